@@ -412,6 +412,14 @@ def test_an_erasure_without_a_receipt_is_dropped(world):
     assert world.live_ids() == [live]
 
 
+def test_a_request_begins_where_the_receipt_of_the_erasure_before_is_gone(world):
+    live = note(world, SECRET)
+    heads.update(world.process, "demo", lambda _: {"erasing": Erasing(at_work=world.ids())})
+
+    assert erase(world, live).status == "done"
+    assert list(left_of(world, SECRET)) == []
+
+
 def test_a_receipt_of_what_never_began_is_not_shown(world):
     live = note(world, SECRET)
     receipt = erase(world, live)

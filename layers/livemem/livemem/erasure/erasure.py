@@ -8,7 +8,7 @@ for as long as a write of before may come late, and looked at once more: then wh
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -18,7 +18,7 @@ from livemem import clock
 from livemem.access.principal import Principal
 from livemem.changes import direct, records, recovery, reviews, settling
 from livemem.erasure import holdings, receipts, steps
-from livemem.erasure.holdings import Found, Wanted, Watch
+from livemem.erasure.holdings import Found, Wanted
 from livemem.erasure.receipts import NOT_REACHED, TOOLS
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StillAtWork
 from livemem.jobs import counter, lease, places, worker
@@ -102,12 +102,16 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted
     due_index.leave(process, space_id)
     work = Work(process, KIND, Stored("", _new(process, principal, space_id, uid, wanted), ""), deadline)
     with _leased(work) as head:
-        at_work = _at_work(process, head)
+        # Raises where it can't be gone on with: then nothing is begun.
+        now = head.meta.erasing_now()
+        at_work = receipts.find_readable(process, space_id, now) if now else None
         if at_work:
             return _go_on_with(work, head, at_work, wanted)
-        # Raises where it can't be gone on with: then nothing is begun.
         has_memory = any(erasing.is_known(process, space_id, one) for one in wanted.memory_ids)
-        found = _find(work, wanted)
+        found = None
+        with suppress(OutOfTime):
+            # Whoever goes on looks for them again.
+            found = holdings.find(work, wanted)
         if found and not found.bodies and (earlier := _earlier(process, head, wanted)):
             return earlier
         if found and not found.known and not has_memory:
@@ -132,18 +136,6 @@ def _go_on_with(work: Work[Receipt], head: Head, at_work: Stored[Receipt], wante
         return at_work.value
     _fence(work.process, head)
     return _go_on(work).job or work.job
-
-
-def _find(work: Work[Receipt], wanted: Wanted) -> Found | None:
-    """The notes; None if time runs out: whoever goes on looks for them again."""
-    try:
-        return holdings.find(work.process, work.job.space_id, wanted, _watch(work))
-    except OutOfTime:
-        return None
-
-
-def _watch(work: Work[Receipt]) -> Watch:
-    return Watch(work.process, work.deadline)
 
 
 def _unknown(wanted: Wanted) -> NotFound:
@@ -183,12 +175,6 @@ def _leased(work: Work[Receipt]) -> Iterator[Head]:
     counter.start_if_possible(process, space_id)
 
 
-def _at_work(process: Process, head: Head) -> Stored[Receipt] | None:
-    """The erasure that is under way. Raises ObjectUnreadable."""
-    erasure_id = head.meta.erasing_now()
-    return receipts.find_readable(process, head.meta.space_id, erasure_id) if erasure_id else None
-
-
 def _fence(process: Process, head: Head) -> None:
     """Swap the head: who holds a lease no more that was his can't commit now what he read before. 1 PUT."""
     swapped = heads.update(process, head.meta.space_id, lambda meta: {"erasing": meta.erasing}, known=head)
@@ -226,21 +212,21 @@ def _begin(work: Work[Receipt], principal: Principal, head: Head, wanted: Wanted
         told["note_ids"] = sorted(found.known)
     key = KIND.key_of(receipt.space_id, receipt.job_id)
     work.stored = jobs.create(process, key, receipt.changed(told))
-    swapped = heads.update(process, receipt.space_id, lambda meta: _begun(meta, receipt.job_id), known=head)
+    swapped = heads.update(process, receipt.space_id, lambda meta: _begun(meta, head, receipt.job_id), known=head)
     return recovery.recover(process, swapped)
 
 
-def _begun(meta: Meta, erasure_id: str) -> dict[str, object]:
+def _begun(meta: Meta, head: Head, erasure_id: str) -> dict[str, object]:
     """What the head says from then on. A plan that waits may quote what goes, and nobody may approve it any more."""
     given_up = Decision(status="superseded", message=reviews.ERASED)
-    return {"erasing": _at_work_on(meta, erasure_id), **meta.decided(given_up)}
+    return {**_at_work(meta, head, erasure_id), **meta.decided(given_up)}
 
 
-def _at_work_on(meta: Meta, erasure_id: str) -> Erasing:
-    if meta.erasing_now() not in (None, erasure_id):
+def _at_work(meta: Meta, head: Head, erasure_id: str) -> dict[str, object]:
+    if meta.erasing_now() not in (None, erasure_id, head.meta.erasing_now()):
         # Who stood still and lost the lease must not put another's out of the head.
         raise Busy(ANOTHER)
-    return (meta.erasing or Erasing()).model_copy(update={"at_work": erasure_id})
+    return {"erasing": (meta.erasing or Erasing()).model_copy(update={"at_work": erasure_id})}
 
 
 def _copies(process: Process, principal: Principal, space_id: str) -> list[str]:
@@ -278,13 +264,12 @@ def _step(work: Work[Receipt]) -> End:
 
 def _erase(work: Work[Receipt], found: Found | None = None) -> End:
     """Erase what the receipt says. Raises OutOfTime."""
-    process = work.process
-    _close_logs(process, work.job)
-    found = found or holdings.find(process, work.job.space_id, _wanted(work.job), _watch(work))
+    _close_logs(work.process, work.job)
+    found = found or holdings.find(work, _wanted(work.job))
     if not work.job.ids:
         work.save(note_ids=sorted(found.known))
     steps.erase(work, found)
-    return steps.end(work)
+    return End(changes={"sections": list(steps.sections(work.process, work.job))})
 
 
 def _let_watch(work: Work[Receipt]) -> None:
@@ -292,7 +277,6 @@ def _let_watch(work: Work[Receipt]) -> None:
     space_id, erasure_id = work.job.space_id, work.job.job_id
     until = clock.iso(work.process.clock() + settling.WATCHED_FOR)
     heads.update(work.process, space_id, lambda meta: _watched(meta, erasure_id, until))
-    logger.info("erased", extra={"space_id": space_id, "erasure_id": erasure_id})
 
 
 def _watched(meta: Meta, erasure_id: str, until: str) -> dict[str, object]:
@@ -362,10 +346,10 @@ def _look_once_more(work: Work[Receipt], head: Head) -> Worked[Receipt]:
     process, space_id, erasure_id = work.process, work.job.space_id, work.job.job_id
     _fence(process, head)
     try:
-        found = holdings.find(process, space_id, _wanted(work.job), _watch(work))
+        found = holdings.find(work, _wanted(work.job))
         if found.bodies:
             logger.warning("something erased came back", extra={"space_id": space_id, "erasure_id": erasure_id})
-            heads.update(process, space_id, lambda meta: {"erasing": _at_work_on(meta, erasure_id)})
+            heads.update(process, space_id, lambda meta: _at_work(meta, head, erasure_id))
             work.stored = jobs.change(process, work.stored, status="running", ended_at=None)
             return _go_on(work, found, taken=True)
         steps.erase(work, found)

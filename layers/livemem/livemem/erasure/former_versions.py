@@ -1,13 +1,14 @@
 """Former versions of objects that hold what is erased, in a bucket that keeps them."""
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from livemem.erasure import erased
-from livemem.erasure.holdings import AT_ONCE, LEFT_ALONE, Known, Watch
+from livemem.erasure.holdings import AT_ONCE, LEFT_ALONE, Known, check_time
 from livemem.erasure.rewriting import concerns
 from livemem.erasure.task import Task
+from livemem.jobs.receipt import Receipt
+from livemem.jobs.worker import Work
 from livemem.process import Process
 from livemem.store import keys, large, memory_keys, versions
 from livemem.store.objects import Store
@@ -25,7 +26,7 @@ class Cleared:
     kept: bool
 
 
-def clear_quoting(process: Process, task: Task, clean: set[Known], skip: str, watch: Watch) -> Cleared:
+def clear_quoting(work: Work[Receipt], task: Task, clean: set[Known], skip: str) -> Cleared:
     """Remove the former versions of all that belongs to the space in which something of what is erased stands; without
     pieces to look for only of what can hold or name a note.
 
@@ -40,14 +41,14 @@ def clear_quoting(process: Process, task: Task, clean: set[Known], skip: str, wa
         keys.exports_prefix(task.space_id),
     ):
         batch: list[Version] = []
-        for version in versions.listed(process.store, prefix):
+        for version in versions.listed(work.process.store, prefix):
             kept = kept or version.version_id != versions.NO_ID
             if not version.latest and _to_look_at(version, task, clean, skip):
                 batch.append(version)
             if len(batch) == AT_ONCE:
-                removed += _clear(process, batch, task, clean, watch)
+                removed += _clear(work, batch, task, clean)
                 batch = []
-        removed += _clear(process, batch, task, clean, watch)
+        removed += _clear(work, batch, task, clean)
     return Cleared(removed, kept)
 
 
@@ -60,13 +61,14 @@ def _to_look_at(version: Version, task: Task, clean: set[Known], skip: str) -> b
     return concerns(name, task) or version.key.startswith(keys.EXPORTS)
 
 
-def _clear(process: Process, batch: list[Version], task: Task, clean: set[Known], watch: Watch) -> int:
+def _clear(work: Work[Receipt], batch: list[Version], task: Task, clean: set[Known]) -> int:
     if not batch:
         return 0
-    watch.check()
-    holds = process.store.map(lambda version: _holds(process.store, version, task, clean), batch)
+    check_time(work)
+    store = work.process.store
+    holds = store.map(lambda version: _holds(store, version, task, clean), batch)
     doomed = [version for version, bad in zip(batch, holds, strict=True) if bad]
-    versions.remove(process.store, doomed)
+    versions.remove(store, doomed)
     return len(doomed)
 
 
@@ -99,28 +101,29 @@ def _name(key: str, space_id: str) -> str:
     return key.removeprefix(keys.prefix(space_id))
 
 
-def clear_former(process: Process, wanted: Iterable[str], watch: Watch) -> Cleared:
-    """Remove all former versions of these keys, and what says that they were deleted: 1 ListObjectVersions for each of
-    up to 50 keys, for more per 1,000 versions of all; 1 to 2 DeleteObjects per 1,000. Raises as above.
+def clear_former(work: Work[Receipt]) -> Cleared:
+    """Remove all former versions of the keys in the receipt's `removing`, and what says that they were deleted: 1
+    ListObjectVersions for each of up to 50 keys, for more per 1,000 versions of all; 1 to 2 DeleteObjects per 1,000.
+    Raises as above.
     """
     by_prefix: dict[str, set[str]] = defaultdict(set)
-    doomed_keys = set(wanted)
+    store, doomed_keys = work.process.store, set(work.job.removing)
     for key in doomed_keys:
         by_prefix[key if len(doomed_keys) <= FEW else _folder(key)].add(key)
     former: list[Version] = []
     markers: list[Version] = []
     kept = False
     for prefix, some in by_prefix.items():
-        watch.check()
-        for version in versions.listed(process.store, prefix):
+        check_time(work)
+        for version in versions.listed(store, prefix):
             kept = kept or version.version_id != versions.NO_ID
             if version.key in some and not version.latest:
                 former.append(version)
             elif version.key in some and version.marker:
                 markers.append(version)
-    versions.remove(process.store, former)
+    versions.remove(store, former)
     # Last: without it the version before would be there again.
-    versions.remove(process.store, markers)
+    versions.remove(store, markers)
     return Cleared(sum(not version.marker for version in former), kept)
 
 

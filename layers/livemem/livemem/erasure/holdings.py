@@ -6,12 +6,13 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 
 from livemem.backups import catalog
 from livemem.changes.records import Record
 from livemem.erasure import erased, of_conversations
 from livemem.errors import InvalidName, OutOfTime
+from livemem.jobs.receipt import Receipt
+from livemem.jobs.worker import Work
 from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.store import conversation_keys, keys, memory_keys
@@ -21,26 +22,11 @@ from livemem.store.objects import Entry
 
 AT_ONCE = 64
 """Objects that are read, or written, between two looks at the time."""
-MARGIN = timedelta(seconds=5)
-"""Time that must be left to note how far it is."""
 
 Known = tuple[str, str, int]
 """Name below the space, ETag and size: wherever these are the same the content is, so that what a space and all its
 backups have in common is read once.
 """
-
-
-@dataclass(frozen=True)
-class Watch:
-    """When an invocation must have ended."""
-
-    process: Process
-    deadline: datetime
-
-    def check(self) -> None:
-        """Raise OutOfTime shortly before that."""
-        if self.deadline - self.process.clock() < MARGIN:
-            raise OutOfTime("The rest is done later.")
 
 
 @dataclass(frozen=True)
@@ -135,19 +121,25 @@ def places(process: Process, space_id: str) -> list[Place]:
     return [*(Place(space_id, backup_id) for backup_id in catalog.ids(process, space_id)), Place(space_id)]
 
 
-def find(process: Process, space_id: str, wanted: Wanted, watch: Watch) -> Found:
+def check_time(work: Work[Receipt]) -> None:
+    """Raise OutOfTime where only the time is left that it takes to say how far the work is."""
+    if not work.in_time():
+        raise OutOfTime("The rest is done later.")
+
+
+def find(work: Work[Receipt], wanted: Wanted) -> Found:
     """Look for the notes: of the space and of each backup 1 LIST per 1,000 live notes of their time and 1 per 1,000
     records, of the space 1 of its runs; 1 GET for each of the notes that is live, each record that can hold one and
     each plan, once for all that are the same. For memories: 1 LIST per 1,000 operations of each kind, 1 GET for each.
     For a turn: 2 LISTs, 1 GET, and 1 for each large result of its tools. Raises OutOfTime.
     """
-    found = Found()
+    process, found = work.process, Found()
     read: dict[Known, Mapping[str, bytes | None]] = {}
-    for place in places(process, space_id):
-        watch.check()
+    for place in places(process, work.job.space_id):
+        check_time(work)
         listed = [(name, entry) for name, entry in _candidates(process, place, wanted) if _may_hold(name, wanted)]
         for start in range(0, len(listed), AT_ONCE):
-            watch.check()
+            check_time(work)
             batch = listed[start : start + AT_ONCE]
             unread = [(name, entry) for name, entry in batch if (name, entry.etag, entry.size) not in read]
             held = process.store.map(lambda item: _held(process, item[0], item[1], wanted), unread)

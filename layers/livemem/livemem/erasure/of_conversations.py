@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from livemem.conversations import turn as turns
 from livemem.conversations.summaries import Summary
 from livemem.conversations.turn import Turn
-from livemem.erasure.task import Fate, Task
+from livemem.erasure.task import Fate, Task, read
 from livemem.store import conversation_keys as keys
 
 
@@ -43,13 +43,11 @@ def contents_of(one: str, body: bytes) -> list[str]:
     page: it goes with the turn, and is not looked for elsewhere.
     """
     parsed = keys.parse_turn_id(one)
-    try:
-        turn = Turn.from_bytes(body)
-    except ValueError:
-        return []
+    turn = read(Turn, body)
     # A result of a tool can be any JSON.
-    sides = (turn.user_message, turn.assistant_message) if parsed and turn.turn_index == parsed[1] else ()
-    return [side for side in sides if side]
+    if not turn or not parsed or turn.turn_index != parsed[1]:
+        return []
+    return [side for side in (turn.user_message, turn.assistant_message) if side]
 
 
 def fate(name: str, body: bytes, task: Task) -> Fate | None:
@@ -70,16 +68,10 @@ def fate(name: str, body: bytes, task: Task) -> Fate | None:
 
 
 def _says_of(body: bytes, indexes: list[int]) -> bool:
-    try:
-        summary = Summary.from_bytes(body)
-    except ValueError:
-        # Whether it does can't be told; it is made again.
-        return True
-    return any(summary.says_of(index) for index in indexes)
+    summary = read(Summary, body)
+    # Where that can't be told it is made again.
+    return not summary or any(summary.says_of(index) for index in indexes)
 
 
 def _turn(name: str, body: bytes) -> Turn | None:
-    try:
-        return Turn.from_bytes(body) if keys.parse_turn(f"x/{name}") else None
-    except ValueError:
-        return None
+    return read(Turn, body) if keys.parse_turn(f"x/{name}") else None

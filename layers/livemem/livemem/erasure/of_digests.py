@@ -2,7 +2,7 @@
 
 from livemem.digests.papers import Extract, Fact
 from livemem.erasure import scrubbing
-from livemem.erasure.task import Fate, Task
+from livemem.erasure.task import Fate, Task, read
 from livemem.store import room_keys as keys
 
 
@@ -11,11 +11,8 @@ def fate(name: str, body: bytes, task: Task) -> Fate | None:
 
     Whom a fact is about goes with what it says: a name alone is too short to be looked for.
     """
-    if not keys.is_extract(name):
-        return None
-    try:
-        extract = Extract.from_bytes(body)
-    except ValueError:
+    extract = read(Extract, body) if keys.is_extract(name) else None
+    if not extract:
         return None
     facts = [_scrubbed(fact, task) for fact in extract.facts]
     return Fate(extract.model_copy(update={"facts": facts}).to_bytes()) if facts != extract.facts else None

@@ -6,7 +6,7 @@ Operations of an erased memory stay without its words, so that the log goes on; 
 from collections.abc import Iterable, Mapping
 
 from livemem.erasure import scrubbing
-from livemem.erasure.task import Fate, Task
+from livemem.erasure.task import Fate, Task, read
 from livemem.memories import erasing
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
@@ -19,7 +19,7 @@ def held_in(name: str, body: bytes) -> Mapping[str, bytes | None] | None:
     """The memories that an operation is of: its bytes by their ids, None where they have no words of one; None for
     every other object.
     """
-    one = _operation(name, body)
+    one = read(Operation, body) if keys.parse_operation(f"x/{name}") else None
     if not one:
         return None
     ids = [part.memory.memory_id for part in one.parts()]
@@ -35,10 +35,10 @@ def fate(name: str, body: bytes, task: Task) -> Fate | None:
     """What becomes of the object; None for one that is not of memories, or can't be read."""
     if keys.parse_vectors(f"x/{name}"):
         return Fate(_vectors_without(body, task))
-    one = _operation(name, body)
+    one = read(Operation, body) if keys.parse_operation(f"x/{name}") else None
     if one:
         return _of_operation(one, body, task)
-    known = _snapshot(name, body)
+    known = read(Snapshot, body) if keys.parse_snapshot(f"x/{name}") else None
     return _of_snapshot(known, body, task) if known else None
 
 
@@ -79,17 +79,3 @@ def _texts(memory: Memory) -> list[str]:
 
 def _quote(texts: Iterable[str], task: Task) -> bool:
     return any(scrubbing.occurs(text, task.pieces) for text in texts)
-
-
-def _operation(name: str, body: bytes) -> Operation | None:
-    try:
-        return Operation.from_bytes(body) if keys.parse_operation(f"x/{name}") else None
-    except ValueError:
-        return None
-
-
-def _snapshot(name: str, body: bytes) -> Snapshot | None:
-    try:
-        return Snapshot.from_bytes(body) if keys.parse_snapshot(f"x/{name}") else None
-    except ValueError:
-        return None

@@ -5,6 +5,7 @@ and says `done` only when all is.
 """
 
 from datetime import datetime
+from functools import partial
 
 from livemem import clock
 from livemem.errors import NotFound
@@ -16,7 +17,6 @@ from livemem.spaces import unreadable
 from livemem.spaces.head import Meta
 from livemem.spaces.head_fields import Erasing
 from livemem.store import keys
-from livemem.store.objects import Object
 from livemem.store.stored import Stored
 
 NOT_REACHED = (
@@ -56,20 +56,14 @@ def find(process: Process, space_id: str, erasure_id: str, missing: list[str] | 
     """The receipt, or None: 1 GET. One that is another space's is none, nor is one that cannot be read, whose key is
     added to `missing`.
     """
-
-    def read(found: Object) -> Receipt | None:
-        return unreadable.tolerated(process, Receipt, found, missing)
-
+    read = partial(unreadable.tolerated, process, Receipt, missing=missing)
     return jobs.find(process, keys.erasure(space_id, erasure_id), read, space_id, erasure_id)
 
 
 def find_readable(process: Process, space_id: str, erasure_id: str) -> Stored[Receipt] | None:
     """The same, but raises ObjectUnreadable for one that cannot be read."""
-    missing: list[str] = []
-    saved = find(process, space_id, erasure_id, missing)
-    if missing:
-        raise unreadable.error(missing[0])
-    return saved
+    read = partial(unreadable.parsed, process, Receipt)
+    return jobs.find(process, keys.erasure(space_id, erasure_id), read, space_id, erasure_id)
 
 
 def view(process: Process, space_id: str, erasure_id: str) -> Receipt:

@@ -10,9 +10,11 @@ from livemem.backups import catalog
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Item, SavedManifest
 from livemem.erasure import erased, of_conversations
-from livemem.erasure.holdings import AT_ONCE, Found, Known, Place, Watch, places
+from livemem.erasure.holdings import AT_ONCE, Found, Known, Place, check_time, places
 from livemem.erasure.task import Task
 from livemem.errors import NotFound, PreconditionLost
+from livemem.jobs.receipt import Receipt
+from livemem.jobs.worker import Work
 from livemem.process import Process
 from livemem.store import documents, keys, memory_keys, stored
 from livemem.store.objects import MARKDOWN, Entry, Object
@@ -114,13 +116,13 @@ def clear_strays(process: Process, space_id: str) -> None:
             catalog.clear(process, space_id, backup_id)
 
 
-def look(process: Process, found: Found, task: Task, skip: str, watch: Watch) -> Look:
+def look(work: Work[Receipt], found: Found, task: Task, skip: str) -> Look:
     """Find out what is to be changed, but for the object named `skip`: 1 LIST per 1,000 objects, 1 GET for each that is
     not the same as one that was read before, 1 GET for each backup's manifest. Raises OutOfTime.
 
     Without pieces to look for only what can hold or name what is erased is read.
     """
-    seen = Look()
+    process, seen = work.process, Look()
     for place in places(process, task.space_id):
         here = replace(task, held=frozenset(found.held[place]))
         listed = [(name, entry) for name, entry in place.entries(process) if name != skip and concerns(name, task)]
@@ -128,7 +130,7 @@ def look(process: Process, found: Found, task: Task, skip: str, watch: Watch) ->
         seen.changes[place] |= {name for name, entry in listed if _differs(items.get(name), entry)}
         unread = [(name, entry) for name, entry in listed if (name, entry.etag, entry.size) not in seen.clean]
         for start in range(0, len(unread), AT_ONCE):
-            watch.check()
+            check_time(work)
             _look_at(process, place, here, seen, unread[start : start + AT_ONCE])
     return seen
 
@@ -156,15 +158,15 @@ def _differs(item: Item | None, entry: Entry) -> bool:
     return item is not None and entry.etag not in (item.etag, item.copy_etag)
 
 
-def rewrite(process: Process, place: Place, names: Iterable[str], task: Task, mark: str, watch: Watch) -> None:
+def rewrite(work: Work[Receipt], place: Place, names: Iterable[str], task: Task) -> None:
     """Bring these objects of a place to what `task` wants: 1 GET and 1 PUT or DELETE each; of a backup also the
     manifest, 1 GET and 1 PUT. Raises OutOfTime.
     """
-    ordered = sorted(names)
+    process, ordered = work.process, sorted(names)
     written: dict[str, Written | Doomed | None] = {}
-    marked = mark if place.backup_id else None
+    marked = work.job.job_id if place.backup_id else None
     for start in range(0, len(ordered), AT_ONCE):
-        watch.check()
+        check_time(work)
         batch = ordered[start : start + AT_ONCE]
         done = process.store.map(lambda name: _rewrite_one(process, place, name, task, marked), batch)
         written |= dict(zip(batch, done, strict=True))

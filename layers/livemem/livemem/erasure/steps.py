@@ -14,13 +14,13 @@ from livemem.conversations import conversation as conversations
 from livemem.conversations import due
 from livemem.erasure import erased, former_versions, rewriting, scrubbing
 from livemem.erasure.former_versions import Cleared
-from livemem.erasure.holdings import Found, Place, Watch
+from livemem.erasure.holdings import Found, Place
 from livemem.erasure.receipts import VERSIONS_UNREACHABLE
 from livemem.erasure.rewriting import Look
 from livemem.erasure.task import Task
 from livemem.errors import VersionsUnreachable
 from livemem.jobs.receipt import Receipt, Section
-from livemem.jobs.worker import End, Work
+from livemem.jobs.worker import Work
 from livemem.memories import erasing
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -36,38 +36,31 @@ def erase(work: Work[Receipt], found: Found) -> None:
     and 1 PUT of each manifest, 3 PUT of the receipt, and what versions.py and citations take. Raises OutOfTime, and
     what the store raises.
     """
-    process, receipt, watch = work.process, work.job, Watch(work.process, work.deadline)
+    process, receipt = work.process, work.job
     if found.bodies:
         rewriting.clear_unfinished(process, receipt.space_id)
     for memory_id in receipt.memory_ids:
         erasing.renew_snapshots(process, receipt.space_id, memory_id)
     task = _task(process, receipt, found)
     own = f"_erasures/{receipt.job_id}.json"
-    seen = rewriting.look(process, found, task, own, watch)
+    seen = rewriting.look(work, found, task, own)
     # Before anything is changed: of what was changed by one that died nobody would know later.
     _note_look(work, seen)
-    _rewrite_others(process, task, found, seen, receipt.job_id, watch)
+    _rewrite_others(work, task, found, seen)
     rewriting.clear_strays(process, receipt.space_id)
     if not receipt.ended():
         archives = former_versions.clear_archives(process, receipt.space_id)
-        _save(work, counts=_counted(work.job, archives=archives))
-    _clear_versions(work, lambda: former_versions.clear_quoting(process, task, seen.clean, own, watch))
+        _save(work, counts=_counted(work.job, "archives", archives))
+    _clear_versions(work, lambda: former_versions.clear_quoting(work, task, seen.clean, own))
     _note_sources(work, found)
-    _remove_sources(process, task, found, seen, receipt.job_id, watch)
+    _remove_sources(work, task, found, seen)
     for one in receipt.turns:
-        _tell_conversation(process, task, one, seen, watch)
+        _tell_conversation(work, task, one, seen)
     rewriting.clear_strays(process, receipt.space_id)
     # An indexer that has read the space before this looks at the head once more (recall/indexing.py); one that dies
     # before it does meets the second look.
     _clear_versions(work, lambda: former_versions.clear_derived(process, receipt.space_id))
-    _clear_versions(work, lambda: former_versions.clear_former(process, work.job.removing, watch))
-
-
-def end(work: Work[Receipt]) -> End:
-    """The end of an erasure: its receipt names the sections that rest on one of the notes. 1 LIST, 1 GET each file and
-    1 GET its record.
-    """
-    return End(changes={"sections": list(_sections(work.process, work.job))})
+    _clear_versions(work, lambda: former_versions.clear_former(work))
 
 
 def _task(process: Process, receipt: Receipt, found: Found) -> Task:
@@ -99,25 +92,25 @@ def _note_look(work: Work[Receipt], seen: Look) -> None:
     )
 
 
-def _rewrite_others(process: Process, task: Task, found: Found, seen: Look, mark: str, watch: Watch) -> None:
+def _rewrite_others(work: Work[Receipt], task: Task, found: Found, seen: Look) -> None:
     """Take the words out of all but the notes or memories themselves, of which one copy stays until all is done: the
     space's.
     """
     for place, names in seen.changes.items():
         kept = task.ids - found.own if place.backup_id else task.ids
         here = replace(task, kept=kept, held=frozenset(found.held[place]))
-        rewriting.rewrite(process, place, names, here, mark, watch)
+        rewriting.rewrite(work, place, names, here)
 
 
-def _remove_sources(process: Process, task: Task, found: Found, seen: Look, mark: str, watch: Watch) -> None:
+def _remove_sources(work: Work[Receipt], task: Task, found: Found, seen: Look) -> None:
     for place in seen.changes:
         if place.backup_id and task.ids <= found.own:
             continue
         here = replace(task, held=frozenset(found.held[place]))
-        rewriting.rewrite(process, place, found.keys[place], here, mark, watch)
+        rewriting.rewrite(work, place, found.keys[place], here)
 
 
-def _tell_conversation(process: Process, task: Task, one: str, seen: Look, watch: Watch) -> None:
+def _tell_conversation(work: Work[Receipt], task: Task, one: str, seen: Look) -> None:
     """Tell those who make summaries of the conversation right now that the turn is erased, remove what they made of it
     since the look, and have it made anew: 2 PUTs, 1 LIST per 1,000 summaries, 1 GET for each that is new.
 
@@ -125,7 +118,7 @@ def _tell_conversation(process: Process, task: Task, one: str, seen: Look, watch
     """
     parsed = conversation_keys.parse_turn_id(one)
     assert parsed
-    space_id, conversation_id = task.space_id, parsed[0]
+    process, space_id, conversation_id = work.process, task.space_id, parsed[0]
     conversations.note_erased(process, space_id, *parsed)
     place = Place(space_id)
     listed = process.store.scan(conversation_keys.versions_prefix(space_id, conversation_id))
@@ -135,7 +128,7 @@ def _tell_conversation(process: Process, task: Task, one: str, seen: Look, watch
         for name, entry in named
         if conversation_keys.parse_summary(entry.key) and (name, entry.etag, entry.size) not in seen.clean
     ]
-    rewriting.rewrite(process, place, fresh, task, "", watch)
+    rewriting.rewrite(work, place, fresh, task)
     due.mark_at(process, space_id, conversation_id, process.clock())
 
 
@@ -165,16 +158,16 @@ def _clear_versions(work: Work[Receipt], clear: Callable[[], Cleared]) -> None:
         _save(work, versions="not_reachable", not_reached=told)
         return
     kept = cleared.kept or work.job.versions == "removed"
-    counts = _counted(work.job, versions=cleared.removed)
+    counts = _counted(work.job, "versions", cleared.removed)
     _save(work, counts=counts, versions="removed" if kept else "not_kept")
 
 
-def _counted(receipt: Receipt, **more: int) -> dict[str, int]:
-    added = {kind: receipt.counts.get(kind, 0) + number for kind, number in more.items() if number}
-    return {**receipt.counts, **added}
+def _counted(receipt: Receipt, kind: str, number: int) -> dict[str, int]:
+    return receipt.counts | ({kind: receipt.counts.get(kind, 0) + number} if number else {})
 
 
-def _sections(process: Process, receipt: Receipt) -> Iterator[Section]:
+def sections(process: Process, receipt: Receipt) -> Iterator[Section]:
+    """The sections of the bank that rest on one of the notes: 1 LIST, 1 GET each file and 1 GET its record."""
     gone = set(receipt.note_ids)
     if not gone:
         return

@@ -3,9 +3,13 @@
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
+from typing import TypeVar
 
 from livemem.erasure.scrubbing import Pieces
 from livemem.store import conversation_keys, keys
+from livemem.store.documents import Document
+
+D = TypeVar("D", bound=Document)
 
 
 @dataclass(frozen=True)
@@ -46,3 +50,11 @@ class Fate:
 
     body: bytes | None
     quoted_in: frozenset[str] = frozenset()
+
+
+def read(kind: type[D], body: bytes) -> D | None:
+    """The document, or None where the bytes are none."""
+    try:
+        return kind.from_bytes(body)
+    except ValueError:
+        return None
