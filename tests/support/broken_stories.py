@@ -10,7 +10,6 @@ from tests.support.memory_stories import ASK, OF_ALL_KINDS, conversation_with_su
 from tests.support.policy import BUCKET
 from tests.support.stories import HOUR, SPACE, Account, Story, entered
 from tests.support.talk_stories import something_of_everything
-from tests.support.whole import RECEIPT
 
 QUARANTINE = f"{SPACE}/quarantine"
 
@@ -51,7 +50,6 @@ def whoever_meets_it_says_so(account: Account) -> None:
     assert unreadable(account) == ["_meta.json"]
     run = "01KHXNKFM80000000000000005"
     account.put(f"demo/_asks/{run}.json", "{")
-    account.put(f"demo/_erasures/{run}.json", RECEIPT.decode())
     account.put(f"demo/conversations/{conversation}/conversation.json", "{")
     event = sample("counter-put")
     event["Records"][0]["s3"]["object"]["key"] = f"demo/live/{first}.md"

@@ -412,6 +412,31 @@ def test_an_erasure_without_a_receipt_is_dropped(world):
     assert world.live_ids() == [live]
 
 
+def test_an_erasure_whose_worker_died_just_after_its_end_is_watched_and_not_looked_at_yet(world):
+    receipt = erase(world, note(world, SECRET))
+    heads.update(world.process, "demo", lambda _: {"erasing": Erasing(at_work=receipt.job_id)})
+    world.client.reset()
+
+    world.work({"kind": "erasure", "space_id": "demo", "job_id": receipt.job_id})
+
+    assert not world.client.counts["LIST versions"]
+    erasing = heads.load(world.process, "demo").meta.erasing
+    assert erasing
+    assert (erasing.at_work, list(erasing.watched)) == (None, [receipt.job_id])
+
+
+def test_an_erasure_that_never_began_is_not_carried_out(world):
+    live = note(world, SECRET)
+    done = erase(world, note(world, "Bob has moved to Rome."))
+    stray = done.model_copy(update={"job_id": world.ids(), "status": "running", "note_ids": [live]})
+    world.store.put(keys.erasure("demo", stray.job_id), stray.to_bytes())
+
+    assert world.work({"kind": "erasure", "space_id": "demo", "job_id": stray.job_id}) == {"status": "gone"}
+
+    assert world.live_ids() == [live]
+    assert heads.load(world.process, "demo").meta.erasing_now() is None
+
+
 def test_a_request_begins_where_the_receipt_of_the_erasure_before_is_gone(world):
     live = note(world, SECRET)
     heads.update(world.process, "demo", lambda _: {"erasing": Erasing(at_work=world.ids())})

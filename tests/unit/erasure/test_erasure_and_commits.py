@@ -1,18 +1,20 @@
-"""Who has planned a commit before an erasure began."""
+"""Who has planned a commit before an erasure began, and who has begun another erasure."""
 
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from livemem.changes import undo as undoing
-from livemem.errors import LiveMemoryError
+from livemem.erasure import erasure, receipts
+from livemem.errors import Busy, LiveMemoryError
+from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.simulation.kinds.erasures import ERASURES, FOLDED, LONG, SECRET, ErasureScene, erase
 from tests.simulation.scene import prepared
 from tests.support.actors import Actor
 from tests.support.audit import records_of
 from tests.support.erased import SPACE, come_to_end, left_of
-from tests.support.world import INVOCATION, World
+from tests.support.world import EVERYONE, INVOCATION, World
 
 
 def begun() -> tuple[ErasureScene, World]:
@@ -72,3 +74,22 @@ def test_nobody_commits_under_an_erasure_that_goes_on():
     assert len(records_of(world.inner.objects, SPACE)) == 1
     assert come_to_end(world, [scene.erased]) == []
     assert list(left_of(world, SECRET)) == []
+
+
+def test_who_stood_still_at_the_beginning_puts_no_other_erasure_out_of_the_head():
+    scene, world = begun()
+    other = world.note("Bob has moved to Rome.", agent="bob").note_id
+    late = Actor("erasure", world, lambda me: erase(scene, me.process, me.until), world.clock() + INVOCATION)
+    while not late.client.requests or not late.client.requests[-1][1].startswith(keys.erasures_prefix(SPACE)):
+        late.step()
+    world.pass_time(LONG, beating=False)
+    world.new_process()
+    soon = world.clock() + timedelta(seconds=1)
+    receipt = erasure.erase_note(world.process, EVERYONE, SPACE, other, soon, erase=True)
+
+    late.finish()
+
+    assert isinstance(late.error, Busy)
+    assert heads.load(world.process, SPACE).meta.erasing_now() == receipt.job_id
+    world.settle()
+    assert receipts.view(world.process, SPACE, receipt.job_id).status == "done"
