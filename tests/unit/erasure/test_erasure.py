@@ -17,8 +17,9 @@ from livemem.changes import settling
 from livemem.erasure import erasure, holdings
 from livemem.erasure import receipts as kept_receipts
 from livemem.errors import Busy, InvalidName, InvalidRequest, NotFound
+from livemem.jobs import job as jobs
 from livemem.jobs import lease as leases
-from livemem.jobs import places
+from livemem.jobs import places, worker
 from livemem.notes import pages
 from livemem.notes.appending import Draft, append
 from livemem.notes.idempotency import append_once
@@ -412,6 +413,31 @@ def test_an_erasure_without_a_receipt_is_dropped(world):
     assert world.live_ids() == [live]
 
 
+def test_an_erasure_is_never_given_up_and_waits_for_no_failure_of_the_llm(world):
+    receipt = erase(world, note(world, SECRET), within=timedelta(seconds=4))
+    found = kept_receipts.find(world.process, "demo", receipt.job_id)
+    assert found
+    jobs.change(world.process, found, attempt=worker.MOST_ATTEMPTS + 1)
+    held = leases.acquire(world.process, places.of_space("demo"), world.ids(), "consolidation")
+    leases.back_off(world.process, held, "llm_unreachable")
+
+    assert world.work() == {"status": "done"}
+
+
+def test_a_run_that_was_due_meanwhile_is_started_when_an_erasure_has_ended(world):
+    heads.update(world.process, "demo", lambda _: {"consolidation_threshold": 1})
+    live = note(world, SECRET)
+    note(world, OTHERS)
+    erase(world, live, within=timedelta(seconds=4))
+    (going_on,) = [one for one in world.queued if one["kind"] == "erasure"]
+    world.store.delete(keys.lease("demo"))
+    world.queued.clear()
+
+    world.work(going_on)
+
+    assert [one["kind"] for one in world.queued] == ["consolidation"]
+
+
 def test_an_erasure_whose_worker_died_just_after_its_end_is_watched_and_not_looked_at_yet(world):
     receipt = erase(world, note(world, SECRET))
     heads.update(world.process, "demo", lambda _: {"erasing": Erasing(at_work=receipt.job_id)})
@@ -420,9 +446,13 @@ def test_an_erasure_whose_worker_died_just_after_its_end_is_watched_and_not_look
     world.work({"kind": "erasure", "space_id": "demo", "job_id": receipt.job_id})
 
     assert not world.client.counts["LIST versions"]
-    erasing = heads.load(world.process, "demo").meta.erasing
-    assert erasing
-    assert (erasing.at_work, list(erasing.watched)) == (None, [receipt.job_id])
+    watched = heads.load(world.process, "demo").meta.erasing
+    assert watched
+    assert (watched.at_work, list(watched.watched)) == (None, [receipt.job_id])
+    # So does the same request, should it come first.
+    heads.update(world.process, "demo", lambda _: {"erasing": Erasing(at_work=receipt.job_id)})
+    assert erase(world, receipt.note_ids[0]) == receipt
+    assert heads.load(world.process, "demo").meta.erasing == watched
 
 
 def test_an_erasure_that_never_began_is_not_carried_out(world):

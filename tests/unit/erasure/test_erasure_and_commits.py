@@ -4,9 +4,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from livemem.changes import undo as undoing
 from livemem.erasure import erasure, receipts
-from livemem.errors import Busy, LiveMemoryError
+from livemem.errors import Busy, LiveMemoryError, StillAtWork
+from livemem.jobs import job as jobs
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.simulation.kinds.erasures import ERASURES, FOLDED, LONG, SECRET, ErasureScene, erase
@@ -62,13 +65,17 @@ def test_a_commit_just_before_the_erasure_begins_is_erased_too():
     assert list(left_of(world, SECRET)) == []
 
 
-def test_nobody_commits_under_an_erasure_that_goes_on():
+@pytest.mark.parametrize("by_request", [False, True])
+def test_nobody_commits_under_an_erasure_that_goes_on(by_request: bool):
     scene, world = begun()
     erase(scene, world.process, world.clock() + timedelta(seconds=1))
     other = about_to_plan(world)
 
     at(world, ("LIST versions", keys.prefix(SPACE)), other.finish)
-    world.work()
+    if by_request:
+        erase(scene, world.process, world.clock() + INVOCATION)
+    else:
+        world.work()
 
     assert isinstance(other.error, LiveMemoryError)
     assert len(records_of(world.inner.objects, SPACE)) == 1
@@ -93,3 +100,17 @@ def test_who_stood_still_at_the_beginning_puts_no_other_erasure_out_of_the_head(
     assert heads.load(world.process, SPACE).meta.erasing_now() == receipt.job_id
     world.settle()
     assert receipts.view(world.process, SPACE, receipt.job_id).status == "done"
+
+
+def test_an_invocation_is_delivered_again_where_another_worker_has_taken_its_erasure():
+    scene, world = begun()
+    receipt = erase(scene, world.process, world.clock() + timedelta(seconds=1))
+
+    def take() -> None:
+        found = receipts.find(world.with_parts(), SPACE, receipt.job_id)
+        assert found
+        jobs.change(world.with_parts(), found, attempt=9)
+
+    at(world, ("LIST versions", keys.prefix(SPACE)), take)
+    with pytest.raises(StillAtWork):
+        world.work()
