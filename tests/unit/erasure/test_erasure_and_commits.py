@@ -11,12 +11,13 @@ from livemem.erasure import erasure, receipts
 from livemem.errors import Busy, LiveMemoryError, StillAtWork
 from livemem.jobs import job as jobs
 from livemem.spaces import head as heads
+from livemem.spaces.head_fields import Erasing
 from livemem.store import keys
 from tests.simulation.kinds.erasures import ERASURES, FOLDED, LONG, SECRET, ErasureScene, erase
 from tests.simulation.scene import prepared
 from tests.support.actors import Actor
 from tests.support.audit import records_of
-from tests.support.erased import SPACE, come_to_end, left_of
+from tests.support.erased import SPACE, WATCHED, come_to_end, left_of
 from tests.support.world import EVERYONE, INVOCATION, World
 
 
@@ -114,3 +115,21 @@ def test_an_invocation_is_delivered_again_where_another_worker_has_taken_its_era
     at(world, ("LIST versions", keys.prefix(SPACE)), take)
     with pytest.raises(StillAtWork):
         world.work()
+
+
+def test_an_erasure_that_is_at_work_again_is_not_taken_for_one_that_died_at_its_end():
+    scene, world = begun()
+    receipt = erase(scene, world.process, world.clock() + INVOCATION)
+    world.clock.move(WATCHED)
+
+    def look_once_more() -> None:
+        found = receipts.find(world.with_parts(), SPACE, receipt.job_id)
+        assert found
+        jobs.change(world.with_parts(), found, status="running", ended_at=None)
+        heads.update(world.with_parts(), SPACE, lambda _: {"erasing": Erasing(at_work=receipt.job_id)})
+
+    at(world, ("PUT", keys.lease(SPACE)), look_once_more)
+    world.work({"kind": "erasure", "space_id": SPACE, "job_id": receipt.job_id})
+
+    assert heads.load(world.process, SPACE).meta.erasing_now() == receipt.job_id
+    assert come_to_end(world, []) == []

@@ -103,8 +103,8 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted
     work = Work(process, KIND, Stored("", _new(process, principal, space_id, uid, wanted), ""), deadline)
     with _leased(work) as head:
         # Raises where it can't be gone on with: then nothing is begun.
-        now = head.meta.erasing_now()
-        at_work = receipts.find_readable(process, space_id, now) if now else None
+        named = head.meta.erasing_now()
+        at_work = receipts.find_readable(process, space_id, named) if named else None
         if at_work:
             return _go_on_with(work, head, at_work, wanted)
         has_memory = any(erasing.is_known(process, space_id, one) for one in wanted.memory_ids)
@@ -223,6 +223,7 @@ def _begun(meta: Meta, head: Head, erasure_id: str) -> dict[str, object]:
 
 
 def _at_work(meta: Meta, head: Head, erasure_id: str) -> dict[str, object]:
+    """The same of the erasure alone. Raises Busy where another is under way than `head` named, which has no receipt."""
     if meta.erasing_now() not in (None, erasure_id, head.meta.erasing_now()):
         # Who stood still and lost the lease must not put another's out of the head.
         raise Busy(ANOTHER)
@@ -301,7 +302,7 @@ def _wanted(receipt: Receipt) -> Wanted:
 def work(process: Process, space_id: str, erasure_id: str, deadline: datetime) -> Worked[Receipt]:
     """Go on with an erasure in an invocation of its own, or look once more at one that was watched.
 
-    Raises StillAtWork, Busy, StoreUnavailable, ObjectUnreadable, so that it is tried again.
+    Raises StillAtWork, Busy, PreconditionLost, StoreUnavailable, ObjectUnreadable, so that it is tried again.
     """
     require_conditional_writes(process.store)
     try:
@@ -332,8 +333,11 @@ def _go_on_after_end(work: Work[Receipt]) -> Worked[Receipt]:
         if not _is_due(head, work):
             return Worked("ended", work.stored)
         if head.meta.erasing_now() == erasure_id:
-            _let_watch(work)
-            return Worked("ended", work.stored)
+            # Unless somebody has looked once more since it was read, and is at it again.
+            newest = receipts.find_readable(process, work.job.space_id, erasure_id)
+            if newest and newest.value.ended():
+                _let_watch(work)
+            return Worked("ended", newest)
         return _look_once_more(work, head)
 
 
