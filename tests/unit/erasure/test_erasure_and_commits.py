@@ -117,7 +117,7 @@ def test_an_invocation_is_delivered_again_where_another_worker_has_taken_its_era
         world.work()
 
 
-def test_an_erasure_that_is_at_work_again_is_not_taken_for_one_that_died_at_its_end():
+def test_an_erasure_that_is_at_work_again_is_gone_on_with_by_who_read_that_it_had_ended():
     scene, world = begun()
     receipt = erase(scene, world.process, world.clock() + INVOCATION)
     world.clock.move(WATCHED)
@@ -131,5 +131,6 @@ def test_an_erasure_that_is_at_work_again_is_not_taken_for_one_that_died_at_its_
     at(world, ("PUT", keys.lease(SPACE)), look_once_more)
     world.work({"kind": "erasure", "space_id": SPACE, "job_id": receipt.job_id})
 
-    assert heads.load(world.process, SPACE).meta.erasing_now() == receipt.job_id
+    newest = receipts.view(world.process, SPACE, receipt.job_id)
+    assert (newest.status, newest.attempt) == ("done", receipt.attempt + 1)
     assert come_to_end(world, []) == []

@@ -106,7 +106,10 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted
         named = head.meta.erasing_now()
         at_work = receipts.find_readable(process, space_id, named) if named else None
         if at_work:
-            return _go_on_with(work, head, at_work, wanted)
+            if not at_work.value.is_for(wanted.agent, wanted.ids):
+                raise Busy(ANOTHER)
+            work.stored = at_work
+            return _resume(work, head).job or work.job
         has_memory = any(erasing.is_known(process, space_id, one) for one in wanted.memory_ids)
         found = None
         with suppress(OutOfTime):
@@ -124,18 +127,6 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted
         # Memories are stored under no lease: where they are is told when nobody stores more to one (_erase).
         same = begun.meta.changes == head.meta.changes and not wanted.memory_ids
         return _go_on(work, found if same else None, taken=True).job or work.job
-
-
-def _go_on_with(work: Work[Receipt], head: Head, at_work: Stored[Receipt], wanted: Wanted) -> Receipt:
-    """Go on with the erasure that is under way, if this is what is wanted."""
-    if not at_work.value.is_for(wanted.agent, wanted.ids):
-        raise Busy(ANOTHER)
-    work.stored = at_work
-    if at_work.value.ended():
-        _let_watch(work)
-        return at_work.value
-    _fence(work.process, head)
-    return _go_on(work).job or work.job
 
 
 def _unknown(wanted: Wanted) -> NotFound:
@@ -246,6 +237,15 @@ def _came_from(process: Process, space_id: str) -> tuple[str, str | None]:
     return space_id, head.meta.arrival.space_id if head and head.meta.arrival else None
 
 
+def _resume(work: Work[Receipt], head: Head) -> Worked[Receipt]:
+    """Go on with the erasure that the head says is under way, or let the space be watched where it died at its end."""
+    if work.job.ended():
+        _let_watch(work)
+        return Worked("ended", work.stored)
+    _fence(work.process, head)
+    return _go_on(work)
+
+
 def _go_on(work: Work[Receipt], found: Found | None = None, *, taken: bool = False) -> Worked[Receipt]:
     """Erase in the time that there is, after the head was swapped under the lease; the rest is queued."""
     work.kind = replace(KIND, step=partial(_erase, found=found))
@@ -325,20 +325,18 @@ def work(process: Process, space_id: str, erasure_id: str, deadline: datetime) -
 
 
 def _go_on_after_end(work: Work[Receipt]) -> Worked[Receipt]:
-    """Let the space be watched where a worker died before it could, or look at what was watched."""
-    process, erasure_id = work.process, work.job.job_id
-    if not _is_due(heads.load(process, work.job.space_id), work):
+    """Go on where a worker died at its end, before it let the space be watched; or look at what was watched."""
+    process, space_id = work.process, work.job.space_id
+    if not _is_due(heads.load(process, space_id), work):
         return Worked("ended", work.stored)
     with _leased(work) as head:
         if not _is_due(head, work):
             return Worked("ended", work.stored)
-        if head.meta.erasing_now() == erasure_id:
-            # Unless somebody has looked once more since it was read, and is at it again.
-            newest = receipts.find_readable(process, work.job.space_id, erasure_id)
-            if newest and newest.value.ended():
-                _let_watch(work)
-            return Worked("ended", newest)
-        return _look_once_more(work, head)
+        if not head.meta.erasing_now():
+            return _look_once_more(work, head)
+        # Perhaps somebody has looked once more since it was read, and it is at work again.
+        work.stored = receipts.find_readable(process, space_id, work.job.job_id) or work.stored
+        return _resume(work, head)
 
 
 def _is_due(head: Head, work: Work[Receipt]) -> bool:
