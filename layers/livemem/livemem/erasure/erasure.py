@@ -299,7 +299,9 @@ def _wanted(receipt: Receipt) -> Wanted:
     return Wanted(frozenset(receipt.note_ids), agent, frozenset(receipt.memory_ids), frozenset(receipt.turns))
 
 
-def work(process: Process, space_id: str, erasure_id: str, deadline: datetime) -> Worked[Receipt]:
+def carry_out(
+    process: Process, kind: Kind[Receipt], space_id: str, erasure_id: str, deadline: datetime
+) -> Worked[Receipt]:
     """Go on with an erasure in an invocation of its own, or look once more at one that was watched.
 
     Raises StillAtWork, Busy, PreconditionLost, StoreUnavailable, ObjectUnreadable, so that it is tried again.
@@ -312,8 +314,8 @@ def work(process: Process, space_id: str, erasure_id: str, deadline: datetime) -
             receipts.forget(process, space_id, erasure_id)
             return Worked("gone")
         if found.value.ended():
-            return _go_on_after_end(Work(process, KIND, found, deadline))
-        worked = worker.work(process, KIND, space_id, erasure_id, deadline, by_hand=True, found=found)
+            return _go_on_after_end(Work(process, kind, found, deadline))
+        worked = worker.work(process, kind, space_id, erasure_id, deadline, by_hand=True, found=found)
     except NotFound:
         # The space was deleted meanwhile, which it can't be while an erasure is under way.
         return Worked("gone")

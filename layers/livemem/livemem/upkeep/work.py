@@ -21,8 +21,11 @@ KINDS: Mapping[str, Kind[Any]] = {
     erasure.KIND.name: erasure.KIND,
 }
 """The kinds of jobs that this function carries out."""
-ENTRIES: Mapping[str, Callable[[Process, str, str, datetime], Worked[Any]]] = {erasure.KIND.name: erasure.work}
-"""What carries out a job of a kind that needs more than the worker does; by its space, its id and the deadline."""
+CARRY_OUT: Mapping[str, Callable[..., Worked[Any]]] = {
+    **dict.fromkeys(provisioning.KINDS, provisioning.carry_out),
+    erasure.KIND.name: erasure.carry_out,
+}
+"""What carries out a job of a kind that needs more than the worker does, which it has the arguments of."""
 
 
 def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:
@@ -31,9 +34,8 @@ def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) 
     Raises KeyError for work that it does not know, StoreUnavailable and Busy, so that Lambda tries again.
     """
     if "kind" in payload:
-        kind, *job = payload["kind"], payload["space_id"], payload["job_id"], deadline
-        carry = provisioning.carry_out if kind in provisioning.KINDS else worker.work
-        worked = ENTRIES[kind](process, *job) if kind in ENTRIES else carry(process, KINDS[kind], *job)
+        carry = CARRY_OUT.get(payload["kind"], worker.work)
+        worked = carry(process, KINDS[payload["kind"]], payload["space_id"], payload["job_id"], deadline)
         return {"status": worked.outcome}
     works: dict[str, Callable[[Process, Mapping[str, Any], datetime], dict[str, Any]]] = {
         "nightly": nightly.work,
