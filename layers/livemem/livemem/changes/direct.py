@@ -1,11 +1,12 @@
 """A change of bank or rules that somebody orders and sees at once: under the lease, without an LLM."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from livemem.changes import commit, records, recovery, settling
 from livemem.changes.commit import CommitLost
 from livemem.changes.records import Record
-from livemem.errors import LiveMemoryError, NotFound, PreconditionLost
+from livemem.errors import Busy, LiveMemoryError, NotFound, PreconditionLost
 from livemem.jobs import counter, lease, places
 from livemem.jobs.lease import Held
 from livemem.process import Process
@@ -22,11 +23,30 @@ def take(process: Process, space_id: str, kind: str) -> tuple[Held, Head]:
     heads.load(process, space_id)
     due_index.leave(process, space_id)
     held = lease.acquire(process, places.of_space(space_id), process.new_id(), kind, life=timing.BY_HAND, by_hand=True)
+    with freed_after_error(process, held):
+        return held, settled(process, space_id, held.lease.abandoned)
+
+
+def settled(process: Process, space_id: str, abandoned: Iterable[str]) -> Head:
+    """The head of a space whose lease is held, as it has to be before anything is changed: what is committed is written
+    out, what the `abandoned` owners of the lease left is cleared away, and what late requests disturbed is mended.
+
+    1 GET of the head, and some for each abandoned owner and each file that is watched. Raises NotFound,
+    PreconditionLost.
+    """
+    head = recovery.recover(process, heads.load(process, space_id))
+    return settling.settle(process, recovery.clear_abandoned(process, head, abandoned))
+
+
+@contextmanager
+def freed_after_error(process: Process, held: Held) -> Iterator[None]:
+    """Give the lease up after an error. If the space is gone or busy there is nothing to clear away; else whoever comes
+    next does that first.
+    """
     try:
-        head = recovery.recover(process, heads.load(process, space_id))
-        return held, settling.settle(process, recovery.clear_abandoned(process, head, held.lease.abandoned))
-    except NotFound:
-        lease.release(process, held)
+        yield
+    except (NotFound, Busy):
+        lease.quietly_release(process, held)
         raise
     except LiveMemoryError:
         lease.let_go(process, held)

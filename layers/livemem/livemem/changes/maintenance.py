@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from livemem import clock
-from livemem.changes import echoes, leftovers, records, recovery, settling
+from livemem.changes import direct, echoes, leftovers, records
 from livemem.changes.records import Record
 from livemem.errors import Busy, NotFound, PreconditionLost
 from livemem.jobs import lease, places
@@ -57,9 +57,7 @@ def clear_up(process: Process, space_id: str, run_ids: Sequence[str] = ()) -> bo
     except Busy:
         return False
     with lease.kept(process, held), suppress(NotFound):
-        head = recovery.recover(process, heads.load(process, space_id))
-        head = recovery.clear_abandoned(process, head, [*held.lease.abandoned, *run_ids])
-        head = remove_echoes(process, settling.settle(process, head))
+        remove_echoes(process, direct.settled(process, space_id, [*held.lease.abandoned, *run_ids]))
     lease.release(process, held)
     return True
 

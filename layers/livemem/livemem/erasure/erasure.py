@@ -15,7 +15,7 @@ from typing import Any
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.changes import records, recovery, reviews, settling
+from livemem.changes import direct, records, recovery, reviews, settling
 from livemem.erasure import holdings, maintenance, receipts, steps
 from livemem.erasure.holdings import Found, Wanted, Watch
 from livemem.erasure.receipts import NOT_REACHED, TOOLS
@@ -160,16 +160,8 @@ def _earlier(process: Process, head: Head, wanted: Wanted) -> Receipt | None:
 def _leased(process: Process, space_id: str) -> Iterator[Head]:
     """The space's head under the lease, with nothing committed and unwritten: as before any change of the bank."""
     held = lease.acquire(process, places.of_space(space_id), process.new_id(), "erasure", by_hand=True)
-    try:
-        with lease.kept(process, held):
-            head = recovery.recover(process, heads.load(process, space_id))
-            yield settling.settle(process, recovery.clear_abandoned(process, head, held.lease.abandoned))
-    except (NotFound, Busy):
-        lease.quietly_release(process, held)
-        raise
-    except LiveMemoryError:
-        lease.let_go(process, held)
-        raise
+    with direct.freed_after_error(process, held), lease.kept(process, held):
+        yield direct.settled(process, space_id, held.lease.abandoned)
     lease.quietly_release(process, held)
     # A put event that came meanwhile found the space busy.
     counter.start_if_possible(process, space_id)
