@@ -79,6 +79,7 @@ def test_every_sample_event_passes_through_its_handler(service, name):
         "indexer-run": {"status": "done", "snapshot": False},
         "backup-create": 201,
         "backup-restore": {"status": "gone"},
+        "backup-job": {"status": "gone"},
         "conversations-create": 201,
         "conversations-turn": 404,
         "memories-store": 201,

@@ -81,7 +81,7 @@ class BackupScene(BankScene):
     def _is_current(self) -> bool:
         """Whether the newest complete backup holds just what the space does."""
         objects = self.world.inner.objects
-        _, items = backups.all_of(objects)[keys.backup_prefix(SPACE, backups.complete(objects)[-1])]
+        items = backups.all_of(objects)[keys.backup_prefix(SPACE, backups.complete(objects)[-1])].items or ()
         contents = snapshots.contents(self.world.process, SPACE)
         there = {(entry.key.removeprefix(f"{SPACE}/"), entry.etag) for entry in contents}
         return {(item.name, item.etag) for item in items} == there
@@ -100,7 +100,7 @@ def take(trigger: str, description: str = "") -> Callable[[BackupScene, Process,
 
 
 def _scheduled(scene: BackupScene, process: Process, until: datetime) -> None:
-    scene.world.work({"do": "back_up", "space_id": SPACE, "trigger": "schedule"}, process, until)
+    scene.world.work({"do": "back_up", "space_id": SPACE}, process, until)
 
 
 def _retain(keep: int) -> Callable[[BackupScene, Process, datetime], None]:
@@ -161,7 +161,6 @@ def _begun(scene: BackupScene) -> None:
     # No time for more than one batch.
     deadline = scene.world.clock() + timedelta(seconds=1)
     taken = snapshots.take(scene.world.process, SPACE, Wanted("schedule"), deadline=deadline)
-    snapshots.queue_rest(scene.world.process, taken.manifest)
     scene.do(EDIT)
     assert taken.result == "unfinished"
     scene.take_run()

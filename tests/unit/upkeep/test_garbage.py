@@ -455,7 +455,7 @@ def test_work_under_way_is_no_leftover():
 
 def test_what_is_left_of_unfinished_backups_is_cleared_away_and_complete_ones_stay():
     world = with_old_notes(count=0)
-    complete = world.back_up().backup_id
+    complete = world.back_up().job_id
     world.note("changed")
     world.clock.move(1)
     world.client.before = lambda index, verb: _die_at(verb, "COPY")

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from livemem.archives import archiving
-from livemem.backups import nightly
+from livemem.backups import nightly, snapshots
 from livemem.erasure import erasure
 from livemem.jobs import worker
 from livemem.jobs.worker import Kind
@@ -15,7 +15,11 @@ from livemem.restore import provisioning
 
 logger = logging.getLogger(__name__)
 
-KINDS: Mapping[str, Kind[Any]] = {archiving.KIND.name: archiving.KIND, **provisioning.KINDS}
+KINDS: Mapping[str, Kind[Any]] = {
+    archiving.KIND.name: archiving.KIND,
+    snapshots.KIND.name: snapshots.KIND,
+    **provisioning.KINDS,
+}
 """The kinds of jobs that this function carries out."""
 
 
@@ -24,14 +28,17 @@ def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) 
 
     Raises KeyError for work that it does not know, StoreUnavailable and Busy, so that Lambda tries again.
     """
-    if "kind" in payload:
-        carry = provisioning.carry_out if payload["kind"] in provisioning.KINDS else worker.work
-        worked = carry(process, KINDS[payload["kind"]], payload["space_id"], payload["job_id"], deadline)
-        return {"status": worked.outcome}
     works: dict[str, Callable[[Process, Mapping[str, Any], datetime], dict[str, Any]]] = {
         "nightly": nightly.work,
         "back_up": nightly.back_up,
         "retain": nightly.retain,
         "erase": erasure.work,
+        # Jobs behind which something follows.
+        snapshots.KIND.name: nightly.back_up,
     }
-    return works[payload["do"]](process, payload, deadline)
+    name = payload.get("kind") or payload["do"]
+    if name in works:
+        return works[name](process, payload, deadline)
+    carry = provisioning.carry_out if name in provisioning.KINDS else worker.work
+    worked = carry(process, KINDS[name], payload["space_id"], payload["job_id"], deadline)
+    return {"status": worked.outcome}
