@@ -138,9 +138,9 @@ def test_a_copy_that_comes_late_changes_nothing_in_a_backup():
         with suppress(ClientError):
             request.send(world.inner)
 
+    assert backups.broken(world.inner.objects) == []
     # Head, bank file, synthesis and two notes.
     assert sum(_is_stale(world, request) for request in late) == 5
-    assert backups.broken(world.inner.objects) == []
 
 
 def _is_stale(world: World, request: Request) -> bool:

@@ -472,7 +472,7 @@ def test_what_is_left_of_unfinished_backups_is_cleared_away_and_complete_ones_st
     assert (told.backups_removed, writes(world)) == (1, set())
     report = collect(world)
     assert (report.backups_removed, [found.backups_removed for found in report.spaces]) == (1, [1])
-    assert [item.backup_id for item in catalog.page(world.process, "demo", limit=9)[0]] == [complete]
+    assert [item.job_id for item in catalog.page(world.process, "demo", limit=9)[0]] == [complete]
     assert collect(world).spaces == []
 
 
