@@ -6,13 +6,14 @@ A backup that is removed leaves its manifest as a tombstone, until nothing that 
 
 from collections.abc import Iterator, Sequence
 
+from livemem import clock
 from livemem.access.principal import Principal
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Manifest, Peeked
 from livemem.errors import InvalidName, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store import keys, stored
 from livemem.store.probe import require_conditional_writes
 from livemem.store.stored import Stored
 
@@ -169,7 +170,10 @@ def discard(process: Process, space_id: str, backup_id: str, found: Peeked) -> N
     """Remove a backup if its manifest is exactly as it was `found`: the same without the GET. Raises
     PreconditionLost.
     """
-    manifests.bury(process, space_id, backup_id, found)
+    now = clock.iso_millis(process.clock())
+    unknown = Manifest(job_id=backup_id, space_id=space_id, subject=backup_id, trigger="api", created_at=now)
+    end = {"status": "cancelled", "ended_at": now, "items": ()}
+    stored.swap(process.store, found, (found.value or unknown).changed(end), process.new_id)
     clear(process, space_id, backup_id)
 
 

@@ -184,15 +184,3 @@ def load(process: Process, space_id: str, backup_id: str) -> Stored[Manifest]:
     if not found or not found.value.complete:
         raise NotFound("backup", backup_id)
     return found
-
-
-def bury(process: Process, space_id: str, backup_id: str, found: Peeked) -> None:
-    """Make exactly the manifest that was read the tombstone of a backup that is removed: 1 PUT. Raises
-    PreconditionLost.
-    """
-    now = clock.iso_millis(process.clock())
-    manifest = found.value or Manifest(
-        job_id=backup_id, space_id=space_id, subject=backup_id, trigger="api", created_at=now
-    )
-    tombstone = manifest.model_copy(update={"status": "cancelled", "ended_at": now, "items": ()})
-    stored.swap(process.store, found, tombstone, process.new_id)

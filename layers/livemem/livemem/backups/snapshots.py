@@ -176,7 +176,7 @@ def _step(work: Work[Manifest]) -> End:
     try:
         head = _settled(process, job.space_id, work.held)
     except PreconditionLost:
-        # The backup is still ours.
+        # Others were faster with the head: the worker must not take it for the manifest.
         raise Conflict(CHANGED, retry_after=1) from None
     if head.meta.uid != job.uid:
         raise NotFound("space", job.space_id)
