@@ -7,15 +7,15 @@ import pytest
 
 from livemem.backups import catalog, snapshots
 from livemem.backups.snapshots import Taken
-from livemem.errors import Conflict, NotFound
+from livemem.errors import Busy, Conflict, NotFound
 from livemem.jobs import lease, worker
 from livemem.spaces import head as heads
 from livemem.spaces import life
 from livemem.store import keys
 from tests.support import backups
-from tests.support.backing_up import go_on, on_copy, own_etags, put, take, used
+from tests.support.backing_up import go_on, hold, on_copy, own_etags, put, take, used, waiting
 from tests.support.counting import CountingClient, Killed
-from tests.support.world import World
+from tests.support.world import INVOCATION, World
 
 SPACE = "demo"
 
@@ -71,6 +71,30 @@ def test_what_has_changed_between_two_invocations_is_copied_again_and_what_is_go
     assert (made.job_id, made.complete, made.changes) == (backup_id, True, 2)
     assert backups.broken(world.inner.objects) == []
     assert backups.left_over(world.inner.objects) == []
+
+
+def test_to_go_on_costs_a_listing_of_what_is_there_instead_of_one_of_the_backups(small: None):
+    world = used()
+    backup_id = unfinished(world)
+    world.new_process()
+
+    assert go_on(world, backup_id).result == "made"
+
+    # Manifest, lease, and the head before, behind, and for the next consolidation.
+    assert world.client.counts == {"GET": 5, "LIST": 2, "COPY": 7, "PUT": 3, "DELETE": 1}
+
+
+def test_who_may_wait_goes_on_when_the_space_is_free(small: None):
+    world = used()
+    backup_id = unfinished(world)
+    hold(world)
+    process, slept = waiting(world)
+    deadline = world.clock() + INVOCATION
+
+    with pytest.raises(Busy):
+        go_on(world, backup_id)
+    assert snapshots.go_on(process, SPACE, backup_id, deadline=deadline, wait=True).result == "made"
+    assert sum(slept) == lease.LIFE.total_seconds()
 
 
 def test_who_stood_still_is_told_what_another_has_completed(small: None):
