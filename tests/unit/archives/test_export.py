@@ -227,6 +227,18 @@ def test_a_backup_that_takes_too_long_goes_on_first_and_then_its_archive(world, 
     assert export_now(world).backup_id > made.backup_id
 
 
+def test_one_invocation_at_a_time_goes_on_with_an_export_and_its_backup(world, monkeypatch):
+    monkeypatch.setattr(snapshots, "BATCH", 2)
+    slow(world, 4)
+    export.export(world.process, EVERYONE, "demo", world.clock() + timedelta(seconds=30))
+    for _ in range(2):
+        assert [payload["kind"] for payload in world.queued] == ["export"]
+        assert world.work(until=world.clock() + timedelta(seconds=30)) == {"status": "unfinished"}
+    assert [one.value.complete for one in catalog.looks(world.process, "demo", catalog.ids(world.process, "demo"))] == [
+        False
+    ]
+
+
 def test_who_asks_meanwhile_is_told_how_far_it_is_and_does_nothing(small_parts):
     world = small_parts(in_pieces(World()))
     backup_id = world.back_up().job_id

@@ -7,7 +7,8 @@ import pytest
 
 from livemem.backups import catalog, snapshots
 from livemem.backups.snapshots import Taken
-from livemem.errors import Busy, Conflict, NotFound
+from livemem.changes import direct
+from livemem.errors import Busy, Conflict, NotFound, PreconditionLost
 from livemem.jobs import lease, worker
 from livemem.spaces import head as heads
 from livemem.spaces import life
@@ -95,6 +96,31 @@ def test_who_may_wait_goes_on_when_the_space_is_free(small: None):
         go_on(world, backup_id)
     assert snapshots.go_on(process, SPACE, backup_id, deadline=deadline, wait=True).result == "made"
     assert sum(slept) == lease.LIFE.total_seconds()
+
+
+def test_it_goes_on_although_runs_of_the_space_wait_after_a_failure(small: None):
+    world = used()
+    backup_id = unfinished(world)
+    lease.back_off(world.process, hold(world), "llm_timeout")
+
+    assert go_on(world, backup_id).result == "made"
+
+
+def test_one_whose_space_changes_too_often_to_begin_with_is_gone_on_with_later(
+    small: None, monkeypatch: pytest.MonkeyPatch
+):
+    world = used()
+    backup_id = unfinished(world)
+
+    def changes_too_often(*_: Any) -> Any:
+        raise PreconditionLost("The space changes too often.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(direct, "settled", changes_too_often)
+        with pytest.raises(Conflict):
+            go_on(world, backup_id)
+
+    assert go_on(world, backup_id).result == "made"
 
 
 def test_who_stood_still_is_told_what_another_has_completed(small: None):
