@@ -15,7 +15,8 @@ from livemem.store import keys, timing
 
 NOBODY_COMES = timing.INVOCATION + timing.BACKUP_DELIVERED + timing.LAST_WRITE + timing.MARGIN
 """Age of a manifest, by the store's clock, after which nobody works on the backup any more, nor can a request for it
-come late. If somebody did all the same he would lose the swap that completes it."""
+come late. If somebody did all the same he would lose the swap that completes it. Longer than that of other jobs
+(jobs/job.py, SILENT): the rest of a backup waits in the queue behind the backups of all spaces."""
 
 Remains = Literal["unfinished", "removed", "objects without a manifest"]
 
