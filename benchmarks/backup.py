@@ -66,7 +66,7 @@ def run(objects: int, delay: float, threads: int) -> list[Row]:
 
         def back_up(world: World = world) -> None:
             nonlocal backup_id
-            backup_id = world.back_up().backup_id
+            backup_id = world.back_up().job_id
 
         rows.append(_timed("backup", world, back_up))
         rows.append(_timed("backup, nothing changed", world, world.back_up))

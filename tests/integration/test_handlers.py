@@ -80,6 +80,7 @@ def test_every_sample_event_passes_through_its_handler(service, name):
         "backup-create": 201,
         "backup-restore": {"status": "gone"},
         "backup-erasure": {"status": "gone"},
+        "backup-job": {"status": "gone"},
         "conversations-create": 201,
         "conversations-turn": 404,
         "memories-store": 201,

@@ -87,8 +87,8 @@ def furnished() -> tuple[World, dict[str, str]]:
             "run_id": run.job_id,
             "path": "log.md",
             "memory_id": known.memory.memory_id,
-            "backup_id": backup.backup_id,
-            "job": f"mine.backup.{backup.backup_id}",
+            "backup_id": backup.job_id,
+            "job": f"mine.backup.{backup.job_id}",
             "token_hash": token(ANN).hash.removeprefix("sha256:"),
             "turn_index": "1",
         }

@@ -44,6 +44,10 @@ def take(world: World, process: Process | None = None, **more: Any) -> Taken:
     return snapshots.take(process or world.process, SPACE, wanted, deadline=deadline, **more)
 
 
+def go_on(world: World, backup_id: str, process: Process | None = None) -> Taken:
+    return snapshots.go_on(process or world.process, SPACE, backup_id, deadline=world.clock() + INVOCATION)
+
+
 def on_copy(world: World, name: str, act: Callable[[], Any], *, after: bool = False) -> None:
     """Let something happen once, before an object of the space is copied, or after it was."""
     todo = [act]
@@ -62,7 +66,7 @@ def on_copy(world: World, name: str, act: Callable[[], Any], *, after: bool = Fa
 
 def names(world: World, backup_id: str) -> set[str]:
     saved = manifests.load(world.process, SPACE, backup_id)
-    return {item.name for item in saved.items or ()}
+    return {item.name for item in saved.value.items or ()}
 
 
 def hold(world: World) -> lease.Held:

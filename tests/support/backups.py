@@ -3,19 +3,18 @@
 import json
 from collections.abc import Mapping
 
-from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Item, Manifest
+from livemem.backups.manifest import Manifest
 from livemem.store import keys
 from tests.support.bucket import Stored
 
 
-def all_of(objects: Mapping[str, Stored]) -> dict[str, tuple[Manifest, tuple[Item, ...]]]:
-    """The manifests that can be read, with their objects, by the folder that they are in."""
+def all_of(objects: Mapping[str, Stored]) -> dict[str, Manifest]:
+    """The manifests, by the folder that they are in."""
     found = {}
     for key, stored in sorted(objects.items()):
         folder, _, name = key.rpartition("/")
         if key.startswith(keys.BACKUPS) and name == keys.MANIFEST and folder.count("/") == 2:
-            found[f"{folder}/"] = manifests.from_bytes(stored.body)
+            found[f"{folder}/"] = Manifest.from_bytes(stored.body)
     return found
 
 
@@ -23,9 +22,7 @@ def complete(objects: Mapping[str, Stored], space_id: str = "demo") -> list[str]
     """The ids of the space's complete backups, oldest first."""
     folder = keys.backups_prefix(space_id)
     return [
-        manifest.backup_id
-        for name, (manifest, _) in all_of(objects).items()
-        if name.startswith(folder) and manifest.complete
+        manifest.job_id for name, manifest in all_of(objects).items() if name.startswith(folder) and manifest.complete
     ]
 
 
@@ -34,9 +31,10 @@ def broken(objects: Mapping[str, Stored]) -> list[str]:
     consolidation that no record holds, numbers that are not those of the objects.
     """
     wrong = []
-    for folder, (manifest, items) in all_of(objects).items():
+    for folder, manifest in all_of(objects).items():
         if not manifest.complete:
             continue
+        items = manifest.items or ()
         for item in items:
             there = objects.get(folder + item.name)
             if not there or (there.etag, len(there.body)) != (item.copy_etag or item.etag, item.size):
@@ -63,8 +61,8 @@ def left_over(objects: Mapping[str, Stored]) -> list[str]:
     """What lies below `_backups/` and is part of no complete backup."""
     held = {
         f"{folder}{name}"
-        for folder, (manifest, items) in all_of(objects).items()
+        for folder, manifest in all_of(objects).items()
         if manifest.complete
-        for name in (keys.MANIFEST, *(item.name for item in items))
+        for name in (keys.MANIFEST, *(item.name for item in manifest.items or ()))
     }
     return sorted(key for key in objects if key.startswith(keys.BACKUPS) and key not in held)

@@ -123,7 +123,7 @@ def built() -> Whole:
         "conversation_id": conversation_id,
         "request_id": asked.job_id,
         "erasure_id": erased.job_id,
-        "backup_id": backup.backup_id,
+        "backup_id": backup.job_id,
         "slot": next(key.split("/")[2] for key in world.keys("demo/_digests/") if key.endswith("/input.json")),
     }
     world.queued.clear()

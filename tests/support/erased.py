@@ -5,7 +5,7 @@ or keeps: objects, former versions, backups, archives, parts of uploads.
 import gzip
 from collections.abc import Iterator
 
-from livemem.backups import manifest as manifests
+from livemem.backups.manifest import Manifest
 from livemem.changes.settling import WATCHED_FOR
 from livemem.conversations import reading
 from livemem.erasure import receipts as kept_receipts
@@ -74,9 +74,9 @@ def damaged_backups(world: World) -> Iterator[str]:
     for key in list(objects):
         if not key.endswith(f"/{keys.MANIFEST}"):
             continue
-        manifest, items = manifests.from_bytes(objects[key].body)
+        manifest = Manifest.from_bytes(objects[key].body)
         prefix = key.removesuffix(keys.MANIFEST)
-        for item in items if manifest.complete else ():
+        for item in manifest.items or () if manifest.complete else ():
             stored = objects.get(prefix + item.name)
             if not stored or (stored.etag, len(stored.body)) != (item.etag, item.size):
                 yield f"{prefix}{item.name} is not what the manifest says"

@@ -47,16 +47,16 @@ def test_a_backup_holds_each_object_as_it_was_and_the_next_one_finds_it_unchange
     objects = world.inner.objects
     assert changed
     assert backups.broken(objects) == []
-    prefix = keys.backup_prefix("demo", made.backup_id)
+    prefix = keys.backup_prefix("demo", made.job_id)
     for key, stored in objects.items():
         if key.startswith("demo/") and not keys.is_derived(key.removeprefix("demo/")):
             copy = objects[prefix + key.removeprefix("demo/")]
             assert (copy.body, copy.metadata) == (stored.body, stored.metadata), key
     world.new_process()
     again = world.back_up()
-    assert (again.backup_id, bool(again.unchanged_at), world.client.counts["COPY"]) == (made.backup_id, True, 0)
-    catalog.remove(world.process, "demo", made.backup_id)
-    assert world.keys(prefix) == [keys.manifest("demo", made.backup_id)]
+    assert (again.job_id, bool(again.unchanged_at), world.client.counts["COPY"]) == (made.job_id, True, 0)
+    catalog.remove(world.process, "demo", made.job_id)
+    assert world.keys(prefix) == [keys.manifest("demo", made.job_id)]
 
 
 @pytest.mark.parametrize("world", ["minio"], indirect=True)
@@ -80,7 +80,7 @@ def test_a_copy_that_comes_late_changes_nothing_in_a_backup(world: World):
 def test_a_restored_space_is_what_was_backed_up_object_by_object(world: World):
     whole.fill(world)
     before = whole.objects(world, "demo")
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
 
     assert world.restore("demo", backup_id, "copy")
 

@@ -121,7 +121,7 @@ def test_a_url_of_a_quarter_of_an_hour_is_the_answer(world):
 
 
 def test_an_archive_that_is_there_is_answered_at_once(world):
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
     first = export.download(world.process, "demo", backup_id, world.clock() + SOON)
     world.client.reset()
     assert export.download(world.process, "demo", backup_id, world.clock() + SOON) == first
@@ -135,7 +135,7 @@ def test_an_archive_that_has_gone_is_made_anew(world):
 
 
 def test_an_unchanged_space_is_exported_from_the_backup_that_there_is(world):
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
     world.clock.move(60)
     first = export_now(world)
     world.clock.move(60)
@@ -187,7 +187,7 @@ def slow(world: World, seconds: float) -> None:
 
 def test_what_does_not_fit_into_the_time_goes_on_in_the_next_invocation(small_parts, monkeypatch):
     world = small_parts(in_pieces(World(), 12))
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
     whole = download(world, export.download(world.process, "demo", backup_id, world.clock() + SOON))
     former_versions.clear_archives(world.process, "demo")
     monkeypatch.setattr(packing, "WINDOW_OBJECTS", 2)
@@ -227,9 +227,21 @@ def test_a_backup_that_takes_too_long_goes_on_first_and_then_its_archive(world, 
     assert export_now(world).backup_id > made.backup_id
 
 
+def test_one_invocation_at_a_time_goes_on_with_an_export_and_its_backup(world, monkeypatch):
+    monkeypatch.setattr(snapshots, "BATCH", 2)
+    slow(world, 4)
+    export.export(world.process, EVERYONE, "demo", world.clock() + timedelta(seconds=30))
+    for _ in range(2):
+        assert [payload["kind"] for payload in world.queued] == ["export"]
+        assert world.work(until=world.clock() + timedelta(seconds=30)) == {"status": "unfinished"}
+    assert [one.value.complete for one in catalog.looks(world.process, "demo", catalog.ids(world.process, "demo"))] == [
+        False
+    ]
+
+
 def test_who_asks_meanwhile_is_told_how_far_it_is_and_does_nothing(small_parts):
     world = small_parts(in_pieces(World()))
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
     world.client.kill_at(len(world.client.requests) + 9, done=True)
     with suppress(Killed):
         export.download(world.process, "demo", backup_id, world.clock() + SOON)
@@ -244,7 +256,7 @@ def test_who_asks_meanwhile_is_told_how_far_it_is_and_does_nothing(small_parts):
 
 def test_of_two_deliveries_of_one_invocation_one_makes_the_archive(small_parts):
     world = small_parts(in_pieces(World()))
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
     whole = download(world, export.download(world.process, "demo", backup_id, world.clock() + SOON))
     former_versions.clear_archives(world.process, "demo")
     queued(world, backup_id)
@@ -306,24 +318,24 @@ def test_a_lost_answer_to_the_end_of_an_upload_is_looked_for(small_parts):
 
 def test_a_damaged_backup_is_told_once_and_then_tried_anew(world):
     manifest = world.back_up()
-    broken = keys.backup_object("demo", manifest.backup_id, "bank/log.md")
+    broken = keys.backup_object("demo", manifest.job_id, "bank/log.md")
     whole = world.inner.objects[broken]
     # Its size is the same.
     world.store.put(broken, whole.body[::-1])
     with pytest.raises(BackupDamaged, match=r"bank/log\.md"):
-        export.download(world.process, "demo", manifest.backup_id, world.clock() + SOON)
+        export.download(world.process, "demo", manifest.job_id, world.clock() + SOON)
     world.inner.objects[broken] = whole
-    assert isinstance(export.download(world.process, "demo", manifest.backup_id, world.clock() + SOON), Archive)
+    assert isinstance(export.download(world.process, "demo", manifest.job_id, world.clock() + SOON), Archive)
 
 
 def test_what_failed_unseen_is_told_to_the_next_who_asks(world):
     manifest = world.back_up()
-    queued(world, manifest.backup_id)
-    world.store.delete(keys.backup_object("demo", manifest.backup_id, "bank/log.md"))
-    payload = KIND.payload("demo", manifest.backup_id)
+    queued(world, manifest.job_id)
+    world.store.delete(keys.backup_object("demo", manifest.job_id, "bank/log.md"))
+    payload = KIND.payload("demo", manifest.job_id)
     assert world.work(payload)["status"] == "failed"
     with pytest.raises(BackupDamaged):
-        export.download(world.process, "demo", manifest.backup_id, world.clock() + SOON)
+        export.download(world.process, "demo", manifest.job_id, world.clock() + SOON)
 
 
 def test_a_busy_space_and_unknown_backups_are_told(world):
@@ -358,7 +370,7 @@ def test_archives_and_uploads_are_kept_for_a_day(world, small_parts):
 
 def test_an_upload_in_parts_that_somebody_goes_on_with_is_left_alone(small_parts):
     world = small_parts(in_pieces(World()))
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
     saved = queued(world, backup_id)
     key = keys.export("demo", backup_id)
     known, unknown = (world.inner.create_multipart_upload(Bucket="bucket", Key=key)["UploadId"] for _ in range(2))
@@ -380,7 +392,7 @@ def test_the_daily_sweep_removes_them(world):
 
 def test_where_the_store_can_not_tell_of_uploads_in_parts_those_that_are_known_are_given_up(small_parts):
     world = small_parts(in_pieces(World()))
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
     saved = queued(world, backup_id)
     upload = world.inner.create_multipart_upload(Bucket="bucket", Key=keys.export("demo", backup_id))
     jobs.change(world.process, saved, upload_id=upload["UploadId"])

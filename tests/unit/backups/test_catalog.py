@@ -13,7 +13,7 @@ from livemem.access.principal import PERMISSIONS, Principal
 from livemem.archives import export
 from livemem.backups import catalog, remains, retention, snapshots
 from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Item, Manifest, Unreadable
+from livemem.backups.manifest import Item, Manifest
 from livemem.backups.snapshots import Wanted
 from livemem.errors import InvalidName, NotFound
 from livemem.restore import restore
@@ -39,7 +39,7 @@ def with_backups(count: int) -> World:
 
 def shown(world: World, **more: Any) -> list[str]:
     found, _ = catalog.page(world.process, SPACE, **{"limit": 50, **more})
-    return [manifest.backup_id for manifest in found]
+    return [manifest.job_id for manifest in found]
 
 
 def test_backups_are_listed_newest_first_in_pages_with_1_list_and_1_get_each():
@@ -50,7 +50,7 @@ def test_backups_are_listed_newest_first_in_pages_with_1_list_and_1_get_each():
     first, after = catalog.page(world.process, SPACE, limit=2)
     second, rest = catalog.page(world.process, SPACE, limit=3, before=after)
 
-    assert [manifest.backup_id for manifest in (*first, *second)] == ids[::-1]
+    assert [manifest.job_id for manifest in (*first, *second)] == ids[::-1]
     assert (after, rest) == (ids[3], None)
     assert world.client.counts == {"LIST": 2, "GET": 5}
 
@@ -60,7 +60,7 @@ def test_a_list_reads_the_first_bytes_of_a_manifest_of_a_million_objects_alone()
     (backup_id,) = catalog.ids(world.process, SPACE)
     saved = manifests.load(world.process, SPACE, backup_id)
     line = b'    {"name": "live/x", "size": 1, "etag": "y"},\n'
-    body = manifests.to_bytes(saved.manifest, saved.items or ()).replace(b"[\n", b"[\n" + line * 1_000_000, 1)
+    body = saved.value.to_bytes().replace(b"[\n", b"[\n" + line * 1_000_000, 1)
     world.inner.put_object(Bucket="b", Key=keys.manifest(SPACE, backup_id), Body=body)
     world.client.carry = lambda request: read.append(request.arguments.get("Range")) or request.send(world.inner)
     read: list[str | None] = []
@@ -70,7 +70,7 @@ def test_a_list_reads_the_first_bytes_of_a_manifest_of_a_million_objects_alone()
 
 
 def hostile(manifest: Manifest) -> dict[str, bytes]:
-    good = json.loads(manifests.to_bytes(manifest, ()))
+    good = json.loads(manifest.to_bytes())
 
     def changed(**fields: Any) -> bytes:
         whole = good | fields
@@ -83,31 +83,31 @@ def hostile(manifest: Manifest) -> dict[str, bytes]:
         "nested": b"[" * 100_000,
         "nested below a field": b'{"a": ' + b"[" * 100_000 + b',\n  "objects": [',
         "another space's": changed(space_id="other"),
-        "another backup's": changed(backup_id="2020-01-01T00-00-00"),
+        "another backup's": changed(job_id="2020-01-01T00-00-00"),
         "a number of 5,000 digits": json.dumps(good, indent=2)
         .encode()
         .replace(b'"version": 1', b'"version": ' + b"9" * 5_000),
-        "an infinite duration": changed(duration_seconds="1e999"),
-        "a moment that is none": changed(started_at="yesterday"),
-        "a moment out of time": changed(started_at="0001-01-01T00:00:00+14:00"),
+        "held for ever": changed(held_seconds="1e999"),
+        "a moment that is none": changed(created_at="yesterday"),
+        "a moment out of time": changed(created_at="0001-01-01T00:00:00+14:00"),
         "another trigger": changed(trigger="x"),
         "half a surrogate pair": json.dumps(good | {"description": "\ud800"}, indent=2).encode(),
         "no objects": json.dumps({k: v for k, v in good.items() if k != "objects"}, indent=2).encode(),
     }
 
 
-@each("name", hostile(Manifest(backup_id="", space_id="", uid="", trigger="api", started_at="2026-01-01")))
+@each("name", hostile(Manifest(job_id="", space_id="", trigger="api", created_at="2026-01-01")))
 def test_a_hostile_manifest_breaks_neither_the_list_nor_the_next_backup_nor_retention(name: str):
     world = with_backups(2)
     first, second = catalog.ids(world.process, SPACE)
     saved = manifests.load(world.process, SPACE, second)
-    body = hostile(saved.manifest)[name]
+    body = hostile(saved.value)[name]
     world.inner.put_object(Bucket="b", Key=keys.manifest(SPACE, second), Body=body)
 
     assert shown(world) == [first]
     with pytest.raises(NotFound):
         manifests.load(world.process, SPACE, second)
-    assert world.back_up().backup_id > second
+    assert world.back_up().job_id > second
     report = retention.apply(world.process, SPACE, dry_run=False)
     assert (report.removed, report.unreadable) == ([], [second])
     world.clock.move(86_400)
@@ -139,7 +139,7 @@ def test_a_manifest_with_an_object_that_can_be_none_is_not_loaded(wrong: dict[st
     key = keys.manifest(SPACE, backup_id)
     document = json.loads(world.inner.objects[key].body)
     document["objects"][0] |= wrong
-    world.inner.put_object(Bucket="b", Key=key, Body=json.dumps(document).encode())
+    world.inner.put_object(Bucket="b", Key=key, Body=json.dumps(document, indent=2).encode())
 
     with pytest.raises(NotFound):
         manifests.load(world.process, SPACE, backup_id)
@@ -153,14 +153,14 @@ items = st.builds(Item, texts, st.integers(0), texts, st.none() | texts, st.none
 @given(st.lists(items, max_size=5), texts)
 def test_a_manifest_is_read_as_it_was_written_whole_and_by_its_first_bytes(held: list[Item], description: str):
     manifest = Manifest(
-        backup_id="2026-02-20T14-00-00", space_id=SPACE, uid="u", trigger="api",
-        description=description, started_at="2026-02-20T14:00:00.000Z", counts={"notes": 1},
+        job_id="2026-02-20T14-00-00", space_id=SPACE, uid="u", trigger="api", items=tuple(held),
+        description=description, created_at="2026-02-20T14:00:00.000Z", counts={"notes": 1},
     )  # fmt: skip
 
-    body = manifests.to_bytes(manifest, held)
+    body = manifest.to_bytes()
 
-    assert manifests.from_bytes(body) == (manifest, tuple(held))
-    assert manifests.summary_from(body) == manifest
+    assert Manifest.from_bytes(body) == manifest
+    assert Manifest.of_first(body) == manifest.model_copy(update={"items": None})
     assert json.loads(body)["objects"] is not None
 
 
@@ -216,7 +216,7 @@ def test_a_tombstone_keeps_its_id_from_being_claimed_and_goes_when_nothing_can_c
     catalog.remove(world.process, SPACE, backup_id)
     later = keys.backup_id(world.clock() + timedelta(seconds=1))
 
-    assert world.back_up().backup_id == later
+    assert world.back_up().job_id == later
 
     late = keys.backup_object(SPACE, backup_id, "live/late.md")
     world.clock.move(remains.NOBODY_COMES.total_seconds() - 60)
@@ -254,7 +254,7 @@ def test_what_lies_where_a_manifest_should_be_is_told_from_there_being_none():
     (backup_id,) = catalog.ids(world.process, SPACE)
     world.inner.put_object(Bucket="b", Key=keys.manifest(SPACE, backup_id), Body=b"x")
 
-    assert isinstance(manifests.peek(world.process, SPACE, backup_id), Unreadable)
+    assert manifests.peek(world.process, SPACE, backup_id).value is None
     assert manifests.peek(world.process, SPACE, "2020-01-01T00-00-00") is None
 
 
@@ -265,17 +265,17 @@ def test_a_token_for_some_spaces_does_not_see_the_backups_of_a_deleted_namesake(
     world = World()
     world.create_space(SPACE)
     world.note("of the first life", space_id=SPACE)
-    old = world.back_up(SPACE).backup_id
+    old = world.back_up(SPACE).job_id
     life.delete(world.process, SPACE, SPACE)
     world.clock.move(3_600)
     world.create_space(SPACE)
-    new = world.back_up(SPACE).backup_id
+    new = world.back_up(SPACE).job_id
 
     def ids(caller: Principal) -> list[str]:
         one, _ = catalog.page(world.process, SPACE, limit=9, caller=caller)
         every, _ = catalog.page_of_all(world.process, caller, limit=9)
         assert one == every
-        return [manifest.backup_id for manifest in one]
+        return [manifest.job_id for manifest in one]
 
     assert ids(EVERYONE) == [new, old]
     assert ids(ONE_SPACE) == [new]
@@ -288,5 +288,5 @@ def test_a_token_for_some_spaces_does_not_see_the_backups_of_a_deleted_namesake(
     ):
         with pytest.raises(NotFound):
             reach(old)
-    assert catalog.get(world.process, SPACE, new, ONE_SPACE).backup_id == new
-    assert catalog.get(world.process, SPACE, old, EVERYONE).complete
+    assert catalog.get(world.process, SPACE, new, ONE_SPACE).value.job_id == new
+    assert catalog.get(world.process, SPACE, old, EVERYONE).value.complete

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from livemem.backups import catalog, snapshots
+from livemem.backups import catalog
 from livemem.erasure import erasure
 from livemem.errors import Busy, Conflict, NotFound, StoreUnavailable
-from livemem.jobs import lease, places
+from livemem.jobs import lease, places, worker
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head_fields import Erasing
@@ -56,7 +56,7 @@ def test_who_waits_gives_up_while_there_is_time_to_answer():
     with pytest.raises(Busy):
         take(world, process, wait=True, time=timedelta(seconds=59))
 
-    assert snapshots.MARGIN < deadline - world.clock() < timedelta(seconds=30)
+    assert worker.MARGIN < deadline - world.clock() < timedelta(seconds=30)
 
 
 def test_a_space_in_which_notes_are_erased_is_not_backed_up_and_who_waits_takes_the_backup_afterwards():

@@ -127,7 +127,7 @@ def die(world: World, copies: int) -> None:
 def test_what_dead_workers_left_is_gone_after_two_daily_looks_and_nothing_else(expected: bool, dead: int):
     world = World(backups_expected=expected)
     world.create_space(SPACE)
-    kept = world.back_up().backup_id
+    kept = world.back_up().job_id
     for _ in range(dead):
         world.clock.move(61)
         world.note("x")

@@ -33,8 +33,8 @@ def test_a_note_that_is_appended_meanwhile_is_in_the_next_backup():
     first, second = world.back_up(), world.back_up()
 
     name = f"live/{appended[0]}.md"
-    assert [name in names(world, made.backup_id) for made in (first, second)] == [False, True]
-    assert first.backup_id != second.backup_id
+    assert [name in names(world, made.job_id) for made in (first, second)] == [False, True]
+    assert first.job_id != second.job_id
 
 
 def test_a_backup_stands_for_the_moment_before_it_looked():
@@ -87,7 +87,7 @@ def test_what_is_patched_or_noted_of_a_run_meanwhile_is_in_the_backup_as_it_was_
 
     made = world.back_up()
 
-    meta = json.loads(world.text(keys.backup_object(SPACE, made.backup_id, "_meta.json")))
+    meta = json.loads(world.text(keys.backup_object(SPACE, made.job_id, "_meta.json")))
     assert meta["description"] == ("" if after else "new")
     assert backups.broken(world.inner.objects) == []
 
@@ -99,7 +99,7 @@ def test_an_idempotency_key_that_is_gone_meanwhile_is_left_out():
 
     made = world.back_up()
 
-    assert "_idempotency/0.json" not in names(world, made.backup_id)
+    assert "_idempotency/0.json" not in names(world, made.job_id)
     assert backups.left_over(world.inner.objects) == []
 
 
@@ -138,9 +138,9 @@ def test_a_copy_that_comes_late_changes_nothing_in_a_backup():
         with suppress(ClientError):
             request.send(world.inner)
 
+    assert backups.broken(world.inner.objects) == []
     # Head, bank file, synthesis and two notes.
     assert sum(_is_stale(world, request) for request in late) == 5
-    assert backups.broken(world.inner.objects) == []
 
 
 def _is_stale(world: World, request: Request) -> bool:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from livemem.backups import catalog, nightly
+from livemem.backups import catalog, nightly, snapshots
+from livemem.backups.snapshots import Wanted
 from livemem.errors import Busy, Conflict, StoreUnavailable
 from livemem.jobs import lease, places
 from livemem.process import Function
@@ -19,8 +20,8 @@ from tests.support.world import INVOCATION, World
 DAY = 86_400.0
 
 
-def spaces(*ids: str) -> World:
-    world = World()
+def spaces(*ids: str, **settings: Any) -> World:
+    world = World(**settings)
     for space_id in ids:
         world.create_space(space_id)
         world.note("one", space_id=space_id)
@@ -47,7 +48,7 @@ def test_each_space_is_queued_by_itself_with_one_get_and_nothing_else_is_read():
     done = nightly.fan_out(world.process, deadline=world.clock() + INVOCATION)
 
     assert [dict(payload) for payload in world.queued] == [
-        {"do": "back_up", "space_id": space_id, "trigger": "schedule"} for space_id in "abc"
+        {"do": "back_up", "space_id": space_id} for space_id in "abc"
     ]
     assert (done.backups, done.retained, done.failed, done.not_queued, done.next_after) == (3, 0, [], [], None)
     assert world.client.counts == {"LIST": 2, "GET": 3}
@@ -63,7 +64,7 @@ def test_a_night_makes_a_backup_of_every_space_and_the_next_one_finds_them_uncha
     night(world)
 
     assert backed_up(world) == {"a": 1, "b": 2}
-    assert catalog.newest(world.process, "a").manifest.unchanged_at
+    assert catalog.newest(world.process, "a").unchanged_at
     assert backups.broken(world.inner.objects) == []
 
 
@@ -150,7 +151,7 @@ def test_a_backup_that_fails_is_tried_again_and_the_others_are_made():
     def fail(request: Request) -> Any:
         if request.verb == "COPY" and request.key.startswith("_backups/a/") and len(tries) < 2:
             tries.append(request.index)
-            raise Conflict("x")
+            raise Conflict("x", retry_after=1)
         return request.send(world.inner)
 
     world.client.carry = fail
@@ -166,16 +167,14 @@ def test_a_busy_space_is_waited_for():
     object.__setattr__(store, "sleep", world.pass_time)
     process = world.with_parts(store=store)
 
-    done = nightly.back_up(
-        process, {"do": "back_up", "space_id": "a", "trigger": "schedule"}, world.clock() + INVOCATION
-    )
+    done = nightly.back_up(process, {"do": "back_up", "space_id": "a"}, world.clock() + INVOCATION)
 
     assert (done["status"], done["seconds"]) == ("made", 90)
 
 
 def test_what_an_invocation_did_is_told_for_its_metrics():
     world = spaces("a")
-    payload = {"do": "back_up", "space_id": "a", "trigger": "schedule"}
+    payload = {"do": "back_up", "space_id": "a"}
     made = work.carry_out(world.process, payload, world.clock() + INVOCATION)
     again = work.carry_out(world.process, payload, world.clock() + INVOCATION)
     life.delete(world.process, "a", "a")
@@ -186,10 +185,8 @@ def test_what_an_invocation_did_is_told_for_its_metrics():
     assert made["bytes"] > 0
 
 
-@pytest.mark.parametrize("trigger", ["schedule", "api"])
-def test_a_retention_that_fails_makes_no_failure_of_the_backup_and_is_not_asked_for_by_others(trigger: str):
-    world = spaces("a")
-    payload = {"do": "back_up", "space_id": "a", "trigger": trigger, "description": "x", "requested_by": "ops"}
+def failing_retention(world: World) -> list[int]:
+    """Each look at the backups of the space fails; the requests that did."""
     lists: list[int] = []
 
     def fail(index: int, verb: str) -> None:
@@ -199,18 +196,38 @@ def test_a_retention_that_fails_makes_no_failure_of_the_backup_and_is_not_asked_
             world.client.before(index, verb)
 
     world.client.before = fail
-    done = work.carry_out(world.process, payload, world.clock() + INVOCATION)
+    return lists
 
-    assert done["status"] == "made"
-    assert done.get("retention_failed") == (True if trigger == "schedule" else None)
-    assert len(lists) == (trigger == "schedule")
-    manifest = catalog.get(world.with_parts(store=world.process_on(world.inner).store), "a", done["backup_id"])
+
+def test_a_retention_that_fails_makes_no_failure_of_the_backup():
+    world = spaces("a", backup_skip_unchanged=False)
+    lists = failing_retention(world)
+
+    done = work.carry_out(world.process, {"do": "back_up", "space_id": "a"}, world.clock() + INVOCATION)
+
+    assert (done["status"], done["retention_failed"], len(lists)) == ("made", True, 1)
+
+
+@pytest.mark.parametrize("trigger", ["schedule", "api"])
+def test_retention_follows_the_rest_of_a_backup_of_the_night_alone(monkeypatch: pytest.MonkeyPatch, trigger: Any):
+    monkeypatch.setattr(snapshots, "BATCH", 3)
+    world = spaces("a", backup_skip_unchanged=False)
+    wanted = Wanted(trigger, "x", "ops")
+    first = snapshots.take(world.process, "a", wanted, deadline=world.clock())
+    lists = failing_retention(world)
+
+    done = world.work()
+
+    assert (first.result, done["status"], done["backup_id"]) == ("unfinished", "made", first.manifest.job_id)
+    assert (done.get("retention_failed", False), len(lists)) == (trigger == "schedule", trigger == "schedule")
+    made = world.process_on(world.inner)
+    manifest = catalog.get(made, "a", done["backup_id"]).value
     assert (manifest.description, manifest.requested_by, manifest.trigger) == ("x", "ops", trigger)
 
 
 def test_a_backup_that_is_delivered_twice_is_made_once():
     world = spaces("a")
-    payload = {"do": "back_up", "space_id": "a", "trigger": "schedule"}
+    payload = {"do": "back_up", "space_id": "a"}
     results: list[Any] = []
 
     def again(index: int, verb: str) -> None:

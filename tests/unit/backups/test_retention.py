@@ -16,6 +16,7 @@ from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Manifest
 from livemem.backups.retention import Rule
 from livemem.errors import InvalidName, InvalidRequest
+from livemem.jobs import job as jobs
 from livemem.spaces import life
 from livemem.store import keys
 from tests.support import backups
@@ -29,29 +30,29 @@ SPACE = "demo"
 
 def backup(age_hours: float, number: int = 0, **fields: Any) -> Manifest:
     moment = NOW - timedelta(hours=age_hours, seconds=number)
-    usual = {"complete": True, "trigger": "schedule", "uid": "u", "space_id": SPACE}
+    usual = {"status": "done", "trigger": "schedule", "uid": "u", "space_id": SPACE}
     return Manifest(
-        **{**usual, "backup_id": keys.backup_id(moment), "started_at": clock.iso_millis(moment), **fields}  # type: ignore[arg-type]
+        **{**usual, "job_id": keys.backup_id(moment), "created_at": clock.iso_millis(moment), **fields}  # type: ignore[arg-type]
     )
 
 
 ages = st.one_of(st.floats(-48, 2_000), st.sampled_from([0.0, 24.0, 240.0]))
 flags = st.booleans()
+statuses = st.sampled_from(["done", "done", "running", "failed", "cancelled"])
 
 
 @st.composite
 def some_backups(draw: st.DrawFn) -> list[Manifest]:
-    drawn = draw(st.lists(st.tuples(ages, flags, flags, flags, st.none() | ages), max_size=12))
+    drawn = draw(st.lists(st.tuples(ages, statuses, flags, st.none() | ages), max_size=12))
     return [
         backup(
             age,
             number * 7_000,
-            complete=complete,
-            removing=removing,
+            status=status,
             transient=transient,
             unchanged_at=clock.iso(NOW - timedelta(hours=unchanged)) if unchanged is not None else None,
         )
-        for number, (age, complete, removing, transient, unchanged) in enumerate(drawn)
+        for number, (age, status, transient, unchanged) in enumerate(drawn)
     ]
 
 
@@ -60,8 +61,8 @@ rules = st.builds(Rule, st.integers(1, 5), st.integers(1, 60))
 
 def whole(manifests: Sequence[Manifest]) -> list[Manifest]:
     """The complete ones, newest first by what they stand for."""
-    found = [one for one in manifests if one.complete and not one.removing]
-    return sorted(found, key=lambda one: (clock.parse(one.stands_for()), one.backup_id), reverse=True)
+    found = [one for one in manifests if one.complete]
+    return sorted(found, key=lambda one: (clock.parse(one.stands_for()), one.job_id), reverse=True)
 
 
 def age(manifest: Manifest) -> timedelta:
@@ -76,7 +77,7 @@ def test_the_newest_complete_backup_is_kept_whatever_the_rule(manifests: list[Ma
     there = whole(manifests)
     lasting = [one for one in there if not one.transient]
     assert not there or len(doomed) < len(there)
-    assert (lasting or there or [backup(0)])[0].backup_id not in doomed
+    assert (lasting or there or [backup(0)])[0].job_id not in doomed
 
 
 @hypothesis(max_examples=40)
@@ -86,23 +87,23 @@ def test_what_goes_goes_for_a_reason_and_what_stays_too(manifests: list[Manifest
 
     there = whole(manifests)
     lasting = [one for one in there if not one.transient]
-    assert doomed.keys() <= {one.backup_id for one in there}
+    assert doomed.keys() <= {one.job_id for one in there}
     for one in there:
-        goes = one.backup_id in doomed
+        goes = one.job_id in doomed
         if one.transient:
             last = not lasting and one is there[0]
             assert goes == (age(one) >= timedelta(days=1) and not last)
         else:
             newest = one in lasting[: rule.keep_last]
             assert goes == (not newest and age(one) >= timedelta(days=rule.days))
-        assert doomed.get(one.backup_id) == (("transient" if one.transient else "expired") if goes else None)
+        assert doomed.get(one.job_id) == (("transient" if one.transient else "expired") if goes else None)
 
 
 @hypothesis(max_examples=40)
 @given(some_backups(), rules)
 def test_what_is_kept_is_kept_again_the_next_moment(manifests: list[Manifest], rule: Rule):
     doomed = retention.plan(manifests, NOW, rule)
-    left = [one for one in manifests if one.backup_id not in doomed]
+    left = [one for one in manifests if one.job_id not in doomed]
 
     assert retention.plan(left, NOW, rule) == {}
     assert retention.plan(manifests[::-1], NOW, rule) == doomed
@@ -138,13 +139,13 @@ def test_a_dry_run_tells_what_would_go_and_does_nothing():
     assert [removal.backup_id for removal in told.removed] == ids[2::-1][:3]
     assert {removal.reason for removal in told.removed} == {"expired"}
     assert told.kept == ids[:2:-1]
-    assert told.bytes() == sum(catalog.get(world.process, SPACE, one.backup_id).bytes for one in told.removed) > 0
+    assert told.bytes() == sum(catalog.get(world.process, SPACE, one.backup_id).value.bytes for one in told.removed) > 0
     assert world.client.counts["LIST"] == 1
     assert world.client.counts["GET"] == 5 + 3
     assert world.inner.objects == before
 
     assert retain(world) == told
-    assert catalog.page(world.process, SPACE, limit=9)[0][-1].backup_id == told.kept[-1]
+    assert catalog.page(world.process, SPACE, limit=9)[0][-1].job_id == told.kept[-1]
     assert backups.broken(world.inner.objects) == []
 
 
@@ -176,7 +177,7 @@ def test_a_backup_that_is_found_unchanged_just_now_is_not_removed():
             world.client.before = lambda index, verb: None
             other = world.with_parts()
             saved = manifests.load(other, SPACE, old)
-            manifests.replace(other, saved, saved.items or (), unchanged_at=clock.iso_millis(world.clock()))
+            jobs.change(other, saved, unchanged_at=clock.iso_millis(world.clock()))
 
     world.client.before = confirm
     report = retain(world, keep_last=1, days=1)
@@ -194,7 +195,7 @@ def test_what_was_made_for_an_export_goes_after_a_day_and_stays_if_it_is_all_tha
     assert retain(world).removed == []
 
     world.note("one")
-    kept = world.back_up().backup_id
+    kept = world.back_up().job_id
 
     assert [removal.reason for removal in retain(world).removed] == ["transient"]
     assert backups.complete(world.inner.objects) == [kept]

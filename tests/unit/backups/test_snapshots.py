@@ -49,9 +49,9 @@ def test_a_manifest_tells_what_is_in_the_backup_and_the_objects_are_those_of_the
 
     made = world.back_up(description="before the move")
 
-    folder = keys.backup_prefix(SPACE, made.backup_id)
-    saved = manifests.load(world.process, SPACE, made.backup_id)
-    assert made == saved.manifest == catalog.get(world.process, SPACE, made.backup_id)
+    folder = keys.backup_prefix(SPACE, made.job_id)
+    saved = manifests.load(world.process, SPACE, made.job_id)
+    assert made == saved.value
     assert made.counts == {"bank_files": 1, "notes": 2, "other": 6, "records": 1}
     assert made.bytes == sum(len(stored.body) for stored in before.values())
     assert (made.description, made.trigger, made.transient, made.changes) == ("before the move", "api", False, 1)
@@ -87,8 +87,8 @@ def test_what_can_be_made_again_and_who_is_at_work_is_not_in_a_backup_and_all_el
 
     made = world.back_up()
 
-    assert not names(world, made.backup_id) & {*derived, "_lease.json"}
-    assert names(world, made.backup_id) >= {
+    assert not names(world, made.job_id) & {*derived, "_lease.json"}
+    assert names(world, made.job_id) >= {
         *kept,
         "_meta.json",
         "_rules.md",
@@ -97,13 +97,13 @@ def test_what_can_be_made_again_and_who_is_at_work_is_not_in_a_backup_and_all_el
         "bank/.keep",
     }
     # What lies in the place of the manifest has not become it.
-    assert backups.complete(world.inner.objects) == [made.backup_id]
+    assert backups.complete(world.inner.objects) == [made.job_id]
 
 
 def test_two_backups_of_one_second_have_two_ids():
     world = used()
 
-    ids = [world.back_up(description=f"{number}").backup_id for number in range(3)]
+    ids = [world.back_up(description=f"{number}").job_id for number in range(3)]
 
     assert ids == [keys.backup_id(world.clock() + timedelta(seconds=number)) for number in range(3)]
 
@@ -114,7 +114,7 @@ def test_of_two_that_claim_an_id_at_once_one_takes_the_next():
     now = world.clock()
     head = heads.load(world.process, SPACE)
 
-    ids = [snapshots._claim(process, head, Wanted("api"), now).manifest.backup_id for process in (world.process, other)]
+    ids = [snapshots._claim(process, head, Wanted("api"), now).value.job_id for process in (world.process, other)]
 
     assert len(set(ids)) == 2
 
@@ -136,7 +136,7 @@ def test_a_manifest_whose_answer_was_lost_is_taken_for_written(put: int):
     made = world.back_up()
 
     assert made.complete
-    assert catalog.ids(world.process, SPACE) == [made.backup_id]
+    assert catalog.ids(world.process, SPACE) == [made.job_id]
     assert len(answered) == 2
 
 
@@ -171,8 +171,8 @@ def test_on_a_store_that_gives_each_copy_an_etag_of_its_own_both_are_noted_and_o
     counts = world.client.counts
     assert counts["HEAD"] == counts["COPY"] == made.objects_count == 13
     assert backups.broken(world.inner.objects) == []
-    saved = manifests.load(world.process, SPACE, made.backup_id)
-    assert all(item.copy_etag and item.copy_etag != item.etag for item in saved.items or ())
+    saved = manifests.load(world.process, SPACE, made.job_id)
+    assert all(item.copy_etag and item.copy_etag != item.etag for item in saved.value.items or ())
     assert take(world).result == "unchanged"
 
 
@@ -183,8 +183,8 @@ def test_on_a_store_that_ignores_the_condition_of_a_copy_an_object_that_was_chan
 
     made = world.back_up()
 
-    meta = json.loads(world.text(keys.backup_object(SPACE, made.backup_id, "_meta.json")))
-    (item,) = (i for i in manifests.load(world.process, SPACE, made.backup_id).items or () if i.name == "_meta.json")
+    meta = json.loads(world.text(keys.backup_object(SPACE, made.job_id, "_meta.json")))
+    (item,) = (i for i in manifests.load(world.process, SPACE, made.job_id).value.items or () if i.name == "_meta.json")
     assert (meta["description"], item.etag) == ("new", world.inner.objects["demo/_meta.json"].etag)
     assert backups.broken(world.inner.objects) == []
 
@@ -206,8 +206,8 @@ def test_where_the_store_gives_the_sha_256_it_is_in_the_manifest():
 
     made = take(world, world.with_parts(store=store)).manifest
 
-    saved = manifests.load(world.process, SPACE, made.backup_id)
-    assert {item.sha256 for item in saved.items or ()} == {"00" * 32}
+    saved = manifests.load(world.process, SPACE, made.job_id)
+    assert {item.sha256 for item in saved.value.items or ()} == {"00" * 32}
 
 
 @pytest.mark.parametrize("wrong", ["x" * 501, "\ud800"])

@@ -21,11 +21,11 @@ def test_a_space_that_is_unchanged_is_not_copied_but_that_is_noted():
 
     taken = take(world, trigger="schedule")
 
-    assert (taken.result, taken.manifest.backup_id) == ("unchanged", first.backup_id)
+    assert (taken.result, taken.manifest.job_id) == ("unchanged", first.job_id)
     assert taken.manifest.stands_for() == taken.manifest.unchanged_at == clock.iso_millis(world.clock())
     assert "COPY" not in world.client.counts
     assert {verb: world.client.counts[verb] for verb in ("LIST", "PUT")} == {"LIST": 3, "PUT": 2}
-    assert catalog.ids(world.process, SPACE) == [first.backup_id]
+    assert catalog.ids(world.process, SPACE) == [first.job_id]
 
 
 def _described(world: World) -> Taken:
@@ -69,7 +69,7 @@ def test_a_space_is_copied_although_there_is_a_backup(act: Callable[[World], Tak
 
     taken = act(world)
 
-    assert (taken.result, taken.manifest.backup_id > first.backup_id) == ("made", True)
+    assert (taken.result, taken.manifest.job_id > first.job_id) == ("made", True)
     assert taken.manifest.unchanged_at is None
 
 
@@ -81,5 +81,5 @@ def test_a_backup_that_was_made_for_an_export_is_kept_once_the_schedule_finds_it
 
     kept = take(world, trigger="schedule").manifest
 
-    assert (kept.backup_id, kept.transient, kept.trigger) == (first.backup_id, False, "schedule")
+    assert (kept.job_id, kept.transient, kept.trigger) == (first.job_id, False, "schedule")
     assert not take(world, trigger="export").manifest.transient

@@ -539,7 +539,7 @@ def test_a_space_that_is_restored_has_no_plan_that_waits():
     world, run = planned()
     backup = world.back_up()
 
-    world.restore("demo", backup.backup_id, "copy")
+    world.restore("demo", backup.job_id, "copy")
 
     copy = heads.load(world.process, "copy").meta
     assert (copy.consolidation_mode, copy.review) == ("review", None)

@@ -172,9 +172,9 @@ def test_each_backup_is_whole_afterwards_and_can_be_restored(world):
     for number, backup_id in enumerate(backups):
         assert world.restore("demo", backup_id, f"again-{number}")
         saved = manifests.load(world.process, "demo", backup_id)
-        sizes = [item.size for item in saved.items or ()]
-        assert (saved.manifest.objects_count, saved.manifest.bytes) == (len(sizes), sum(sizes))
-        assert sum(saved.manifest.counts.values()) == len(sizes)
+        sizes = [item.size for item in saved.value.items or ()]
+        assert (saved.value.objects_count, saved.value.bytes) == (len(sizes), sum(sizes))
+        assert sum(saved.value.counts.values()) == len(sizes)
     assert world.live_ids("again-0") == [other]
     assert pages.get(world.process, "again-1", note_id).content == "Erased on 2026-02-20."
     assert list(left_of(world, SECRET)) == []
@@ -221,19 +221,19 @@ def test_a_note_that_only_a_backup_holds_is_erased_there(world):
     assert receipt.counts["backups"] == 1
     assert list(left_of(world, SECRET)) == []
     assert list(damaged_backups(world)) == []
-    assert manifests.load(world.process, "demo", backup.backup_id).manifest.counts["notes"] == 1
+    assert manifests.load(world.process, "demo", backup.job_id).value.counts["notes"] == 1
 
 
 def test_an_unfinished_backup_is_removed(world):
     kept = note(world, SECRET)
     backup = world.back_up()
-    saved = manifests.load(world.process, "demo", backup.backup_id)
-    manifests.replace(world.process, saved, (), complete=False)
+    saved = manifests.load(world.process, "demo", backup.job_id)
+    jobs.change(world.process, saved, status="running", items=())
 
     erase(world, kept)
 
     # What is left says that it was removed.
-    assert world.keys("_backups/") == [keys.manifest("demo", backup.backup_id)]
+    assert world.keys("_backups/") == [keys.manifest("demo", backup.job_id)]
     assert list(left_of(world, SECRET)) == []
 
 
@@ -341,10 +341,10 @@ def test_no_backup_is_restored_while_its_space_is_erased(world):
     erase(world, live, within=timedelta(seconds=4))
 
     with pytest.raises(Busy):
-        world.restore("demo", backup.backup_id, "other")
+        world.restore("demo", backup.job_id, "other")
 
     world.settle()
-    assert world.restore("demo", backup.backup_id, "other")
+    assert world.restore("demo", backup.job_id, "other")
     assert world.live_ids("other") == []
 
 
@@ -500,7 +500,7 @@ def test_receipts_are_listed_in_pages_newest_first(world):
 def test_the_receipt_names_spaces_that_came_from_this_one_to_those_who_may_see_them(world):
     live, other = note(world, SECRET), note(world, "Bob has moved to Rome.")
     backup = world.back_up()
-    world.restore("demo", backup.backup_id, "copy")
+    world.restore("demo", backup.job_id, "copy")
 
     told = erase(world, live).not_reached
     hidden = erase(world, other, by=Principal("x", frozenset({"admin"}), frozenset({"demo"}))).not_reached
@@ -530,7 +530,7 @@ def test_a_backup_that_is_damaged_already_is_not_made_whole_by_an_erasure(world)
     live = note(world, SECRET)
     note(world, OTHERS, "bob")
     backup = world.back_up()
-    rules = keys.backup_object("demo", backup.backup_id, "_rules.md")
+    rules = keys.backup_object("demo", backup.job_id, "_rules.md")
     world.store.put(rules, b"Somebody else's.")
 
     erase(world, live)
@@ -541,13 +541,13 @@ def test_a_backup_that_is_damaged_already_is_not_made_whole_by_an_erasure(world)
 def test_what_a_late_copy_brings_into_a_removed_backup_goes_as_well(world):
     live = note(world, SECRET)
     removed = world.back_up()
-    catalog.remove(world.process, "demo", removed.backup_id)
+    catalog.remove(world.process, "demo", removed.job_id)
 
     def copy(index: int, verb: str) -> None:
         if verb == "LIST versions":
             world.client.before = lambda index, verb: None
             world.inner.put_object(
-                Bucket="", Key=keys.backup_object("demo", removed.backup_id, "bank/log.md"), Body=SECRET.encode()
+                Bucket="", Key=keys.backup_object("demo", removed.job_id, "bank/log.md"), Body=SECRET.encode()
             )
 
     world.inner.versioned = False
@@ -566,16 +566,18 @@ def test_a_manifest_tells_the_checksum_of_what_an_erasure_wrote(world):
     other = note(world, OTHERS, "bob")
     world.consolidate()
     backup = world.back_up()
-    saved = manifests.load(world.process, "demo", backup.backup_id)
-    prefix = keys.backup_prefix("demo", backup.backup_id)
-    sums = {item.name: _sum(world, prefix + item.name) for item in saved.items}
-    manifests.replace(world.process, saved, [replace(item, sha256=sums[item.name]) for item in saved.items])
+    saved = manifests.load(world.process, "demo", backup.job_id)
+    prefix = keys.backup_prefix("demo", backup.job_id)
+    sums = {item.name: _sum(world, prefix + item.name) for item in saved.value.items}
+    items = tuple(replace(item, sha256=sums[item.name]) for item in saved.value.items)
+    jobs.change(world.process, saved, items=items)
 
     erase_agent(world, "ann")
 
-    items = manifests.load(world.process, "demo", backup.backup_id).items
-    assert {item.name: item.sha256 for item in items} == {item.name: _sum(world, prefix + item.name) for item in items}
-    assert {item.name: item.sha256 for item in items} != sums
+    told = manifests.load(world.process, "demo", backup.job_id).value.items
+    now = {item.name: item.sha256 for item in told or ()}
+    assert now == {name: _sum(world, prefix + name) for name in now}
+    assert now != sums
     assert other not in world.live_ids()
 
 

@@ -344,6 +344,23 @@ def test_a_rest_that_cannot_be_queued_is_left_to_the_sweep_or_else_the_invocatio
             assert work(world.with_parts(enqueue=lambda *_: None), world, toy, delivery="again").result == "unfinished"
 
 
+def test_what_is_left_of_a_part_of_another_job_is_not_queued_and_that_one_goes_on_with_it():
+    def hand_over(task: Work[Toy]) -> End | None:
+        if task.job.attempt == 1:
+            raise OutOfTime("The rest is done later.")
+        return write_a_part(task)
+
+    for keeps_place in (True, False):
+        world, toy = World(), kind(hand_over, leased=True, keeps_place=keeps_place)
+        ordered(world, toy)
+
+        assert work(world.process, world, toy, nested=True).result == "unfinished"
+        assert not world.queued
+        assert bool(lease.standing(world.process, Place(LEASE))) == keeps_place
+        assert work(world.process, world, toy, nested=True).outcome == "done"
+        assert_is_whole(world, toy)
+
+
 def test_a_job_that_has_not_ended_in_the_time_that_its_kind_has_is_given_up():
     world, toy = World(), kind(lasts=timedelta(days=1))
     ordered(world, toy)

@@ -76,7 +76,7 @@ def test_what_happens_in_a_fork_does_not_reach_its_source_nor_the_other_way_roun
 def test_a_fork_takes_no_backup_where_nothing_has_changed_since_the_last_one():
     world = World()
     fill(world)
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
     forked(world, "one")
     forked(world, "two")
     assert catalog.ids(world.process, "demo") == [backup_id]
@@ -87,8 +87,8 @@ def test_a_fork_takes_no_backup_where_nothing_has_changed_since_the_last_one():
 
     newest = catalog.newest(world.process, "demo")
     assert newest
-    assert newest.manifest.backup_id != backup_id
-    assert (newest.manifest.trigger, newest.manifest.transient) == ("fork", True)
+    assert newest.job_id != backup_id
+    assert (newest.trigger, newest.transient) == ("fork", True)
 
 
 # What is refused

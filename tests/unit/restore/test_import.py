@@ -86,7 +86,7 @@ def test_an_import_brings_what_a_restore_brings_object_by_object(foreign, notes,
     body = exported(world)
     backup = world.back_up()
     twin = world.fork()
-    twin.restore("demo", backup.backup_id, "copy")
+    twin.restore("demo", backup.job_id, "copy")
     import_it(world, body)
     restored, imported = objects(twin, "copy"), objects(world, "copy")
     assert imported.keys() == restored.keys()

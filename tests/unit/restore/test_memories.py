@@ -50,7 +50,7 @@ def snapshot(world: World, space_id: str = "demo") -> None:
 
 
 def taken_by_backup(world: World) -> str:
-    world.restore("demo", world.back_up().backup_id, "copy")
+    world.restore("demo", world.back_up().job_id, "copy")
     return "copy"
 
 
@@ -58,7 +58,7 @@ def taken_by_restore_over_itself(world: World) -> str:
     backup = world.back_up()
     life.delete(world.process, "demo", "demo")
     world.clock.move(life.TOMBSTONE_LIFE.total_seconds() + 60)
-    assert world.restore("demo", backup.backup_id, "demo")
+    assert world.restore("demo", backup.job_id, "demo")
     return "demo"
 
 
@@ -121,7 +121,7 @@ def test_a_process_that_knew_the_space_of_before_notices_that_it_was_restored(wo
 
     life.delete(world.process, "demo", "demo")
     world.clock.move(life.TOMBSTONE_LIFE.total_seconds() + 60)
-    assert world.restore("demo", backup.backup_id, "demo")
+    assert world.restore("demo", backup.job_id, "demo")
     world.process = world.with_parts(embed=warm.embed)
     world.process, cold = warm, world.process
 
@@ -194,10 +194,12 @@ def test_a_snapshot_that_came_after_the_log_was_listed_is_not_in_the_backup(worl
 def test_a_backup_that_has_such_a_snapshot_is_brought_without_it(world):
     store(world.process, "1: The port is 8080.")
     backup = world.back_up()
-    saved = manifests.load(world.process, "demo", backup.backup_id)
+    saved = manifests.load(world.process, "demo", backup.job_id)
     name = "memories/facts/snapshot/00000002.json"
 
-    kept = sources.checked_items(replace(saved, items=(*(saved.items or ()), Item(name, 1, '"x"'))))
+    kept = sources.checked_items(
+        saved.value.model_copy(update={"items": (*(saved.value.items or ()), Item(name, 1, '"x"'))})
+    )
 
     assert name not in {item.name for item in kept}
     assert "memories/facts/log/00000001.json" in {item.name for item in kept}

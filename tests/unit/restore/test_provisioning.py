@@ -52,7 +52,7 @@ def backed_up(notes: int = 3) -> tuple[World, str]:
         world.note(f"n{index}")
     world.consolidate()
     world.note("live")
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
     world.clock.move(60)
     world.new_process()
     return world, backup_id
@@ -129,11 +129,11 @@ def test_a_malformed_target_is_refused_and_nothing_is_written(target: str):
     assert world.inner.objects == before
 
 
-@pytest.mark.parametrize("state", [{"complete": False}, {"complete": False, "removing": True}])
+@pytest.mark.parametrize("state", [{"status": "running"}, {"status": "failed"}, {"status": "cancelled"}])
 def test_a_backup_that_is_not_complete_is_never_restored(state: dict[str, Any]):
     world, backup_id = backed_up()
     saved = manifests.load(world.process, "demo", backup_id)
-    manifests.replace(world.process, saved, saved.items or (), **state)
+    jobs.change(world.process, saved, **state)
 
     with pytest.raises(NotFound):
         order(world, backup_id)
@@ -201,7 +201,7 @@ def test_nobody_sees_a_space_before_all_of_it_is_there():
 
 def change_manifest(world: World, backup_id: str, change: Callable[[list[Item]], list[Item]]) -> None:
     saved = manifests.load(world.process, "demo", backup_id)
-    manifests.replace(world.process, saved, change(list(saved.items or ())))
+    jobs.change(world.process, saved, items=tuple(change(list(saved.value.items or ()))))
 
 
 def of_kind(items: list[Item], part: str) -> Item:
@@ -343,7 +343,7 @@ def test_an_object_that_is_changed_while_it_is_copied_is_noticed():
     world = World()
     world.create_space()
     world.note("x")
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
     life.delete(world.process, "demo", "demo")
     world.clock.move(FREE_AGAIN)
     head = order(world, backup_id, None)
@@ -385,8 +385,9 @@ def test_a_backup_that_is_changed_half_way_is_tried_again_as_it_is_then():
     def erase() -> None:
         etag = world.inner.put_object(Bucket="b", Key=key, Body=b"erased", ContentType="text/markdown")["ETag"]
         saved = manifests.load(world.with_parts(store=world.process_on(world.inner).store), "demo", backup_id)
-        items = [replace(i, etag=etag, size=6) if i.name == "_synthesis.md" else i for i in saved.items or ()]
-        manifests.replace(world.process_on(world.inner), saved, items)
+        known = saved.value.items or ()
+        items = tuple(replace(i, etag=etag, size=6) if i.name == "_synthesis.md" else i for i in known)
+        jobs.change(world.process_on(world.inner), saved, items=items)
 
     change_while_copying(world, backup_id, erase)
     with pytest.raises(PreconditionLost):
@@ -621,7 +622,7 @@ def test_a_worker_that_wakes_up_after_the_activation_changes_nothing_that_change
 ):
     ready, _ = backed_up()
     put(ready, "conversations/c.json", b"[1]", "application/json")
-    backup_id = ready.back_up().backup_id
+    backup_id = ready.back_up().job_id
     head = order(ready, backup_id)
     for standing in range(1, last):
         world = ready.fork()
@@ -640,7 +641,7 @@ def test_a_worker_that_wakes_up_after_the_activation_changes_nothing_that_change
 def test_a_request_of_a_restore_that_comes_late_changes_nothing_that_changed_since():
     world, backup_id = backed_up()
     put(world, "conversations/c.json", b"[1]", "application/json")
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
     first = worker(world, order(world, backup_id))
     first.finish()
     assert first.error is None

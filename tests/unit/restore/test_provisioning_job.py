@@ -26,7 +26,7 @@ def claimed() -> tuple[World, heads.Head]:
     world = World()
     world.create_space()
     world.note("x")
-    return world, restore.order(world.process, EVERYONE, "demo", world.back_up().backup_id, "copy")
+    return world, restore.order(world.process, EVERYONE, "demo", world.back_up().job_id, "copy")
 
 
 @given(

@@ -35,7 +35,7 @@ FREE_AGAIN = life.TOMBSTONE_LIFE.total_seconds()
 
 def backed_up(world: World) -> str:
     fill(world)
-    return world.back_up().backup_id
+    return world.back_up().job_id
 
 
 def gone(world: World) -> None:
@@ -227,7 +227,7 @@ def test_a_run_that_was_queued_or_at_work_does_not_hold_the_restored_space():
     queued = world.order()
     dead = queued.model_copy(update={"job_id": world.ids(), "status": "running"})
     runs.create(world.process, dead)
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
 
     world.restore("demo", backup_id, "copy")
 
@@ -245,7 +245,7 @@ def test_a_restore_starts_no_consolidation_but_the_sweep_may():
     world.create_space(threshold=2)
     world.note("one")
     world.note("two")
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
     world.queued.clear()
 
     world.restore("demo", backup_id, "copy")
@@ -284,7 +284,7 @@ def test_a_restore_costs_a_copy_for_what_never_changes_and_a_read_and_a_write_fo
     world.create_space()
     for _ in range(30):
         world.note("x")
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
     gone(world)
 
     head = restore.order(world.process, EVERYONE, "demo", backup_id, None)
@@ -331,7 +331,7 @@ def test_a_large_object_that_the_service_does_not_know_is_copied_by_the_store(mo
     world.create_space()
     put(world, "conversations/long.jsonl", b"x" * 11, "application/x-ndjson")
     before = objects(world, "demo")
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
 
     world.restore("demo", backup_id, "copy")
 
@@ -345,7 +345,7 @@ def test_a_head_may_hold_fields_of_any_name():
     meta = json.loads(world.text("demo/_meta.json")) | {"head": 1, "process": 2, "later": [3]}
     put(world, "_meta.json", json.dumps(meta).encode(), "application/json")
     world.new_process()
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
 
     world.restore("demo", backup_id, "copy")
 

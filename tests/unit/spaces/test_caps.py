@@ -108,15 +108,15 @@ def test_backups_and_archives_of_a_space_have_their_caps_but_asking_again_for_on
     world.create_space("demo")
     world.create_space("other")
     end, wanted = world.clock() + INVOCATION, snapshots.Wanted("api", "x")
-    snapshots.take_or_queue(world.process, "demo", wanted, deadline=end)
+    snapshots.order(world.process, "demo", wanted, deadline=end)
     made = export.export(world.process, EVERYONE, "demo", end)
 
-    error = refused(snapshots.take_or_queue, world.process, "demo", wanted, deadline=end)
+    error = refused(snapshots.order, world.process, "demo", wanted, deadline=end)
     assert error.code == "backups_per_space_per_day"
     assert refused(export.export, world.process, EVERYONE, "demo", end).code == "exports_per_space_per_day"
     # It is there.
     assert export.download(world.process, "demo", made.backup_id, end).url
-    snapshots.take_or_queue(world.process, "other", wanted, deadline=end)
+    snapshots.order(world.process, "other", wanted, deadline=end)
     # By night it is not asked for.
     world.clock.move(60)
     world.note("x")
@@ -126,7 +126,7 @@ def test_backups_and_archives_of_a_space_have_their_caps_but_asking_again_for_on
 def test_an_archive_of_a_deleted_space_leaves_nothing_in_its_folder():
     world = World()
     world.create_space("demo")
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
     life.delete(world.process, "demo", "demo")
 
     export.download(world.process, "demo", backup_id, world.clock() + INVOCATION)
@@ -178,7 +178,7 @@ def test_without_caps_nothing_is_counted():
     world = World(**{f"{name}_per_day": 0 for name in names}, asks_at_once_per_space=0, asks_at_once_per_token=0)
     make(world, "one")
     importing.begin_upload(world.process, ANN, 10)
-    snapshots.take_or_queue(world.process, "one", snapshots.Wanted("api"), deadline=world.clock() + INVOCATION)
+    snapshots.order(world.process, "one", snapshots.Wanted("api"), deadline=world.clock() + INVOCATION)
     caps.begin_question(world.process, "one", "x", "ann")
     caps.end_question(world.process, "one", "x")
 

@@ -455,7 +455,7 @@ def test_work_under_way_is_no_leftover():
 
 def test_what_is_left_of_unfinished_backups_is_cleared_away_and_complete_ones_stay():
     world = with_old_notes(count=0)
-    complete = world.back_up().backup_id
+    complete = world.back_up().job_id
     world.note("changed")
     world.clock.move(1)
     world.client.before = lambda index, verb: _die_at(verb, "COPY")
@@ -472,7 +472,7 @@ def test_what_is_left_of_unfinished_backups_is_cleared_away_and_complete_ones_st
     assert (told.backups_removed, writes(world)) == (1, set())
     report = collect(world)
     assert (report.backups_removed, [found.backups_removed for found in report.spaces]) == (1, [1])
-    assert [item.backup_id for item in catalog.page(world.process, "demo", limit=9)[0]] == [complete]
+    assert [item.job_id for item in catalog.page(world.process, "demo", limit=9)[0]] == [complete]
     assert collect(world).spaces == []
 
 

@@ -138,7 +138,7 @@ def test_what_can_be_listed_is_refused_by_name(world):
 
 
 def test_the_job_that_brings_a_space_is_there_before_the_space_is(world):
-    backup_id = world.back_up().backup_id
+    backup_id = world.back_up().job_id
     head = restore.order(world.process, EVERYONE, "demo", backup_id, "copy")
     name = head.meta.arrival.arrival_id
 
@@ -162,9 +162,9 @@ def test_a_backup_that_was_left_is_running_until_nobody_can_come_any_more_and_ou
     backup_id = catalog.ids(world.process, "demo")[-1]
     assert found(world, "demo", "backup", backup_id).status == "running"
 
-    world.clock.move(remains.NOBODY_COMES.total_seconds())
+    world.clock.move(remains.NOBODY_COMES.total_seconds() + 1)
     lost = found(world, "demo", "backup", backup_id)
-    assert (lost.status, lost.error.code) == ("failed", "not_finished")
+    assert (lost.status, lost.error.code) == ("failed", "interrupted")
 
     kept = next(one for one in listed(world, kind="backup") if one.status == "done")
     life.delete(world.process, "demo", "demo")

@@ -15,7 +15,7 @@ from livemem.archives.export_job import ExportJob
 from livemem.archives.packing import Packed, Source
 from livemem.backups import manifest as manifests
 from livemem.backups import snapshots
-from livemem.errors import BackupDamaged, LiveMemoryError, NotFinished, NotFound, PreconditionLost, TooLarge
+from livemem.errors import BackupDamaged, LiveMemoryError, NotFinished, NotFound, OutOfTime, PreconditionLost, TooLarge
 from livemem.jobs.job import Progress
 from livemem.jobs.worker import End, Kind, Work
 from livemem.process import Process
@@ -35,13 +35,12 @@ def step(work: Work[ExportJob]) -> End | None:
     job = work.job
     if job.stage == "archive":
         return _pack(work)
-    wanted = snapshots.Wanted("export")
     # In a request there is no time to wait.
-    taken = snapshots.take(
-        work.process, job.space_id, wanted, deadline=work.deadline, wait=job.attempt > 1, unfinished=job.job_id
-    )
-    if taken.result != "unfinished":
-        work.save(stage="archive")
+    wait = job.attempt > 1
+    taken = snapshots.go_on(work.process, job.space_id, job.job_id, deadline=work.deadline, wait=wait, nested=True)
+    if taken.result == "unfinished":
+        raise OutOfTime("Another invocation goes on with the backup.")
+    work.save(stage="archive")
     return None
 
 
@@ -111,8 +110,8 @@ class _Parts:
 
 def _pack(work: Work[ExportJob]) -> End | None:
     """Make the archive of a complete backup from where its job stands; None if time runs out."""
-    backup = manifests.load(work.process, work.job.space_id, work.job.job_id)
-    source = Source(backup.manifest, *archive.split(work.job.space_id, backup.items or ()))
+    backup = manifests.load(work.process, work.job.space_id, work.job.job_id).value
+    source = Source(backup, *archive.split(work.job.space_id, backup.items or ()))
     for _ in range(ANEW):
         try:
             return _pack_from(work, source)

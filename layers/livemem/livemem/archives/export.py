@@ -73,9 +73,9 @@ def export(process: Process, principal: Principal, space_id: str, deadline: date
         return _answer(process, _go_on(process, asked, deadline))
     with caps.making_archive(process, space_id):
         wanted = snapshots.Wanted("export", requested_by=principal.name)
-        taken = snapshots.take(process, space_id, wanted, deadline=deadline, wait=True)
+        taken = snapshots.take(process, space_id, wanted, deadline=deadline, wait=True, nested=True)
         if taken.result == "unfinished":
-            return _answer(process, _queue(process, space_id, taken.manifest.backup_id))
+            return _answer(process, _queue(process, space_id, taken.manifest.job_id))
         return _answer(process, _make(process, taken.manifest, "export", deadline))
 
 
@@ -87,11 +87,11 @@ def download(
     Where it is there: 2 GET, 1 HEAD. Raises InvalidName, NotFound, BackupDamaged, CapReached.
     """
     catalog.check(process, caller, space_id, backup_id)
-    saved = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
-    if not saved or not saved.manifest.complete:
+    found = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
+    if not found or not found.value.complete:
         raise NotFound("backup", backup_id)
     require_conditional_writes(process.store)
-    return _answer(process, _make(process, saved.manifest, "download", deadline))
+    return _answer(process, _make(process, found.value, "download", deadline))
 
 
 def _asked_for(process: Process, space_id: str) -> Stored[ExportJob] | None:
@@ -118,7 +118,7 @@ def _queue(process: Process, space_id: str, backup_id: str) -> Stored[ExportJob]
 
 def _make(process: Process, backup: Manifest, asked: Asked, deadline: datetime) -> Stored[ExportJob]:
     """The archive of a complete backup, as far as it comes before `deadline`."""
-    space_id, backup_id = backup.space_id, backup.backup_id
+    space_id, backup_id = backup.space_id, backup.job_id
     found = KIND.find(process, space_id, backup_id)
     if found and not _is_over(process, found.value):
         return _go_on(process, found, deadline)

@@ -64,13 +64,13 @@ class Source:
 
     @property
     def mtime(self) -> int:
-        return int(keys.backup_moment(self.manifest.backup_id).timestamp())
+        return int(keys.backup_moment(self.manifest.job_id).timestamp())
 
     def path(self, name: str) -> str:
         return f"{self.manifest.space_id}/{name}"
 
     def key(self, name: str) -> str:
-        return keys.backup_object(self.manifest.space_id, self.manifest.backup_id, name)
+        return keys.backup_object(self.manifest.space_id, self.manifest.job_id, name)
 
 
 LEFT_OUT = ""

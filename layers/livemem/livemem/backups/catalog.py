@@ -6,14 +6,16 @@ A backup that is removed leaves its manifest as a tombstone, until nothing that 
 
 from collections.abc import Iterator, Sequence
 
+from livemem import clock
 from livemem.access.principal import Principal
 from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Manifest, SavedManifest, Unreadable
+from livemem.backups.manifest import Manifest, Peeked
 from livemem.errors import InvalidName, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import keys
+from livemem.store import keys, stored
 from livemem.store.probe import require_conditional_writes
+from livemem.store.stored import Stored
 
 TRIES = 5
 
@@ -46,14 +48,14 @@ def spaces(process: Process, *, start_after: str = "") -> Iterator[str]:
             continue
 
 
-def newest(process: Process, space_id: str, *, kept: bool = False, uid: str | None = None) -> SavedManifest | None:
+def newest(process: Process, space_id: str, *, kept: bool = False, uid: str | None = None) -> Manifest | None:
     """The summary of the newest complete backup, or None: 1 LIST, and 1 GET for it and each later one that is not
     complete. `kept`: not one that was made for an export or a fork; `uid`: one of this life of the space.
     """
     for backup_id in reversed(ids(process, space_id)):
-        saved = manifests.summary(process, space_id, backup_id)
-        if saved and is_wanted(saved.manifest, kept=kept, uid=uid):
-            return saved
+        found = manifests.summary(process, space_id, backup_id)
+        if found and is_wanted(found.value, kept=kept, uid=uid):
+            return found.value
     return None
 
 
@@ -62,7 +64,7 @@ def is_wanted(manifest: Manifest, *, kept: bool, uid: str | None) -> bool:
     return manifest.complete and (manifest.is_kept() or not kept) and uid in (None, manifest.uid)
 
 
-def looks(process: Process, space_id: str, backup_ids: Sequence[str]) -> list[SavedManifest | Unreadable | None]:
+def looks(process: Process, space_id: str, backup_ids: Sequence[str]) -> list[Peeked | None]:
     """The summaries of these backups: 1 GET each, in parallel."""
     return process.store.map(lambda backup_id: manifests.peek(process, space_id, backup_id), backup_ids)
 
@@ -75,8 +77,8 @@ def check(process: Process, caller: Principal | None, space_id: str, backup_id: 
     life = _life(process, caller, keys.check_space_id(space_id))
     if life is None:
         return
-    saved = manifests.summary(process, space_id, keys.check_backup_id(backup_id))
-    if not saved or saved.manifest.uid != life:
+    found = manifests.summary(process, space_id, keys.check_backup_id(backup_id))
+    if not found or found.value.uid != life:
         raise NotFound("backup", backup_id)
 
 
@@ -100,8 +102,8 @@ def page(
     keys.check_space_id(space_id)
     wanted = [backup_id for backup_id in reversed(ids(process, space_id)) if before is None or backup_id < before]
     shown = wanted[:limit]
-    found = looks(process, space_id, shown)
-    visible = [saved.manifest for saved in found if isinstance(saved, SavedManifest) and not saved.manifest.removing]
+    found = (one.value for one in looks(process, space_id, shown) if one)
+    visible = [manifest for manifest in found if manifest and not manifest.removed]
     life = _life(process, caller, space_id)
     visible = [manifest for manifest in visible if life is None or manifest.uid == life]
     return visible, shown[-1] if len(wanted) > limit else None
@@ -124,17 +126,17 @@ def page_of_all(
         if more:
             return found, (space_id, more)
         if len(found) == limit:
-            return found, (space_id, found[-1].backup_id) if space_id != visible[-1] else None
+            return found, (space_id, found[-1].job_id) if space_id != visible[-1] else None
     return found, None
 
 
-def get(process: Process, space_id: str, backup_id: str, caller: Principal | None = None) -> Manifest:
-    """One backup, complete or under way: 1 GET, and what `check` takes. Raises InvalidName, NotFound."""
+def get(process: Process, space_id: str, backup_id: str, caller: Principal | None = None) -> Stored[Manifest]:
+    """One backup, complete or not: 1 GET, and what `check` takes. Raises InvalidName, NotFound."""
     check(process, caller, space_id, backup_id)
-    saved = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
-    if not saved or saved.manifest.removing:
+    found = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
+    if not found or found.value.removed:
         raise NotFound("backup", backup_id)
-    return saved.manifest
+    return found
 
 
 def remove(process: Process, space_id: str, backup_id: str, caller: Principal | None = None) -> None:
@@ -152,7 +154,7 @@ def remove(process: Process, space_id: str, backup_id: str, caller: Principal | 
         found = manifests.peek(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
         if not found:
             raise NotFound("backup", backup_id)
-        if isinstance(found, SavedManifest) and found.manifest.removing:
+        if found.value and found.value.removed:
             if not clear(process, space_id, backup_id):
                 raise NotFound("backup", backup_id)
             return
@@ -164,11 +166,14 @@ def remove(process: Process, space_id: str, backup_id: str, caller: Principal | 
     raise PreconditionLost("The backup changes too often.")
 
 
-def discard(process: Process, space_id: str, backup_id: str, found: SavedManifest | Unreadable) -> None:
+def discard(process: Process, space_id: str, backup_id: str, found: Peeked) -> None:
     """Remove a backup if its manifest is exactly as it was `found`: the same without the GET. Raises
     PreconditionLost.
     """
-    manifests.bury(process, space_id, backup_id, found)
+    now = clock.iso_millis(process.clock())
+    unknown = Manifest(job_id=backup_id, space_id=space_id, subject=backup_id, trigger="api", created_at=now)
+    end = {"status": "cancelled", "ended_at": now, "items": ()}
+    stored.swap(process.store, found, (found.value or unknown).changed(end), process.new_id)
     clear(process, space_id, backup_id)
 
 

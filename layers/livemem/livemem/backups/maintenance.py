@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from livemem import clock
 from livemem.backups import catalog, remains
-from livemem.backups.manifest import SavedManifest, Unreadable
+from livemem.backups.manifest import Manifest, Peeked
 from livemem.jobs.maintainable import HealthProblem, Maintainable, Space
 from livemem.process import Process
 from livemem.spaces.head import Meta
@@ -25,7 +25,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
         return {}
     left = catalog.ids(process, space.space_id)
     most = RECENT if process.settings.backups_expected else max(len(left), 1)
-    newest: SavedManifest | None = None
+    newest: Manifest | None = None
     cleared = 0
     first = True
     while left and (first or not newest):
@@ -38,21 +38,21 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     return done | ({AGE: round(_hours(space, newest), 2)} if process.settings.backups_expected else {})
 
 
-def _newest(found: Sequence[SavedManifest | Unreadable | None], uid: str) -> SavedManifest | None:
+def _newest(found: Sequence[Peeked | None], uid: str) -> Manifest | None:
     for one in reversed(found):
-        if isinstance(one, SavedManifest) and catalog.is_wanted(one.manifest, kept=True, uid=uid):
-            return one
+        if one and one.value and catalog.is_wanted(one.value, kept=True, uid=uid):
+            return one.value
     return None
 
 
-def _clear(process: Process, space_id: str, backup_id: str, found: SavedManifest | Unreadable | None) -> bool:
+def _clear(process: Process, space_id: str, backup_id: str, found: Peeked | None) -> bool:
     left = remains.find(process, space_id, backup_id, found)
     return bool(left) and remains.clear(process, space_id, backup_id, found)
 
 
-def _hours(space: Space, newest: SavedManifest | None) -> float:
+def _hours(space: Space, newest: Manifest | None) -> float:
     """Since the moment that the space's newest backup stands for; since it is there where it never had one."""
-    since = newest.manifest.stands_for() if newest else _here_since(space.head.meta)
+    since = newest.stands_for() if newest else _here_since(space.head.meta)
     return max((space.now - clock.parse(since)).total_seconds(), 0.0) / 3_600
 
 

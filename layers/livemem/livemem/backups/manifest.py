@@ -1,29 +1,35 @@
-"""What a backup is and holds: its `_manifest.json`, which is written when all else is there.
+"""What a backup is and holds: its `_manifest.json`, the document of the job that takes it, whose id is the backup's.
 
-A backup counts if its manifest is there and says `complete`. The manifest is there from the beginning, to claim the
-backup's id, and it is the first thing that is changed when a backup is removed: so whatever dies on the way, a complete
-manifest never stands over missing objects.
+A backup counts if its manifest says `done`, which is written when all else is there. The manifest is there from the
+beginning, to claim the backup's id, and it is the first thing that is changed when a backup is removed. So whatever
+dies on the way, one that is done never stands over missing objects.
 
 The objects come last, one a line. So what a list of backups shows is read with the first bytes of each.
 """
 
+import builtins
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
+
+from pydantic import Field
 
 from livemem import clock
-from livemem.errors import NotFound, PreconditionLost
+from livemem.errors import NotFound
+from livemem.jobs import job as jobs
+from livemem.jobs.job import Job
 from livemem.process import Process
 from livemem.store import keys, stored
-from livemem.store.documents import Count, Finite, Moment, Position
+from livemem.store.documents import Count, Line, Moment, Position
 from livemem.store.objects import Object
-from livemem.store.stored import Revised
+from livemem.store.stored import Stored
 
 SUMMARY_BYTES = 8_192
 """More than all fields before the objects take."""
 
 _OBJECTS = b',\n  "objects": ['
+
+Trigger = Literal["schedule", "api", "export", "fork"]
 
 
 @dataclass(frozen=True)
@@ -39,25 +45,17 @@ class Item:
     """The copy's ETag where the store gave it another one (it does so with keys of KMS)."""
 
 
-class Manifest(Revised):
-    """`_manifest.json` without its objects."""
+class Manifest(Job):
+    """`_manifest.json`. A backup is `cancelled` from the beginning of its removal on: what is left then is its
+    tombstone.
+    """
 
+    kind: Line = "backup"
     version: Count = 1
-    backup_id: str
-    space_id: str
-    uid: str
-    """Of the space, to tell it from a namesake that was deleted."""
-    complete: bool = False
-    removing: bool = False
-    """Set while it is removed: then it never becomes complete again."""
-    trigger: Literal["schedule", "api", "export", "fork"]
+    trigger: Trigger
     transient: bool = False
     """Made for an export or a fork alone: not kept for long, and not counted among those that are kept."""
     description: str = ""
-    requested_by: str | None = None
-    started_at: Moment
-    completed_at: Moment | None = None
-    duration_seconds: Finite | None = None
     unchanged_at: Moment | None = None
     """When the space was last found to be as this backup has it."""
     changes: Position = 0
@@ -66,57 +64,71 @@ class Manifest(Revised):
     bytes: Count = 0
     counts: dict[str, Count] = {}
     """Live notes, bank files, records and other objects."""
+    items: tuple[Item, ...] | None = Field(default=(), exclude=True)
+    """Its objects; None where only the first bytes were read."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of it is there."""
+        return self.status == "done"
+
+    @property
+    def removed(self) -> bool:
+        """Whether it is being removed, or was."""
+        return self.status == "cancelled"
+
+    @property
+    def duration_seconds(self) -> float | None:
+        """How long it took."""
+        if not self.complete or not self.ended_at:
+            return None
+        took = clock.parse(self.ended_at) - clock.parse(self.created_at)
+        return round(max(took.total_seconds(), 0.0), 3)
 
     def stands_for(self) -> str:
         """The newest moment that it is known to hold, for people and for retention."""
-        return self.unchanged_at or self.started_at
+        return self.unchanged_at or self.created_at
 
     def is_kept(self) -> bool:
         """Whether it is a whole backup that was made to be kept."""
-        return self.complete and not self.removing and not self.transient
+        return self.complete and not self.transient
+
+    def to_bytes(self) -> builtins.bytes:
+        """The document as it is stored."""
+        assert self.items is not None, "the first bytes of a manifest would take the place of all of it"
+        items = ({k: v for k, v in asdict(item).items() if v is not None} for item in self.items)
+        lines = ",\n".join(f"    {json.dumps(item, ensure_ascii=False)}" for item in items)
+        return b"".join((super().to_bytes().removesuffix(b"\n}\n"), _OBJECTS, b"\n", lines.encode(), b"\n  ]\n}\n"))
+
+    @classmethod
+    def from_bytes(cls, body: builtins.bytes) -> Self:
+        """The manifest with its objects. Raises ValueError."""
+        head, _, objects = body.partition(_OBJECTS)
+        manifest = cls.of_first(head + _OBJECTS)
+        try:
+            parsed = json.loads(b"[" + objects.rstrip().removesuffix(b"}"))
+        except RecursionError:
+            raise ValueError("no manifest") from None
+        return manifest.model_copy(update={"items": tuple(_item(entry) for entry in parsed)})
+
+    @classmethod
+    def of_first(cls, body: builtins.bytes) -> Self:
+        """The manifest without its objects, from the first bytes of one. Raises ValueError."""
+        head, found, _ = body.partition(_OBJECTS)
+        if not found:
+            raise ValueError("no manifest")
+        return super().from_bytes(head + b"\n}").model_copy(update={"items": None})
 
 
-@dataclass(frozen=True)
-class Unreadable:
-    """There is a manifest that can't be read, or is another backup's: only who asks for it by name removes it."""
-
-    etag: str
-
-
-@dataclass(frozen=True)
-class SavedManifest:
-    """A manifest as read or written, with its ETag; `items` are None where only its first bytes were read."""
-
-    manifest: Manifest
-    etag: str
-    items: tuple[Item, ...] | None
-    age_seconds: float = 0.0
-    """Since it was written, by the store's clock."""
-
-
-def to_bytes(manifest: Manifest, items: Sequence[Item]) -> bytes:
-    """The document as it is stored."""
-    head = manifest.model_dump_json(indent=2).encode().removesuffix(b"\n}")
-    lines = [json.dumps({k: v for k, v in asdict(item).items() if v is not None}, ensure_ascii=False) for item in items]
-    return b"".join((head, _OBJECTS, b"\n", ",\n".join(f"    {line}" for line in lines).encode(), b"\n  ]\n}\n"))
-
-
-def from_bytes(body: bytes) -> tuple[Manifest, tuple[Item, ...]]:
-    """Manifest and objects. Raises ValueError."""
-    try:
-        parsed = json.loads(body)
-    except RecursionError:
-        raise ValueError("no manifest") from None
-    if not isinstance(parsed, dict) or not isinstance(parsed.get("objects"), list):
-        raise ValueError("no manifest")  # noqa: TRY004 - what a caller expects of a bad document
-    items = tuple(_item(entry) for entry in parsed.pop("objects"))
-    # Read as `summary_from` reads it: what the one refuses the other must not take, such as half a surrogate pair.
-    return Manifest.model_validate_json(json.dumps(parsed)), items
+Peeked = Stored[Manifest | None]
+"""A manifest without its objects; None: it can't be read, or is another backup's. Only who asks for that by name
+removes it.
+"""
 
 
 def _item(entry: Any) -> Item:
     if not isinstance(entry, dict):
-        raise ValueError("no object of a manifest")  # noqa: TRY004
+        raise ValueError("no object of a manifest")  # noqa: TRY004 - what a caller expects of a bad document
     size = entry.get("size")
     if type(size) is not int or size < 0:
         raise ValueError("no object of a manifest")
@@ -140,89 +152,35 @@ def _text(value: Any) -> str:
     return value
 
 
-def summary_from(body: bytes) -> Manifest:
-    """The manifest in the first bytes of one. Raises ValueError."""
-    head, found, _ = body.partition(_OBJECTS)
-    if not found:
-        raise ValueError("no manifest")
-    return Manifest.model_validate_json(head + b"\n}")
-
-
-def claim(process: Process, wanted: Manifest) -> SavedManifest:
-    """Write a manifest where there is none: 1 PUT. Raises PreconditionLost where there is one already."""
-    return _put(process, wanted, (), None)
-
-
-def replace(process: Process, saved: SavedManifest, items: Sequence[Item], **changes: object) -> SavedManifest:
-    """Write the manifest with `changes` over exactly the one that was read: 1 PUT. Raises PreconditionLost."""
-    return _put(process, saved.manifest.model_copy(update=changes), items, saved.etag)
-
-
-def bury(process: Process, space_id: str, backup_id: str, found: SavedManifest | Unreadable) -> SavedManifest:
-    """Make exactly the manifest that was read the tombstone of a backup that is removed: 1 PUT. Raises
-    PreconditionLost.
-    """
-    if isinstance(found, SavedManifest):
-        return replace(process, found, (), complete=False, removing=True)
-    now = clock.iso_millis(process.clock())
-    tombstone = Manifest(
-        backup_id=backup_id,
-        space_id=space_id,
-        uid="",
-        removing=True,
-        trigger="api",
-        started_at=now,
-    )
-    return _put(process, tombstone, (), found.etag)
-
-
-def _put(process: Process, wanted: Manifest, items: Sequence[Item], over: str | None) -> SavedManifest:
-    wanted = wanted.stamped(process.new_id())
-    key = keys.manifest(wanted.space_id, wanted.backup_id)
-    written = stored.write_once(process.store, key, to_bytes(wanted, items), over=over)
-    if not written.says_so:
-        raise PreconditionLost("Somebody else changed the backup first.")
-    return SavedManifest(wanted, written.etag, tuple(items))
-
-
-def peek(process: Process, space_id: str, backup_id: str) -> SavedManifest | Unreadable | None:
-    """The manifest without its objects, complete or not, or None where there is none: 1 GET of 8 KiB."""
+def peek(process: Process, space_id: str, backup_id: str) -> Peeked | None:
+    """The manifest without its objects, or None where there is none: 1 GET of 8 KiB."""
     found = process.store.get(keys.manifest(space_id, backup_id), first=SUMMARY_BYTES)
-    if not found:
-        return None
-    try:
-        return _saved(found, summary_from(found.body), None, space_id, backup_id) or Unreadable(found.etag)
-    except ValueError:
-        return Unreadable(found.etag)
+
+    def read(found: Object) -> Manifest | None:
+        try:
+            manifest = Manifest.of_first(found.body)
+        except ValueError:
+            return None
+        # In a copied folder it may name another backup, which must not be mistaken for this one.
+        return manifest if (manifest.space_id, manifest.job_id) == (space_id, backup_id) else None
+
+    return stored.of(found, read) if found else None
 
 
-def summary(process: Process, space_id: str, backup_id: str) -> SavedManifest | None:
-    """The manifest without its objects, complete or not, or None: 1 GET of 8 KiB. One that can't be read is none."""
+def summary(process: Process, space_id: str, backup_id: str) -> Stored[Manifest] | None:
+    """The same; one that can't be read is none."""
     found = peek(process, space_id, backup_id)
-    return found if isinstance(found, SavedManifest) else None
+    return Stored(found.key, found.value, found.etag, found.age, found.seen_at) if found and found.value else None
 
 
-def find(process: Process, space_id: str, backup_id: str) -> SavedManifest | None:
+def find(process: Process, space_id: str, backup_id: str) -> Stored[Manifest] | None:
     """The manifest with its objects, complete or not, or None: 1 GET. One that can't be read is none."""
-    found = process.store.get(keys.manifest(space_id, backup_id))
-    try:
-        return _saved(found, *from_bytes(found.body), space_id, backup_id) if found else None
-    except ValueError:
-        return None
+    return jobs.find(process, keys.manifest(space_id, backup_id), stored.or_none(Manifest), space_id, backup_id)
 
 
-def load(process: Process, space_id: str, backup_id: str) -> SavedManifest:
+def load(process: Process, space_id: str, backup_id: str) -> Stored[Manifest]:
     """The complete backup with its objects: 1 GET. Raises InvalidName, NotFound (also where it is not complete)."""
-    saved = find(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
-    if not saved or not saved.manifest.complete:
+    found = find(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
+    if not found or not found.value.complete:
         raise NotFound("backup", backup_id)
-    return saved
-
-
-def _saved(
-    found: Object, manifest: Manifest, items: tuple[Item, ...] | None, space_id: str, backup_id: str
-) -> SavedManifest | None:
-    # In a copied folder it may name another backup, which must not be mistaken for this one.
-    if (manifest.space_id, manifest.backup_id) != (space_id, backup_id):
-        return None
-    return SavedManifest(manifest, found.etag, items, found.age.total_seconds())
+    return found

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from livemem.backups import catalog, retention, snapshots
 from livemem.backups.snapshots import Taken, Wanted
-from livemem.errors import LiveMemoryError, NotFound, StoreUnavailable
+from livemem.errors import LiveMemoryError, NotFinished, NotFound, StoreUnavailable
 from livemem.process import Process
 from livemem.spaces import directory
 from livemem.spaces import head as heads
@@ -59,7 +59,7 @@ def _queue(process: Process, space_id: str, *, has_backups: bool) -> Outcome:
     try:
         living = heads.find(process, space_id) is not None
         if living:
-            process.enqueue("backup", {"do": "back_up", "space_id": space_id, "trigger": "schedule"})
+            process.enqueue("backup", {"do": "back_up", "space_id": space_id})
         elif has_backups:
             process.enqueue("backup", {"do": "retain", "space_id": space_id})
     except StoreUnavailable:
@@ -95,34 +95,31 @@ def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> di
 
 
 def back_up(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:
-    """Take a backup in an invocation of its own, or go on with one: the rest of what does not fit is queued. After one
-    that the schedule asked for, retention follows.
+    """Take the night's backup of a space, or go on with the backup of a job. After one of the night retention follows.
 
-    `status` of what is returned: made, unchanged, unfinished, or gone where the space was deleted meanwhile. Raises
-    Busy, Conflict, StoreUnavailable, so that it is tried again.
+    `status` of what is returned: made, unchanged, unfinished; failed; or gone where the space or the backup was removed
+    meanwhile. Raises Busy, Conflict, StoreUnavailable, so that it is tried again.
     """
-    space_id, trigger = payload["space_id"], payload["trigger"]
-    wanted = Wanted(trigger, payload.get("description", ""), payload.get("requested_by"))
-    began = process.clock()
+    space_id, job_id, began = payload["space_id"], payload.get("job_id"), process.clock()
     try:
-        taken = snapshots.take(
-            process, space_id, wanted, deadline=deadline, wait=True, unfinished=payload.get("backup_id")
-        )
+        if job_id:
+            taken = snapshots.go_on(process, space_id, job_id, deadline=deadline, wait=True)
+        else:
+            taken = snapshots.take(process, space_id, Wanted("schedule"), deadline=deadline, wait=True)
     except NotFound:
-        # The space, or the unfinished backup, was removed meanwhile.
         return {"status": "gone"}
-    if taken.result == "unfinished":
-        snapshots.queue_rest(process, taken.manifest)
-    elif trigger == "schedule":
-        return _told(process, taken, began) | _retained(process, space_id, deadline)
-    return _told(process, taken, began)
+    except NotFinished:
+        return {"status": "failed"}
+    by_night = not job_id or taken.manifest.trigger == "schedule"
+    follows = _retained(process, space_id, deadline) if by_night and taken.result != "unfinished" else {}
+    return _told(process, taken, began) | follows
 
 
 def _told(process: Process, taken: Taken, began: datetime) -> dict[str, Any]:
     manifest = taken.manifest
     return {
         "status": taken.result,
-        "backup_id": manifest.backup_id,
+        "backup_id": manifest.job_id,
         "objects": manifest.objects_count,
         "bytes": manifest.bytes,
         "seconds": round((process.clock() - began).total_seconds(), 3),

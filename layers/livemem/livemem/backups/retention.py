@@ -15,7 +15,7 @@ from typing import Literal
 from livemem import clock
 from livemem.access.principal import Principal
 from livemem.backups import catalog, remains
-from livemem.backups.manifest import Manifest, SavedManifest, Unreadable
+from livemem.backups.manifest import Manifest, Peeked
 from livemem.errors import InvalidRequest, LiveMemoryError, PreconditionLost
 from livemem.process import Process
 from livemem.settings import Settings
@@ -94,18 +94,18 @@ class Overview:
 
 def plan(manifests: Sequence[Manifest], now: datetime, rule: Rule) -> dict[str, Reason]:
     """The ids of the backups of one space that go, and why. What is not complete, or being removed, does not count."""
-    complete = sorted((one for one in manifests if one.complete and not one.removing), key=_order, reverse=True)
+    complete = sorted((one for one in manifests if one.complete), key=_order, reverse=True)
     lasting = [one for one in complete if not one.transient]
     doomed: dict[str, Reason] = {
-        one.backup_id: "expired" for one in lasting[rule.keep_last :] if _age(one, now) >= timedelta(days=rule.days)
+        one.job_id: "expired" for one in lasting[rule.keep_last :] if _age(one, now) >= timedelta(days=rule.days)
     }
     # Where nothing else is there, the newest of them is all that there is.
     transient = [one for one in complete if one.transient][0 if lasting else 1 :]
-    return doomed | {one.backup_id: "transient" for one in transient if _age(one, now) >= TRANSIENT_LIFE}
+    return doomed | {one.job_id: "transient" for one in transient if _age(one, now) >= TRANSIENT_LIFE}
 
 
 def _order(manifest: Manifest) -> tuple[datetime, str]:
-    return clock.parse(manifest.stands_for()), manifest.backup_id
+    return clock.parse(manifest.stands_for()), manifest.job_id
 
 
 def _age(manifest: Manifest, now: datetime) -> timedelta:
@@ -131,14 +131,15 @@ def apply(
     if not dry_run:
         require_conditional_writes(process.store)
     found = dict(zip(ids, catalog.looks(process, space_id, ids), strict=True))
-    saved = {backup_id: one for backup_id, one in found.items() if isinstance(one, SavedManifest)}
-    doomed = plan([one.manifest for one in saved.values()], process.clock(), rule)
-    unreadable = [backup_id for backup_id, one in found.items() if isinstance(one, Unreadable)]
+    manifests = [one.value for one in found.values() if one and one.value]
+    doomed = plan(manifests, process.clock(), rule)
+    whole = {one.job_id for one in manifests if one.complete}
+    unreadable = [backup_id for backup_id, one in found.items() if one and not one.value]
     report = Report(space_id, kept=[], unreadable=unreadable)
     more = False
     for backup_id in reversed(ids):
         more = more or bool(deadline and deadline - process.clock() < LAST_ROUND)
-        if backup_id not in doomed and _is_complete(found[backup_id]):
+        if backup_id in whole - doomed.keys():
             report.kept.append(backup_id)
         elif not more:
             removal = _remove(process, space_id, backup_id, found[backup_id], doomed.get(backup_id), dry_run=dry_run)
@@ -146,21 +147,17 @@ def apply(
     return Report(space_id, report.removed, report.kept, unreadable, more)
 
 
-def _is_complete(found: SavedManifest | Unreadable | None) -> bool:
-    return isinstance(found, SavedManifest) and found.manifest.complete and not found.manifest.removing
-
-
 def _remove(
     process: Process,
     space_id: str,
     backup_id: str,
-    found: SavedManifest | Unreadable | None,
+    found: Peeked | None,
     reason: Reason | None,
     *,
     dry_run: bool,
 ) -> Removal | None:
     """What went, or would go, of this one; None if nothing does, or that was told before."""
-    if reason and isinstance(found, SavedManifest):
+    if reason and found and found.value:
         try:
             if not dry_run:
                 catalog.discard(process, space_id, backup_id, found)
@@ -168,7 +165,7 @@ def _remove(
             # It was found to be as the space is just now, or somebody removes it.
             return None
         logger.info("backup removed", extra={"space_id": space_id, "backup_id": backup_id, "reason": reason})
-        return Removal(backup_id, reason, found.manifest.bytes)
+        return Removal(backup_id, reason, found.value.bytes)
     left = remains.find(process, space_id, backup_id, found)
     if not left or (not dry_run and not remains.clear(process, space_id, backup_id, found)):
         return None

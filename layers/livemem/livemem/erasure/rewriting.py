@@ -8,17 +8,18 @@ from hashlib import sha256
 
 from livemem.backups import catalog
 from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Item, SavedManifest
+from livemem.backups.manifest import Item, Manifest
 from livemem.erasure import erased, of_conversations
 from livemem.erasure.holdings import AT_ONCE, Found, Known, Place, check_time, places
 from livemem.erasure.task import Task
 from livemem.errors import NotFound, PreconditionLost
+from livemem.jobs import job as jobs
 from livemem.jobs.receipt import Receipt
 from livemem.jobs.worker import Work
 from livemem.process import Process
 from livemem.store import documents, keys, memory_keys, stored
 from livemem.store.objects import MARKDOWN, Entry, Object
-from livemem.store.stored import WriteOutcome
+from livemem.store.stored import Stored, WriteOutcome
 
 TRIES = 20
 WRITTEN_BY = "erasure"
@@ -100,8 +101,8 @@ def concerns(name: str, task: Task) -> bool:
 def clear_unfinished(process: Process, space_id: str) -> None:
     """Remove the backups that are not complete: 1 LIST, 1 GET each. Nobody takes one while notes are erased."""
     for backup_id in catalog.ids(process, space_id):
-        saved = manifests.summary(process, space_id, backup_id)
-        if saved and not saved.manifest.complete:
+        found = manifests.summary(process, space_id, backup_id)
+        if found and not found.value.complete:
             with suppress(NotFound):
                 catalog.remove(process, space_id, backup_id)
 
@@ -112,7 +113,7 @@ def clear_strays(process: Process, space_id: str) -> None:
     """
     for backup_id in catalog.ids(process, space_id):
         found = manifests.peek(process, space_id, backup_id)
-        if not found or (isinstance(found, SavedManifest) and found.manifest.removing):
+        if not found or (found.value and found.value.removed):
             catalog.clear(process, space_id, backup_id)
 
 
@@ -149,8 +150,8 @@ def _look_at(process: Process, place: Place, task: Task, seen: Look, batch: Sequ
 
 
 def _items(process: Process, place: Place) -> Mapping[str, Item]:
-    saved = manifests.find(process, place.space_id, place.backup_id) if place.backup_id else None
-    return {item.name: item for item in (saved.items or () if saved else ())}
+    found = manifests.find(process, place.space_id, place.backup_id) if place.backup_id else None
+    return {item.name: item for item in (found.value.items or () if found else ())}
 
 
 def _differs(item: Item | None, entry: Entry) -> bool:
@@ -211,15 +212,16 @@ def _tell_manifest(
     process: Process, space_id: str, backup_id: str, written: Mapping[str, Written | Doomed | None]
 ) -> None:
     for _ in range(TRIES):
-        saved = manifests.find(process, space_id, backup_id)
-        if not saved or not saved.manifest.complete or saved.items is None:
+        found = manifests.find(process, space_id, backup_id)
+        if not found or not found.value.complete:
             # Removed meanwhile, or nobody can restore it.
             return
-        items = [item for before in saved.items if (item := _item(before, written.get(before.name)))]
-        if tuple(items) == saved.items:
+        before = found.value.items or ()
+        items = tuple(item for one in before if (item := _item(one, written.get(one.name))))
+        if items == before:
             return
         with suppress(PreconditionLost):
-            _replace(process, saved, saved.items, items)
+            _replace(process, found, before, items)
             return
     raise PreconditionLost("The backup changes too often.")
 
@@ -238,15 +240,15 @@ def _item(before: Item, outcome: Written | Doomed | None) -> Item | None:
     )
 
 
-def _replace(process: Process, saved: SavedManifest, before: Sequence[Item], items: Sequence[Item]) -> None:
-    counts = dict(saved.manifest.counts)
+def _replace(process: Process, found: Stored[Manifest], before: Sequence[Item], items: Sequence[Item]) -> None:
+    counts = dict(found.value.counts)
     for gone in {item.name for item in before} - {item.name for item in items}:
         name = "notes" if keys.parse_note(f"x/{gone}") else "other"
         counts[name] = counts.get(name, 1) - 1
-    manifests.replace(
+    jobs.change(
         process,
-        saved,
-        items,
+        found,
+        items=items,
         objects_count=len(items),
         bytes=sum(item.size for item in items),
         counts={name: number for name, number in counts.items() if number},

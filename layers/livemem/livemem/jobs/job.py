@@ -87,9 +87,9 @@ def is_held(found: Stored[J]) -> bool:
     return not found.value.ended() and found.age < timedelta(seconds=found.value.held_seconds)
 
 
-def described(found: Stored[J]) -> J:
+def described(found: Stored[J], silent: timedelta = SILENT) -> J:
     """The job as its users see it: one that was not heard of for long has ended, though nobody could write that."""
-    if found.value.ended() or found.age <= SILENT:
+    if found.value.ended() or found.age <= silent:
         return found.value
     lost = Failure(code="interrupted", detail="Nothing was heard of it for some hours; order it again.")
     return found.value.model_copy(update={"status": "failed", "error": lost})

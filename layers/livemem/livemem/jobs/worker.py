@@ -79,6 +79,8 @@ class Work(Generic[J]):
     delivery: str = ""
     brief: bool = False
     """Whether somebody waits for an answer: then a step leaves what takes long to an invocation."""
+    nested: bool = False
+    """Whether it is a part of another job, which goes on with what is left: then no invocation is queued for it."""
     held: Held | None = None
     saved: bool = False
     """Whether this worker has saved anything: who gets nowhere in a whole invocation would get nowhere in the next."""
@@ -261,6 +263,7 @@ def work(
     delivery: str = "",
     by_hand: bool = False,
     brief: bool = False,
+    nested: bool = False,
     found: Stored[J] | None = None,
     wait: Wait | None = None,
 ) -> Worked[J]:
@@ -268,14 +271,14 @@ def work(
 
     1 GET, 1 PUT to take it, 1 PUT at its end, and what its lease takes (1 GET, 1 PUT, 1 DELETE) and its steps. `found`:
     the job as it was just read, which saves the GET. `wait`: for its lease, then 1 GET for what became of the job
-    meanwhile. `brief`: somebody waits for the answer. Raises StoreUnavailable and StillAtWork, so that the invocation
-    is tried again.
+    meanwhile. `brief`: somebody waits for the answer. `nested`: it is a part of another job, which goes on with what is
+    left. Raises StoreUnavailable and StillAtWork, so that the invocation is tried again.
     """
     require_conditional_writes(process.store)
     found = found or kind.find(process, space_id, job_id, subject=subject)
     if not found or found.value.ended():
         return Worked("ended" if found else "gone", found)
-    task = Work(process, kind, found, deadline, delivery, brief)
+    task = Work(process, kind, found, deadline, delivery, brief, nested)
     try:
         with _leased(task, by_hand=by_hand, wait=wait) as at_once:
             newer = found if at_once else kind.find(process, space_id, job_id, subject=subject)
@@ -444,6 +447,8 @@ def _hand_over(task: Work[J]) -> Worked[J]:
     elif held:
         lease.quietly_release(process, held)
         task.held = None
+    if task.nested:
+        return Worked("unfinished", task.stored)
     try:
         queue(process, task.kind, job.space_id, job.job_id, job.subject)
     except StoreUnavailable:

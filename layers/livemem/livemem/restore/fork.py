@@ -56,8 +56,8 @@ def order(
     # Before a backup is taken for it.
     new_space.check_free(process, principal, target)
     wanted = snapshots.Wanted("fork", requested_by=principal.name)
-    taken = snapshots.take(process, space_id, wanted, deadline=deadline, wait=True)
-    arrival = arrival.model_copy(update={"backup_id": taken.manifest.backup_id})
+    taken = snapshots.take(process, space_id, wanted, deadline=deadline, wait=True, nested=True)
+    arrival = arrival.model_copy(update={"backup_id": taken.manifest.job_id})
     return new_space.begin(process, principal, target, arrival)
 
 
@@ -81,16 +81,13 @@ def _backup(process: Process, arrival: Arrival, deadline: datetime) -> bool:
     """Go on with the backup if it is not complete: 1 GET where it is. False if time runs out."""
     assert arrival.space_id
     assert arrival.backup_id
-    saved = manifests.summary(process, arrival.space_id, arrival.backup_id)
-    if not saved or saved.manifest.complete or saved.manifest.removing:
+    found = manifests.summary(process, arrival.space_id, arrival.backup_id)
+    if not found or found.value.ended():
         # What is gone is told when it is opened.
         return True
     if deadline - process.clock() < 2 * restore.MARGIN:
         return False
-    wanted = snapshots.Wanted("fork", requested_by=arrival.requested_by)
-    taken = snapshots.take(
-        process, arrival.space_id, wanted, deadline=deadline, wait=True, unfinished=arrival.backup_id
-    )
+    taken = snapshots.go_on(process, arrival.space_id, arrival.backup_id, deadline=deadline, wait=True, nested=True)
     return taken.result != "unfinished" and deadline - process.clock() >= restore.MARGIN
 
 

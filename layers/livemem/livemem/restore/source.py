@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Item, SavedManifest
+from livemem.backups.manifest import Item, Manifest
 from livemem.errors import BackupDamaged, Busy, InvalidName, PreconditionLost, SpaceBroken
 from livemem.process import Process
 from livemem.restore.relabel import Names
@@ -19,6 +19,7 @@ from livemem.spaces.head import Head, Meta
 from livemem.store import copying, keys, memory_keys
 from livemem.store.copying import Copied
 from livemem.store.objects import Entry, Object
+from livemem.store.stored import Stored
 
 DAMAGED = "The backup is not as its manifest says: {} is missing or was changed. Take another one."
 HOSTILE = "The manifest of the backup names what no space can hold, or one object twice. Take another one."
@@ -30,7 +31,7 @@ class Source:
     what the space holds already, by name.
     """
 
-    saved: SavedManifest
+    manifest: Manifest
     names: Names
     items: tuple[Item, ...]
     head: Item
@@ -38,7 +39,7 @@ class Source:
 
     def key(self, item: Item) -> str:
         """Where the backup has the object."""
-        return keys.backup_object(self.saved.manifest.space_id, self.saved.manifest.backup_id, item.name)
+        return keys.backup_object(self.manifest.space_id, self.manifest.job_id, item.name)
 
     def target(self, name: str) -> str:
         """Where the space is to have the object of this name."""
@@ -53,9 +54,9 @@ class Source:
         return there.etag == item.etag or (item.copy_etag is not None and keys.is_immutable(item.name))
 
 
-def checked_items(saved: SavedManifest) -> tuple[Item, ...]:
+def checked_items(manifest: Manifest) -> tuple[Item, ...]:
     """All objects of a backup that belong into a space; raises BackupDamaged for names that no space can hold."""
-    items = saved.items or ()
+    items = manifest.items or ()
     try:
         for item in items:
             keys.check_object_name(item.name)
@@ -68,7 +69,7 @@ def checked_items(saved: SavedManifest) -> tuple[Item, ...]:
     return tuple(item for item in items if not keys.is_derived(item.name) and item.name not in not_brought)
 
 
-def load(process: Process, head: Head) -> SavedManifest:
+def load(process: Process, head: Head) -> Stored[Manifest]:
     """The complete backup that a space is brought from: 2 GET. Raises NotFound where it is gone, Busy."""
     arrival = head.meta.arrival
     assert arrival
@@ -77,7 +78,7 @@ def load(process: Process, head: Head) -> SavedManifest:
     return complete(process, arrival.space_id, arrival.backup_id)
 
 
-def complete(process: Process, space_id: str, backup_id: str) -> SavedManifest:
+def complete(process: Process, space_id: str, backup_id: str) -> Stored[Manifest]:
     """The complete backup: 1 GET, and 1 of its space's head. Raises InvalidName, NotFound, Busy while notes are erased
     from it.
     """
@@ -100,20 +101,19 @@ def opened(process: Process, head: Head) -> Iterator[Source]:
     """
     saved = load(process, head)
     try:
-        yield _source(process, saved, head)
+        yield _source(process, saved.value, head)
     except BackupDamaged:
         if load(process, head).etag != saved.etag:
             raise PreconditionLost("The backup was changed meanwhile.") from None
         raise
 
 
-def _source(process: Process, saved: SavedManifest, head: Head) -> Source:
-    manifest, space_id = saved.manifest, head.meta.space_id
-    items = checked_items(saved)
+def _source(process: Process, manifest: Manifest, head: Head) -> Source:
+    space_id, items = head.meta.space_id, checked_items(manifest)
     own = next((item for item in items if item.name == keys.META), None)
     if not own:
         raise BackupDamaged(DAMAGED.format(keys.META))
-    kept = _listed(process, keys.backup_prefix(manifest.space_id, manifest.backup_id))
+    kept = _listed(process, keys.backup_prefix(manifest.space_id, manifest.job_id))
     for item in items:
         found = kept.get(item.name)
         # Where the store tells a SHA-256, the copy is compared with that.
@@ -121,7 +121,7 @@ def _source(process: Process, saved: SavedManifest, head: Head) -> Source:
             raise BackupDamaged(DAMAGED.format(item.name))
     names = Names(manifest.space_id, space_id, head.meta.uid)
     others = tuple(item for item in items if item is not own)
-    return Source(saved, names, others, own, _listed(process, keys.prefix(space_id)))
+    return Source(manifest, names, others, own, _listed(process, keys.prefix(space_id)))
 
 
 def _listed(process: Process, prefix: str) -> dict[str, Entry]:

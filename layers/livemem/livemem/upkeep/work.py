@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from livemem.archives import archiving
-from livemem.backups import nightly
+from livemem.backups import nightly, snapshots
 from livemem.erasure import erasure
 from livemem.jobs import worker
 from livemem.jobs.worker import Kind, Worked
@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 
 KINDS: Mapping[str, Kind[Any]] = {
     archiving.KIND.name: archiving.KIND,
+    snapshots.KIND.name: snapshots.KIND,
     **provisioning.KINDS,
     erasure.KIND.name: erasure.KIND,
 }
@@ -33,13 +34,16 @@ def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) 
 
     Raises KeyError for work that it does not know, StoreUnavailable and Busy, so that Lambda tries again.
     """
-    if "kind" in payload:
-        carry = CARRY_OUT.get(payload["kind"], worker.work)
-        worked = carry(process, KINDS[payload["kind"]], payload["space_id"], payload["job_id"], deadline)
-        return {"status": worked.outcome}
     works: dict[str, Callable[[Process, Mapping[str, Any], datetime], dict[str, Any]]] = {
         "nightly": nightly.work,
         "back_up": nightly.back_up,
         "retain": nightly.retain,
+        # Jobs behind which something follows.
+        snapshots.KIND.name: nightly.back_up,
     }
-    return works[payload["do"]](process, payload, deadline)
+    name = payload.get("kind") or payload["do"]
+    if name in works:
+        return works[name](process, payload, deadline)
+    carry = CARRY_OUT.get(name, worker.work)
+    worked = carry(process, KINDS[name], payload["space_id"], payload["job_id"], deadline)
+    return {"status": worked.outcome}

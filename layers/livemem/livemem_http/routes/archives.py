@@ -71,9 +71,9 @@ def create_backup(space_id: str, body: views.NewBackup | None = None) -> Respons
     """
     description = body.description if body else ""
     wanted = snapshots.Wanted("api", description, api.principal().name)
-    taken = snapshots.take_or_queue(process(), space_id, wanted, deadline=_soon())
+    taken = snapshots.order(process(), space_id, wanted, deadline=_soon())
     status = {"made": HTTPStatus.CREATED, "unchanged": HTTPStatus.OK, "unfinished": HTTPStatus.ACCEPTED}
-    headers = {"Location": f"/v1/spaces/{space_id}/backups/{taken.manifest.backup_id}"}
+    headers = {"Location": f"/v1/spaces/{space_id}/backups/{taken.manifest.job_id}"}
     return api.json(status[taken.result], views.BackupView.of(taken.manifest), headers=headers)
 
 
@@ -97,7 +97,7 @@ def list_all_backups(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) 
 @api.route("GET", "/v1/spaces/{space_id}/backups/{backup_id}", needs="read", tag="backups", summary="Look at a backup")
 def get_backup(space_id: str, backup_id: str) -> views.BackupView:
     """One backup, complete or under way."""
-    return views.BackupView.of(catalog.get(process(), space_id, backup_id, api.principal()))
+    return views.BackupView.of(catalog.get(process(), space_id, backup_id, api.principal()).value)
 
 
 @api.route(

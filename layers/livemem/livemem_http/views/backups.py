@@ -64,11 +64,16 @@ class BackupView(Sparse):
 
     @classmethod
     def of(cls, manifest: Manifest) -> "BackupView":
-        return cls(
-            created_at=manifest.started_at,
-            objects=manifest.objects_count,
-            job=job_id(manifest.space_id, "backup", manifest.backup_id),
-            **manifest.model_dump(include=set(cls.model_fields) - {"created_at", "objects", "job"}),
+        return cls.model_validate(
+            {
+                **manifest.model_dump(include=set(cls.model_fields)),
+                "backup_id": manifest.job_id,
+                "job": job_id(manifest.space_id, "backup", manifest.job_id),
+                "complete": manifest.complete,
+                "completed_at": manifest.ended_at if manifest.complete else None,
+                "objects": manifest.objects_count,
+                "duration_seconds": manifest.duration_seconds,
+            }
         )
 
 
