@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from livemem.digests import intake, opening, prompt, reading
-from livemem.digests.work import Order
+from livemem.digests import intake, prompt, reading
+from livemem.digests.work import KIND, Order
 from livemem.llm.client import LlmError
 from livemem.memories import reading as memories
 from livemem.store import room_keys as keys
@@ -47,7 +47,7 @@ def test_the_documents_of_a_digest_say_what_it_took_and_what_it_came_to(chatter)
     assert given.names() == [f"rooms/general/20260220T140001_{keys.digest_of('m1')}.json"]
     assert done.usage.calls == 1
     assert done.usage.tokens == 120
-    assert opening.look(chatter.process, "demo").slot is None
+    assert chatter.open_slot() is None
 
 
 def test_nothing_is_asked_and_written_where_rooms_are_empty(chatter):
@@ -309,9 +309,12 @@ def test_an_open_slot_is_finished_before_a_new_one_and_no_message_is_in_two(chat
 
 
 def test_the_order_in_a_payload_survives():
-    order = Order("20260220T140000", forced=True, by_hand=True)
+    order = Order("20260220T140000", forced=True)
 
     assert Order.of(json.loads(json.dumps(order.payload("demo")))) == order
+    by_hand = KIND.payload("demo", "20260220T140000", by_hand=True)
+    assert Order.of(json.loads(json.dumps(by_hand))) == Order("20260220T140000", by_hand=True)
+    assert Order.of(KIND.payload("demo", "20260220T140000")) == Order()
 
 
 def test_the_prompt_fits_a_small_window_and_large_known_memories_are_left_out():

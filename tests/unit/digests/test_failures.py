@@ -1,12 +1,11 @@
 """Digests where the model fails: by a chunk, or altogether."""
 
 import json
-from datetime import timedelta
 
 import pytest
 from pydantic.errors import PydanticUserError
 
-from livemem.digests import due, maintenance, progress, reading, retrying, work
+from livemem.digests import due, maintenance, progress, reading, retrying
 from livemem.digests.papers import DeadChunk, Try
 from livemem.errors import Conflict, NotFound, StillAtWork
 from livemem.jobs import maintainable
@@ -194,8 +193,7 @@ def test_a_call_that_the_end_of_the_invocation_cut_short_is_no_try(chatter):
         raise LlmError("llm_timeout", "It took too long.")
 
     chatter.llm.default = slow
-    deadline = chatter.world.clock() + timedelta(seconds=120)
-    (outcome,) = work.carry_out(chatter.process, "demo", work.Order(forced=True), deadline)
+    (outcome,) = chatter.digest(seconds=120)
 
     assert (outcome.result, outcome.error) == ("waiting", "out_of_time")
     assert not [name for name in chatter.names(outcome.slot or "") if name.startswith("tries")]
