@@ -10,7 +10,7 @@ from typing import Any
 
 from livemem.digests import current_digest, progress, work
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.papers import Done
+from livemem.digests.digest_documents import Done
 from livemem.digests.work import Order
 from livemem.jobs.worker import Worked
 from livemem.llm.client import LlmError, Messages, Reply

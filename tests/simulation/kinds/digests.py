@@ -13,7 +13,7 @@ from typing import Any, ClassVar, cast
 
 from greenlet import getcurrent
 
-from livemem.digests import due, intake, retrying
+from livemem.digests import digest_input, due, retrying
 from livemem.digests.work import Order
 from livemem.llm.client import Messages, Reply
 from livemem.process import Process
@@ -429,6 +429,6 @@ DIGESTS = Kind(
     PAIRS,
     (RoomHistory,),
     # Digests and chunks of a few messages, so that short histories have several of both.
-    small=((intake, "MOST", 7), (intake, "CHUNK_MESSAGES", 3)),
+    small=((digest_input, "MOST", 7), (digest_input, "CHUNK_MESSAGES", 3)),
     sampled=Sampled(requests=8, turns=5, histories=300),
 )

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from livemem.digests import intake, prompt, reading
+from livemem.digests import digest_input, prompt, reading
 from livemem.digests.work import KIND, Order
 from livemem.llm.client import LlmError
 from livemem.memories import reading as memories
@@ -43,7 +43,7 @@ def test_the_documents_of_a_digest_say_what_it_took_and_what_it_came_to(chatter)
     done = chatter.digested()
 
     assert chatter.names(done.slot) == ["done.json", "extract/0000.json", "input.json", "stored/0000.json"]
-    given = intake.find(chatter.process, "demo", done.slot)
+    given = digest_input.find(chatter.process, "demo", done.slot)
     assert given.names() == [f"rooms/general/20260220T140001_{keys.digest_of('m1')}.json"]
     assert done.usage.calls == 1
     assert done.usage.tokens == 120
@@ -98,7 +98,7 @@ def test_two_thousand_messages_are_asked_in_as_many_calls_as_there_are_chunks():
 
 
 def test_of_more_messages_than_a_digest_takes_the_oldest_come_first_and_another_digest_is_begun(monkeypatch, chatter):
-    monkeypatch.setattr(intake, "MOST", 10)
+    monkeypatch.setattr(digest_input, "MOST", 10)
     for number in range(25):
         chatter.say(fact(number), room=f"room-{number % 2}")
 

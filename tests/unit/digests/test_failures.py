@@ -6,7 +6,7 @@ import pytest
 from pydantic.errors import PydanticUserError
 
 from livemem.digests import due, maintenance, progress, reading, retrying
-from livemem.digests.papers import DeadChunk, Try
+from livemem.digests.digest_documents import DeadChunk, Try
 from livemem.errors import Conflict, NotFound, StillAtWork
 from livemem.jobs import maintainable
 from livemem.llm.client import LlmError

@@ -23,7 +23,7 @@ from livemem.conversations.summaries_job import SummariesJob
 from livemem.conversations.summary_versions import SummaryVersions
 from livemem.conversations.turn import ToolResult, Turn
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.papers import DeadChunk, Done, Extract, StoredFacts, Try
+from livemem.digests.digest_documents import DeadChunk, Done, Extract, StoredFacts, Try
 from livemem.jobs.run import Run
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from livemem import clock
 from livemem.digests import answer, progress, prompt
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.papers import DeadChunk, DeadMessage, Extract, Fact, GivenUp, StoredFacts, Try
+from livemem.digests.digest_documents import DeadChunk, DeadMessage, Extract, Fact, GivenUp, StoredFacts, Try
 from livemem.digests.progress import ChunkProgress
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.jobs import budget

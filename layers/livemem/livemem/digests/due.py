@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from cachetools import LRUCache
 
-from livemem.digests import current_digest, intake, progress, reading
+from livemem.digests import current_digest, digest_input, progress, reading
 from livemem.digests.work import KIND, Order, latest_slot
 from livemem.errors import LiveMemoryError
 from livemem.jobs import worker
@@ -68,7 +68,7 @@ def _due(process: Process, space_id: str) -> str | None:
     current = current_digest.find(process, space_id).value
     if current.open_slot or current.ordered:
         return slot
-    waits = intake.waits_since(process, space_id)
+    waits = digest_input.waits_since(process, space_id)
     if waits is None:
         return AT_REST
     # What was said since waits for the next one.

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from livemem import clock
-from livemem.digests import current_digest, progress, reading, slots
+from livemem.digests import current_digest, digest_times, progress, reading
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.papers import DeadChunk, Done, Extract, StoredFacts, Try
+from livemem.digests.digest_documents import DeadChunk, Done, Extract, StoredFacts, Try
 from livemem.jobs.maintainable import Damaged, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.llm.usage import Usage
 from livemem.process import Process
@@ -71,7 +71,7 @@ def _failing(space: Space, current: CurrentDigest) -> list[HealthProblem]:
 def _overdue(process: Process, space: Space) -> list[HealthProblem]:
     """Messages that wait for longer than any digest lets them: 1 LIST, and where some wait 1 LIST and 1 GET."""
     hours = reading.hours_since_done(process, space.space_id)
-    if hours is None or hours <= overdue_after(slots.hours(process.settings.digest_hours)):
+    if hours is None or hours <= overdue_after(digest_times.hours(process.settings.digest_hours)):
         return []
     detail = f"Messages wait for a digest, and none has ended for {hours:.0f} hours."
     return [HealthProblem(space.space_id, "digest_overdue", detail)]

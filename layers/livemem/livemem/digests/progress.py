@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from livemem.digests.papers import Done
+from livemem.digests.digest_documents import Done
 from livemem.errors import PreconditionLost
 from livemem.process import Process
 from livemem.spaces import unreadable

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from livemem import clock
-from livemem.digests import current_digest, intake, progress
+from livemem.digests import current_digest, digest_input, progress
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.papers import DeadChunk, Done
+from livemem.digests.digest_documents import DeadChunk, Done
 from livemem.digests.progress import ChunkProgress
 from livemem.errors import NotFound
 from livemem.jobs.job import Status
@@ -129,7 +129,7 @@ def hours_since_done(process: Process, space_id: str) -> float | None:
     """For how many hours messages of the space wait for a digest, at most those since the last one ended; None where
     none wait: 1 LIST, and where some do 1 LIST and 1 GET.
     """
-    waits = intake.waits_since(process, space_id)
+    waits = digest_input.waits_since(process, space_id)
     if waits is None:
         return None
     last = _last_end(process, space_id)

@@ -13,10 +13,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from livemem import clock
-from livemem.digests import chunks, current_digest, intake, progress, slots
+from livemem.digests import chunks, current_digest, digest_input, digest_times, progress
 from livemem.digests.chunks import Task
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.papers import Done, Extract, StoredFacts, Try
+from livemem.digests.digest_documents import Done, Extract, StoredFacts, Try
 from livemem.errors import LiveMemoryError, NotFound, OutOfTime, PreconditionLost, RunError, StoreUnavailable
 from livemem.jobs import places, worker
 from livemem.jobs.job import Progress
@@ -109,8 +109,8 @@ def zone_of(process: Process, meta: Meta) -> ZoneInfo:
 
 def latest_slot(process: Process, meta: Meta) -> str:
     """The slot of the space that was due last."""
-    hours = slots.hours(process.settings.digest_hours)
-    return all_keys.compact_time(slots.latest(process.clock(), zone_of(process, meta), hours))
+    hours = digest_times.hours(process.settings.digest_hours)
+    return all_keys.compact_time(digest_times.latest(process.clock(), zone_of(process, meta), hours))
 
 
 def _wanted(process: Process, meta: Meta, order: Order) -> str:
@@ -139,7 +139,7 @@ def _is_due(process: Process, space_id: str, slot: str, order: Order) -> bool:
     """Whether there is anything to digest: for a slot of the clock, anything that was there by then."""
     if order.by_hand:
         return True
-    waits = intake.waits_since(process, space_id)
+    waits = digest_input.waits_since(process, space_id)
     return waits is not None and (order.forced or waits <= keys.slot_moment(slot))
 
 
@@ -181,7 +181,7 @@ def _step(work: Work[CurrentDigest]) -> End:
 def _digest(work: Work[CurrentDigest]) -> End:
     process, space_id, slot = work.process, work.job.space_id, work.job.job_id
     task = Task(work, zone_of(process, heads.load_recent(process, space_id).meta))
-    given = intake.ensure(process, space_id, slot)
+    given = digest_input.ensure(process, space_id, slot)
     seen = progress.look(process, space_id, slot)
     done = progress.find_done(process, space_id, slot) if seen.done else None
     if not done:
