@@ -69,7 +69,10 @@ def page(process: Process, space_id: str, *, limit: int, after: str | None = Non
 
 
 def load(process: Process, space_id: str, slot: str) -> Digest:
-    """One digest, with what was given up: some GETs and 1 LIST. Raises NotFound, InvalidName."""
+    """One digest, with what was given up: some GETs and 1 LIST, 2 LISTs where it has not ended.
+
+    Raises NotFound, InvalidName.
+    """
     keys.check_slot(slot)
     heads.load_recent(process, space_id)
     found = _summary(process, space_id, slot, current_digest.find(process, space_id).value)

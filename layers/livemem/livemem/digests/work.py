@@ -67,7 +67,7 @@ class Order:
 
 def carry_out(process: Process, space_id: str, order: Order, deadline: datetime) -> list[Worked[CurrentDigest]]:
     """Finish the digest that is open, then those that are asked for, until shortly before `deadline`; what is left then
-    is handed over to another invocation.
+    is handed over to another invocation. 2 GETs; where no digest is open 1 GET and 1 LIST, to see whether one is due.
 
     Raises InvalidName; StoreUnavailable, and StillAtWork where what is asked for by hand must wait for another worker,
     or nobody can tell whether that lives (LeaseTaken.fails), so that Lambda tries again.
