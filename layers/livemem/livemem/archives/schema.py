@@ -23,7 +23,7 @@ from livemem.conversations.summaries_job import SummariesJob
 from livemem.conversations.summary_versions import SummaryVersions
 from livemem.conversations.turn import ToolResult, Turn
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_documents import DeadChunk, Done, Extract, StoredFacts, Try
+from livemem.digests.digest_documents import DeadLetter, Done, Extract, StoredFacts, Try
 from livemem.jobs.run import Run
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot
@@ -366,7 +366,7 @@ _KINDS: Mapping[str, tuple[tuple[Callable[[str], object], Kind], ...]] = {
         (_part("extract"), Kind(Extract, _agrees_anyway)),
         (_part("stored"), Kind(StoredFacts, _agrees_anyway)),
         (_below_slot(room_keys.parse_try), Kind(Try, _agrees_anyway)),
-        (_below_slot(room_keys.parse_dead), Kind(DeadChunk, _agrees_anyway)),
+        (_below_slot(room_keys.parse_dead), Kind(DeadLetter, _agrees_anyway)),
         (_below_slot(_named("input.json")), Kind(Input, _of_slot)),
         (_below_slot(_named("done.json")), Kind(Done, _of_slot)),
     ),

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from livemem import clock
 from livemem.digests import answer, progress, prompt
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_documents import DeadChunk, DeadMessage, Extract, Fact, GivenUp, StoredFacts, Try
+from livemem.digests.digest_documents import DeadLetter, DeadMessage, Extract, Fact, GivenUp, StoredFacts, Try
 from livemem.digests.progress import ChunkProgress
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.jobs import budget
@@ -269,7 +269,7 @@ def _give_up(task: Task, chunk: Chunk, number: int, error: NoAnswer) -> bool:
 
 def _keep_apart(task: Task, chunk: Chunk, number: int, why: GivenUp) -> None:
     """Keep the messages of a chunk that was given up, whole, before they leave their room."""
-    dead = DeadChunk(
+    dead = DeadLetter(
         room=chunk.room,
         code=why.code,
         detail=why.detail,

@@ -6,7 +6,7 @@ from datetime import timedelta
 from livemem import clock
 from livemem.digests import current_digest, digest_times, progress, reading
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_documents import DeadChunk, Done, Extract, StoredFacts, Try
+from livemem.digests.digest_documents import DeadLetter, Done, Extract, StoredFacts, Try
 from livemem.jobs.maintainable import Damaged, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.llm.usage import Usage
 from livemem.process import Process
@@ -107,7 +107,7 @@ def kind(name: str) -> DocumentKind | None:
     if found[1] in _DOCUMENTS:
         return _DOCUMENTS[found[1]]
     if keys.parse_dead(found[1]) is not None:
-        return DocumentKind(DeadChunk.from_bytes)
+        return DocumentKind(DeadLetter.from_bytes)
     if keys.parse_try(found[1]):
         return DocumentKind(Try.from_bytes)
     part = keys.parse_part(found[1])

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from livemem import clock
 from livemem.digests import current_digest, digest_input, progress
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_documents import DeadChunk, Done
+from livemem.digests.digest_documents import DeadLetter, Done
 from livemem.digests.progress import ChunkProgress
 from livemem.errors import NotFound
 from livemem.jobs.job import Status
@@ -18,7 +18,7 @@ from livemem.store import room_keys as keys
 
 
 @dataclass(frozen=True)
-class GivenUp:
+class GivenUpChunk:
     """A chunk that was given up: its messages are kept apart."""
 
     chunk: int
@@ -44,7 +44,7 @@ class Digest:
     chunks: int = 0
     settled: int = 0
     """Chunks that need no more work."""
-    given_up: Sequence[GivenUp] = field(default_factory=tuple)
+    given_up: Sequence[GivenUpChunk] = field(default_factory=tuple)
     """Those that may be tried anew (retrying.py)."""
     missing: Sequence[str] = field(default_factory=tuple)
     """Keys of its documents that cannot be read."""
@@ -83,22 +83,22 @@ def load(process: Process, space_id: str, slot: str) -> Digest:
     return Digest(**{**found.__dict__, "given_up": there, "missing": missing})
 
 
-def given_up(process: Process, space_id: str, slot: str, missing: list[str]) -> list[GivenUp]:
+def given_up(process: Process, space_id: str, slot: str, missing: list[str]) -> list[GivenUpChunk]:
     """The chunks that were given up and not put back: 1 LIST, 1 GET each."""
-    there = dead_chunks(process, space_id, slot, missing)
+    there = dead_letters(process, space_id, slot, missing)
     return [
-        GivenUp(number, dead.room, len(dead.messages), dead.code, dead.detail, dead.at)
+        GivenUpChunk(number, dead.room, len(dead.messages), dead.code, dead.detail, dead.at)
         for number, dead in there.items()
     ]
 
 
-def dead_chunks(process: Process, space_id: str, slot: str, missing: list[str]) -> dict[int, DeadChunk]:
+def dead_letters(process: Process, space_id: str, slot: str, missing: list[str]) -> dict[int, DeadLetter]:
     """The same with their messages; the keys of those that cannot be read are added to `missing`."""
     listed = process.store.scan(keys.dead_prefix(space_id, slot))
     parsed = [keys.parse_digest(entry.key) for entry in listed]
     numbers = [chunk for one in parsed if one and (chunk := keys.parse_dead(one[1])) is not None]
     found = process.store.map(
-        lambda number: progress.readable(process, keys.dead(space_id, slot, number), DeadChunk, missing), numbers
+        lambda number: progress.readable(process, keys.dead(space_id, slot, number), DeadLetter, missing), numbers
     )
     return {number: dead for number, dead in zip(numbers, found, strict=True) if dead}
 
