@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.conversations import DELAY, Bench, bench
 from benchmarks.search import ADMIN, BUCKET, Words, settings_of
 from livemem import clock
-from livemem.digests import work
+from livemem.digests import progress, work
 from livemem.digests.work import Order
 from livemem.llm import embeddings
 from livemem.llm.client import Messages, Reply
@@ -198,8 +198,9 @@ def print_digest(one: Bench, count: int) -> None:
     began = time.monotonic()
     (outcome,) = work.carry_out(process, "talk", Order(forced=True), clock.now() + timedelta(hours=1))
     took = time.monotonic() - began
-    assert outcome.done, outcome
-    done = outcome.done
+    assert outcome.job, outcome
+    done = progress.find_done(process, "talk", outcome.job.job_id)
+    assert done, outcome
     print(f"\nThe digest of {count:,} messages of {CHARACTERS} characters, no delay\n")
     print("| chunks | calls of the LLM | a chunk | memories new, merged | embedding calls | S3 requests | s |")
     print("|---|---|---|---|---|---|---|")

@@ -7,7 +7,9 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import clock
 from livemem.digests import due, work
+from livemem.digests.current_digest import CurrentDigest
 from livemem.digests.work import Order
+from livemem.jobs.worker import Worked
 from livemem_http import metrics
 from livemem_http.environment import process
 from livemem_http.logs import function_logger
@@ -17,10 +19,16 @@ logger = function_logger("digest")
 
 def carry_out(event: dict[str, Any], deadline: datetime, delivery: str) -> dict[str, Any]:
     """Carry out the digests of an invocation, and tell what became of them."""
-    outcomes = work.carry_out(process(), event["space_id"], Order.of(event, delivery), deadline)
-    metrics.report_digests("digest", outcomes)
-    logger.info("digests carried out", extra={"results": [outcome.result for outcome in outcomes]})
-    return {"results": [{"slot": one.slot, "result": one.result, "error": one.error} for one in outcomes]}
+    worked = work.carry_out(process(), event["space_id"], Order.of(event, delivery), deadline)
+    metrics.report_digests("digest", worked)
+    logger.info("digests carried out", extra={"results": [one.outcome for one in worked]})
+    return {"results": [_told(one) for one in worked]}
+
+
+def _told(worked: Worked[CurrentDigest]) -> dict[str, Any]:
+    job = worked.job
+    error = job.error.code if job and job.error else None
+    return {"slot": job.job_id if job else None, "result": worked.outcome, "error": error}
 
 
 def start_due(deadline: datetime) -> dict[str, Any]:

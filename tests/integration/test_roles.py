@@ -39,7 +39,8 @@ SPARED_BY_THE_CODE_ALONE = {
 
 # To IAM what lies in one digest, a version of summaries or a snapshot of memories is all the same.
 UNTOUCHED = {
-    "Reads": {("s3:GetObject", "{space}/_digests/*/dead/*")},
+    "Reads": {("s3:GetObject", f"{{space}}/_digests/*/{name}") for name in ("dead/*", "claim.json")},
+    "Rooms": {("s3:GetObject", "{space}/_digests/*/claim.json")},
     "Digest": {("s3:GetObject", "{space}/_digests/*/dead/*")},
     "Sweep": {
         ("s3:GetObject", "{space}/memories/*/snapshot/*.vec"),

@@ -5,12 +5,16 @@ import json
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
-from livemem.digests import due, progress, work
-from livemem.digests.papers import Done
-from livemem.digests.work import Order, Outcome
+from livemem.digests import current_digest, progress, work
+from livemem.digests.current_digest import CurrentDigest
+from livemem.digests.digest_documents import Done
+from livemem.digests.work import Order
+from livemem.jobs.worker import Worked
 from livemem.llm.client import LlmError, Messages, Reply
+from livemem.llm.usage import Usage
 from livemem.memories import log
 from livemem.rooms import posting, reading
 from livemem.rooms.message import Draft, Message
@@ -94,6 +98,17 @@ def fails_on(word: str, code: str = "llm_contract") -> Callable[[Messages], str]
     return answer_or_fail
 
 
+@dataclass(frozen=True)
+class Digested:
+    """What one worker made of one digest."""
+
+    result: str
+    slot: str | None
+    error: str | None
+    done: Done | None
+    used: Usage
+
+
 class Chatter:
     """A space `demo` with rooms, in a world of its own."""
 
@@ -127,22 +142,34 @@ class Chatter:
     def said(self, room: str = ROOM) -> list[Message]:
         return reading.page(self.process, "demo", room, limit=10_000, oldest_first=True).items
 
-    def digest(self, slot: str | None = None, **order: Any) -> list[Outcome]:
+    def digest(self, slot: str | None = None, seconds: float = INVOCATION.total_seconds(), **order: Any) -> Any:
         """Carry out a digest now, by default one that is forced."""
         wanted = Order(slot, **({"forced": slot is None} | order))
-        return work.carry_out(self.process, "demo", wanted, self.world.clock() + INVOCATION)
+        until = self.world.clock() + timedelta(seconds=seconds)
+        return [self._told(one) for one in work.carry_out(self.process, "demo", wanted, until)]
+
+    def _told(self, worked: Worked[CurrentDigest]) -> Digested:
+        job = worked.job
+        error = job.error.code if job and job.error else None
+        key = keys.done("demo", job.job_id) if job else ""
+        done = Done.from_bytes(self.world.inner.objects[key].body) if key in self.world.inner.objects else None
+        return Digested(worked.outcome, job.job_id if job else None, error, done, worked.used)
 
     def digested(self, **order: Any) -> Done:
         """The one digest that is carried out now, which ends well."""
-        (outcome,) = self.digest(**order)
-        assert outcome.result == "done", outcome
-        assert outcome.done
-        return outcome.done
+        (one,) = self.digest(**order)
+        assert one.result == "done", one
+        found: Done = one.done
+        return found
+
+    def open_slot(self) -> str | None:
+        """The digest that is open."""
+        return current_digest.find(self.process, "demo").value.open_slot
 
     def slot(self) -> str:
         from livemem.spaces import head as heads
 
-        return due.latest_slot(self.process, heads.load(self.process, "demo").meta)
+        return work.latest_slot(self.process, heads.load(self.process, "demo").meta)
 
     def done(self, slot: str) -> Done | None:
         return progress.find_done(self.process, "demo", slot)

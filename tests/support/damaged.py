@@ -156,7 +156,7 @@ def _rooms(world: World) -> None:
         world.clock.move(1)
         posting.post(process, "demo", "general", Said("ann", chatter.fact(number), message_id=f"r{number}"))
     done = digesting.carry_out(process, "demo", digesting.Order(forced=True), world.clock() + INVOCATION)
-    assert [one.result for one in done] == ["done"]
+    assert [one.outcome for one in done] == ["done"]
     world.clock.move(3_600)
     posting.post(process, "demo", "general", Said("ann", chatter.fact(7), message_id="r7"))
 
@@ -330,7 +330,7 @@ def works(whole: Whole) -> dict[str, Any]:
     )
     run(
         "digest",
-        lambda: digesting.carry_out(process, "demo", digesting.Order(forced=True, by_hand=True), soon)[0].result,
+        lambda: digesting.carry_out(process, "demo", digesting.Order(forced=True, by_hand=True), soon)[0].outcome,
     )
     run("memory", lambda: storing.store(process, "demo", "ann", Draft("fact 77: zzzzzzzzz")).fresh)
     conversation = whole.ids["conversation_id"]

@@ -29,6 +29,7 @@ from livemem.errors import LiveMemoryError
 from livemem.jobs import counter
 from livemem.jobs import queue as queues
 from livemem.jobs import run as runs
+from livemem.jobs.worker import Kind
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.llm.tools import Said
 from livemem.notes import appending
@@ -42,7 +43,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due
 from livemem.spaces.head_fields import Mode, Review
 from livemem.store import due_keys, keys, timing
-from livemem.store.due_keys import Kind
+from livemem.store.due_keys import Kind as DueKind
 from livemem.store.objects import Store
 from livemem.store.probe import has_conditional_writes
 from livemem.upkeep import sweep as sweeping
@@ -189,12 +190,19 @@ class Ids:
         return f"{self.count:08x}"
 
 
+KINDS: Mapping[str, Kind[Any]] = {
+    **work.KINDS,
+    **update.KINDS,
+    **{kind.name: kind for kind in (asking.KIND, digesting.KIND)},
+}
+
+
 def worker_of(payload: Mapping[str, Any]) -> Function:
     """The function that takes such a payload."""
     if payload.get("kind") == "consolidation":
         return "consolidate"
     if "kind" in payload:
-        return {**work.KINDS, **update.KINDS, "question": asking.KIND}[payload["kind"]].function
+        return KINDS[payload["kind"]].function
     of: dict[str, Function] = {
         "conversation_id": "summarize",
         "slot": "digest",
@@ -493,12 +501,12 @@ class World:
     def keys(self, prefix: str = "") -> list[str]:
         return [entry.key for entry in self.store.scan(prefix)]
 
-    def due(self, kind: Kind) -> list[str]:
+    def due(self, kind: DueKind) -> list[str]:
         """Of which spaces, or of what in them (`demo/x`), something of the kind stands in the due index."""
         found = [entry for key in self.keys(due_keys.DUE) if (entry := due_keys.parse_due(key)) and entry.kind == kind]
         return [f"{entry.space_id}/{entry.name}".rstrip("/") for entry in found]
 
-    def due_now(self, kind: Kind) -> list[Due]:
+    def due_now(self, kind: DueKind) -> list[Due]:
         """What is due now of a kind, as a package that looks at it gets it."""
         return due_index.listed(self.process).get(kind, [])
 

@@ -11,7 +11,6 @@ from typing import get_args
 import pytest
 from aws_lambda_powertools import Metrics
 
-from livemem.digests.work import Outcome as Digested
 from livemem.jobs.run import Result, Run
 from livemem.jobs.worker import Worked
 from livemem.llm.usage import Usage
@@ -107,7 +106,7 @@ def emitted():
     for service in ("summarize", "conversations"):
         made = [Worked("unfinished", used=Usage(1, 100, 20), counts={"made": 1, "failed": 0})]
         found |= told(partial(run_metrics.report_summaries, service, made))
-    found |= told(partial(run_metrics.report_digests, "digest", [Digested("done")]))
+    found |= told(partial(run_metrics.report_digests, "digest", [Worked("ended")]))
     found |= told(partial(run_metrics.report_waiting, "digest", 3.5))
     for service in ("questions", "ask"):
         found |= told(partial(run_metrics.report_question, service, Worked("nothing")))

@@ -22,7 +22,7 @@ from livemem.llm.usage import Usage
 if TYPE_CHECKING:
     # They need what a search needs, which other functions don't have.
     from livemem.ask.question import Question
-    from livemem.digests.work import Outcome as Digested
+    from livemem.digests.current_digest import CurrentDigest
 
 UNITS = {"duration_seconds": MetricUnit.Seconds, "synthesis_size": MetricUnit.Bytes}
 
@@ -73,13 +73,13 @@ def report_question(service: str, worked: "Worked[Question]") -> None:
     metrics.flush_metrics()
 
 
-def report_digests(service: str, outcomes: Sequence["Digested"]) -> None:
+def report_digests(service: str, worked: Sequence["Worked[CurrentDigest]"]) -> None:
     """Emit what one invocation made of digests and what that took, under the names that a consolidation's have."""
-    used = sum((one.used for one in outcomes), Usage())
+    used = sum((one.used for one in worked), Usage())
     metrics = Metrics(service=service)
-    metrics.add_metric("DigestsDone", MetricUnit.Count, len([one for one in outcomes if one.result == "done"]))
-    metrics.add_metric("DigestsWaiting", MetricUnit.Count, len([one for one in outcomes if one.result == "waiting"]))
-    metrics.add_metric("DeadChunks", MetricUnit.Count, sum(one.dead for one in outcomes))
+    metrics.add_metric("DigestsDone", MetricUnit.Count, len([one for one in worked if one.outcome == "done"]))
+    metrics.add_metric("DigestsWaiting", MetricUnit.Count, len([one for one in worked if one.outcome == "waiting"]))
+    metrics.add_metric("DeadChunks", MetricUnit.Count, sum(one.counts.get("dead", 0) for one in worked))
     for name, value in (used.to_metrics() | {"llm_tokens_used": used.tokens}).items():
         metrics.add_metric(name, MetricUnit.Count, value)
     metrics.flush_metrics()

@@ -8,12 +8,12 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, cast
 
 from greenlet import getcurrent
 
-from livemem.digests import due, intake, retrying
+from livemem.digests import digest_input, due, retrying
 from livemem.digests.work import Order
 from livemem.llm.client import Messages, Reply
 from livemem.process import Process
@@ -173,6 +173,10 @@ class RoomScene(Scene):
     def digest(self, process: Process, until: datetime) -> Any:
         return self.world.work(Order(forced=True).payload(SPACE), process, until)
 
+    def hand_over(self, process: Process) -> None:
+        """A digest for which there is no time: all of it is left to another invocation."""
+        self.digest(process, process.clock() + timedelta(seconds=20))
+
     def retry(self, process: Process) -> None:
         """Somebody tries anew what was given up."""
         slots = {found[0] for key in self.bucket.objects if (found := keys.parse_digest(key)) and "/dead/" in key}
@@ -227,7 +231,7 @@ class RoomScene(Scene):
             # Each memory that was found is stored by one operation, and none by another.
             *(f"stored {causes[one]} times: {one}" for one in wanted if causes[one] != 1),
             *(f"stored for nothing: {one}" for one in causes if one not in wanted),
-            *(["a digest is open"] if opened and json.loads(opened.body)["slot"] else []),
+            *(["a digest is open"] if opened and json.loads(opened.body)["status"] != "done" else []),
         ]
 
 
@@ -315,6 +319,7 @@ def _action(name: str, do: Callable[..., Any], before: Before = _said_in_both, s
 
 POST = _action("post", lambda scene, process, until: scene.post(process, ROOMS[0], scene.wanted), _wants)
 DIGEST = _action("digest", lambda scene, process, until: scene.digest(process, until), seconds=WORK_SECONDS)
+HAND_OVER = _action("digest that is handed over", lambda scene, process, until: scene.hand_over(process))
 RETRY = _action("retry of what was given up", lambda scene, process, until: scene.retry(process), _given_up)
 HOURLY = _action("hourly look", lambda scene, process, until: due.start_due(process, until), _due, SWEEP_SECONDS)
 START = _action("start by hand", lambda scene, process, until: due.start(process, SPACE))
@@ -322,6 +327,7 @@ ACTIONS = (
     POST,
     DIGEST,
     Action("digest of what no model can", DIGEST.work, _said_poison),
+    HAND_OVER,
     RETRY,
     HOURLY,
     START,
@@ -333,6 +339,7 @@ PAIRS = (
     Pair(POST, DIGEST, CROSSED),
     Pair(DIGEST, POST, CROSSED),
     Pair(START, DIGEST, CROSSED),
+    Pair(START, HAND_OVER, CROSSED),
 )
 
 
@@ -355,7 +362,7 @@ class RoomHistory(History):
     def steps(self) -> list[Step]:
         steps: list[Step] = [
             (self.post, 10), (self.post_again, 3), (self.force, 2), (self.start, 2), (self.clock_strikes, 3),
-            (self.deliver, 8), (self.retry, 1), (self.look, 1),
+            (self.deliver, 8), (self.hand_over, 1), (self.retry, 1), (self.look, 1),
         ]  # fmt: skip
         return steps if self.calm else [*steps, (self.stall, 2)]
 
@@ -380,6 +387,9 @@ class RoomHistory(History):
 
     def retry(self) -> None:
         self.spawn("retry", lambda process, until: self.scene.retry(process))
+
+    def hand_over(self) -> None:
+        self.spawn("handed over", lambda process, until: self.scene.hand_over(process), WORK_SECONDS)
 
     def force(self) -> None:
         """A room is full."""
@@ -419,6 +429,6 @@ DIGESTS = Kind(
     PAIRS,
     (RoomHistory,),
     # Digests and chunks of a few messages, so that short histories have several of both.
-    small=((intake, "MOST", 7), (intake, "CHUNK_MESSAGES", 3)),
+    small=((digest_input, "MOST", 7), (digest_input, "CHUNK_MESSAGES", 3)),
     sampled=Sampled(requests=8, turns=5, histories=300),
 )

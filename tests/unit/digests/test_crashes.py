@@ -1,15 +1,20 @@
 """A digest that dies, or whose store fails, at every single request; somebody goes on with it."""
 
+import json
 from collections import Counter
 from contextlib import suppress
 
 import pytest
 
-from livemem.digests import chunks, opening
+from livemem.digests import chunks
+from livemem.digests import work as digests
+from livemem.digests.work import Order
 from livemem.store import room_keys as keys
-from tests.support.chatter import Chatter, fails_on
+from tests.support.actors import Actor
+from tests.support.chatter import Chatter, answer, fails_on, memory
 from tests.support.counting import Killed
 from tests.support.faults import KILLS
+from tests.support.world import INVOCATION
 
 FACTS = {
     "harbour": "fact: the harbour office opens at six",
@@ -48,7 +53,7 @@ def wrong(chatter: Chatter, *, poison: bool = False) -> list[str]:
         found.append(f"memories {chatter.memories()}")
     if any(chatter.said(room) for room in FACTS):
         found.append("messages are left")
-    if opening.look(chatter.process, "demo").slot:
+    if chatter.open_slot():
         found.append("a slot is open")
     inputs = [key for key in chatter.world.keys("demo/_digests/") if key.endswith("/input.json")]
     taken = Counter(
@@ -134,3 +139,41 @@ def test_a_write_of_what_a_digest_takes_that_comes_late_changes_nothing():
 
 def test_chunks_are_asked_side_by_side_but_not_all_at_once():
     assert 1 < chunks.AT_ONCE <= 8
+
+
+def test_of_two_answers_to_one_chunk_the_one_that_is_stored_first_stays_wherever_its_worker_dies():
+    """Two workers of one digest: while the first one waits for the model its lease runs out, and the other one dies."""
+
+    def met(requests: int) -> tuple[Chatter, Actor]:
+        chatter, others = Chatter(), []
+        world = chatter.world
+
+        def work(me: Actor) -> None:
+            digests.carry_out(me.process, "demo", Order(forced=True), me.until)
+
+        def wait(messages):
+            world.pass_time(120, beating=False)
+            chatter.llm.queue.append(answer(memory("fact: it is the Nordstjernen")))
+            others.append(Actor("other", world, work, world.clock() + INVOCATION))
+            others[0].step(requests)
+            others[0].kill()
+            return answer(memory("fact: its captain lives in Bergen"))
+
+        chatter.say("What is the name of the ferry?")
+        chatter.llm.queue.append(wait)
+        chatter.digest()
+        recovered(chatter)
+        return chatter, others[0]
+
+    stored, requests, killed = set(), 0, True
+    while killed:
+        chatter, other = met(requests)
+        (key,) = [key for key in chatter.world.keys("demo/_digests/") if "/extract/" in key]
+        (found,) = json.loads(chatter.world.text(key))["facts"]
+        # Killed before the last one was carried out.
+        is_first = ("PUT", key) in other.client.requests[: max(requests - 1, 0)]
+        assert found["content"] == f"fact: it{' is the Nordstjernen' if is_first else 's captain lives in Bergen'}"
+        assert chatter.memories() == [found["content"]], requests
+        stored.add(found["content"])
+        killed, requests = other.killed, requests + 1
+    assert len(stored) == 2

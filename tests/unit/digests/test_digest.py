@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from livemem.digests import intake, opening, prompt, reading
-from livemem.digests.work import Order
+from livemem.digests import digest_input, prompt, reading
+from livemem.digests.work import KIND, Order
 from livemem.llm.client import LlmError
 from livemem.memories import reading as memories
 from livemem.store import room_keys as keys
@@ -43,11 +43,11 @@ def test_the_documents_of_a_digest_say_what_it_took_and_what_it_came_to(chatter)
     done = chatter.digested()
 
     assert chatter.names(done.slot) == ["done.json", "extract/0000.json", "input.json", "stored/0000.json"]
-    given = intake.find(chatter.process, "demo", done.slot)
+    given = digest_input.find(chatter.process, "demo", done.slot)
     assert given.names() == [f"rooms/general/20260220T140001_{keys.digest_of('m1')}.json"]
     assert done.usage.calls == 1
     assert done.usage.tokens == 120
-    assert opening.look(chatter.process, "demo").slot is None
+    assert chatter.open_slot() is None
 
 
 def test_nothing_is_asked_and_written_where_rooms_are_empty(chatter):
@@ -98,7 +98,7 @@ def test_two_thousand_messages_are_asked_in_as_many_calls_as_there_are_chunks():
 
 
 def test_of_more_messages_than_a_digest_takes_the_oldest_come_first_and_another_digest_is_begun(monkeypatch, chatter):
-    monkeypatch.setattr(intake, "MOST", 10)
+    monkeypatch.setattr(digest_input, "MOST", 10)
     for number in range(25):
         chatter.say(fact(number), room=f"room-{number % 2}")
 
@@ -309,9 +309,12 @@ def test_an_open_slot_is_finished_before_a_new_one_and_no_message_is_in_two(chat
 
 
 def test_the_order_in_a_payload_survives():
-    order = Order("20260220T140000", forced=True, by_hand=True)
+    order = Order("20260220T140000", forced=True)
 
     assert Order.of(json.loads(json.dumps(order.payload("demo")))) == order
+    by_hand = KIND.payload("demo", "20260220T140000", by_hand=True)
+    assert Order.of(json.loads(json.dumps(by_hand))) == Order("20260220T140000", by_hand=True)
+    assert Order.of(KIND.payload("demo", "20260220T140000")) == Order()
 
 
 def test_the_prompt_fits_a_small_window_and_large_known_memories_are_left_out():

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from livemem.digests import due, opening, reading, work
+from livemem.digests import due, reading, work
 from livemem.errors import InvalidName, NotFound
 from livemem.llm.client import LlmError
 from livemem.spaces import head as heads
@@ -27,17 +27,17 @@ def hour(chatter: Chatter) -> dict[str, str]:
 
 def test_the_slots_are_those_of_the_space(chatter):
     meta = heads.load(chatter.process, "demo").meta
-    assert due.latest_slot(chatter.process, meta) == "20260220T130000"
+    assert work.latest_slot(chatter.process, meta) == "20260220T130000"
 
     elsewhere = heads.patch(chatter.process, "demo", timezone="Asia/Kolkata")
-    assert due.latest_slot(chatter.process, elsewhere) == "20260220T123000"
+    assert work.latest_slot(chatter.process, elsewhere) == "20260220T123000"
     other = Chatter(digest_hours="0", default_timezone="UTC")
     assert other.slot() == "20260220T000000"
 
 
 def test_a_zone_that_somebody_broke_in_the_bucket_is_that_of_the_service(chatter):
     meta = heads.load(chatter.process, "demo").meta.model_copy(update={"timezone": "Mars/Base"})
-    assert due.latest_slot(chatter.process, meta) == "20260220T130000"
+    assert work.latest_slot(chatter.process, meta) == "20260220T130000"
 
 
 def test_what_waits_is_digested_when_its_slot_has_come(chatter):
@@ -84,7 +84,7 @@ def test_an_open_slot_is_gone_on_with_by_the_next_hour_whatever_is_due(chatter):
     chatter.llm.queue.append(LlmError("llm_unavailable", "503"))
     hour(chatter)
     chatter.world.settle()
-    assert opening.look(chatter.process, "demo").slot == "20260220T170000"
+    assert chatter.open_slot() == "20260220T170000"
     chatter.world.clock.move(3_600)
 
     assert hour(chatter) == {"demo": "20260220T170000"}
@@ -291,7 +291,7 @@ def test_a_digest_that_runs_tells_how_far_it_is(chatter):
     seen = []
 
     def look(messages):
-        slot = opening.look(chatter.process, "demo").slot or ""
+        slot = chatter.open_slot() or ""
         seen.append(reading.load(chatter.process, "demo", slot))
         return notes_facts(messages)
 

@@ -1,13 +1,12 @@
 """Digests where the model fails: by a chunk, or altogether."""
 
 import json
-from datetime import timedelta
 
 import pytest
 from pydantic.errors import PydanticUserError
 
-from livemem.digests import due, maintenance, progress, reading, retrying, work
-from livemem.digests.papers import DeadChunk, Try
+from livemem.digests import due, maintenance, progress, reading, retrying
+from livemem.digests.digest_documents import DeadLetter, Try
 from livemem.errors import Conflict, NotFound, StillAtWork
 from livemem.jobs import maintainable
 from livemem.llm.client import LlmError
@@ -86,7 +85,7 @@ def test_a_chunk_that_fails_three_times_is_kept_apart_and_does_not_hold_up_the_r
     assert chatter.memories() == [fact(0), fact(2)]
     assert (done.dead, done.chunks, done.messages) == ([1], 3, 4)
     assert all(chatter.said(f"room-{number}") == [] for number in range(3))
-    dead = progress.read(chatter.process, keys.dead("demo", done.slot, 1), DeadChunk)
+    dead = progress.read(chatter.process, keys.dead("demo", done.slot, 1), DeadLetter)
     assert (dead.room, dead.code) == ("room-1", code)
     assert [one.message.model_dump() for one in dead.messages] == [
         {"message_id": "m1", "author": "Zoé Martin", "content": fact(1), "timestamp": "2026-02-20T14:00:02.000Z"},
@@ -194,8 +193,7 @@ def test_a_call_that_the_end_of_the_invocation_cut_short_is_no_try(chatter):
         raise LlmError("llm_timeout", "It took too long.")
 
     chatter.llm.default = slow
-    deadline = chatter.world.clock() + timedelta(seconds=120)
-    (outcome,) = work.carry_out(chatter.process, "demo", work.Order(forced=True), deadline)
+    (outcome,) = chatter.digest(seconds=120)
 
     assert (outcome.result, outcome.error) == ("waiting", "out_of_time")
     assert not [name for name in chatter.names(outcome.slot or "") if name.startswith("tries")]

@@ -101,7 +101,7 @@ def test_what_lambda_must_try_again_is_raised(chatter):
 
     def beside(messages):
         with pytest.raises(StillAtWork):
-            handle({"space_id": "demo", "forced": True, "by_hand": True}, Context())
+            handle(sample("digest-job") | {"by_hand": True}, Context())
         return notes_facts(messages)
 
     chatter.llm.queue.append(beside)

@@ -1,7 +1,7 @@
 """A chunk that one worker gives up while another one gets an answer."""
 
 from livemem.digests import progress
-from livemem.digests.papers import Extract, Fact, GivenUp
+from livemem.digests.digest_documents import Extract, Fact, GivenUp
 from livemem.store import room_keys as keys
 from tests.support.chatter import Chatter
 

@@ -10,7 +10,7 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.changes.settling import WATCHED_FOR
-from livemem.digests.papers import Extract, Fact
+from livemem.digests.digest_documents import Extract, Fact
 from livemem.erasure import erasure
 from livemem.erasure import receipts as kept_receipts
 from livemem.errors import Busy, Conflict, InvalidName, LiveMemoryError, MemoriesBroken, NotFound

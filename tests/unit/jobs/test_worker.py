@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 from typing import Any
@@ -484,3 +485,67 @@ def test_a_kind_that_keeps_no_place_hands_over_without_a_word_and_its_invocation
     assert work(world.with_parts(enqueue=invoke), world, toy).result == "unfinished"
     assert counted == [{"DELETE": 1}]
     assert_is_whole(world, toy)
+
+
+@pytest.mark.parametrize("ends", ["done", "failed", "waiting"])
+def test_what_somebody_else_adds_to_the_job_while_its_worker_is_at_it_is_kept(ends: str):
+    def step(task: Work[Toy]) -> End | None:
+        there = task.kind.find(world.process, "demo", ID)
+        assert there
+        jobs.change(world.process, there, requested_by=f"ann{task.job.cursor}")
+        if task.job.cursor < PARTS:
+            return write_a_part(task)
+        if ends == "waiting":
+            raise RunError("llm_unreachable", "The LLM does not answer.")
+        return End("failed" if ends == "failed" else "done")
+
+    world, toy = World(), kind(step, leased=True)
+    ordered(world, toy)
+
+    assert work(world.process, world, toy).outcome == ends
+    job = found(world, toy)
+    assert (job.requested_by, job.cursor, bool(job.error)) == (f"ann{PARTS}", PARTS, ends == "waiting")
+
+
+@pytest.mark.parametrize("saves", [True, False])
+def test_over_a_job_that_keeps_no_worker_nothing_is_written_that_somebody_has_changed(saves: bool):
+    class Nameless(Toy):
+        def changed(self, changes: Mapping[str, Any]) -> "Nameless":
+            return super().changed({**changes, "worker": ""})
+
+    def step(task: Work[Toy]) -> End | None:
+        there = task.kind.find(world.process, "demo", ID)
+        assert there
+        jobs.change(world.process, there, requested_by="another worker")
+        return write_a_part(task) if saves else End()
+
+    world, toy = World(), replace(kind(step), document=Nameless)
+    ordered(world, toy)
+
+    assert work(world.process, world, toy).result == "overtaken"
+    assert (found(world, toy).requested_by, found(world, toy).cursor) == ("another worker", 0)
+
+
+def test_a_job_in_whose_place_another_one_stands_is_gone():
+    def step(_: Work[Toy]) -> End:
+        key = toy.key("demo", ID)
+        other = Toy(kind="toy", job_id=OTHER, space_id="demo", created_at="2026-02-20T14:00:00.000Z")
+        stored.create(world.process.store, key, other, world.ids, over=toy.find(world.process, "demo", ID))
+        return End()
+
+    world, toy = World(), kind(step)
+    ordered(world, toy)
+
+    assert work(world.process, world, toy).result == "gone"
+    assert b"running" not in world.inner.objects[toy.key("demo", ID)].body
+
+
+def test_a_kind_has_its_own_longest_wait_after_failures():
+    def fail(_: Work[Toy]) -> End | None:
+        raise RunError("llm_unreachable", "The LLM does not answer.")
+
+    world, toy = World(), kind(fail, leased=True, longest_wait=timedelta(minutes=50))
+    ordered(world, toy)
+    for _ in range(9):
+        assert work(world.process, world, toy).result == "waiting"
+        world.clock.move(3_000)

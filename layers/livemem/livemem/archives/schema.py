@@ -22,8 +22,8 @@ from livemem.conversations.summaries import Summary
 from livemem.conversations.summaries_job import SummariesJob
 from livemem.conversations.summary_versions import SummaryVersions
 from livemem.conversations.turn import ToolResult, Turn
-from livemem.digests.opening import Opening
-from livemem.digests.papers import DeadChunk, Done, Extract, StoredFacts, Try
+from livemem.digests.current_digest import CurrentDigest
+from livemem.digests.digest_documents import DeadLetter, Done, Extract, StoredFacts, Try
 from livemem.jobs.receipt import Receipt
 from livemem.jobs.run import Run
 from livemem.memories.operation import Operation
@@ -362,11 +362,11 @@ _KINDS: Mapping[str, tuple[tuple[Callable[[str], object], Kind], ...]] = {
     "rooms": ((room_keys.parse_message, Kind(Message, _message)),),
     "_room_ids": ((room_keys.parse_id, Kind(Stamp, _stamp)),),
     "_digests": (
-        (_is_open, Kind(Opening, _agrees_anyway)),
+        (_is_open, Kind(CurrentDigest, _agrees_anyway)),
         (_part("extract"), Kind(Extract, _agrees_anyway)),
         (_part("stored"), Kind(StoredFacts, _agrees_anyway)),
         (_below_slot(room_keys.parse_try), Kind(Try, _agrees_anyway)),
-        (_below_slot(room_keys.parse_dead), Kind(DeadChunk, _agrees_anyway)),
+        (_below_slot(room_keys.parse_dead), Kind(DeadLetter, _agrees_anyway)),
         (_below_slot(_named("input.json")), Kind(Input, _of_slot)),
         (_below_slot(_named("done.json")), Kind(Done, _of_slot)),
     ),

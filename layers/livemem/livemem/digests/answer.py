@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from livemem.digests.papers import Fact
+from livemem.digests.digest_documents import Fact
 from livemem.errors import LiveMemoryError
 from livemem.llm import contract
 from livemem.llm.answering import Contract

@@ -4,15 +4,17 @@ import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from livemem import clock
 from livemem.digests import answer, progress, prompt
-from livemem.digests.papers import DeadChunk, DeadMessage, Extract, Fact, GivenUp, StoredFacts, Try
-from livemem.digests.progress import Progress
+from livemem.digests.current_digest import CurrentDigest
+from livemem.digests.digest_documents import DeadLetter, DeadMessage, Extract, Fact, GivenUp, StoredFacts, Try
+from livemem.digests.progress import ChunkProgress
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.jobs import budget
+from livemem.jobs.worker import Work
 from livemem.llm.answering import OF_THE_QUESTION, NoAnswer, ask_model
 from livemem.llm.usage import Usage
 from livemem.memories import reading as memories
@@ -52,38 +54,42 @@ STORING = timedelta(seconds=30)
 
 @dataclass
 class Task:
-    """A digest that is carried out; `used` and `dead` are this invocation's."""
+    """A digest that is carried out. What it brings about is written as documents, so its worker has saved it."""
 
-    process: Process
-    space_id: str
-    slot: str
+    work: Work[CurrentDigest]
     zone: ZoneInfo
-    deadline: datetime
-    used: Usage = field(default_factory=Usage)
-    dead: list[int] = field(default_factory=list)
-    anything: bool = False
-    """Whether anything was brought about."""
-    job_id: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _goals: int | None = None
 
+    @property
+    def process(self) -> Process:
+        return self.work.process
+
+    @property
+    def space_id(self) -> str:
+        return self.work.job.space_id
+
+    @property
+    def slot(self) -> str:
+        return self.work.job.job_id
+
     def in_time(self) -> bool:
-        return self.deadline - self.process.clock() > STORING
+        return self.work.in_time(STORING)
 
     def spend(self, used: Usage) -> None:
-        """Add what was asked of the LLM to what this invocation asked."""
+        """Add what was asked of the LLM to what this worker asked."""
         with self._lock:
-            self.used += used
+            self.work.used += used
 
-    def admit(self, found: list[Fact], seen: Progress) -> tuple[list[Fact], int]:
+    def admit(self, found: list[Fact], seen: ChunkProgress) -> tuple[list[Fact], int]:
         """The facts without the goals that are too many for the whole digest, and how many those are."""
         goals = len([fact for fact in found if fact.kind == "goal"])
         if not goals:
             return found, 0
         with self._lock:
             if self._goals is None:
-                there = progress.extracts(self.process, self.space_id, self.slot, sorted(seen.extracts))
-                self._goals = sum(one.goals for one in there if one)
+                answers = [keys.extract(self.space_id, self.slot, one) for one in sorted(seen.extracts)]
+                self._goals = sum(one.goals for one in progress.counted(self.process, answers, Extract))
             room = max(0, GOALS - self._goals)
             kept: list[Fact] = []
             for fact in found:
@@ -95,7 +101,7 @@ class Task:
         return kept, left_out
 
 
-def settle(task: Task, given: Input, seen: Progress) -> bool:
+def settle(task: Task, given: Input, seen: ChunkProgress) -> bool:
     """Ask, store or give up every chunk; False where time is up. What was answered is stored before more is asked.
 
     Raises NoAnswer where the model is out, or the day's tokens are used up.
@@ -110,12 +116,12 @@ def settle(task: Task, given: Input, seen: Progress) -> bool:
                 return False
             stored = _store(task, given.chunks[one], one)
             (seen.stored if stored else seen.dead).add(one)
-            task.anything = True
+            task.work.saved = True
         _count_failures(task, given, seen, failures, answered=bool(seen.extracts))
     return True
 
 
-def _ask_some(task: Task, given: Input, seen: Progress, wave: Sequence[int]) -> dict[int, NoAnswer]:
+def _ask_some(task: Task, given: Input, seen: ChunkProgress, wave: Sequence[int]) -> dict[int, NoAnswer]:
     """Ask for these chunks side by side; those that were answered are in `seen` then, and the others' failures told."""
     failures: dict[int, NoAnswer] = {}
 
@@ -129,15 +135,17 @@ def _ask_some(task: Task, given: Input, seen: Progress, wave: Sequence[int]) -> 
     before = set(seen.extracts)
     done = task.process.store.map(one, wave)
     seen.extracts |= {number for number in wave[: len(done)] if number not in failures}
-    task.anything = task.anything or seen.extracts != before
+    task.work.saved |= seen.extracts != before
     return failures
 
 
-def _count_failures(task: Task, given: Input, seen: Progress, failures: dict[int, NoAnswer], *, answered: bool) -> None:
+def _count_failures(
+    task: Task, given: Input, seen: ChunkProgress, failures: dict[int, NoAnswer], *, answered: bool
+) -> None:
     """Note the tries, give up chunks that had three; raises the failure that stops the work, if one does."""
     for number, error in sorted(failures.items()):
         if _counts(error):
-            task.anything = True
+            task.work.saved = True
             seen.tries[number] = _note_try(task, number, seen.tries.get(number, 0) + 1, error)
             if seen.tries[number] >= TRIES:
                 given_up = _give_up(task, given.chunks[number], number, error)
@@ -174,7 +182,7 @@ def said_in(process: Process, space_id: str, chunk: Chunk) -> list[DeadMessage]:
     return sorted(there, key=lambda one: one.message.timestamp)
 
 
-def _ask(task: Task, chunk: Chunk, number: int, seen: Progress) -> None:
+def _ask(task: Task, chunk: Chunk, number: int, seen: ChunkProgress) -> None:
     process = task.process
     said = [one.message for one in said_in(process, task.space_id, chunk)]
     found: list[Fact] = []
@@ -184,7 +192,7 @@ def _ask(task: Task, chunk: Chunk, number: int, seen: Progress) -> None:
             most = process.settings.llmaas_context_tokens
             question = prompt.build(chunk.room, said, known, task.zone, process.clock(), most)
             wanted = answer.wanted(said, process.clock())
-            found = ask_model(process, meter, question, wanted, task.deadline - MARGIN).value
+            found = ask_model(process, meter, question, wanted, task.work.deadline - MARGIN).value
         facts, left_out = task.admit(found, seen)
         extract = Extract(
             room=chunk.room,
@@ -223,7 +231,7 @@ def _store(task: Task, chunk: Chunk, number: int) -> bool:
     if facts:
         drafts = [fact.draft(task.slot, chunk.room) for fact in facts]
         causes = [f"digest/{task.slot}/{number}/{place}" for place in range(len(facts))]
-        until = task.deadline - MARGIN
+        until = task.work.deadline - MARGIN
         done = storing.store_all(process, task.space_id, AUTHOR, drafts, op_ids=causes, until=until)
     refused = [one.error for one in done if isinstance(one, Failed)]
     for error in refused:
@@ -261,7 +269,7 @@ def _give_up(task: Task, chunk: Chunk, number: int, error: NoAnswer) -> bool:
 
 def _keep_apart(task: Task, chunk: Chunk, number: int, why: GivenUp) -> None:
     """Keep the messages of a chunk that was given up, whole, before they leave their room."""
-    dead = DeadChunk(
+    dead = DeadLetter(
         room=chunk.room,
         code=why.code,
         detail=why.detail,
@@ -269,7 +277,7 @@ def _keep_apart(task: Task, chunk: Chunk, number: int, why: GivenUp) -> None:
         messages=said_in(task.process, task.space_id, chunk),
     )
     progress.write(task.process, keys.dead(task.space_id, task.slot, number), dead)
-    task.dead.append(number)
+    task.work.counts["dead"] += 1
     logger.error(
         "a chunk of messages was given up",
         extra={"space_id": task.space_id, "slot": task.slot, "chunk": number, "error_code": why.code},

@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 
 from cachetools import LRUCache
 
-from livemem.digests import intake, opening, progress, reading, slots, work
-from livemem.digests.work import Order
+from livemem.digests import current_digest, digest_input, progress, reading
+from livemem.digests.work import KIND, Order, latest_slot
 from livemem.errors import LiveMemoryError
+from livemem.jobs import worker
 from livemem.process import Process, Timer
 from livemem.spaces import due_index
 from livemem.spaces import head as heads
-from livemem.spaces.head import Meta
 from livemem.store import keys as all_keys
 from livemem.store import room_keys as keys
 from livemem.store.probe import require_conditional_writes
@@ -25,12 +25,6 @@ LAST_ROUND = timedelta(seconds=30)
 MOST_KNOWN = 10_000
 AT_REST = ""
 """In place of a slot: no message waits."""
-
-
-def latest_slot(process: Process, meta: Meta) -> str:
-    """The slot of the space that was due last."""
-    hours = slots.hours(process.settings.digest_hours)
-    return all_keys.compact_time(slots.latest(process.clock(), work.zone_of(process, meta), hours))
 
 
 def start_due(process: Process, deadline: datetime) -> dict[str, str]:
@@ -71,10 +65,10 @@ def _due(process: Process, space_id: str) -> str | None:
     if not head:
         return AT_REST
     slot = latest_slot(process, head.meta)
-    seen = opening.look(process, space_id)
-    if seen.slot or seen.ordered:
+    current = current_digest.find(process, space_id).value
+    if current.open_slot or current.ordered:
         return slot
-    waits = intake.waits_since(process, space_id)
+    waits = digest_input.waits_since(process, space_id)
     if waits is None:
         return AT_REST
     # What was said since waits for the next one.
@@ -140,6 +134,6 @@ def start(process: Process, space_id: str) -> str:
     """
     heads.load(process, space_id)
     require_conditional_writes(process.store)
-    slot = opening.order(process, space_id, all_keys.compact_time(process.clock()))
-    process.enqueue("digest", Order(slot, forced=True, by_hand=True).payload(space_id))
+    slot = current_digest.order(process, space_id, all_keys.compact_time(process.clock()))
+    worker.queue(process, KIND, space_id, slot, by_hand=True)
     return slot

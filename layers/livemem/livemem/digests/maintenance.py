@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from livemem import clock
-from livemem.digests import opening, progress, reading, slots
-from livemem.digests.opening import Opening
-from livemem.digests.papers import DeadChunk, Done, Extract, StoredFacts, Try
-from livemem.jobs import lease, places
+from livemem.digests import current_digest, digest_times, progress, reading
+from livemem.digests.current_digest import CurrentDigest
+from livemem.digests.digest_documents import DeadLetter, Done, Extract, StoredFacts, Try
 from livemem.jobs.maintainable import Damaged, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.llm.usage import Usage
 from livemem.process import Process
@@ -40,7 +39,9 @@ def _remove(process: Process, space_id: str, slot: str) -> bool:
     """Remove a digest that has ended, unless it keeps messages that were given up."""
     found = [entry.key for entry in process.store.scan(keys.digest_prefix(space_id, slot))]
     names = [parsed[1] for key in found if (parsed := keys.parse_digest(key))]
-    if "done.json" not in names or any(keys.parse_dead(name) is not None for name in names):
+    # Of one that another one was begun before there is nothing but a lease.
+    is_over = "done.json" in names or set(names) == {"claim.json"}
+    if not is_over or any(keys.parse_dead(name) is not None for name in names):
         return False
     # The end last: without it the rest would look like a digest that is under way.
     process.store.delete_many([key for key in found if key != keys.done(space_id, slot)])
@@ -49,28 +50,28 @@ def _remove(process: Process, space_id: str, slot: str) -> bool:
 
 
 def problems(process: Process, space: Space) -> list[HealthProblem]:
-    """What is wrong with the digests of a space: 1 GET and 1 LIST where nobody said anything yet, else up to 2 GETs and
+    """What is wrong with the digests of a space: 1 GET and 1 LIST where nobody said anything yet, else up to 1 GET and
     2 LISTs more.
     """
-    seen = opening.look(process, space.space_id)
-    found = [*_failing(process, space, seen.slot), *_overdue(process, space)]
+    current = current_digest.find(process, space.space_id)
+    found = [*_failing(space, current.value), *_overdue(process, space)]
     # Without that document no digest was ever begun.
-    return [*found, *(_given_up(process, space) if seen.etag else ())]
+    return [*found, *(_given_up(process, space) if current.etag else ())]
 
 
-def _failing(process: Process, space: Space, slot: str | None) -> list[HealthProblem]:
-    """A digest that waits after a failure: 1 GET where one is open."""
-    held = lease.standing(process, places.of_digest(space.space_id, slot)) if slot else None
-    if not held or held.kind != "backoff":
+def _failing(space: Space, current: CurrentDigest) -> list[HealthProblem]:
+    """A digest that waits after a failure."""
+    if current.status != "queued" or not current.error:
         return []
-    detail = f"The digest {slot} waits after a failure ({held.error}); its messages are in their rooms."
+    code = current.error.code
+    detail = f"The digest {current.job_id} waits after a failure ({code}); its messages are in their rooms."
     return [HealthProblem(space.space_id, "digest_failing", detail)]
 
 
 def _overdue(process: Process, space: Space) -> list[HealthProblem]:
     """Messages that wait for longer than any digest lets them: 1 LIST, and where some wait 1 LIST and 1 GET."""
     hours = reading.hours_since_done(process, space.space_id)
-    if hours is None or hours <= overdue_after(slots.hours(process.settings.digest_hours)):
+    if hours is None or hours <= overdue_after(digest_times.hours(process.settings.digest_hours)):
         return []
     detail = f"Messages wait for a digest, and none has ended for {hours:.0f} hours."
     return [HealthProblem(space.space_id, "digest_overdue", detail)]
@@ -99,24 +100,23 @@ def _given_up(process: Process, space: Space) -> list[HealthProblem]:
 def kind(name: str) -> DocumentKind | None:
     """All documents of digests but leases, which nothing rests on."""
     if name == keys.OPEN:
-        return DocumentKind(Opening.from_bytes, _instead_of_opening)
+        return DocumentKind(CurrentDigest.from_bytes, _instead_of_current)
     found = keys.parse_digest(f"x/{name}")
     if not found or found[1] == "claim.json":
         return None
     if found[1] in _DOCUMENTS:
         return _DOCUMENTS[found[1]]
     if keys.parse_dead(found[1]) is not None:
-        return DocumentKind(DeadChunk.from_bytes)
+        return DocumentKind(DeadLetter.from_bytes)
     if keys.parse_try(found[1]):
         return DocumentKind(Try.from_bytes)
     part = keys.parse_part(found[1])
     return part and _PARTS[part[0]]
 
 
-def _instead_of_opening(process: Process, damaged: Damaged) -> Opening:
+def _instead_of_current(process: Process, damaged: Damaged) -> CurrentDigest:
     """The newest digest that has begun and not ended is open."""
-    slot = opening.begun(process, damaged.space_id)
-    return Opening(slot=slot, at=clock.iso_millis(process.clock()), by=damaged.quarantine_id)
+    return current_digest.begun(process, damaged.space_id).stamped(damaged.quarantine_id)
 
 
 def _instead_of_input(process: Process, damaged: Damaged) -> Input:

@@ -1,9 +1,10 @@
 """How far a digest is, as a listing of its documents tells, and the documents themselves."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from livemem.digests.papers import Done, Extract, StoredFacts, Try
+from livemem.digests.digest_documents import Done
 from livemem.errors import PreconditionLost
 from livemem.process import Process
 from livemem.spaces import unreadable
@@ -17,7 +18,7 @@ WRITE_TRIES = 3
 
 
 @dataclass
-class Progress:
+class ChunkProgress:
     """The numbers of the chunks of which there is an answer, whose memories are stored, which are given up; and how
     often each was tried in vain.
     """
@@ -37,9 +38,9 @@ class Progress:
         )
 
 
-def look(process: Process, space_id: str, slot: str) -> Progress:
+def look(process: Process, space_id: str, slot: str) -> ChunkProgress:
     """1 LIST per 1,000 documents of the digest."""
-    found = Progress()
+    found = ChunkProgress()
     for entry in process.store.scan(keys.digest_prefix(space_id, slot)):
         parsed = keys.parse_digest(entry.key)
         if not parsed:
@@ -90,18 +91,7 @@ def is_done(process: Process, space_id: str, slot: str) -> bool:
     return process.store.get(keys.done(space_id, slot)) is not None
 
 
-def extracts(process: Process, space_id: str, slot: str, chunks: list[int]) -> list[Extract | None]:
-    """The answers to these chunks, to be counted: 1 GET each, side by side."""
-    return process.store.map(lambda one: readable(process, keys.extract(space_id, slot, one), Extract), chunks)
-
-
-def stored(process: Process, space_id: str, slot: str, chunks: list[int]) -> list[StoredFacts | None]:
-    """What was stored of these chunks, to be counted: 1 GET each, side by side."""
-    return process.store.map(lambda one: readable(process, keys.stored(space_id, slot, one), StoredFacts), chunks)
-
-
-def tries(process: Process, space_id: str, slot: str, counted: dict[int, int]) -> list[Try]:
-    """All tries in vain: 1 GET each, side by side."""
-    wanted = [(chunk, number) for chunk, count in sorted(counted.items()) for number in range(1, count + 1)]
-    found = process.store.map(lambda one: readable(process, keys.failed_try(space_id, slot, *one), Try), wanted)
+def counted(process: Process, wanted: Iterable[str], kind: type[D]) -> list[D]:
+    """The documents of these keys that can be read, for those who count them: 1 GET each, side by side."""
+    found = process.store.map(lambda key: readable(process, key, kind), list(wanted))
     return [one for one in found if one]

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from livemem import clock
-from livemem.digests import intake, opening, progress
-from livemem.digests.opening import Seen
-from livemem.digests.papers import DeadChunk, Done
+from livemem.digests import current_digest, digest_input, progress
+from livemem.digests.current_digest import CurrentDigest
+from livemem.digests.digest_documents import DeadLetter, Done
+from livemem.digests.progress import ChunkProgress
 from livemem.errors import NotFound
-from livemem.jobs import lease, places
 from livemem.jobs.job import Status
 from livemem.process import Process
 from livemem.rooms.digested import Input
@@ -18,7 +18,7 @@ from livemem.store import room_keys as keys
 
 
 @dataclass(frozen=True)
-class GivenUp:
+class GivenUpChunk:
     """A chunk that was given up: its messages are kept apart."""
 
     chunk: int
@@ -32,7 +32,7 @@ class GivenUp:
 @dataclass(frozen=True)
 class Digest:
     """A digest. `done` are its counts, once it has ended; `error` is the code of the failure after which
-    it waits. `queued` is also one that was begun and is gone on with later.
+    it waits, and is gone on with later.
     """
 
     slot: str
@@ -44,83 +44,83 @@ class Digest:
     chunks: int = 0
     settled: int = 0
     """Chunks that need no more work."""
-    given_up: Sequence[GivenUp] = field(default_factory=tuple)
+    given_up: Sequence[GivenUpChunk] = field(default_factory=tuple)
     """Those that may be tried anew (retrying.py)."""
     missing: Sequence[str] = field(default_factory=tuple)
     """Keys of its documents that cannot be read."""
 
 
 def page(process: Process, space_id: str, *, limit: int, after: str | None = None) -> tuple[list[Digest], str | None]:
-    """The newest digests first, and the slot after which the next page begins: 1 LIST, 2 GETs, and 1 GET each.
+    """The newest digests first, and the slot after which the next page begins: 1 LIST, 2 GETs, and 1 GET each; 1 GET
+    and 1 LIST more for one that has not ended. One of which there is nothing but a lease is left out.
 
     Raises NotFound, InvalidName.
     """
     heads.load_recent(process, space_id)
     if after is not None:
         keys.check_slot(after)
-    seen = opening.look(process, space_id)
+    current = current_digest.find(process, space_id).value
     listed = process.store.folders(keys.digests_prefix(space_id))
-    slots = {slot for slot in listed if keys.SLOT.fullmatch(slot)} | ({seen.ordered} if seen.ordered else set())
-    behind = sorted((slot for slot in slots if after is None or slot < after), reverse=True)
+    slots = {slot for slot in listed if keys.SLOT.fullmatch(slot)} | {current.ordered or "", current.open_slot or ""}
+    behind = sorted((slot for slot in slots if slot and (after is None or slot < after)), reverse=True)
     some = behind[:limit]
-    found = process.store.map(lambda slot: _summary(process, space_id, slot, seen), some)
-    return found, some[-1] if len(behind) > limit else None
+    found = process.store.map(lambda slot: _summary(process, space_id, slot, current), some)
+    return [one for one in found if one], some[-1] if len(behind) > limit else None
 
 
 def load(process: Process, space_id: str, slot: str) -> Digest:
-    """One digest, with what was given up: some GETs and 1 LIST. Raises NotFound, InvalidName."""
+    """One digest, with what was given up: some GETs and 1 LIST, 2 LISTs where it has not ended.
+
+    Raises NotFound, InvalidName.
+    """
     keys.check_slot(slot)
     heads.load_recent(process, space_id)
-    seen = opening.look(process, space_id)
-    if slot not in (seen.slot, seen.ordered) and not any(True for _ in _names(process, space_id, slot)):
+    found = _summary(process, space_id, slot, current_digest.find(process, space_id).value)
+    if not found:
         raise NotFound("digest", slot)
-    found = _summary(process, space_id, slot, seen)
     missing = list(found.missing)
     there = given_up(process, space_id, slot, missing)
     return Digest(**{**found.__dict__, "given_up": there, "missing": missing})
 
 
-def _names(process: Process, space_id: str, slot: str) -> list[str]:
-    return [entry.key for entry in process.store.scan(keys.digest_prefix(space_id, slot), limit=1)]
-
-
-def given_up(process: Process, space_id: str, slot: str, missing: list[str]) -> list[GivenUp]:
+def given_up(process: Process, space_id: str, slot: str, missing: list[str]) -> list[GivenUpChunk]:
     """The chunks that were given up and not put back: 1 LIST, 1 GET each."""
-    there = dead_chunks(process, space_id, slot, missing)
+    there = dead_letters(process, space_id, slot, missing)
     return [
-        GivenUp(number, dead.room, len(dead.messages), dead.code, dead.detail, dead.at)
+        GivenUpChunk(number, dead.room, len(dead.messages), dead.code, dead.detail, dead.at)
         for number, dead in there.items()
     ]
 
 
-def dead_chunks(process: Process, space_id: str, slot: str, missing: list[str]) -> dict[int, DeadChunk]:
+def dead_letters(process: Process, space_id: str, slot: str, missing: list[str]) -> dict[int, DeadLetter]:
     """The same with their messages; the keys of those that cannot be read are added to `missing`."""
     listed = process.store.scan(keys.dead_prefix(space_id, slot))
     parsed = [keys.parse_digest(entry.key) for entry in listed]
     numbers = [chunk for one in parsed if one and (chunk := keys.parse_dead(one[1])) is not None]
     found = process.store.map(
-        lambda number: progress.readable(process, keys.dead(space_id, slot, number), DeadChunk, missing), numbers
+        lambda number: progress.readable(process, keys.dead(space_id, slot, number), DeadLetter, missing), numbers
     )
     return {number: dead for number, dead in zip(numbers, found, strict=True) if dead}
 
 
-def _summary(process: Process, space_id: str, slot: str, seen: Seen) -> Digest:
+def _summary(process: Process, space_id: str, slot: str, current: CurrentDigest) -> Digest | None:
     missing: list[str] = []
     done = progress.readable(process, keys.done(space_id, slot), Done, missing)
     if done:
         return Digest(slot, "done", done, messages=done.messages, chunks=done.chunks, settled=done.chunks)
     if missing:
         return Digest(slot, "done", missing=missing)
-    if slot == seen.ordered:
+    if slot == current.ordered:
         return Digest(slot, "queued")
     given = progress.readable(process, keys.digest_input(space_id, slot), Input, missing)
     there = progress.look(process, space_id, slot)
-    held = lease.standing(process, places.of_digest(space_id, slot))
-    is_at_work = held is not None and held.kind != "backoff"
+    job = current if slot == current.open_slot else None
+    if not (job or given or missing or there != ChunkProgress()):
+        return None
     return Digest(
         slot,
-        "running" if is_at_work else "queued",
-        error=held.error if held else None,
+        job.status if job else "queued",
+        error=job.error.code if job and job.error and job.status == "queued" else None,
         messages=len(given.names()) if given else 0,
         chunks=len(given.chunks) if given else 0,
         settled=len(there.stored | there.dead),
@@ -132,7 +132,7 @@ def hours_since_done(process: Process, space_id: str) -> float | None:
     """For how many hours messages of the space wait for a digest, at most those since the last one ended; None where
     none wait: 1 LIST, and where some do 1 LIST and 1 GET.
     """
-    waits = intake.waits_since(process, space_id)
+    waits = digest_input.waits_since(process, space_id)
     if waits is None:
         return None
     last = _last_end(process, space_id)

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 
 from livemem import clock
-from livemem.digests import intake, reading
-from livemem.digests.papers import DeadChunk
+from livemem.digests import digest_input, reading
+from livemem.digests.digest_documents import DeadLetter
 from livemem.errors import Conflict, NotFound
 from livemem.process import Process
 from livemem.rooms import digested
@@ -31,7 +31,7 @@ def retry(process: Process, space_id: str, slot: str) -> int:
     require_conditional_writes(process.store)
     done = _ended(process, space_id, slot)
     missing: list[str] = []
-    dead = reading.dead_chunks(process, space_id, slot, missing)
+    dead = reading.dead_letters(process, space_id, slot, missing)
     if missing:
         raise unreadable.error(missing[0])
     if not dead:
@@ -62,9 +62,9 @@ def _check_age(found: Object) -> None:
         )
 
 
-def _put_back(process: Process, space_id: str, slot: str, dead: Sequence[DeadChunk]) -> list[bool]:
+def _put_back(process: Process, space_id: str, slot: str, dead: Sequence[DeadLetter]) -> list[bool]:
     """Whether each message is in its room now: not where a later digest has it, because an earlier try died."""
-    given = intake.find(process, space_id, slot)
+    given = digest_input.find(process, space_id, slot)
     began = clock.parse(given.created_at) if given else process.clock()
     taken = digested.since(process, space_id, began)
 

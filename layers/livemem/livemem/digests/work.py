@@ -1,25 +1,27 @@
 """Carrying out digests: what the schedule, a full room and people ask for.
 
-One worker at a time by a lease, which only saves money. A look that finds nothing to do writes nothing and asks nobody.
+A look that finds nothing to do writes nothing and asks nobody. What there is to do is the job of the current digest
+(jobs/worker.py), one digest behind the other.
 """
 
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from livemem import clock
-from livemem.digests import chunks, intake, opening, progress
+from livemem.digests import chunks, current_digest, digest_input, digest_times, progress
 from livemem.digests.chunks import Task
-from livemem.digests.papers import Done, Extract, StoredFacts, Try
-from livemem.digests.progress import Progress
-from livemem.errors import LiveMemoryError, NotFound, StillAtWork, StoreUnavailable
-from livemem.jobs import budget, lease, places
-from livemem.jobs.lease import BACKOFF_FIRST, Held, LeaseTaken
-from livemem.llm.answering import OUT_OF_TIME, NoAnswer
+from livemem.digests.current_digest import CurrentDigest
+from livemem.digests.digest_documents import Done, Extract, StoredFacts, Try
+from livemem.errors import LiveMemoryError, NotFound, OutOfTime, PreconditionLost, RunError, StoreUnavailable
+from livemem.jobs import places, worker
+from livemem.jobs.job import Progress
+from livemem.jobs.worker import End, Kind, Work, Worked
+from livemem.llm.answering import OUT_OF_TIME
 from livemem.llm.usage import Usage
 from livemem.memories import similar
 from livemem.process import Process
@@ -29,10 +31,10 @@ from livemem.spaces.head import Meta
 from livemem.store import keys as all_keys
 from livemem.store import room_keys as keys
 from livemem.store.probe import require_conditional_writes
+from livemem.store.stored import Stored
 
 logger = logging.getLogger(__name__)
 
-Result = Literal["gone", "nothing", "busy", "done", "waiting", "unfinished"]
 LONGEST_WAIT = timedelta(minutes=50)
 """After failures: less than the hour after which the next one looks."""
 MOST_SLOTS = 8
@@ -41,7 +43,9 @@ MOST_SLOTS = 8
 
 @dataclass(frozen=True)
 class Order:
-    """What an invocation is to do besides what is open or asked for. `forced` without a slot: now."""
+    """What an invocation is to do besides what is open or asked for; without a slot what is due by the clock, or if it
+    is `forced` one of now.
+    """
 
     slot: str | None = None
     forced: bool = False
@@ -50,66 +54,48 @@ class Order:
     """The invocation that brought it, which a retry has too."""
 
     def payload(self, space_id: str) -> dict[str, Any]:
-        """The invocation that carries it out."""
-        told: dict[str, Any] = {"space_id": space_id, "slot": self.slot, "forced": self.forced}
-        return told | ({"by_hand": True} if self.by_hand else {})
+        """The invocation that carries it out. One by hand is that of its job (KIND)."""
+        return {"space_id": space_id, "slot": self.slot, "forced": self.forced}
 
     @classmethod
     def of(cls, payload: Mapping[str, Any], delivery: str = "") -> "Order":
-        """The order in the payload of an invocation. Raises InvalidName."""
-        slot = payload.get("slot")
-        return cls(
-            keys.check_slot(slot) if slot is not None else None,
-            bool(payload.get("forced")),
-            bool(payload.get("by_hand")),
-            delivery,
-        )
+        """The order in the payload of an invocation; one that goes on with a job names no slot. Raises InvalidName."""
+        by_hand = bool(payload.get("by_hand"))
+        slot = payload.get("job_id") if by_hand else payload.get("slot")
+        return cls(keys.check_slot(slot) if slot is not None else None, bool(payload.get("forced")), by_hand, delivery)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How one digest went on. `waiting`: after a failure, whose code is `error`; `used` and `dead` (chunks that were
-    given up) are this invocation's.
-    """
-
-    result: Result
-    slot: str | None = None
-    done: Done | None = None
-    error: str | None = None
-    used: Usage = field(default_factory=Usage)
-    dead: int = 0
-
-
-def carry_out(process: Process, space_id: str, order: Order, deadline: datetime) -> list[Outcome]:
+def carry_out(process: Process, space_id: str, order: Order, deadline: datetime) -> list[Worked[CurrentDigest]]:
     """Finish the digest that is open, then those that are asked for, until shortly before `deadline`; what is left then
-    is handed on to another invocation.
+    is handed over to another invocation. 2 GETs; where no digest is open 1 GET and 1 LIST, to see whether one is due.
 
     Raises InvalidName; StoreUnavailable, and StillAtWork where what is asked for by hand must wait for another worker,
-    or nobody can tell whether that lives (Claimed.fails), so that Lambda tries again.
+    or nobody can tell whether that lives (LeaseTaken.fails), so that Lambda tries again.
     """
     all_keys.check_space_id(space_id)
     require_conditional_writes(process.store)
-    head = heads.find(process, space_id)
-    if not head:
-        return [Outcome("gone")]
-    done: list[Outcome] = []
-    wanted: str | None = order.slot
-    if order.forced and not wanted:
-        wanted = all_keys.compact_time(process.clock())
+    try:
+        meta = heads.refresh(process, space_id).meta
+    except NotFound:
+        return [Worked("gone")]
+    wanted: str | None = _wanted(process, meta, order)
+    current = current_digest.find(process, space_id)
+    done: list[Worked[CurrentDigest]] = []
     while len(done) < MOST_SLOTS:
-        slot, is_wanted = _next(process, space_id, order, wanted)
+        slot, behind = _next(process, space_id, order, current.value, wanted)
         if not slot:
             break
-        if is_wanted:
-            wanted = None
-        task = Task(process, space_id, slot, zone_of(process, head.meta), deadline, job_id=process.new_id())
-        done.append(_carry_out(task, order))
-        if done[-1].result != "done":
+        worked = _work(process, space_id, slot, order, deadline, current)
+        done.append(worked)
+        wanted = behind if worked.stored else wanted
+        if worked.result in ("gone", "overtaken") and heads.find(process, space_id):
+            # Another one is the current digest by now, or somebody asked for one.
+            current = current_digest.find(process, space_id)
+        elif worked.outcome == "done" and worked.stored:
+            current = worked.stored
+        else:
             break
-        if done[-1].done and done[-1].done.more:
-            # Another invocation has time of its own.
-            _hand_on(process, space_id, Order(forced=True))
-    return done or [Outcome("nothing")]
+    return done or [Worked("nothing")]
 
 
 def zone_of(process: Process, meta: Meta) -> ZoneInfo:
@@ -121,135 +107,115 @@ def zone_of(process: Process, meta: Meta) -> ZoneInfo:
         return clock.zone(process.settings.default_timezone)
 
 
-def _next(process: Process, space_id: str, order: Order, wanted: str | None) -> tuple[str | None, bool]:
-    """The slot to work on: the open one, else one that is asked for, which is open then; None: nothing is to do. And
-    whether it is what was wanted.
+def latest_slot(process: Process, meta: Meta) -> str:
+    """The slot of the space that was due last."""
+    hours = digest_times.hours(process.settings.digest_hours)
+    return all_keys.compact_time(digest_times.latest(process.clock(), zone_of(process, meta), hours))
+
+
+def _wanted(process: Process, meta: Meta, order: Order) -> str:
+    now = all_keys.compact_time(process.clock())
+    return order.slot or (now if order.forced else latest_slot(process, meta))
+
+
+def _next(
+    process: Process, space_id: str, order: Order, current: CurrentDigest, wanted: str | None
+) -> tuple[str | None, str | None]:
+    """The slot to work on: the open one, else one that is asked for, else what is wanted; None: nothing is to do. And
+    what is still wanted behind it.
     """
-    for _ in range(opening.TRIES):
-        seen = opening.look(process, space_id)
-        slot = seen.slot or seen.ordered or wanted
-        if not slot or seen.slot:
-            return slot, slot == wanted
-        is_over = progress.is_done(process, space_id, slot)
-        if not seen.ordered:
-            if is_over and order.slot:
-                return None, True
-            if is_over:
-                # Another one was begun in the same second.
-                wanted = opening.later(slot)
-                continue
-            if not _is_due(process, space_id, slot, order):
-                return None, True
-        if opening.take(process, space_id, slot, seen):
-            return slot, slot == wanted
-    return None, False
+    slot = current.open_slot or current.ordered
+    if slot or not wanted:
+        return slot, None if slot == wanted else wanted
+    while progress.is_done(process, space_id, wanted):
+        if order.slot or not order.forced:
+            return None, None
+        # Another one was begun in the same second.
+        wanted = current_digest.later(wanted)
+    return wanted if _is_due(process, space_id, wanted, order) else None, None
 
 
 def _is_due(process: Process, space_id: str, slot: str, order: Order) -> bool:
     """Whether there is anything to digest: for a slot of the clock, anything that was there by then."""
     if order.by_hand:
         return True
-    waits = intake.waits_since(process, space_id)
+    waits = digest_input.waits_since(process, space_id)
     return waits is not None and (order.forced or waits <= keys.slot_moment(slot))
 
 
-def _carry_out(task: Task, order: Order) -> Outcome:
-    """Work on the open slot under its lease."""
-    process, slot = task.process, task.slot
+def _work(
+    process: Process,
+    space_id: str,
+    slot: str,
+    order: Order,
+    deadline: datetime,
+    current: Stored[CurrentDigest],
+) -> Worked[CurrentDigest]:
+    """Go on with the digest if it is the current one, else begin it over one that has ended."""
+    delivery, by_hand = order.delivery, order.by_hand
+    if current.value.open_slot:
+        return worker.work(process, KIND, space_id, slot, deadline, delivery=delivery, by_hand=by_hand, found=current)
+    ordered, over = current.value.ordered, current_digest.over(current)
+    job = current_digest.new(process, space_id, slot, ordered=None if ordered == slot else ordered)
     try:
-        place = places.of_digest(task.space_id, slot)
-        held = lease.acquire(
-            process,
-            place,
-            task.job_id,
-            "digest",
-            worker=process.new_id(),
-            delivery=order.delivery,
-            by_hand=order.by_hand,
-        )
-    except LeaseTaken as error:
-        if order.by_hand or error.fails(order.delivery):
-            raise StillAtWork(error.detail) from error
-        return Outcome("busy", slot, error=error.lease.error)
+        return worker.begin(process, KIND, job, deadline, over=over, delivery=delivery, by_hand=by_hand)
+    except PreconditionLost:
+        return Worked("overtaken")
+
+
+def _step(work: Work[CurrentDigest]) -> End:
+    """Ask, store or give up every chunk, and remove what was taken. Raises RunError, OutOfTime, PreconditionLost."""
     try:
-        with lease.kept(process, held):
-            given = intake.ensure(process, task.space_id, slot)
-            seen = progress.look(process, task.space_id, slot)
-            finished = seen.done or (chunks.settle(task, given, seen) and _settle_similar(task))
-            done = _end(task, given, seen) if finished else None
-    except NotFound:
-        # The space was deleted under our hands.
-        lease.quietly_release(process, held)
-        return Outcome("gone", slot, used=task.used)
-    except StoreUnavailable:
-        # Lambda tries again: then the lease must not keep it out.
-        lease.quietly_release(process, held)
+        return _digest(work)
+    except NotFound as error:
+        raise PreconditionLost("The space was deleted meanwhile.") from error
+    except (OutOfTime, StoreUnavailable):
         raise
     except LiveMemoryError as error:
-        return _failed(task, order, held, error)
-    except Exception:
-        # Likewise, whatever it was.
-        lease.quietly_release(process, held)
-        raise
-    lease.quietly_release(process, held)
+        if error.code == OUT_OF_TIME and work.saved:
+            raise OutOfTime(error.detail) from error
+        # It waits, whatever it was: what a digest has taken is taken by no other one.
+        raise RunError(error.code, error.detail) from error
+
+
+def _digest(work: Work[CurrentDigest]) -> End:
+    process, space_id, slot = work.process, work.job.space_id, work.job.job_id
+    task = Task(work, zone_of(process, heads.load_recent(process, space_id).meta))
+    given = digest_input.ensure(process, space_id, slot)
+    seen = progress.look(process, space_id, slot)
+    done = progress.find_done(process, space_id, slot) if seen.done else None
     if not done:
-        return _unfinished(task, order)
-    logger.info("rooms digested", extra={"space_id": task.space_id, "slot": slot})
-    return Outcome("done", slot, done, used=task.used, dead=len(task.dead))
+        if not chunks.settle(task, given, seen):
+            raise OutOfTime("Its other chunks are left to another invocation.")
+        _settle_similar(task)
+        # Exactly what was taken: all of it is in memories by now, or kept apart.
+        process.store.delete_many([keys.named(space_id, name) for name in given.names()])
+        done = progress.write(process, keys.done(space_id, slot), _counted(task, given, seen))
+    work.counts["more"] += done.more
+    return End(changes={"progress": Progress(done=done.chunks, total=done.chunks), "usage": done.usage})
 
 
-def _settle_similar(task: Task) -> bool:
+def _settle_similar(task: Task) -> None:
     """Look at the memories that may say the same, those of this digest among them. It holds nothing up."""
     if task.in_time():
-        until = task.deadline - chunks.MARGIN
+        until = task.work.deadline - chunks.MARGIN
         try:
             settled = similar.settle(task.process, task.space_id, until)
             logger.info("memories compared", extra={"space_id": task.space_id, "merged": settled.merged})
         except LiveMemoryError as error:
             logger.warning("memories were not compared", extra={"space_id": task.space_id, "error_code": error.code})
-    return True
 
 
-def _unfinished(task: Task, order: Order) -> Outcome:
-    _hand_on(task.process, task.space_id, order)
-    return Outcome("unfinished", task.slot, used=task.used, dead=len(task.dead))
-
-
-def _failed(task: Task, order: Order, held: Held, error: LiveMemoryError) -> Outcome:
-    """The model is out, or the day's tokens are used up: the slot stays open, and automatic work waits."""
-    process = task.process
-    if isinstance(error, NoAnswer) and error.code == OUT_OF_TIME and task.anything:
-        lease.quietly_release(process, held)
-        return _unfinished(task, order)
-    wait = min(BACKOFF_FIRST * 2 ** min(held.lease.failures, 10), LONGEST_WAIT)
-    if isinstance(error, NoAnswer) and error.code == budget.EXHAUSTED:
-        wait = min(budget.pause(process, process.clock()) or wait, LONGEST_WAIT)
-    lease.back_off(process, held, error.code, wait)
-    logger.warning(
-        "rooms were not digested",
-        extra={"space_id": task.space_id, "slot": task.slot, "error_code": error.code},
-    )
-    return Outcome("waiting", task.slot, error=error.code, used=task.used, dead=len(task.dead))
-
-
-def _end(task: Task, given: Input, seen: Progress) -> Done:
-    """Remove exactly what was taken, and write down the counts: all of it is in memories by now, or kept apart."""
+def _counted(task: Task, given: Input, seen: progress.ChunkProgress) -> Done:
     process, space_id, slot = task.process, task.space_id, task.slot
-    there = progress.find_done(process, space_id, slot) if seen.done else None
-    if not there:
-        process.store.delete_many([keys.named(space_id, name) for name in given.names()])
-        there = progress.write(process, keys.done(space_id, slot), _counted(task, given, seen))
-    opening.close(process, space_id, slot)
-    return there
-
-
-def _counted(task: Task, given: Input, seen: Progress) -> Done:
-    process, space_id, slot = task.process, task.space_id, task.slot
-    extracts = progress.extracts(process, space_id, slot, sorted(seen.extracts))
-    stored = progress.stored(process, space_id, slot, sorted(seen.stored))
-    tries = progress.tries(process, space_id, slot, seen.tries)
-    used: list[Extract | Try] = [*(one for one in extracts if one), *tries]
-    kept: list[StoredFacts] = [one for one in stored if one]
+    asked = [keys.extract(space_id, slot, one) for one in sorted(seen.extracts)]
+    tried = [
+        keys.failed_try(space_id, slot, one, k + 1) for one, most in sorted(seen.tries.items()) for k in range(most)
+    ]
+    stored = [keys.stored(space_id, slot, one) for one in sorted(seen.stored)]
+    kept = progress.counted(process, stored, StoredFacts)
+    used = [one.usage for one in progress.counted(process, asked, Extract)]
+    used += [one.usage for one in progress.counted(process, tried, Try)]
     return Done(
         slot=slot,
         messages=len(given.names()),
@@ -258,14 +224,37 @@ def _counted(task: Task, given: Input, seen: Progress) -> Done:
         new=sum(one.new for one in kept),
         merged=sum(one.merged for one in kept),
         refused=sum(one.refused for one in kept),
-        usage=sum((one.usage for one in used), Usage()),
+        usage=sum(used, Usage()),
         more=given.more,
         started_at=given.created_at,
         ended_at=clock.iso_millis(process.clock()),
     )
 
 
-def _hand_on(process: Process, space_id: str, order: Order) -> None:
-    """Leave the rest to another invocation. Where it can't be queued the next hour finds it open."""
-    with suppress(LiveMemoryError):
-        process.enqueue("digest", order.payload(space_id))
+def _on_take(work: Work[CurrentDigest]) -> Mapping[str, Any]:
+    # However many workers it takes, it is never given up.
+    return {"attempt": min(work.job.attempt + 1, worker.MOST_ATTEMPTS)}
+
+
+def _on_end(work: Work[CurrentDigest]) -> None:
+    """Begin another one where rooms held more than one digest takes: its invocation has time of its own."""
+    if work.counts["more"]:
+        # Where it can't be queued the next hour finds the messages.
+        with suppress(LiveMemoryError):
+            work.process.enqueue("digest", Order(forced=True).payload(work.job.space_id))
+
+
+KIND = Kind(
+    "digest",
+    "digest",
+    CurrentDigest,
+    key=lambda space_id, _: keys.open_slot(space_id),
+    step=_step,
+    place=lambda job: places.of_digest(job.space_id, job.job_id),
+    is_final=lambda _: False,
+    on_take=_on_take,
+    on_end=_on_end,
+    longest_wait=LONGEST_WAIT,
+    keeps_place=False,
+    swept=True,
+)

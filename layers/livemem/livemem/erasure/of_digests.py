@@ -1,6 +1,6 @@
 """What becomes of the facts that a digest took from rooms when a note or a memory that says the same is erased."""
 
-from livemem.digests.papers import Extract, Fact
+from livemem.digests.digest_documents import Extract, Fact
 from livemem.erasure import scrubbing
 from livemem.erasure.task import Fate, Task, read
 from livemem.store import room_keys as keys

@@ -74,6 +74,10 @@ class Job(Revised):
         """Whether nothing more happens to it."""
         return self.status in ENDED
 
+    def is_of(self, worker: str) -> bool:
+        """Whether it was this worker that took it last; False where the document does not keep that."""
+        return bool(worker) and self.worker == worker
+
     def changed(self, changes: Mapping[str, Any]) -> Self:
         """The job with `changes`, and with what its kind says for that reason."""
         return self.model_copy(update=changes)
@@ -113,6 +117,19 @@ def change(process: Process, found: Stored[J], **changes: Any) -> Stored[J]:
     return stored.swap(process.store, found, found.value.changed(changes), process.new_id)
 
 
+def amend(process: Process, found: Stored[J], read: Read[J | None], **changes: Any) -> Stored[J]:
+    """The same for the job's worker: also over what somebody who is no worker has changed of it since."""
+    for _ in range(TRIES):
+        try:
+            return change(process, found, **changes)
+        except PreconditionLost:
+            newer = find(process, found.key, read, found.value.space_id, found.value.job_id)
+            if not newer or newer.value.ended() or not newer.value.is_of(found.value.worker):
+                raise
+            found = newer
+    raise PreconditionLost("The job changes too often.")
+
+
 def finish(
     process: Process,
     found: Stored[J],
@@ -132,10 +149,10 @@ def finish(
         try:
             return change(process, found, **end)
         except PreconditionLost:
-            newer = stored.find(process.store, found.key, read)
-        if not newer or not newer.value:
+            newer = find(process, found.key, read, found.value.space_id, found.value.job_id)
+        if not newer:
             return None
-        found = Stored(newer.key, newer.value, newer.etag, newer.age, newer.seen_at)
+        found = newer
         if found.value.ended() or not (anyway and anyway(found.value)):
             return found
     raise PreconditionLost("The job changes too often.")

@@ -271,12 +271,19 @@ def put_aside(process: Process, held: Held, life: timedelta) -> None:
         )
 
 
-def back_off(process: Process, held: Held, error_code: str, wait: timedelta | None = None) -> timedelta:
-    """Keep automatic work away after a failure for `wait`; None: 1 minute, doubled with each further one, at most an
-    hour. Returns for how long.
+def back_off(
+    process: Process,
+    held: Held,
+    error_code: str,
+    wait: timedelta | None = None,
+    *,
+    longest: timedelta = BACKOFF_LONGEST,
+) -> timedelta:
+    """Keep automatic work away after a failure for `wait`; None: 1 minute, doubled with each further one. At most for
+    the `longest`. Returns for how long.
     """
     failures = held.lease.failures + 1
-    wait = wait or min(BACKOFF_FIRST * 2 ** min(failures - 1, 10), BACKOFF_LONGEST)
+    wait = min(wait or BACKOFF_FIRST * 2 ** min(failures - 1, 10), longest)
     _rewrite(
         process,
         held,

@@ -96,8 +96,12 @@ class Work(Generic[J]):
 
     def save(self, **changes: Any) -> None:
         """Write how far the job is: 1 PUT. Raises PreconditionLost: another worker has it now."""
-        self.stored = jobs.change(self.process, self.stored, **{**self.hold(), **changes})
+        self.write(**{**self.hold(), **changes})
         self.saved = True
+
+    def write(self, **changes: Any) -> None:
+        """Change the job, and keep what somebody else has added to it meanwhile. As `save`."""
+        self.stored = jobs.amend(self.process, self.stored, self.kind.read(self.process), **changes)
 
     def hold(self) -> dict[str, Any]:
         """What the job says while this worker is at it: until when, where no lease does."""
@@ -172,7 +176,8 @@ class Kind(Generic[J]):
     when it is held. A job that has not ended after `lasts` is given up, and if it `gives_up` also one whose workers die
     again and again. `is_final` tells whether an error ends the job. `on_failure` clears up before it does, and returns
     what the job says then. `look_again` leaves word for the sweep that the job is to be looked at after so long: before
-    it is taken anew, left to another invocation, or waits.
+    it is taken anew, left to another invocation, or waits. After failures it waits for at most
+    `longest_wait`.
     `on_take` returns what else is written when the job is taken. `on_end` gives back what the job had until its end.
     Unless it `keeps_place` its lease is free while an invocation of it is still to come, and nothing says that it is.
     `swept`: the sweep finds a job of this kind that nobody goes on with. If it does not, a rest that can't be queued is
@@ -191,6 +196,7 @@ class Kind(Generic[J]):
     is_final: Callable[[LiveMemoryError], bool] = is_final
     on_failure: Callable[[Work[J], LiveMemoryError], Mapping[str, Any]] = _nothing
     look_again: Callable[[Work[J], timedelta], None] = _leave_no_word
+    longest_wait: timedelta = lease.BACKOFF_LONGEST
     on_take: Callable[[Work[J]], Mapping[str, Any]] = _nothing_more
     on_end: Callable[[Work[J]], None] = _tell_nobody
     keeps_place: bool = True
@@ -345,8 +351,8 @@ def begin(
     """Write a new job and do its steps as `work`, for who has seen that there is something to do: 1 PUT, and none to
     take it. If under its lease somebody died, waits or was handed over, that job is gone on with instead.
 
-    `over`: a job of the same id that has ended. `brief`: somebody waits for the answer. Raises StoreUnavailable,
-    StillAtWork, and PreconditionLost where another job of this id stands by now.
+    `over`: a job that has ended, in whose place it is written. `brief`: somebody waits for the answer. Raises
+    StoreUnavailable, StillAtWork, and PreconditionLost where another job stands there by now.
     """
     task = Work(process, kind, Stored("", job, ""), deadline, delivery, brief)
     try:
@@ -439,8 +445,7 @@ def _hand_over(task: Work[J]) -> Worked[J]:
     process, job, held = task.process, task.job, task.held
     if task.kind.keeps_place:
         task.kind.look_again(task, PUT_ASIDE)
-        attempt = 0 if task.saved else job.attempt
-        task.stored = jobs.change(process, task.stored, attempt=attempt, held_seconds=PUT_ASIDE.total_seconds())
+        task.write(attempt=0 if task.saved else job.attempt, held_seconds=PUT_ASIDE.total_seconds())
     # Before it is queued: its invocation may come at once.
     if held and task.kind.keeps_place:
         lease.put_aside(process, held, PUT_ASIDE)
@@ -461,7 +466,11 @@ def _end(task: Work[J], end: End) -> Worked[J]:
     read = task.kind.read(task.process)
     # What it waited for once is over.
     changes = {"error": None, **end.changes}
-    ended = jobs.finish(task.process, task.stored, end.status, read=read, **changes)
+    mine = task.job.worker
+    # As `Work.write`.
+    ended = jobs.finish(
+        task.process, task.stored, end.status, read=read, anyway=lambda newer: newer.is_of(mine), **changes
+    )
     if not ended:
         return Worked("gone")
     job = ended.value
@@ -484,10 +493,9 @@ def _failed(task: Work[J], error: LiveMemoryError) -> Worked[J]:
         raise error
     # The tokens of a day are there again on the next one.
     exhausted = error.code == budget.EXHAUSTED
-    waited = lease.back_off(
-        task.process, task.held, error.code, budget.pause(task.process, task.process.clock()) if exhausted else None
-    )
+    pause = budget.pause(task.process, task.process.clock()) if exhausted else None
+    waited = lease.back_off(task.process, task.held, error.code, pause, longest=task.kind.longest_wait)
     task.kind.look_again(task, waited)
     # It waits through no fault of its own.
-    task.stored = jobs.change(task.process, task.stored, status="queued", attempt=0, error=failure)
+    task.write(status="queued", attempt=0, error=failure)
     return Worked("waiting", task.stored)

@@ -149,13 +149,8 @@ def digest_prefix(space_id: str, slot: str) -> str:
 
 
 def open_slot(space_id: str) -> str:
-    """Which digest is at work, or was the last one."""
+    """The current digest: the one that is open, or was the last one."""
     return f"{space_id}/{OPEN}"
-
-
-def order(space_id: str, slot: str) -> str:
-    """That somebody asked for the digest."""
-    return f"{digest_prefix(space_id, slot)}order.json"
 
 
 def claim(space_id: str, slot: str) -> str:

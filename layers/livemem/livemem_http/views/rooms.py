@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from livemem.digests import reading
-from livemem.digests.papers import Done
+from livemem.digests.digest_documents import Done
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
 from livemem.rooms.message import AUTHOR_CHARACTERS, CONTENT_BYTES, MESSAGE_ID_CHARACTERS, Draft, Message

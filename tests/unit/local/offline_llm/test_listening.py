@@ -5,7 +5,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from livemem.digests import answer, prompt
-from livemem.digests.papers import Fact
+from livemem.digests.digest_documents import Fact
 from livemem.memories.memory import Memory, Provenance
 from livemem.rooms.message import Message
 from local.offline_llm.chat import complete_chat

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livemem.digests import slots
+from livemem.digests import digest_times
 from tests.support.cases import each
 
 
@@ -17,7 +17,7 @@ def utc(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> date
 def following(now: datetime, zone: ZoneInfo, hours: tuple[int, ...]) -> datetime:
     """The slot that is due next: after now."""
     days = [now.astimezone(UTC).date() + timedelta(days=days) for days in range(-2, 3)]
-    return min(slot for day in days for slot in slots.of_day(day, zone, hours) if slot > now)
+    return min(slot for day in days for slot in digest_times.of_day(day, zone, hours) if slot > now)
 
 
 HOURS = (2, 6, 10, 14, 18, 22)
@@ -29,7 +29,7 @@ zones = st.sampled_from(ZONES).map(ZoneInfo)
 
 @given(zones, st.dates(date(2000, 1, 1), date(2060, 1, 1)), SETS)
 def test_the_slots_of_a_day_are_distinct_in_order_and_those_of_its_hours(zone, day, hours):
-    found = slots.of_day(day, zone, hours)
+    found = digest_times.of_day(day, zone, hours)
 
     assert found == sorted(set(found))
     assert 1 <= len(found) <= len(hours)
@@ -43,37 +43,37 @@ def test_the_slots_of_a_day_are_distinct_in_order_and_those_of_its_hours(zone, d
 
 @given(zones, MOMENTS, SETS)
 def test_the_latest_slot_is_past_and_the_next_one_is_to_come_and_none_is_between(zone, now, hours):
-    last, coming = slots.latest(now, zone, hours), following(now, zone, hours)
+    last, coming = digest_times.latest(now, zone, hours), following(now, zone, hours)
 
     assert last <= now < coming
     assert coming - last <= timedelta(hours=26)
-    assert slots.latest(coming, zone, hours) == coming
+    assert digest_times.latest(coming, zone, hours) == coming
     assert following(last, zone, hours) == coming
-    assert slots.latest(coming - timedelta(microseconds=1), zone, hours) == last
+    assert digest_times.latest(coming - timedelta(microseconds=1), zone, hours) == last
 
 
 @given(zones, MOMENTS, st.timedeltas(timedelta(), timedelta(days=3)))
 def test_the_latest_slot_never_goes_back(zone, now, later):
-    assert slots.latest(now, zone, HOURS) <= slots.latest(now + later, zone, HOURS)
+    assert digest_times.latest(now, zone, HOURS) <= digest_times.latest(now + later, zone, HOURS)
 
 
 def test_a_missing_two_oclock_in_paris_is_one_oclock_utc():
     paris = ZoneInfo("Europe/Paris")
-    found = slots.of_day(date(2026, 3, 29), paris, HOURS)
+    found = digest_times.of_day(date(2026, 3, 29), paris, HOURS)
 
     assert found[:3] == [utc(2026, 3, 29, 1), utc(2026, 3, 29, 4), utc(2026, 3, 29, 8)]
-    assert slots.latest(utc(2026, 3, 29, 1), paris, HOURS) == utc(2026, 3, 29, 1)
+    assert digest_times.latest(utc(2026, 3, 29, 1), paris, HOURS) == utc(2026, 3, 29, 1)
     # From 22:00 of the day before it is four hours, to 06:00 only three.
-    assert slots.latest(utc(2026, 3, 29, 0, 59), paris, HOURS) == utc(2026, 3, 28, 21)
+    assert digest_times.latest(utc(2026, 3, 29, 0, 59), paris, HOURS) == utc(2026, 3, 28, 21)
 
 
 def test_a_two_oclock_that_comes_twice_in_paris_comes_once():
     paris = ZoneInfo("Europe/Paris")
-    found = slots.of_day(date(2026, 10, 25), paris, HOURS)
+    found = digest_times.of_day(date(2026, 10, 25), paris, HOURS)
 
     assert found[:2] == [utc(2026, 10, 25, 0), utc(2026, 10, 25, 5)]
     for minutes in range(0, 300, 10):
-        assert slots.latest(utc(2026, 10, 25) + timedelta(minutes=minutes), paris, HOURS) == utc(2026, 10, 25)
+        assert digest_times.latest(utc(2026, 10, 25) + timedelta(minutes=minutes), paris, HOURS) == utc(2026, 10, 25)
 
 
 @each(
@@ -88,14 +88,14 @@ def test_a_two_oclock_that_comes_twice_in_paris_comes_once():
     ],
 )
 def test_the_first_slot_of_a_day_elsewhere(zone, day, first):
-    found = slots.of_day(day, ZoneInfo(zone), HOURS)
+    found = digest_times.of_day(day, ZoneInfo(zone), HOURS)
 
     assert found[0] == first
     assert len(found) == len(HOURS)
 
 
 def test_two_hours_that_are_one_moment_are_one_slot():
-    assert slots.of_day(date(2026, 3, 29), ZoneInfo("Europe/Paris"), (2, 3)) == [utc(2026, 3, 29, 1)]
+    assert digest_times.of_day(date(2026, 3, 29), ZoneInfo("Europe/Paris"), (2, 3)) == [utc(2026, 3, 29, 1)]
 
 
 def test_a_day_that_a_zone_left_out_has_no_slots_of_its_own():

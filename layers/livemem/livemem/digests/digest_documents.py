@@ -95,7 +95,7 @@ class DeadMessage(Document):
     message: Message
 
 
-class DeadChunk(Document):
+class DeadLetter(Document):
     """`dead/{chunk}.json`: a chunk that was given up. What was said is kept here."""
 
     most_bytes: ClassVar[int] = 64 << 20

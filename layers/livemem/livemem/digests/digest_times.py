@@ -1,4 +1,4 @@
-"""Slots: the moments at which digests are due. Pure.
+"""Digest times, which name digests (slots): the moments at which they are due. Pure.
 
 Hours are those of a space's time zone, so on the days on which clocks change an interval is longer or shorter. An hour
 that is missing is taken as if clocks had not changed yet, one that comes twice comes once.
