@@ -93,6 +93,7 @@ def test_every_sample_event_passes_through_its_handler(service, name):
         "summarize-run": {"results": ["gone"]},
         "summarize-job": {"results": ["gone"]},
         "ask-run": {"result": "gone"},
+        "digest-job": {"results": [{"slot": None, "result": "nothing", "error": None}]},
         "digest-run": {"results": [{"slot": None, "result": "nothing", "error": None}]},
         "digest-schedule": {"queued": {}, "hours_since_digest": 0.0},
     }

@@ -110,7 +110,7 @@ def test_an_invocation_is_delivered_again_where_another_worker_has_taken_its_era
     def take() -> None:
         found = receipts.find(world.with_parts(), SPACE, receipt.job_id)
         assert found
-        jobs.change(world.with_parts(), found, attempt=9)
+        jobs.change(world.with_parts(), found, worker="another", attempt=9)
 
     at(world, ("LIST versions", keys.prefix(SPACE)), take)
     with pytest.raises(StillAtWork):
