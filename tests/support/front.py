@@ -58,7 +58,7 @@ def _functions() -> tuple[Function, ...]:
 
 @contextmanager
 def opened(service: Service) -> Iterator[Front]:
-    """The front of a service on moto, until the end of the block."""
+    """The front of the service, until the end of the block."""
     with before(lambda function, event: service.invoke(function.code.name, event)) as door:
         yield door
 
