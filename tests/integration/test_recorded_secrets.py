@@ -9,7 +9,6 @@ import pytest
 
 from livemem.ask.question import EXPRESSIONS
 from tests.support.agent import calls, responds
-from tests.support.policy import BUCKET
 from tests.support.room_api import ASK, ASKED, SPACE, Rooms
 
 DOCUMENT = json.loads((Path(__file__).resolve().parents[2] / "docs" / "openapi.json").read_text())
@@ -112,11 +111,7 @@ class Scene:
         return str(answer["body"] or "")
 
     def bucket(self) -> dict[str, bytes]:
-        s3, found = self.rooms.service.s3, {}
-        for page in s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
-            for entry in page.get("Contents", []):
-                found[entry["Key"]] = s3.get_object(Bucket=BUCKET, Key=entry["Key"])["Body"].read()
-        return found
+        return {key: stored.body for key, stored in self.rooms.service.s3.objects.items()}
 
 
 @pytest.fixture
@@ -254,8 +249,7 @@ def test_with_the_setting_no_other_text_that_is_written_keeps_a_secret(
     good("backup", "POST", f"{space}/backups", body={"description": LEAK})
 
     # Then it stands nowhere
-    held = [entry["Key"] for entry in service.s3.list_objects_v2(Bucket=BUCKET)["Contents"]]
-    bodies = {key: service.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() for key in held}
+    bodies = {key: stored.body for key, stored in service.s3.objects.items()}
     for what, secret in SECRETS.items():
         small = secret.lower().encode()
         assert not [key for key, body in bodies.items() if small in body.lower() or secret in key], what

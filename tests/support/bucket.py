@@ -8,6 +8,7 @@ from them.
 import hashlib
 import io
 import threading
+from base64 import b64encode
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -97,7 +98,7 @@ class FakeS3:
         *,
         Bucket: str,
         Key: str,
-        Body: bytes,
+        Body: bytes | str,
         ContentType: str = "",
         Metadata: dict[str, str] | None = None,
         IfMatch: str | None = None,
@@ -111,9 +112,10 @@ class FakeS3:
                 raise self._error("NoSuchKey", 404, "PutObject")
             if IfMatch and current and current.etag != IfMatch:
                 raise self._error("PreconditionFailed", 412, "PutObject")
-            etag = _etag(Body)
+            body = Body.encode() if isinstance(Body, str) else bytes(Body)
+            etag = _etag(body)
             self._keep_version(Key)
-            self.objects[Key] = Stored(bytes(Body), etag, self._clock(), dict(Metadata or {}), ContentType)
+            self.objects[Key] = Stored(body, etag, self._clock(), dict(Metadata or {}), ContentType)
             return {"ETag": etag, **self._answered()}
 
     def get_object(
@@ -162,7 +164,13 @@ class FakeS3:
         }
 
     def copy_object(
-        self, *, Bucket: str, Key: str, CopySource: dict[str, str], CopySourceIfMatch: str | None = None
+        self,
+        *,
+        Bucket: str,
+        Key: str,
+        CopySource: dict[str, str],
+        CopySourceIfMatch: str | None = None,
+        ChecksumAlgorithm: str = "",
     ) -> dict[str, Any]:
         with self._lock:
             source = self.objects.get(CopySource["Key"])
@@ -172,7 +180,10 @@ class FakeS3:
                 raise self._error("PreconditionFailed", 412, "CopyObject")
             self._keep_version(Key)
             self.objects[Key] = replace(source, last_modified=self._clock())
-            return {"CopyObjectResult": {"ETag": source.etag}, **self._answered()}
+            result = {"ETag": source.etag}
+            if ChecksumAlgorithm == "SHA256":
+                result["ChecksumSHA256"] = b64encode(hashlib.sha256(source.body).digest()).decode()
+            return {"CopyObjectResult": result, **self._answered()}
 
     def create_multipart_upload(self, *, Bucket: str, Key: str, ContentType: str = "") -> dict[str, Any]:
         with self._lock:

@@ -7,10 +7,15 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from typing import Any, cast
 
+from requests import PreparedRequest, Response
+from requests.adapters import HTTPAdapter
+from urllib3 import HTTPResponse
+
 from local.front.http_api import MAX_BODY_BYTES, HttpApi
-from local.front.httpd import Server
+from local.front.httpd import Request, Server
 from local.functions.environments import Outcome
 from local.functions.pools import FunctionPool
 from local.functions.template import Function, read_template
@@ -58,16 +63,43 @@ def _functions() -> tuple[Function, ...]:
 
 @contextmanager
 def opened(service: Service) -> Iterator[Front]:
-    """The front of a service on moto, until the end of the block."""
+    """The front of the service, until the end of the block."""
     with before(lambda function, event: service.invoke(function.code.name, event)) as door:
         yield door
+
+
+def _api(invoke: Invoke) -> HttpApi:
+    pools = {function.logical_id: cast("FunctionPool", _Pool(invoke, function)) for function in _functions()}
+    return HttpApi(_functions(), pools)
+
+
+class Adapter(HTTPAdapter):
+    """Answers what a session of `requests` sends by the front, with no socket in between: thousands of requests."""
+
+    def __init__(self, invoke: Invoke) -> None:
+        super().__init__()
+        self._api = _api(invoke)
+
+    def send(self, request: PreparedRequest, *_: Any, **__: Any) -> Response:
+        """The answer to a request."""
+        headers = tuple((_text(name), _text(value)) for name, value in request.headers.items())
+        body = request.body or b""
+        sent = body.encode() if isinstance(body, str) else bytes(body)
+        answer = self._api.answer(Request(str(request.method), request.path_url, headers, sent))
+        found = HTTPResponse(
+            BytesIO(answer.body), answer.headers, answer.status, version=11, preload_content=False, reason=""
+        )
+        return self.build_response(request, found)
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
 @contextmanager
 def before(invoke: Invoke) -> Iterator[Front]:
     """The front of all functions that have routes, until the end of the block."""
-    pools = {function.logical_id: cast("FunctionPool", _Pool(invoke, function)) for function in _functions()}
-    server = Server("127.0.0.1", 0, HttpApi(_functions(), pools).answer, max_body=MAX_BODY_BYTES)
+    server = Server("127.0.0.1", 0, _api(invoke).answer, max_body=MAX_BODY_BYTES)
     server.start()
     try:
         yield Front(server.port)

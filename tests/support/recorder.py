@@ -1,4 +1,7 @@
-"""Notes every request that a function makes of AWS, as the permissions that AWS would ask for."""
+"""Notes every request that a function makes of AWS, as the permissions that AWS would ask for.
+
+Those to S3 go to a bucket in memory through the recorder; of all others botocore tells it.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -8,9 +11,12 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore import handlers
+from botocore import handlers, xform_name
+from botocore.exceptions import ClientError
 
+from tests.support.bucket import FakeS3
 from tests.support.counting import Killed
+from tests.support.counting import Request as S3Request
 from tests.support.policy import ACCOUNT, Request, Role, object_arn
 from tests.support.template import REGION
 
@@ -75,24 +81,25 @@ def _get_parameter(params: Params) -> Iterator[Request]:
 
 
 PERMISSIONS: dict[tuple[str, str], Callable[[Params], Iterator[Request]]] = {
-    ("s3", "GetObject"): _get_object,
-    ("s3", "HeadObject"): _get_object,
-    ("s3", "PutObject"): _put_object,
-    ("s3", "CopyObject"): _copy_object,
-    ("s3", "CreateMultipartUpload"): _put_object,
-    ("s3", "UploadPart"): _put_object,
-    ("s3", "CompleteMultipartUpload"): _put_object,
-    ("s3", "AbortMultipartUpload"): _abort_upload,
-    ("s3", "ListObjectVersions"): _list_versions,
-    ("s3", "ListMultipartUploads"): _list_uploads,
-    ("s3", "DeleteObject"): _delete_object,
-    ("s3", "DeleteObjects"): _delete_objects,
-    ("s3", "ListObjectsV2"): _list_objects,
-    ("lambda", "Invoke"): _invoke,
-    ("ssm", "GetParameter"): _get_parameter,
+    ("s3", "get_object"): _get_object,
+    ("s3", "head_object"): _get_object,
+    ("s3", "put_object"): _put_object,
+    ("s3", "copy_object"): _copy_object,
+    ("s3", "create_multipart_upload"): _put_object,
+    ("s3", "upload_part"): _put_object,
+    ("s3", "complete_multipart_upload"): _put_object,
+    ("s3", "abort_multipart_upload"): _abort_upload,
+    ("s3", "list_object_versions"): _list_versions,
+    ("s3", "list_multipart_uploads"): _list_uploads,
+    ("s3", "delete_object"): _delete_object,
+    ("s3", "delete_objects"): _delete_objects,
+    ("s3", "list_objects_v2"): _list_objects,
+    ("lambda", "invoke"): _invoke,
+    ("ssm", "get_parameter"): _get_parameter,
 }
-"""What each request needs (AWS's Service Authorization Reference). With If-Match a write or deletion needs GetObject
-as well (S3 User Guide, "Enforce conditional writes" and "... conditional deletes"), with If-None-Match it does not.
+"""What each request, a method of a client, needs (AWS's Service Authorization Reference). With If-Match a write or
+deletion needs GetObject as well (S3 User Guide, "Enforce conditional writes" and "... conditional deletes"), with
+If-None-Match it does not.
 """
 
 
@@ -102,13 +109,9 @@ class Ear:
     def __init__(self) -> None:
         self.listener: Recorder | None = None
 
-    def before(self, **told: Any) -> None:
+    def hear(self, **told: Any) -> None:
         if self.listener:
-            self.listener._before(**told)
-
-    def after(self, **told: Any) -> None:
-        if self.listener:
-            self.listener._after(**told)
+            self.listener._hear(**told)
 
 
 EAR = Ear()
@@ -134,9 +137,9 @@ class Recorder:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Hear all clients that were ever made within such a context: those of the default session, and of others."""
-        own = [("provide-client-params", EAR.before), ("after-call", EAR.after)]
+        own = ("provide-client-params", EAR.hear)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(handlers, "BUILTIN_HANDLERS", [*handlers.BUILTIN_HANDLERS, *own])
+            patch.setattr(handlers, "BUILTIN_HANDLERS", [*handlers.BUILTIN_HANDLERS, own])
             patch.setattr(boto3, "DEFAULT_SESSION", _default_session())
             patch.setattr(EAR, "listener", self)
             yield
@@ -172,10 +175,25 @@ class Recorder:
         listed = {prefix for request in asked for name, prefix in request.context if name == "s3:prefix"}
         return {name for name in named | listed if name}
 
-    def _before(self, params: Params, model: Any, context: dict[str, Any], **_: Any) -> None:
+    def carry(self, asked: S3Request, bucket: FakeS3) -> Any:
+        """Bring a request to the bucket, and its answer back."""
+        role = self._acting
+        self._check("s3", asked.name, asked.arguments)
+        try:
+            return asked.send(bucket)
+        except ClientError as error:
+            if role and error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
+                # To roles that may not list the bucket S3 says 403 instead. It asks without a prefix.
+                self._note(Request("s3:ListBucket", object_arn("")))
+            raise
+
+    def _hear(self, params: Params, model: Any, **_: Any) -> None:
+        self._check(model.service_model.service_name, xform_name(model.name), params)
+
+    def _check(self, service: str, method: str, params: Params) -> None:
         if not self._acting:
             return
-        asked = (model.service_model.service_name, model.name)
+        asked = (service, method)
         if asked not in PERMISSIONS:
             self.refused.append(f"{asked}, of which tests/support/recorder.py does not know what it needs")
             return
@@ -183,13 +201,6 @@ class Recorder:
             if self.deadly(request):
                 raise Killed
             self._note(request)
-        context["bucket_asked"] = params.get("Bucket")
-
-    def _after(self, parsed: Mapping[str, Any], context: Mapping[str, Any], **_: Any) -> None:
-        missing = parsed.get("ResponseMetadata", {}).get("HTTPStatusCode") == 404
-        if self._acting and missing and context.get("bucket_asked"):
-            # To roles that may not list the bucket S3 says 403 instead. It asks without a prefix.
-            self._note(Request("s3:ListBucket", object_arn("")))
 
     def _note(self, request: Request) -> None:
         assert self._acting

@@ -1,25 +1,29 @@
-"""All functions on moto's S3, with a bootstrap key and a Lambda API on loopback, each in the role of the template."""
+"""All functions on a bucket in memory, each in the role of the template, with a bootstrap key and a Lambda API on
+loopback.
 
-import os
+What they send to a store is proved on real ones (tests/integration/stores) and over HTTP (tests/e2e).
+"""
+
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from datetime import datetime
+from functools import cache, partial
 from hashlib import sha256
 from types import ModuleType
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from livemem import background
 from livemem.llm.api import parameter_provider
 from livemem.settings import Settings
 from livemem.store import clients
+from tests.support.bucket import FakeS3
+from tests.support.counting import CountingClient
 from tests.support.functions import Context, LambdaApi, forget, fresh, request
-from tests.support.once import worked_out_once
+from tests.support.memoised import worked_out_once
 from tests.support.policy import BUCKET, Role
 from tests.support.recorder import Recorder
 from tests.support.template import REGION
@@ -34,7 +38,7 @@ class Service:
     """All functions, called as API Gateway and Lambda call them."""
 
     lambda_api: LambdaApi
-    s3: Any
+    s3: FakeS3
     modules: dict[str, ModuleType]
     recorder: Recorder
     cold: bool = False
@@ -55,7 +59,7 @@ class Service:
         return self.invoke(function, request(method, route, token=token, **rest))
 
     def written(self) -> list[str]:
-        return [entry["Key"] for entry in self.s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])]
+        return sorted(self.s3.objects)
 
     def work(self) -> Any:
         """Work off the oldest queued invocation."""
@@ -68,28 +72,16 @@ class Service:
         return self.invoke("indexer", self.lambda_api.indexing.pop(0))
 
 
-_KEPT: dict[Hashable, Any] = {}
+class _Heard(CountingClient):
+    """An S3 client whose requests the recorder brings to a bucket in memory. A URL is signed as for S3."""
 
+    def __init__(self, bucket: FakeS3, recorder: Recorder, signing: Callable[[], Any]) -> None:
+        super().__init__(bucket)
+        self.carry = lambda request: recorder.carry(request, bucket)
+        self._signing = signing
 
-def _s3_client(settings: Settings, *, signature: str = "s3v4", make: Callable[..., Any] = clients.s3_client) -> Any:
-    """A client for these settings in this environment, made once a process: they keep nothing of what they ask."""
-    parts = (
-        settings.s3_endpoint_url,
-        settings.s3_region_name,
-        settings.s3_access_key_id,
-        settings.s3_secret_access_key,
-    )
-    around = {name: value for name, value in os.environ.items() if name.startswith("AWS_") and "LAMBDA" not in name}
-    asked = (*parts, signature, *sorted(around.items()))
-    if asked not in _KEPT:
-        _KEPT[asked] = make(settings, signature=signature)
-    return _KEPT[asked]
-
-
-@cache
-def _own_client() -> Any:
-    """The tests' own, of the default session."""
-    return boto3.client("s3")
+    def generate_presigned_url(self, operation: str, **wanted: Any) -> str:
+        return str(self._signing().generate_presigned_url(operation, **wanted))
 
 
 def _wait_for_background() -> None:
@@ -106,10 +98,13 @@ def role_of(function: str, event: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def running(roles: Mapping[str, Role], patch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """The service with an empty bucket."""
+def running(
+    roles: Mapping[str, Role], patch: pytest.MonkeyPatch, clock: Callable[[], datetime] | None = None
+) -> Iterator[Service]:
+    """The service with an empty bucket, which has its own clock."""
     lambda_api = LambdaApi()
     recorder = Recorder(roles)
+    bucket = FakeS3(clock) if clock else FakeS3()
     for name, value in {
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
@@ -130,11 +125,16 @@ def running(roles: Mapping[str, Role], patch: pytest.MonkeyPatch) -> Iterator[Se
     }.items():
         patch.setenv(name, value)
     worked_out_once(patch)
-    patch.setattr(clients, "s3_client", _s3_client)
+    make = clients.s3_client
+
+    def s3_client(settings: Settings, *, signature: str = "s3v4") -> Any:
+        real = partial(make, settings, signature=signature)
+        # Where a test has named a store it asks that one.
+        return real() if settings.s3_endpoint_url else _Heard(bucket, recorder, cache(real))
+
+    patch.setattr(clients, "s3_client", s3_client)
     clients._lambda_client.cache_clear()
     parameter_provider.cache_clear()
-    with mock_aws(config={"core": {"passthrough": {"urls": [r"http://127\.0\.0\.1.*"]}}}), recorder.listening():
-        s3 = _own_client()
-        s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
-        yield Service(lambda_api, s3, {}, recorder)
+    with recorder.listening():
+        yield Service(lambda_api, bucket, {}, recorder)
     lambda_api.close()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler
 from itertools import count
@@ -18,14 +18,16 @@ from typing import Any
 
 import boto3
 import pytest
+from moto import mock_aws
 
 from livemem import clock as clocks
 from livemem.errors import StoreUnavailable
 from livemem.process import Process
 from livemem.spaces import life
-from livemem.store import clients, due_keys
+from livemem.store import due_keys
 from livemem.store.due_keys import Entry, Kind
 from livemem_http import environment
+from tests.support.bucket import FakeS3
 from tests.support.counting import Killed
 from tests.support.functions import sample
 from tests.support.llm_server import LlmServer, answer, completion, serving
@@ -57,8 +59,7 @@ class Account:
 
     def tell(self, story: "Story") -> None:
         """Let it happen, on an empty bucket."""
-        for key in self.service.written():
-            self.service.s3.delete_object(Bucket=BUCKET, Key=key)
+        FakeS3(self.clock).copy_to(self.service.s3)
         self.service.lambda_api.invoked.clear()
         self.service.lambda_api.indexing.clear()
         self.service.lambda_api.status = 202
@@ -162,27 +163,31 @@ class Account:
 Story = Callable[[Account], None]
 
 
+PARAMETERS = {"core": {"passthrough": {"urls": [r"http://127\.0\.0\.1.*"]}}}
+"""moto has them; all that is on loopback is real."""
+
+
 @contextmanager
 def opened(roles: dict[str, Role]) -> Iterator[Account]:
     """An account whose functions start anew with each invocation, so that each asks for all that it needs."""
     clock = HandClock(clocks.now())
-    with pytest.MonkeyPatch.context() as patch, serving() as llm, running(roles, patch) as service:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        serving() as llm,
+        running(roles, patch, clock) as service,
+        mock_aws(config=PARAMETERS),
+    ):
         patch.setenv("LLMAAS_API_URL", llm.url)
         patch.setenv("LLMAAS_API_KEY", LLM_KEY)
         patch.setenv("EMBEDDINGS_API_URL", llm.url)
         patch.setenv("EMBEDDINGS_API_KEY", EMBEDDINGS_KEY)
         # Handlers take the time from the module, processes from their field.
         patch.setattr(clocks, "now", clock)
-        # The store's own clock is moved with it.
-        patch.setattr("moto.s3.models.utcnow", lambda: clock().replace(tzinfo=None))
-        patch.setattr("livemem.store.objects.date", lambda answer: clock())
         # Runs are entered below the day of the clock, and looked for below that of their ids.
         patch.setattr(environment, "Process", partial(Process, clock=clock, new_id=Ids(clock)))
         # So few that whoever stores memories comes to a snapshot of them.
         patch.setattr("livemem.memories.log.SNAPSHOT_EVERY", 2)
         patch.setattr("livemem.memories.vectors.WORTH_KEEPING", 1)
-        # A new environment starts with empty caches, but a client that knows nothing takes long to make.
-        patch.setattr(clients, "s3_client", cache(clients.s3_client))
         for name in (LLM_KEY, EMBEDDINGS_KEY):
             boto3.client("ssm").put_parameter(Name=name, Value="key", Type="SecureString")
         yield Account(service, clock, llm)

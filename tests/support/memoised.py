@@ -1,22 +1,17 @@
-"""What botocore, moto and pydantic work out anew for each client, request or process, worked out once a process.
+"""What botocore and pydantic work out anew for each client or process, worked out once in a process of pytest.
 
 The answers depend on their own files and the environment alone. So all tests see what they would see without it.
 """
 
 import os
 from collections.abc import Callable
-from functools import cache, lru_cache, wraps
+from functools import lru_cache, wraps
 from typing import Any
 
 import pytest
 from botocore import hooks
 from botocore.hooks import EventAliaser
 from botocore.loaders import JSONFileLoader, Loader
-from moto.core import models as mocks
-from moto.core.base_backend import BaseBackend
-from moto.core.custom_responses_mock import CallbackResponse
-from moto.s3 import urls
-from moto.s3.models import S3Backend
 
 from livemem import settings as configured
 from livemem.settings import Settings
@@ -31,11 +26,6 @@ def worked_out_once(patch: pytest.MonkeyPatch) -> None:
     # Each client asks the same table about the names of some hundred events, and the same functions what they take.
     patch.setattr(EventAliaser, "_alias_event_name", _alias_name)
     patch.setattr(hooks, "accepts_kwargs", _accepts_kwargs)
-    # A thousand answers, which moto makes anew for each mock; it keeps nothing in them.
-    patch.setattr(mocks, "CallbackResponse", _callback_response)
-    # moto loads this module again before each request: the environment might name other endpoints by then.
-    patch.setattr(S3Backend, "_url_module", urls)
-    patch.setattr(S3Backend, "urls", property(_urls_of_s3))
     # Some hundred variables, for each invocation that is the first of its environment.
     patch.setattr(environment, "settings", _SETTINGS)
 
@@ -76,15 +66,5 @@ def _by_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
 _SETTINGS = _SettingsOfEnvironment()
 _load_file = _by_arguments(JSONFileLoader.load_file)
 _accepts_kwargs = lru_cache(maxsize=1_000)(hooks.accepts_kwargs)
-_callback_response = cache(CallbackResponse)
 _list_services = _by_arguments(Loader.list_available_services)
 _alias_name = _by_arguments(EventAliaser._alias_event_name)  # type: ignore[attr-defined]
-
-
-@cache
-def _urls() -> Any:
-    return vars(BaseBackend)["urls"].fget(S3Backend("us-east-1", "123456789012"))
-
-
-def _urls_of_s3(backend: S3Backend) -> Any:
-    return _urls()
