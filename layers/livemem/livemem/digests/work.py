@@ -231,11 +231,6 @@ def _counted(task: Task, given: Input, seen: progress.ChunkProgress) -> Done:
     )
 
 
-def _on_take(work: Work[CurrentDigest]) -> Mapping[str, Any]:
-    # However many workers it takes, it is never given up.
-    return {"attempt": min(work.job.attempt + 1, worker.MOST_ATTEMPTS)}
-
-
 def _on_end(work: Work[CurrentDigest]) -> None:
     """Begin another one where rooms held more than one digest takes: its invocation has time of its own."""
     if work.counts["more"]:
@@ -251,8 +246,8 @@ KIND = Kind(
     key=lambda space_id, _: keys.open_slot(space_id),
     step=_step,
     place=lambda job: places.of_digest(job.space_id, job.job_id),
+    gives_up=False,
     is_final=lambda _: False,
-    on_take=_on_take,
     on_end=_on_end,
     longest_wait=LONGEST_WAIT,
     keeps_place=False,

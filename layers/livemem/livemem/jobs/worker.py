@@ -176,8 +176,7 @@ class Kind(Generic[J]):
     when it is held. A job that has not ended after `lasts` is given up, and if it `gives_up` also one whose workers die
     again and again. `is_final` tells whether an error ends the job. `on_failure` clears up before it does, and returns
     what the job says then. `look_again` leaves word for the sweep that the job is to be looked at after so long: before
-    it is taken anew, left to another invocation, or waits. After failures it waits for at most
-    `longest_wait`.
+    it is taken anew, left to another invocation, or waits. After failures it waits for at most `longest_wait`.
     `on_take` returns what else is written when the job is taken. `on_end` gives back what the job had until its end.
     Unless it `keeps_place` its lease is free while an invocation of it is still to come, and nothing says that it is.
     `swept`: the sweep finds a job of this kind that nobody goes on with. If it does not, a rest that can't be queued is
