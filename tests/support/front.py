@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
-from urllib3 import HTTPResponse
+from urllib3 import HTTPHeaderDict, HTTPResponse
 
 from local.front.http_api import MAX_BODY_BYTES, HttpApi
 from local.front.httpd import Request, Server
@@ -84,10 +84,16 @@ class Adapter(HTTPAdapter):
         """The answer to a request."""
         headers = tuple((_text(name), _text(value)) for name, value in request.headers.items())
         body = request.body or b""
-        sent = body.encode() if isinstance(body, str) else bytes(body)
+        assert isinstance(body, str | bytes)
+        sent = body.encode() if isinstance(body, str) else body
         answer = self._api.answer(Request(str(request.method), request.path_url, headers, sent))
         found = HTTPResponse(
-            BytesIO(answer.body), answer.headers, answer.status, version=11, preload_content=False, reason=""
+            BytesIO(answer.body),
+            HTTPHeaderDict(answer.headers),
+            answer.status,
+            version=11,
+            preload_content=False,
+            reason="",
         )
         return self.build_response(request, found)
 

@@ -19,6 +19,7 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from moto.core.config import DefaultConfig
 
 from livemem import clock as clocks
 from livemem.errors import StoreUnavailable
@@ -163,7 +164,7 @@ class Account:
 Story = Callable[[Account], None]
 
 
-PARAMETERS = {"core": {"passthrough": {"urls": [r"http://127\.0\.0\.1.*"]}}}
+PARAMETERS: DefaultConfig = {"core": {"passthrough": {"urls": [r"http://127\.0\.0\.1.*"]}}}
 """moto has them; all that is on loopback is real."""
 
 

@@ -14,7 +14,7 @@ from tests.support.desk import Desk
 def commands_built_once() -> Iterator[None]:
     """A runner puts the program's commands together for each that is given: four fifths of the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(testing, "_get_command", cache(testing._get_command))
+        patch.setattr(testing, "_get_command", cache(testing._get_command))  # type: ignore[attr-defined]
         yield
 
 
