@@ -21,8 +21,8 @@ from livemem.notes import appending
 from livemem.notes.appending import Draft
 from livemem.recall import summary
 from livemem.store import keys, memory_keys
+from livemem.text.items import joined
 from livemem_http import markdown
-from livemem_http.items import joined
 from livemem_http.views import NoteList, NoteView, SpaceSummary
 from livemem_mcp import telling
 from livemem_mcp.session import Needs, Session
