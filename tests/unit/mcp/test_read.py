@@ -1,6 +1,7 @@
 """The core tool `read`: each kind of thing by the ids that the other tools give, whole or in pages."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -120,7 +121,7 @@ def test_a_cursor_of_a_text_that_was_changed_is_refused(agents):
     assert "changed since" in agents.refused("read", id="rules", cursor=cursor)
 
 
-WRONG = [
+WRONG: list[tuple[dict[str, Any], str]] = [
     ({"id": "nothing"}, "[invalid_request]"),
     ({"id": ""}, "[invalid_request]"),
     ({"id": "x" * 100_000}, "[invalid_request]"),

@@ -1,7 +1,7 @@
 """What an agent is given at its start: what holds now, within a number of characters, and the names of all the rest."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +22,7 @@ from livemem.recall.start_material import StartMaterial
 from livemem.recall.summary import summary
 from livemem.spaces import head as heads
 from livemem.spaces import rules
+from livemem.store.memory_keys import Kind
 from livemem.text.invisible import visible
 from tests.support.world import World
 
@@ -64,7 +65,7 @@ def check(of: StartMaterial, found: Start, most: int) -> None:
     found.markdown.encode()
     given = [(part.source, text) for part, text in zip(found.parts, pieces(found), strict=True)]
     outline = found.markdown[-found.parts[-1].chars :] if found.parts[-1].why == "outline" else ""
-    unnamed = {}
+    unnamed: dict[str, list[int]] = {}
     for section in of.sections:
         whole = any(section.id == source and section.text in text for source, text in given)
         line = f"- {visible(section.id)} ("
@@ -380,7 +381,8 @@ def test_notes_that_do_not_fit_are_not_read_but_counted_decisions_first():
 
 def test_what_the_agents_know_of_themselves_is_there_but_no_facts():
     world = in_use()
-    for kind, content in (("self", "I write short notes."), ("goal", "Learn French."), ("fact", "The oven is hot.")):
+    kinds: Mapping[Kind, str] = {"self": "I write short notes.", "goal": "Learn French.", "fact": "The oven is hot."}
+    for kind, content in kinds.items():
         storing.store(world.process, "demo", "ann", Draft(content=content, kind=kind))
 
     found = start.start(world.process, "demo", StartRequest()).markdown
@@ -427,7 +429,7 @@ def test_marks_of_changed_rules_hold_at_once():
 
 def test_the_id_of_a_section_finds_it_again_whole():
     content = "Intro.\n\n# A\n\nOf A.\n\n## B > C\n\nOf B.\n\n# A\n\nAgain.\n\nUnder\n=====\n\nlined\n"
-    found: Sequence[tuple[str, str | None]] = [
+    found: list[tuple[str, str | None]] = [
         ("", "Intro."),
         ("A", "# A\n\nOf A.\n\n## B > C\n\nOf B.\n# A\n\nAgain."),
         ("A > B > C", "## B > C\n\nOf B."),
