@@ -18,9 +18,10 @@ BANK = [
 ]
 
 
-def chosen(text: str, bank=BANK) -> list[tuple[str, ...]]:
+def chosen(text: str, bank=BANK) -> list[tuple[str, tuple[str, ...]]]:
     place = load_first.order(text, bank)
-    return sorted((one for one in bank if place(*one) is not None), key=lambda one: place(*one))
+    found = [(at, one) for one in bank for at in [place(*one)] if at is not None]
+    return [one for _, one in sorted(found)]
 
 
 @each(
