@@ -127,9 +127,9 @@ def pairs(connection: Connection, count: int) -> Iterator[tuple[str, list[float]
             lambda: connection.mcp("tools/call", of_note, "note"),
             lambda: connection.ask("POST", notes, NOTE),
         ),
-        "start_session, GET summary": (
+        "start_session, GET start": (
             lambda: connection.mcp("tools/call", {"name": "start_session", "arguments": {}}, "start_session"),
-            lambda: connection.ask("GET", f"/v1/spaces/{SPACE}/summary"),
+            lambda: connection.ask("GET", f"/v1/spaces/{SPACE}/start"),
         ),
     }
     for name, (by_mcp, by_http) in told.items():

@@ -93,7 +93,8 @@ class Bench:
 
     def __init__(self, runtime: Runtime, store: EmbeddedStore, port: int, calls: int) -> None:
         self.calls = calls
-        self.api = Api(runtime.port, runtime.admin_key())
+        self.url, self.token = runtime.url, runtime.admin_key()
+        self.api = Api(runtime.port, self.token)
         self.peers = Peers(runtime.data / "logs")
         self._logs = runtime.data / "logs"
         self._port = port
@@ -328,8 +329,8 @@ class InstantLlm(threading.Thread):
 
 
 @contextlib.contextmanager
-def running(delay: float, calls: int) -> Iterator[Bench]:
-    """Store, proxy and service, until the end of the block."""
+def running(delay: float, calls: int, *, offline_llm: bool = False) -> Iterator[Bench]:
+    """Store, proxy and service, until the end of the block; with an LLM that answers at once, or the offline LLM."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="livemem-requests-")))
         store = EmbeddedStore(folder / "s3", folder / "s3.log", [], "")
@@ -348,8 +349,7 @@ def running(delay: float, calls: int) -> Iterator[Bench]:
             "S3_SECRET_ACCESS_KEY": store.secret_key,
             "S3_REGION_NAME": "us-east-1",
             "S3_BUCKET_NAME": BUCKET,
-            "LLMAAS_API_URL": llm.url,
-            "LLMAAS_API_KEY": "none",
+            **({} if offline_llm else {"LLMAAS_API_URL": llm.url, "LLMAAS_API_KEY": "none"}),
             "CONSOLIDATION_COOLDOWN_SECONDS": "0",
             "LIVEMEM_SWEEP_SECONDS": "100000",
         })  # fmt: skip

@@ -740,6 +740,17 @@ class AsyncSpacesGroup(Group):
         """As `SpacesGroup.get_rules`."""
         return await self._invoke("get_rules", locals())
 
+    async def get_start(
+        self,
+        space_id: str,
+        *,
+        max_chars: int | None = None,
+        q: str | None = None,
+        lang: Literal["fr", "en"] | None = None,
+    ) -> models.StartView:
+        """As `SpacesGroup.get_start`."""
+        return await self._invoke("get_start", locals())
+
     async def get_summary(
         self, space_id: str, *, at: str | None = None, rules: bool | None = None
     ) -> models.SpaceSummary:

@@ -1655,6 +1655,29 @@ class SpacesGroup(Group):
         """
         return self._invoke("get_rules", locals())
 
+    def get_start(
+        self,
+        space_id: str,
+        *,
+        max_chars: int | None = None,
+        q: str | None = None,
+        lang: Literal["fr", "en"] | None = None,
+    ) -> models.StartView:
+        """Start a session.
+
+        What an agent is given at its start, within so many characters: what holds now (what the rules mark as *load
+        first*), what answers `q`, new notes, the synthesis, what changed last, and the names of all that is left out.
+        A section is given whole or named. Everything at once: the summary.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            max_chars: Characters of the Markdown at most, 2000 to 100000: kept exactly.
+            q: What the session is about: text, never syntax. What answers it best comes too, in up to a third of the
+                characters.
+            lang: The language of the headings; without it that of the space.
+        """
+        return self._invoke("get_start", locals())
+
     def get_summary(self, space_id: str, *, at: str | None = None, rules: bool | None = None) -> models.SpaceSummary:
         """Get all that an agent loads at its start.
 

@@ -1579,6 +1579,34 @@ class SpaceView(Model):
     """The run whose change is committed and still being written out; null as a rule."""
 
 
+class StartPartView(Model):
+    """A piece of the Markdown."""
+
+    kind: Literal["guide", "section", "note", "memory", "synthesis", "outline"] | str
+    """What it shows; `guide`: how to use the memory; `outline`: what is left out."""
+    source: str | None
+    """The id by which it can be read: of a section `bank/{path}#{headings joined by " > "}`; null for what shows nothing stored."""
+    chars: int
+    """Characters that it takes, with the heading above it. They add up to `chars`."""
+    why: Literal["guide", "load_first", "question", "live", "synthesis", "changed_last", "own", "outline"] | str
+    """Why it is there: `load_first`: the rules mark it, or it is a usual place for what holds now; `question`: it answers `q`; `live`: in no file yet; `own`: what agents know of themselves, and want."""
+
+
+class StartView(Model):
+    """What an agent is given at the start of a session."""
+
+    space_id: str
+    """The id of the space."""
+    markdown: str
+    """All of it, ready for a prompt."""
+    chars: int
+    """Characters of the Markdown: at most `max_chars`."""
+    parts: list[StartPartView]
+    """What it is made of, in its order."""
+    degraded: list[str]
+    """Sources that failed or were late, and are left out: some of `memories`, `search`."""
+
+
 class SummariesUpdate(Model):
     """What is to be done about the summaries. `profile` and the parameters go with `full` alone."""
 

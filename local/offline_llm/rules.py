@@ -48,6 +48,7 @@ _ABOUT = re.compile(
     r"^(?:sections?|structure|headings?|layout|format|contents?|examples?|updates?|when to update|guidelines?)\s*:?$",
     re.IGNORECASE,
 )
+_COMMENT = re.compile(r"<!--.*?-->")
 _EDGES = " \t:;,-–—*_`\"'"
 
 
@@ -77,7 +78,8 @@ def read_layout(rules: str) -> list[FileSpec]:
 
     Without any file name in the rules: one `notes.md` whose entries are grouped by category.
     """
-    blocks = read_blocks(rules)
+    # A comment is for programs: the mark of what is loaded first.
+    blocks = read_blocks(_COMMENT.sub("", rules))
     drafts: dict[str, _Draft] = {}
     for names, strength_base, block in _scoped(blocks):
         for name in names:

@@ -17,7 +17,7 @@ from tests.e2e.conftest import KIND
 from tests.e2e.spaces import fresh_id, fresh_space
 
 ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
-CORE = {"start_session", "note", "notes", "search", "context", "remember", "ask", "consolidate", "poll"}
+CORE = {"start_session", "read", "note", "notes", "search", "context", "remember", "ask", "consolidate", "poll"}
 
 
 @asynccontextmanager

@@ -216,6 +216,7 @@ READS: Mapping[str, str] = {
     "GET /v1/spaces": "reads",
     "GET /v1/usage": "reads",
     f"GET {SPACE}/search": "search",
+    f"GET {SPACE}/start": "search",
     **{
         f"GET {SPACE}/conversations{path}": "conversations"
         for path in (

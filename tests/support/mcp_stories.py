@@ -56,7 +56,7 @@ def an_agents_day(account: Account) -> None:
     account.work()
     assert use(account, "poll", handle=run["handle"])["status"] == "ok"
     serving(account)
-    use(account, "start_session", rules=True)
+    use(account, "read", id="rules")
     use(account, "remember", content="1: We keep S3.", ttl="1d")
     use(account, "remember", content="12: We keep S3 alone.")
     resources = ask(account, "resources/list", {})["resources"]

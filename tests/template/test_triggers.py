@@ -51,6 +51,7 @@ ROUTES = {
         "GET /v1/spaces/{space_id}/conversations/{conversation_id}/context",
         "GET /v1/spaces/{space_id}/rooms/search",
         "GET /v1/spaces/{space_id}/memories/context",
+        "GET /v1/spaces/{space_id}/start",
     },
     "AdminFunction": {
         "POST /v1/spaces",

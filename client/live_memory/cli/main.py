@@ -73,6 +73,7 @@ def livemem(
 READ_WRITE, CHANGE, OPERATE, ACCOUNT = "Write and read", "The bank and its history", "Operate", "Account"
 
 app.command("note", rich_help_panel=READ_WRITE)(notes.note)
+app.command("start", rich_help_panel=READ_WRITE)(asking.start)
 app.command("show", rich_help_panel=READ_WRITE)(asking.show)
 app.command("bank", rich_help_panel=READ_WRITE)(asking.bank)
 app.command("tail", rich_help_panel=READ_WRITE)(tail.tail)

@@ -2,7 +2,7 @@
 
 import re
 
-from livemem_http.items import joined, within_item
+from livemem.text.items import joined, within_item
 from livemem_http.views import (
     ChangeDetail,
     FileList,

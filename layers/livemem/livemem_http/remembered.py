@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from livemem_http.items import joined, within_item
+from livemem.text.items import joined, within_item
 from livemem_http.views.memories import (
     FormerView,
     MemoriesFound,

@@ -1,6 +1,6 @@
 """Conversations as Markdown, ready for a prompt: each turn or summary is an item, which no text can forge."""
 
-from livemem_http.items import joined, within_item
+from livemem.text.items import joined, within_item
 from livemem_http.views.conversations import ConversationPage, ListedConversation
 from livemem_http.views.summaries import SummaryPage, SummaryView
 from livemem_http.views.turns import TurnPage, TurnView

@@ -19,11 +19,12 @@ from livemem.jobs.run import Run
 from livemem.memories.memory import Draft as Fact
 from livemem.notes import appending
 from livemem.notes.appending import Draft
-from livemem.recall import summary
+from livemem.recall import start
+from livemem.recall.start import StartRequest
 from livemem.store import keys, memory_keys
-from livemem_http import markdown
-from livemem_http.items import joined
-from livemem_http.views import NoteList, NoteView, SpaceSummary
+from livemem.text.items import joined
+from livemem_http.views import NoteList, NoteView
+from livemem_http.views.start import StartView
 from livemem_mcp import telling
 from livemem_mcp.session import Needs, Session
 from livemem_mcp.tool import Answer, Tool
@@ -35,8 +36,8 @@ CORE: dict[str, Tool] = {}
 
 _SPACE = {"type": "string"}
 _CATEGORY = {"enum": list(keys.CATEGORIES)}
-_TAGS = {"type": "array", "items": {"type": "string"}, "maxItems": limits.TAGS}
-_CONTENT = {"type": "string", "minLength": 1}
+_TAGS = {"type": "array", "items": {"type": "string"}}
+_TEXT = {"type": "string"}
 
 
 def _tool(
@@ -63,23 +64,49 @@ def _tool(
     return declare
 
 
-@_tool("start_session", "Start a session", "read", reads=True, rules={"type": "boolean", "default": False})
-def start_session(session: Session, space_id: str | None = None, rules: bool = False) -> Answer:
-    """Call first in every session: the shared memory of the project (synthesis, bank, newest notes)."""
+@_tool(
+    "start_session",
+    "Start a session",
+    "read",
+    reads=True,
+    q={"type": "string", "description": "the task"},
+    max_chars={"type": "integer"},
+)
+def start_session(session: Session, space_id: str | None = None, **wanted: Any) -> Answer:
+    """Call first in every session: what holds now, what is new, and ids of all the rest."""
     space = session.enter("read", space_id)
-    view = SpaceSummary.of_summary(summary.summary(session.process, space, with_rules=rules))
-    return Answer(markdown.summary(view), telling.as_json(view))
+    view = StartView.of(start.start(session.process, space, StartRequest.of(**wanted)))
+    return Answer(view.markdown, telling.as_json(view))
 
 
 @_tool(
-    "note", "Write a note", "write", required=("category", "content"), category=_CATEGORY, content=_CONTENT, tags=_TAGS
+    "read",
+    "Read one thing",
+    "read",
+    required=("id",),
+    reads=True,
+    id={"type": "string"},
+    max_chars={"type": "integer"},
+    cursor={"type": "string"},
 )
+def read(
+    session: Session,
+    id: str,  # noqa: A002 - what a model calls it
+    max_chars: int = 8_000,
+    cursor: str | None = None,
+    space_id: str | None = None,
+) -> Answer:
+    """A file, section, note, turn, summary or memory, by an id that another tool gave."""
+    from livemem_mcp import reading  # noqa: PLC0415 - it weighs
+
+    return reading.read(session, session.enter("read", space_id), id, max_chars, cursor)
+
+
+@_tool("note", "Write a note", "write", required=("category", "content"), category=_CATEGORY, content=_TEXT, tags=_TAGS)
 def note(
     session: Session, category: str, content: str, tags: list[str] | None = None, space_id: str | None = None
 ) -> Answer:
-    """Write down at once what other agents must know: a decision, finding, todo, problem, progress. One fact a note,
-    readable on its own, with names and numbers.
-    """
+    """Write down at once what other agents must know. One fact a note, readable on its own, with names and numbers."""
     space = session.enter("write", space_id)
     draft = Draft(category, content, tuple(tags or ()))
     view = NoteView.of(appending.append(session.process, space, session.principal.name, draft))
@@ -97,7 +124,7 @@ def note(
         "maxItems": limits.BATCH_NOTES,
         "items": {
             "type": "object",
-            "properties": {"category": _CATEGORY, "content": _CONTENT, "tags": _TAGS},
+            "properties": {"category": _CATEGORY, "content": _TEXT, "tags": _TAGS},
             "required": ["category", "content"],
             "additionalProperties": False,
         },
@@ -120,10 +147,10 @@ def write_notes(session: Session, notes: list[dict[str, Any]], space_id: str | N
     reads=True,
     query={"type": "string", "minLength": 1},
     scope={"type": "string", "default": "all", "description": "some of live,bank,archive,conversations,memories,rooms"},
-    limit={"type": "integer", "minimum": 1, "maximum": 50, "default": 8},
+    limit={"type": "integer", "default": 8},
 )
 def search_all(session: Session, query: str, scope: str = "all", limit: int = 8, space_id: str | None = None) -> Answer:
-    """Find evidence in notes, bank, history, conversations and memories, by words and meaning. A question works."""
+    """Find evidence by words and meaning. A question works."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
     return finding.search(session, session.enter("read", space_id), query, scope, limit)
@@ -135,9 +162,9 @@ def search_all(session: Session, query: str, scope: str = "all", limit: int = 8,
     "read",
     required=("message",),
     reads=True,
-    message={"type": "string", "description": "what the user just said"},
+    message=_TEXT,
     conversation_id={"type": "string", "description": "to continue a stored conversation"},
-    language={"enum": list(LANGUAGES), "default": "en"},
+    language={"enum": list(LANGUAGES)},
 )
 def context(
     session: Session,
@@ -146,7 +173,7 @@ def context(
     language: Literal["en", "fr"] = "en",
     space_id: str | None = None,
 ) -> Answer:
-    """What is known about a message before you answer it: related facts, and what was said."""
+    """What is known about what the user just said."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
     space = session.enter("read", space_id)
@@ -160,14 +187,14 @@ def context(
     "Remember a fact",
     "write",
     required=("content",),
-    content=_CONTENT,
-    kind={"enum": list(memory_keys.KINDS), "default": "fact"},
+    content=_TEXT,
+    kind={"enum": list(memory_keys.KINDS)},
     category={"type": "string"},
     subjects={"type": "array", "items": {"type": "string"}},
-    ttl={"type": "string", "description": "such as 30d; default for ever"},
+    ttl={"type": "string", "description": "such as 30d; else for ever"},
 )
 def remember(session: Session, content: str, space_id: str | None = None, **fields: Any) -> Answer:
-    """Keep one durable fact (a preference, who does what). What is known already is merged, not doubled."""
+    """Keep one durable fact, such as a preference. What is known already is merged."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
     draft = Fact(content=content, subjects=tuple(fields.pop("subjects", ())), **fields)
@@ -176,9 +203,7 @@ def remember(session: Session, content: str, space_id: str | None = None, **fiel
 
 @_tool("ask", "Ask the memory", "read", required=("question",), question={"type": "string", "minLength": 1})
 def ask(session: Session, question: str, space_id: str | None = None) -> Answer:
-    """Let an agent look through all of the memory and answer with sources. Slower than search; may give a handle to
-    poll.
-    """
+    """An answer from all of the memory, with sources. Slower than search; may give a handle to poll."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
     return finding.ask(session, session.enter("read", space_id), question)
@@ -191,9 +216,7 @@ def ask(session: Session, question: str, space_id: str | None = None) -> Answer:
     wait={"type": "boolean", "default": True},
 )
 def consolidate(session: Session, wait: bool = True, space_id: str | None = None) -> Answer:
-    """Fold live notes into the bank now, at the end of a job. It happens by itself when many have gathered. May give a
-    handle to poll.
-    """
+    """Fold live notes into the bank, at the end of a job. May give a handle to poll."""
     space = session.enter("write", space_id)
     run = queue.order(session.process, session.principal, space, Order("api", requested_by=session.principal.name))
     return _followed(session, space, run, wait=wait)

@@ -1,32 +1,58 @@
 """Core tools that look into all of the memory. They load what a search needs: so `core` waits until one is called."""
 
 from typing import Literal
+from urllib.parse import unquote
 
 from livemem.ask import work
 from livemem.ask.question import Wanted
+from livemem.errors import InvalidRequest
+from livemem.markdown.sections import split_address
 from livemem.memories import storing
 from livemem.memories.memory import Draft
 from livemem.recall import context as contexts
-from livemem.recall import memory_context
+from livemem.recall import memory_context, section_ids
 from livemem.recall import search as searching
 from livemem.recall.asked import Asked
 from livemem_http import metrics
 from livemem_http.views.memories import Written
 from livemem_http.views.recall import MemoryContextView, memory_context_as_markdown
-from livemem_http.views.search import ContextView, SearchAnswer, as_markdown, context_as_markdown
+from livemem_http.views.search import (
+    ContextView,
+    HitView,
+    SearchAnswer,
+    TalkHitView,
+    as_markdown,
+    context_as_markdown,
+)
 from livemem_mcp import telling
 from livemem_mcp.session import Session
 from livemem_mcp.tool import Answer
 
+LIMIT_MOST = 50
 NOTHING = "Nothing is known of it.\n"
 
 
 def search(session: Session, space_id: str, query: str, scope: str, limit: int) -> Answer:
     """What is found, the best first."""
+    if not 1 <= limit <= LIMIT_MOST:
+        raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
     found = searching.search(session.process, space_id, Asked.of(query, scope=scope, limit=limit))
     view = SearchAnswer.of(found, explain=False)
-    # A model has tools that take the id, and no use for the route.
-    return Answer(as_markdown(view, below=f"/v1/spaces/{space_id}/"), telling.as_json(view))
+    # A model has a tool that takes the id, and no use for the route.
+    below = f"/v1/spaces/{space_id}/"
+    return Answer(as_markdown(view, where=lambda hit: _id(hit, below)), telling.as_json(view))
+
+
+def _id(hit: HitView | TalkHitView, below: str) -> str:
+    """The id by which `read` finds it (reading.py)."""
+    source = hit.source
+    if hit.kind == "bank":
+        path = unquote(source["href"]).removeprefix(f"{below}{section_ids.BANK}")
+        titles = map(section_ids.title, split_address(source["section"])) if "section" in source else ()
+        return section_ids.section_id(path, list(titles)) if titles else section_ids.file_id(path)
+    if hit.kind == "summary":
+        return f"conversations/{source['conversation_id']}/summaries/{source['level']}/{source['number']}"
+    return source["href"].removeprefix(below)
 
 
 def context(session: Session, space_id: str, message: str, language: Literal["en", "fr"]) -> Answer:

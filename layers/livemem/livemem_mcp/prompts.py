@@ -5,10 +5,9 @@ from collections.abc import Mapping
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from livemem.recall import summary
+from livemem.recall import start
+from livemem.recall.start import StartRequest
 from livemem.text.invisible import visible
-from livemem_http import markdown
-from livemem_http.views import SpaceSummary
 from livemem_mcp import texts
 from livemem_mcp.session import Session
 
@@ -56,8 +55,8 @@ def get(session: Session, name: str, arguments: Mapping[str, str]) -> types.GetP
     if name == "end_session":
         text = texts.END.format(space_id=space_id)
     else:
-        view = SpaceSummary.of_summary(summary.summary(session.process, space_id, with_rules=False))
+        found = start.start(session.process, space_id, StartRequest.of(q=arguments.get("task")))
         task = texts.TASK.format(task=arguments["task"]) if arguments.get("task") else ""
-        text = texts.START.format(space_id=space_id, summary=visible(markdown.summary(view)), task=task)
+        text = texts.START.format(space_id=space_id, start=visible(found.markdown), task=task)
     content = types.TextContent(text=text)
     return types.GetPromptResult(description=_TOLD[name], messages=[types.PromptMessage(role="user", content=content)])

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from livemem.ask.question import Question
 from livemem.jobs.run import Run
-from livemem_http.items import joined
+from livemem.text.items import joined
 from livemem_http.views import RunView
 from livemem_http.views.ask import AskView
 from livemem_mcp.tool import Answer

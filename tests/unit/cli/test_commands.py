@@ -67,6 +67,11 @@ def page(*items: Any) -> dict[str, Any]:
 DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     (("note", "x"), {"append_note": note(1)}, note(1)),
     (("remember", "x"), {"store_memory": {"memory_id": "1"}}, {"memory_id": "1"}),
+    (
+        ("start", "the import", "--max-chars", "2000", "--lang", "fr"),
+        {"get_start": {"space_id": "demo"}},
+        {"space_id": "demo"},
+    ),
     (("show",), {"get_summary": {"space_id": "demo"}}, {"space_id": "demo"}),
     (("bank",), {"list_bank": page(FILE)}, page(FILE)),
     (("bank", "a.md"), {"get_bank_file": {"path": "a.md"}}, {"path": "a.md"}),
@@ -149,7 +154,7 @@ def test_each_is_shown_to_people_too(desk: Desk, command, answers, told):
 
 
 def _is_text(command: tuple[str, ...], name: str) -> bool:
-    texts = {"get_summary", "load_context", "load_memory_context", "get_bank_file"}
+    texts = {"get_start", "get_summary", "load_context", "load_memory_context", "get_bank_file"}
     return name in texts and "--sources" not in command
 
 
@@ -374,6 +379,14 @@ def test_what_ends_with_a_token_is_said_before_and_told_afterwards(desk: Desk):
 def test_the_list_of_tokens_names_who_made_them(desk: Desk):
     desk.answers = {"list_tokens": page({**TOKEN_MADE, "made_by": {"hash": None, "name": "boss"}})}
     assert desk.say("token", "list").out.rstrip("\n").endswith("\tboss")
+
+
+def test_the_start_is_asked_for_with_what_it_is_about_and_its_budget(desk: Desk):
+    desk.answers = {"get_start": "# x\n"}
+    assert desk.say("start", "the import", "--max-chars", "2000", "--lang", "fr").out == "# x\n"
+    assert desk.say("start").out == "# x\n"
+    wanted = {"space_id": "demo", "q": "the import", "max_chars": "2000", "lang": "fr"}
+    assert desk.asked == [("get_start", wanted), ("get_start", {"space_id": "demo"})]
 
 
 def test_a_space_can_be_named_in_two_ways(desk: Desk):

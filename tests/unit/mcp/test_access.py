@@ -105,6 +105,7 @@ def test_every_core_tool_refuses_a_space_of_others(service, tool):
     valid: dict[str, dict[str, Any]] = {
         "note": {"category": "todo", "content": "x"},
         "notes": {"notes": [{"category": "todo", "content": "x"}]},
+        "read": {"id": "rules"},
         "search": {"query": "x"},
         "context": {"message": "x"},
         "remember": {"content": "x"},

@@ -305,7 +305,9 @@ WRONG: list[tuple[str, Any, str]] = [
     ("remember", {"content": "x", "kind": "rumour"}, "kind"),
     ("remember", {"content": "x", "subjects": [None]}, "subjects.0"),
     ("consolidate", {"wait": "yes"}, "wait"),
-    ("start_session", {"rules": 1}, "rules"),
+    ("start_session", {"max_chars": "8"}, "max_chars"),
+    ("start_session", {"max_chars": 1}, "max_chars"),
+    ("read", {"id": ["x"]}, "id"),
     ("poll", {"handle": ["x"]}, "handle"),
 ]
 
@@ -429,7 +431,7 @@ def fitting(schema: Any) -> st.SearchStrategy[Any]:
         case "boolean":
             return st.booleans()
         case "integer":
-            return st.integers(schema["minimum"], schema["maximum"])
+            return st.integers(schema.get("minimum"), schema.get("maximum"))
         case "array":
             most = min(schema.get("maxItems", 5), 5)
             return st.lists(fitting(schema["items"]), min_size=schema.get("minItems", 0), max_size=most)

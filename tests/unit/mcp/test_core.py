@@ -24,20 +24,19 @@ def agents(monkeypatch) -> Agents:
     return found.as_one(ANN)
 
 
-def test_start_session_gives_synthesis_bank_and_newest_notes_and_the_rules_if_asked(agents):
+def test_start_session_gives_what_the_route_does(agents):
     agents.world.note("The store is the queue.")
     agents.world.consolidate()
     agents.world.note("The sweep finds what events lost.")
 
-    told = agents.text("start_session")
-    data = agents.call("start_session", rules=True)
+    told = agents.text("start_session", max_chars=2_000, q="What finds lost events?")
+    data = agents.call("start_session", max_chars=2_000, q="What finds lost events?")
 
     assert "The store is the queue." in told
     assert "The sweep finds what events lost." in told
-    assert "Keep a log." not in told
-    assert "Keep a log." in agents.text("start_session", rules=True)
-    assert data["rules"] == "Keep a log."
-    assert [file["path"] for file in data["bank"]] == ["log.md"]
+    assert (data["markdown"], data["chars"]) == (told, len(told))
+    assert [part["why"] for part in data["parts"]] == ["guide", "question", "synthesis", "changed_last"]
+    assert "max_chars" in agents.refused("start_session", max_chars=1_999)
 
 
 def test_note_writes_a_live_note_in_the_name_of_the_token(agents):
@@ -189,7 +188,7 @@ def test_every_core_tool_has_words_a_closed_schema_and_annotations(agents, proto
         assert tool["inputSchema"]["additionalProperties"] is False, name
         reads = tool["annotations"]["readOnlyHint"]
         assert tool["annotations"]["openWorldHint"] is False, name
-        assert reads == (name in {"start_session", "search", "context", "poll"}), name
+        assert reads == (name in {"start_session", "read", "search", "context", "poll"}), name
         assert ("destructiveHint" in tool["annotations"]) is not reads, name
 
 

@@ -51,7 +51,7 @@ def test_a_client_without_the_header_of_the_version_is_served_as_the_first_that_
 
     answer = agents.send(body, headers={"mcp-protocol-version": None})
 
-    assert (answer["statusCode"], len(json.loads(answer["body"])["result"]["tools"])) == (200, 9)
+    assert (answer["statusCode"], len(json.loads(answer["body"])["result"]["tools"])) == (200, 10)
 
 
 @pytest.mark.parametrize("version", ["1.0", "2099-01-01", "", "x" * 10_000])

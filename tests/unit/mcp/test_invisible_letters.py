@@ -72,7 +72,8 @@ def test_every_door_shows_what_nobody_sees_and_keeps_what_people_write(agents):
     for context, rest in (("/memories/context", {}), ("/conversations/{conversation_id}/context", talk)):
         told["JSON", context] = json.loads(call(agents, "search", "GET", f"{SPACE}{context}", **rest))["markdown"]
     for tool, arguments in (
-        ("start_session", {"rules": True}),
+        ("start_session", {}),
+        ("read", {"id": "bank/log.md"}),
         ("list_notes", {}),
         ("get_bank_file", {"path": "log.md"}),
         ("get_rules", {}),

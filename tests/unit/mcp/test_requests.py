@@ -56,8 +56,8 @@ def test_a_batch_costs_no_more_requests_than_by_http(agents):
     assert by_tool == by_http
 
 
-def test_the_start_of_a_session_costs_no_more_requests_than_the_summary_by_http(agents):
-    by_http = counted(agents, lambda: over_http(agents, "reads", "GET", f"{SPACE}/summary"))
+def test_the_start_of_a_session_costs_no_more_requests_than_by_http(agents):
+    by_http = counted(agents, lambda: over_http(agents, "search", "GET", f"{SPACE}/start"))
     by_tool = counted(agents, lambda: agents.call("start_session"))
 
     assert by_tool == by_http

@@ -8,7 +8,7 @@ from benchmarks import mcp as bench
 from livemem_mcp.core import CORE
 from tests.support.mcp import started
 
-CORE_TOKENS = 2_500
+CORE_TOKENS = 1_100
 MOST = {"core": CORE_TOKENS, "read": 9_000, "full": 20_000}
 """Of the longest list: that of a token that may do everything everywhere, and so names the space in each call."""
 

@@ -1,4 +1,4 @@
-"""Reading the memory: `show`, `bank`, `search`, `context`, `ask`."""
+"""Reading the memory: `start`, `show`, `bank`, `search`, `context`, `ask`."""
 
 from typing import Annotated, Any
 
@@ -13,6 +13,20 @@ from live_memory.cli.session import Session, given, opened
 At = Annotated[int | None, typer.Option("--at", min=0, help="As it stood after this change of the history.")]
 
 
+def start(
+    ctx: typer.Context,
+    query: Annotated[str | None, typer.Argument(help="What the session is about; what answers it comes too.")] = None,
+    max_chars: Annotated[int | None, typer.Option(help="Characters at most, 2000 to 100000; else 8000.")] = None,
+    lang: Annotated[str | None, typer.Option(help="Of the headings: en or fr; else that of the space.")] = None,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """Show what an agent is given at its start: what holds now, what is new, and the names of all the rest."""
+    with opened(ctx, json=json, space=space) as session:
+        arguments = {"space_id": session.space, "q": query, "max_chars": max_chars, "lang": lang}
+        _markdown(session, "get_start", arguments)
+
+
 def show(
     ctx: typer.Context,
     space_id: MaybeSpace = None,
@@ -21,7 +35,7 @@ def show(
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """Show all that an agent loads at its start: rules, synthesis, bank, newest notes."""
+    """Show all of a space: rules, synthesis, bank, newest notes."""
     with opened(ctx, json=json, space=named(space_id, space)) as session:
         _markdown(session, "get_summary", {"space_id": session.space, "at": at, "rules": False if no_rules else None})
 

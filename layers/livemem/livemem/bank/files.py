@@ -46,6 +46,8 @@ class File:
     consolidation: int | None = None
     record: str | None = None
     """The record of that change (records.written_by)."""
+    etag: str = ""
+    """Of a file that was read with its content."""
 
 
 def listing(process: Process, space_id: str, *, content: bool = False) -> list[File]:
@@ -147,6 +149,7 @@ def _with_content(item: Object) -> File:
         item.body.decode(errors="replace"),
         _number(item),
         records.written_by(item),
+        item.etag,
     )
 
 

@@ -19,6 +19,7 @@ from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.spaces import contents
 from livemem.spaces import head as heads
+from livemem.spaces.contents import Newest
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from livemem.store.objects import Entry, Object
@@ -51,8 +52,17 @@ class Summary:
     then: Then | None = None
 
 
-def summary(process: Process, space_id: str, *, at: str | None = None, with_rules: bool = True) -> Summary:
+def summary(
+    process: Process,
+    space_id: str,
+    *,
+    at: str | None = None,
+    with_rules: bool = True,
+    choose: Callable[[Newest], Sequence[Entry]] | None = None,
+) -> Summary:
     """The space as it is, or as it stood at the time `at` (time_travel.then).
+
+    `choose` says which of the live notes that were listed are read, the last one first; else the newest (LIVE_NOTES).
 
     As it is: 3 GET and 2 LIST side by side, then 1 GET for each bank file and each note not seen before. Of more than
     1,000 live notes the newest cost a few LIST more, and are not counted. Raises NotFound, InvalidRequest, Conflict.
@@ -73,7 +83,7 @@ def summary(process: Process, space_id: str, *, at: str | None = None, with_rule
     loaded, notes, hidden = _side_by_side(
         process,
         lambda: files.with_content(process, bank),
-        lambda: pages.read_all(process, space_id, _fitting(newest.entries)),
+        lambda: pages.read_all(process, space_id, choose(newest) if choose else _fitting(newest.entries)),
         lambda: echoes.hidden(process, space_id, newest.listed),
     )
     return Summary(

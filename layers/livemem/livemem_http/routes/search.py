@@ -1,14 +1,15 @@
-"""Finds what is known of something, in one space or in several."""
+"""Finds what is known of something, in one space or in several; and gives an agent what it needs at its start."""
 
 from http import HTTPStatus
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from livemem.recall import asked, context, memory_context, search
+from livemem.recall import asked, context, memory_context, search, start
 from livemem.recall.asked import Asked
 from livemem.recall.blocks import Lang
 from livemem.recall.context import Wanted
+from livemem.recall.start import StartRequest
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.filters import OfAgent, OfCategory, Since, Tagged, Until
@@ -19,6 +20,7 @@ from livemem_http.views.recall import (
     rooms_as_markdown,
 )
 from livemem_http.views.search import ContextView, SearchAnswer, TalkAnswer, as_markdown, context_as_markdown
+from livemem_http.views.start import StartView, start_as_markdown
 
 api = Api()
 
@@ -156,6 +158,43 @@ Shown = Annotated[
         examples=[memory_context.LIMIT_DEFAULT],
     ),
 ]
+StartChars = Annotated[
+    int,
+    Query(
+        description=f"Characters of the Markdown at most, {start.CHARS_LEAST} to {start.CHARS_MOST}: kept exactly.",
+        examples=[start.CHARS_DEFAULT],
+    ),
+]
+Task = Annotated[
+    str | None,
+    Query(
+        description="What the session is about: text, never syntax. What answers it best comes too, in up to a third "
+        "of the characters.",
+        examples=["the nightly backup fails"],
+    ),
+]
+StartLanguage = Annotated[
+    Lang | None, Query(description="The language of the headings; without it that of the space.", examples=["en"])
+]
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/start",
+    needs="read",
+    tag="spaces",
+    markdown=start_as_markdown,
+    revalidated=True,
+    summary="Start a session",
+)
+def get_start(
+    space_id: str, max_chars: StartChars = start.CHARS_DEFAULT, q: Task = None, lang: StartLanguage = None
+) -> StartView:
+    """What an agent is given at its start, within so many characters: what holds now (what the rules mark as *load
+    first*), what answers `q`, new notes, the synthesis, what changed last, and the names of all that is left out. A
+    section is given whole or named. Everything at once: the summary.
+    """
+    return StartView.of(start.start(process(), space_id, StartRequest.of(max_chars=max_chars, q=q, lang=lang)))
 
 
 @api.route(

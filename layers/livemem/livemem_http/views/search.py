@@ -1,6 +1,6 @@
 """Results of a search as answers. Only the search function loads this: what it is made of needs a layer of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
@@ -372,22 +372,22 @@ def context_as_markdown(answer: ContextView) -> str:
     return answer.markdown
 
 
-def as_markdown(answer: SearchAnswer | TalkAnswer, *, below: str = "") -> str:
-    """The hits one below the other, ready for a prompt, each with where the whole of it is: its path, or what of it
-    comes after `below`.
-    """
-    found = [_hit(hit, below) for hit in answer.items] or ["Nothing was found."]
+def as_markdown(
+    answer: SearchAnswer | TalkAnswer, *, where: Callable[[HitView | TalkHitView], str] = lambda hit: hit.source["href"]
+) -> str:
+    """The hits one below the other, ready for a prompt, each with `where` the whole of it is: its path."""
+    found = [_hit(hit, where(hit)) for hit in answer.items] or ["Nothing was found."]
     failed = answer.failed_spaces or [] if isinstance(answer, SearchAnswer) else []
     return "\n".join([*found, *(f"Not searched: {one.space_id} ({one.code}). {one.detail}" for one in failed)]) + "\n"
 
 
-def _hit(hit: HitView | TalkHitView, below: str) -> str:
+def _hit(hit: HitView | TalkHitView, where: str) -> str:
     if isinstance(hit, HitView):
         told = [hit.space_id, hit.kind, hit.time, hit.author, hit.role, hit.category, hit.title]
     else:
-        where = f"turn {hit.turn_index}" if hit.turn_index is not None else f"level {hit.level} summary {hit.number}"
-        told = [where, hit.time, hit.author, hit.role]
-    return line(told, hit.snippet, hit.source["href"].removeprefix(below))
+        what = f"turn {hit.turn_index}" if hit.turn_index is not None else f"level {hit.level} summary {hit.number}"
+        told = [what, hit.time, hit.author, hit.role]
+    return line(told, hit.snippet, where)
 
 
 def line(told: Sequence[str | None], snippet: str, href: str) -> str:

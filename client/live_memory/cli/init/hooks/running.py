@@ -43,8 +43,9 @@ class Hook:
 
     def _deal(self, event: Event, space_id: str, until: float) -> str:
         if event.kind == "load":
-            summary = self.memory().markdown("get_summary", {"space_id": space_id, "rules": False})
-            return answers.with_context(event.client, event.name, answers.memory(space_id, summary))
+            wanted = {"space_id": space_id, "max_chars": answers.START_CHARS}
+            start = self.memory().markdown("get_start", wanted)
+            return answers.with_context(event.client, event.name, answers.memory(space_id, start))
         if event.session:
             files = Files.of(self.folder, event.client, space_id, event.session)
             if event.said:

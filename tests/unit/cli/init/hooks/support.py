@@ -9,7 +9,7 @@ from typing import Any
 from live_memory import LiveMemoryError
 from live_memory.cli.init.hooks.running import Hook
 
-SUMMARY = "# Space demo\n\nS3 is the only store.\n"
+START = "# Memory of `demo`\n\nS3 is the only store.\n"
 
 
 @dataclass
@@ -18,7 +18,7 @@ class FakeMemory:
 
     conversations: dict[str, dict[str, Any]] = field(default_factory=dict)
     messages: dict[str, dict[str, str]] = field(default_factory=dict)
-    summary: str = SUMMARY
+    start: str = START
     calls: list[str] = field(default_factory=list)
     fail: Callable[[int], Exception | None] = lambda _number: None
     """What the nth call ends with, after it was carried out: an answer that is lost."""
@@ -29,8 +29,8 @@ class FakeMemory:
         return self._answered(name, getattr(self, f"_{name}")(arguments))
 
     def markdown(self, name: str, arguments: Mapping[str, Any]) -> str:
-        assert (name, arguments) == ("get_summary", {"space_id": "demo", "rules": False})
-        return str(self._answered(name, self.summary))
+        assert (name, arguments) == ("get_start", {"space_id": "demo", "max_chars": 8_000})
+        return str(self._answered(name, self.start))
 
     def send_lines(self, name: str, arguments: Mapping[str, Any], lines: Any) -> Any:
         assert name == "import_turns"

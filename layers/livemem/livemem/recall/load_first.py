@@ -1,0 +1,114 @@
+"""Which sections of a bank an agent must know at its start: those that the rules mark as load first, in their order.
+
+The mark `<!-- load first -->` stands at the end of the line of the rules that names a file or a section, a heading or a
+bullet. Where there is none, or what is marked is not in the bank, the usual headings decide (USUAL). Pure.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+MARK = re.compile(r"<!--\s*load first\s*-->\s*$", re.IGNORECASE)
+USUAL = (
+    *("current focus", "focus", "active context", "contexte actif", "contexte actuel", "priorité actuelle", "en cours"),
+    *("next steps", "prochaines étapes", "to do", "todo", "todos", "à faire", "reste à faire"),
+    *("open questions", "questions ouvertes", "open decisions", "décisions ouvertes", "décisions à prendre"),
+    *("known issues", "problèmes connus", "open issues", "problèmes ouverts", "blockers", "points bloquants"),
+)
+"""Headings, and names of files, that tell what holds now, in the order in which they are given."""
+
+_COMMENT = re.compile(r"<!--.*?-->")
+_FILE = re.compile(r"(?<![\w/.-])[A-Za-z0-9][A-Za-z0-9._/-]*\.md\b(?![\w/-])")
+_LEAD = re.compile(r"^\W*$")
+_HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})\s+(?P<text>.*)$")
+_HEADING_SPAN = re.compile(r"`\s*#{1,6}\s+([^`]+)`")
+_BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
+_BOLD = re.compile(r"^(?:\*\*|__)(.+?)(?:\*\*|__)")
+_BEHIND_NAME = re.compile(r"\s*(?::\s|:$|\s[-–—]\s).*$")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+Place = Callable[[str, Sequence[str]], int | None]
+"""Tells of a section, by its file and its headings, in which place it is loaded first; None if it is not."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a marked line names: a section by the words of its heading, of one file or of any; or a whole file."""
+
+    path: str | None
+    title: str | None
+
+    def names(self, path: str, titles: Sequence[str]) -> bool:
+        """Whether a section of these headings, in plain words, is meant, or is below one that is."""
+        return self.path in (None, path) and (self.title is None or self.title in titles)
+
+
+def order(rules: str, sections: Iterable[tuple[str, Sequence[str]]]) -> Place:
+    """What tells in which place each of the sections is loaded first. They are all of the bank."""
+    known = {(path, tuple(titles)): [_plain(title) for title in titles] for path, titles in sections}
+    found = marks(rules)
+    places = {
+        (path, titles): _first(mark.names(path, plain) for mark in found) for (path, titles), plain in known.items()
+    }
+    if not any(place is not None for place in places.values()):
+        places = {(path, titles): _usual(path, plain) for (path, titles), plain in known.items()}
+    return lambda path, titles: places.get((path, tuple(titles)))
+
+
+def _usual(path: str, titles: Sequence[str]) -> int | None:
+    stem = _plain(_CAMEL.sub(" ", path.rpartition("/")[2].removesuffix(".md")))
+    text = f" {' | '.join([stem, *titles])} "
+    return _first(f" {phrase} " in text for phrase in _USUAL)
+
+
+def _first(named: Iterable[bool]) -> int | None:
+    return next((number for number, one in enumerate(named) if one), None)
+
+
+def marks(rules: str) -> list[Mark]:
+    """What the marked lines name, in their order."""
+    found: list[Mark] = []
+    scope: str | None = None
+    level = 0
+    opening = ""
+    for line in rules.splitlines():
+        text = _COMMENT.sub("", line).rstrip()
+        heading = _HEADING.match(text)
+        # A bullet may go on in further lines; what it names stands in its first one.
+        opening = text if heading or not opening or not text or _BULLET.match(text) else opening
+        named = [one for one in _FILE.finditer(text) if heading or _LEAD.match(text[: one.start()])]
+        if named:
+            scope, level = _path(named[0][0]), len(heading["marks"]) if heading else 0
+        elif heading and len(heading["marks"]) <= (level or len(heading["marks"])):
+            scope = None
+        if MARK.search(line):
+            found += _named(opening, scope)
+    return list(dict.fromkeys(found))
+
+
+def _named(text: str, scope: str | None) -> list[Mark]:
+    titles = _HEADING_SPAN.findall(text)
+    files = [_path(name) for name in _FILE.findall(text)]
+    if not titles and files:
+        return [Mark(path, None) for path in files]
+    if not titles:
+        heading = _HEADING.match(text)
+        rest = heading["text"] if heading else _BULLET.sub("", text).strip()
+        bold = _BOLD.match(rest)
+        titles = [bold[1] if bold else _BEHIND_NAME.sub("", rest)]
+    return [Mark(scope, plain) for title in titles if (plain := _plain(title))]
+
+
+def _path(name: str) -> str:
+    return name.removeprefix("./").removeprefix("bank/")
+
+
+def _plain(text: str) -> str:
+    """The words of a heading, without case, accents and signs."""
+    bare = unicodedata.normalize("NFKD", _COMMENT.sub("", text[:1_000]).casefold())
+    return " ".join(re.sub(r"[\W_]+", " ", "".join(c for c in bare if not unicodedata.combining(c))).split())
+
+
+_USUAL = tuple(map(_plain, USUAL))

@@ -1,0 +1,84 @@
+"""Sections of bank files as an agent is given them: each with its own text, under an id by which it can be read.
+
+The id is `bank/{path}#{headings joined by " > "}`, that of a whole file `bank/{path}`. Pure functions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from livemem.changes.sources import PREAMBLE, SectionPath, own_texts
+from livemem.markdown import sections
+from livemem.markdown.blocks import SectionError
+from livemem.text.invisible import visible
+
+BANK = "bank/"
+BETWEEN = " > "
+
+
+@dataclass(frozen=True)
+class OwnText:
+    """What stands right below a heading, without its sub-sections; `path` and `titles` are the headings that lead to
+    it, as edits name them and without their signs. Both are empty for what stands before the first heading.
+    """
+
+    path: SectionPath
+    titles: tuple[str, ...]
+    text: str
+    whole: bool = False
+    """Whether it is all of its file."""
+
+
+def file_id(path: str) -> str:
+    """The id of a whole file."""
+    return f"{BANK}{path}"
+
+
+def section_id(path: str, titles: Sequence[str]) -> str:
+    """The id of a section; for no headings that of what stands before the first one."""
+    return f"{file_id(path)}#{BETWEEN.join(titles)}"
+
+
+def split(reference: str) -> tuple[str, str | None]:
+    """The file's path in an id, and the headings behind it as they were joined; None for the whole file."""
+    name = reference.removeprefix(BANK)
+    path, sign, headings = name.partition(".md#")
+    return (f"{path}.md", headings) if sign else (name, None)
+
+
+def title(line: str) -> str:
+    """A heading line without its signs."""
+    return line.partition(" ")[2]
+
+
+def with_text(content: str, *, whole: bool = False) -> list[OwnText]:
+    """The sections that have a text of their own, in their order. One piece is all that a file has which nobody can
+    take apart, or which is to be taken as a `whole`.
+    """
+    found = {PREAMBLE: content} if whole else own_texts(content)
+    alone = found.keys() == {PREAMBLE}
+    return [
+        OwnText(path, tuple(map(title, path)), text.strip("\r\n").rstrip(), alone)
+        for path, text in found.items()
+        if text.strip()
+    ]
+
+
+def find(content: str, headings: str) -> str | None:
+    """The sections of such headings whole, with their sub-sections; None if there is none.
+
+    Headings that occur more than once have one id: then it is all of them, one behind the other.
+    """
+    if not headings:
+        return next((one.text for one in with_text(content) if one.path == PREAMBLE), None)
+    try:
+        listed = sections.list_sections(content)
+    except SectionError:
+        return None
+    some = [one for one in listed if headings in _names(one.path)]
+    return "\n".join(sections.section_text(content, one).strip("\r\n") for one in some) or None
+
+
+def _names(path: SectionPath) -> tuple[str, ...]:
+    """What a section may be asked for by: its headings as an id has them, as a text shows them, and as edits do."""
+    name = BETWEEN.join(map(title, path))
+    return name, visible(name), sections.joined(path)

@@ -1,0 +1,284 @@
+"""What an agent is given at the start of a session: within a number of characters, which is kept exactly.
+
+First what holds now, then what answers a question, then what is new, then what may matter; and at its end the outline,
+which names all that is left out. A section is given whole or named there. docs/start.md tells the order and why.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from livemem.errors import InvalidRequest
+from livemem.markdown.blocks import SectionError, parse, split_lines
+from livemem.memories.memory import Memory
+from livemem.notes.note import Note
+from livemem.process import Process
+from livemem.recall import start_material
+from livemem.recall.blocks import LANGUAGES, Lang
+from livemem.recall.start_material import StartMaterial, StartSection
+from livemem.recall.start_outline import LeftOut, LeftOutItem, day, shown_id
+from livemem.recall.start_words import WORDS, StartWords
+from livemem.text.invisible import visible
+from livemem.text.items import within_item
+
+CHARS_DEFAULT, CHARS_LEAST, CHARS_MOST = 8_000, 2_000, 100_000
+SHARE_OF_QUESTION = 3
+"""The part of the budget that answers to a question may take: a third."""
+SHARE_OF_OUTLINE = 5
+"""The part above which the outline names files in the place of sections: a fifth."""
+DESCRIPTION = 200
+"""Characters of the space's description that are shown."""
+
+Kind = Literal["guide", "section", "note", "memory", "synthesis", "outline"]
+Why = Literal["guide", "load_first", "question", "live", "synthesis", "changed_last", "own", "outline"]
+WHYS: tuple[Why, ...] = get_args(Why)
+"""In the order in which parts are given."""
+_DAY = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+
+
+@dataclass(frozen=True)
+class StartPart:
+    """A piece of the Markdown: what it shows, by the id that it can be read by, how many characters it takes with the
+    heading above it, and why it is there.
+    """
+
+    kind: Kind
+    source: str | None
+    chars: int
+    why: Why
+
+
+@dataclass(frozen=True)
+class Start:
+    """The Markdown; its parts in their order, whose characters add up; and the sources that failed, or were late."""
+
+    space_id: str
+    markdown: str
+    parts: list[StartPart]
+    degraded: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A part before its characters are counted with the heading above it."""
+
+    kind: Kind
+    source: str | None
+    text: str
+
+
+@dataclass(frozen=True)
+class StartRequest:
+    """What is asked for, checked; `lang` None is the language of the space."""
+
+    max_chars: int = CHARS_DEFAULT
+    q: str | None = None
+    lang: Lang | None = None
+
+    @classmethod
+    def of(cls, *, max_chars: int = CHARS_DEFAULT, q: str | None = None, lang: Lang | None = None) -> "StartRequest":
+        """The request's values; raises InvalidRequest, naming the field and its bounds."""
+        if not CHARS_LEAST <= max_chars <= CHARS_MOST:
+            raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
+        if lang is not None and lang not in LANGUAGES:
+            raise InvalidRequest.of("lang", f"must be one of {', '.join(LANGUAGES)}")
+        return cls(max_chars, q if q and q.strip() else None, lang)
+
+
+def start(process: Process, space_id: str, wanted: StartRequest) -> Start:
+    """The start of a session in a space: the requests of `start_material.load`. Raises NotFound, StoreUnavailable."""
+    material = start_material.load(process, space_id, characters=wanted.max_chars, question=wanted.q)
+    return render(material, wanted.max_chars, wanted.lang or _language(material))
+
+
+def _language(material: StartMaterial) -> Lang:
+    told = (material.meta.language or "").casefold()
+    return next((lang for lang in LANGUAGES if told.partition("-")[0] == lang), "en")
+
+
+def render(material: StartMaterial, max_chars: int, lang: Lang) -> Start:
+    """The start made of some material. Pure."""
+    page = _Page(material, max_chars, WORDS[lang])
+    if page.load_first():
+        page.answers()
+    else:
+        # What holds now is more than there is place for in any case: it leaves the question its third.
+        page = _Page(material, max_chars, WORDS[lang])
+        page.answers()
+        page.load_first()
+    page.live()
+    page.synthesis()
+    page.changed_last()
+    page.own()
+    return page.finished()
+
+
+class _Page:
+    """A start while it is filled. At any time what was taken and the outline of the rest are within the budget."""
+
+    def __init__(self, material: StartMaterial, max_chars: int, words: StartWords) -> None:
+        self._material = material
+        self._words = words
+        self._max = max_chars
+        self._taken: dict[Why, list[_Piece]] = defaultdict(list)
+        self._outline = LeftOut(material, words, max_chars // SHARE_OF_OUTLINE)
+        self._rested_on: set[str] = set()
+        self._used = 0
+        self._add("guide", _Piece("guide", None, _guide(material, words)))
+        self._room = self._max - self._used - self._outline.need()
+        """What there is for all parts together."""
+
+    def answers(self) -> None:
+        """What answers the question: documents in the order of the search."""
+        by_address = {(one.path, one.address): one for one in self._material.sections}
+        most = self._used + self._max // SHARE_OF_QUESTION
+        for found in self._material.found:
+            if found.kind == "section":
+                section = by_address.get((found.path, found.address))
+                if section:
+                    self._take_section(section, "question", most)
+            elif found.id not in self._rested_on:
+                self._take_item(found.kind, found.id, _line(found.told, found.text), "question", most)
+
+    def load_first(self) -> bool:
+        """What holds now: whole sections, then the newest lines of those that are larger than the budget. Whether all
+        of them are given whole.
+        """
+        some = [one for one in self._material.sections if one.first is not None]
+        some.sort(key=lambda one: one.first or 0)
+        for section in some:
+            self._take_section(section, "load_first")
+        for section in some:
+            if self._outline.holds(section) and len(_whole(section)) > self._room:
+                self._take_newest(section)
+        return not any(self._outline.holds(section) for section in some)
+
+    def live(self) -> None:
+        """Notes that are not folded yet."""
+        for note in self._material.live:
+            self._take_item("note", note.note_id, _note_line(note), "live")
+
+    def synthesis(self) -> None:
+        """The text of the last consolidation."""
+        there = self._material.synthesis
+        if there and there.content.strip():
+            piece = _Piece("synthesis", "synthesis", f"\n{visible(there.content.strip())}\n")
+            self._take("synthesis", piece, ("synthesis", "synthesis"))
+
+    def changed_last(self) -> None:
+        """The other sections, those that rest on the newest notes first."""
+        for section in sorted(self._material.sections, key=lambda one: one.moment, reverse=True):
+            if section.first is None:
+                self._take_section(section, "changed_last")
+
+    def own(self) -> None:
+        """What agents know of themselves, and want."""
+        for memory in self._material.memories:
+            self._take_item("memory", memory.memory_id, _memory_line(memory), "own")
+
+    def finished(self) -> Start:
+        """The text and its parts."""
+        outline = self._outline.text()
+        if outline:
+            self._taken["outline"].append(_Piece("outline", None, outline))
+        texts: list[str] = []
+        parts: list[StartPart] = []
+        for why in WHYS:
+            # An item behind a section would be one of its list.
+            for place, piece in enumerate(sorted(self._taken[why], key=lambda one: one.kind == "section")):
+                texts.append(f"{'' if place else self._heading(why)}{piece.text}")
+                parts.append(StartPart(piece.kind, piece.source, len(texts[-1]), why))
+        return Start(self._material.meta.space_id, "".join(texts), parts, self._material.degraded)
+
+    def _heading(self, why: Why) -> str:
+        title = self._words.headings.get(why)
+        return f"\n## {title}\n" if title else ""
+
+    def _cost(self, why: Why, text: str) -> int:
+        return len(text) + (0 if self._taken[why] else len(self._heading(why)))
+
+    def _add(self, why: Why, piece: _Piece) -> None:
+        self._used += self._cost(why, piece.text)
+        self._taken[why].append(piece)
+
+    def _take(self, why: Why, piece: _Piece, item: LeftOutItem, most: int | None = None) -> bool:
+        """Take what is left out if it fits, beside the outline of what would then be left; `most`: up to where."""
+        used = self._used + self._cost(why, piece.text)
+        if not self._outline.holds(item) or used > (self._max if most is None else most):
+            return False
+        if self._outline.need(item, self._max - used) > self._max - used:
+            return False
+        self._outline.take(item, self._max - used)
+        self._add(why, piece)
+        return True
+
+    def _take_section(self, section: StartSection, why: Why, most: int | None = None) -> None:
+        if self._take(why, _Piece("section", section.id, _whole(section)), section, most):
+            self._rested_on |= section.notes
+
+    def _take_item(
+        self, kind: Literal["note", "memory"], name: str, line: str, why: Why, most: int | None = None
+    ) -> None:
+        source = f"notes/{name}" if kind == "note" else f"memories/{name}"
+        self._take(why, _Piece(kind, source, line), (kind, name), most)
+
+    def _take_newest(self, section: StartSection) -> None:
+        """The newest lines of a section that is larger than the budget, in up to half of what is left: others come
+        behind it. It stays in the outline.
+        """
+        frame = self._words.newest.format(id=shown_id(section.id), day=day(section.moment), chars=len(section.text))
+        left = (self._max - self._used - self._outline.need(room=0)) // 2
+        text = newest_lines(section.text, left - self._cost("load_first", f"\n{frame}\n\n\n"))
+        if text:
+            self._add("load_first", _Piece("section", section.id, f"\n{frame}\n\n{text}\n"))
+
+
+def _guide(material: StartMaterial, words: StartWords) -> str:
+    meta = material.meta
+    title = words.title.format(space_id=meta.space_id)
+    about = " ".join(visible(meta.description).split())
+    lines = [f"{title}: {about[:DESCRIPTION]}" if about else title, "", words.guide]
+    if meta.pending_plan:
+        lines.append(words.plan.format(since=meta.pending_plan.planned_at, run=meta.pending_plan.run_id))
+    if not (material.sections or material.synthesis or material.live_count or material.memories):
+        lines.append(words.nothing)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _whole(section: StartSection) -> str:
+    return f"\n### {shown_id(section.id)} ({day(section.moment)})\n\n{section.text}\n"
+
+
+def _note_line(note: Note) -> str:
+    return _line([note.timestamp[:16], note.agent, note.category, *(f"#{tag}" for tag in note.tags)], note.content)
+
+
+def _memory_line(memory: Memory) -> str:
+    return _line([day(memory.updated_at), memory.kind, memory.category or ""], memory.content)
+
+
+def _line(told: Iterable[str], text: str) -> str:
+    return visible(f"- [{' '.join(word for word in told if word)}] {within_item(text)}") + "\n"
+
+
+def newest_lines(text: str, most: int) -> str:
+    """The newest entries of a text that together have at most so many characters: those at its end, or at its beginning
+    where that bears the later day. Entries are whole; empty if not even one fits.
+    """
+    lines = split_lines(text)
+    try:
+        blocks = [(one.start, one.end) for one in parse(lines)]
+    except SectionError:
+        blocks = [(number, number + 1) for number in range(len(lines))]
+    days = [max(_DAY.findall("".join(lines[start:end])), default="") for start, end in blocks]
+    known = [one for one in days if one]
+    from_top = bool(known) and known[0] > known[-1]
+    kept = ""
+    for start, end in blocks if from_top else reversed(blocks):
+        more = "".join(lines[:end] if from_top else lines[start:]).strip("\r\n")
+        if len(more) > most:
+            break
+        kept = more
+    return kept

@@ -1,0 +1,275 @@
+"""What the start of a session is made of, read from the bucket: the sections of the bank with the notes that they rest
+on, the live notes, what the agents know of themselves, and what answers a question.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal
+
+from livemem import clock
+from livemem.bank.files import File
+from livemem.bank.synthesis import Synthesis
+from livemem.changes import records
+from livemem.changes.records import Record
+from livemem.changes.sources import SectionPath, Trace
+from livemem.errors import InvalidName, LiveMemoryError, StoreUnavailable
+from livemem.memories import log
+from livemem.memories import state as states
+from livemem.memories.memory import Memory
+from livemem.notes.note import Note
+from livemem.process import Process
+from livemem.recall import load_first, section_ids, side_by_side, summary
+from livemem.recall.section_ids import OwnText
+from livemem.recall.side_by_side import Task
+from livemem.recall.summary import Summary
+from livemem.search.documents import Document, storable
+from livemem.spaces import contents
+from livemem.spaces.contents import Newest
+from livemem.spaces.head import Meta
+from livemem.store import keys
+from livemem.store.memory_keys import Kind
+from livemem.store.objects import Entry
+from livemem.text.invisible import visible
+
+SPACE, MEMORIES, SEARCH = "space", "memories", "search"
+SECONDS = {SPACE: 20.0, MEMORIES: 4.0, SEARCH: 6.0}
+"""For which each source is waited for; the space itself must come."""
+URGENT = ("decision", "issue", "todo")
+"""Categories of live notes that are given before the others."""
+NOTES_MOST = 200
+MEMORIES_MOST = 50
+HITS = 20
+SCOPE = "live,bank,archive,memories"
+"""Where the question of a start is looked for."""
+PARSED_MOST = 1_000_000
+"""Characters of the bank that are taken apart into sections: about a second. A file behind them is one piece."""
+RECORDS_MOST = 32
+"""Records that tell on which notes sections rest. A file that none of them tells of has the day when it was written."""
+_OWN: tuple[Kind, ...] = ("self", "goal")
+
+
+@dataclass(frozen=True)
+class StartSection:
+    """A section's own text as it is shown. `moment`: the newest note that it rests on, else when its file was written.
+
+    `first`: its place among what is loaded first, None if it is not.
+    """
+
+    path: str
+    id: str
+    address: str
+    """Its headings as edits and searches name them."""
+    text: str
+    moment: str
+    notes: frozenset[str] = frozenset()
+    first: int | None = None
+
+
+@dataclass(frozen=True)
+class StartHit:
+    """What answers a question: a section, by its file (`path`) and its headings (`address`), a note or a memory."""
+
+    kind: Literal["section", "note", "memory"]
+    id: str
+    text: str
+    told: tuple[str, ...]
+    """When it was written, by whom, and what it is."""
+    path: str = ""
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class StartMaterial:
+    """All that a start may show. `live` and `memories` have those first that are given first; `found` the best."""
+
+    meta: Meta
+    sections: list[StartSection]
+    synthesis: Synthesis | None
+    live: list[Note]
+    live_count: int
+    live_exact: bool
+    memories: list[Memory]
+    found: list[StartHit]
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RestsOn:
+    """What the sections of a file rest on: ids of notes, and when it was corrected by hand last."""
+
+    notes: Mapping[SectionPath, frozenset[str]]
+    corrected: Mapping[SectionPath, str]
+
+    def of(self, part: OwnText) -> frozenset[str]:
+        """What a part of the file rests on."""
+        return frozenset().union(*self.notes.values()) if part.whole else self.notes.get(part.path, frozenset())
+
+
+def load(process: Process, space_id: str, *, characters: int, question: str | None) -> StartMaterial:
+    """What a start of so many characters may show.
+
+    As `summary.summary`, and side by side with it 1 LIST for each of two kinds of memories and what is new of them;
+    then 1 GET for each record that wrote a file that this process has not seen before. With a question a search beside
+    it (`search.search`). A source that fails is left out. Raises NotFound, StoreUnavailable.
+    """
+    tasks = {
+        SPACE: Task(
+            lambda: summary.summary(process, space_id, choose=lambda newest: _chosen(newest, characters)),
+            SECONDS[SPACE],
+        ),
+        MEMORIES: Task(lambda: _memories(process, space_id), SECONDS[MEMORIES]),
+    }
+    if question is not None:
+        tasks[SEARCH] = Task(lambda: _found(process, space_id, question), SECONDS[SEARCH])
+    results, failures = side_by_side.done(process, tasks)
+    if SPACE in failures:
+        failed = failures[SPACE]
+        raise failed if isinstance(failed, LiveMemoryError) else StoreUnavailable("The space was not read in time.")
+    whole: Summary = results[SPACE]
+    assert whole.live
+    shown = {note.note_id for note in whole.live.notes}
+    newest_first = whole.live.notes[::-1]
+    urgent_first = sorted(newest_first, key=lambda note: note.category not in URGENT)
+    return StartMaterial(
+        whole.meta,
+        sections_of(whole.rules or "", whole.bank, _rest_on(process, space_id, whole.bank)),
+        whole.synthesis,
+        urgent_first,
+        max(whole.live.count, len(shown)),
+        whole.live.exact,
+        results.get(MEMORIES, []),
+        results.get(SEARCH, []),
+        tuple(name for name in SECONDS if name in failures),
+    )
+
+
+def _chosen(newest: Newest, characters: int) -> list[Entry]:
+    """The listed notes that may be shown, the newest first: as many as fit, first of those that are urgent.
+
+    An object has at least as many bytes as its note has characters.
+    """
+    some = sorted(newest.listed if newest.exact else newest.entries, key=_order, reverse=True)
+    wanted: set[str] = set()
+    left = characters
+    for entry in sorted(some, key=lambda entry: contents.note_name(entry).category not in URGENT):
+        if len(wanted) < NOTES_MOST and entry.size <= max(left, 0):
+            wanted.add(entry.key)
+            left -= entry.size
+    return [entry for entry in some if entry.key in wanted]
+
+
+def _order(entry: Entry) -> tuple[object, ...]:
+    return contents.note_name(entry).order
+
+
+def _memories(process: Process, space_id: str) -> list[Memory]:
+    """What agents know of themselves, and want: those last stored or changed first."""
+    missing: list[str] = []
+    found = process.store.map(lambda kind: log.load(process, space_id, kind, missing), _OWN)
+    now = process.clock()
+    return states.newest_first(memory for one in found for memory in one.alive(now))[:MEMORIES_MOST]
+
+
+def _found(process: Process, space_id: str, question: str) -> list[StartHit]:
+    # They weigh: a start without a question needs none of them.
+    from livemem.recall import facts, search, sources  # noqa: PLC0415
+    from livemem.recall.asked import QUERY_CHARACTERS, Asked  # noqa: PLC0415
+    from livemem.search import words  # noqa: PLC0415
+
+    # What somebody says is text, never syntax.
+    text = words.plain(storable(question))[:QUERY_CHARACTERS]
+    if not words.parse(text).words:
+        return []
+    kinds: Mapping[str, Literal["section", "memory"]] = {sources.BANK: "section", facts.MEMORY: "memory"}
+    asked = Asked.of(text, scope=SCOPE, limit=HITS)
+    hits = search.search(process, space_id, asked).hits
+    return [_hit(kinds.get(hit.document.kind, "note"), hit.document) for hit in hits]
+
+
+def _hit(kind: Literal["section", "note", "memory"], found: Document) -> StartHit:
+    told = (found.time[:16], found.author, found.category, *(f"#{tag}" for tag in found.tags))
+    return StartHit(kind, found.id, found.text, told, found.group, found.source.get("section", ""))
+
+
+def sections_of(rules: str, bank: Sequence[File], rests: Mapping[str, RestsOn]) -> list[StartSection]:
+    """The sections of the bank that hold something, in the order of the files. `rests`: what they rest on, by file."""
+    apart = _taken_apart(bank)
+    parts = [
+        (file, part)
+        for file in bank
+        for part in section_ids.with_text(file.content or "", whole=file.path not in apart)
+    ]
+    place = load_first.order(rules, [(file.path, part.titles) for file, part in parts])
+    return [_section(file, part, rests.get(file.path), place(file.path, part.titles)) for file, part in parts]
+
+
+def _taken_apart(bank: Sequence[File]) -> set[str]:
+    """The files that are taken apart into sections: the smaller ones first."""
+    by_size = sorted(bank, key=lambda file: len(file.content or ""))
+    ends = accumulate(len(file.content or "") for file in by_size)
+    return {file.path for file, end in zip(by_size, ends, strict=True) if end <= PARSED_MOST}
+
+
+def _section(file: File, part: OwnText, rests: RestsOn | None, first: int | None) -> StartSection:
+    notes = rests.of(part) if rests else frozenset()
+    moments = [moment for moment in map(_moment, notes) if moment]
+    if rests and part.path in rests.corrected:
+        moments.append(rests.corrected[part.path])
+    return StartSection(
+        file.path,
+        section_ids.file_id(file.path) if part.whole else section_ids.section_id(file.path, part.titles),
+        " > ".join(part.path),
+        visible(part.text),
+        max(moments, default=file.last_modified),
+        notes,
+        first,
+    )
+
+
+def _moment(note_id: str) -> str | None:
+    try:
+        return clock.iso(keys.parse_note_id(note_id).timestamp)
+    except InvalidName:
+        return None
+
+
+def _rest_on(process: Process, space_id: str, bank: Sequence[File]) -> dict[str, RestsOn]:
+    """What the sections of each file rest on, as the record of its last change says: 1 GET for each such record, none
+    for files that this process has seen before. Files whose records do not say it are left out.
+    """
+    known = {file.path: process.reads.get(RestsOn, _name(space_id, file), _version(file)) for file in bank}
+    unknown = [file for file in bank if known[file.path] is None and file.record]
+    wanted = sorted(
+        {file.record: file.consolidation or 0 for file in unknown if file.record}.items(), key=lambda r: -r[1]
+    )
+    texts = [text for text, _ in wanted[:RECORDS_MOST]]
+    missing: list[str] = []
+    read = dict(
+        zip(texts, process.store.map(lambda text: records.find(process, space_id, text, missing), texts), strict=True)
+    )
+    for file in unknown:
+        record = read.get(file.record or "")
+        kept = record.sources_of(file.path) if record else None
+        if record and kept:
+            rests = _of(record, kept.state())
+            ids = [note_id for notes in rests.notes.values() for note_id in notes]
+            known[file.path] = process.reads.put(_name(space_id, file), _version(file), rests, ids)
+    return {path: rests for path, rests in known.items() if rests}
+
+
+def _of(record: Record, state: Mapping[SectionPath, Trace]) -> RestsOn:
+    by_hand = record.number if record.kind == "manual" else None
+    return RestsOn(
+        {path: frozenset(trace.sources) for path, trace in state.items()},
+        {path: record.committed_at for path, trace in state.items() if by_hand in trace.corrections},
+    )
+
+
+def _name(space_id: str, file: File) -> str:
+    return keys.bank_file(space_id, file.path)
+
+
+def _version(file: File) -> str:
+    """As a listing has just told it (files.with_content); a file that was written again names another record."""
+    return f"{file.etag} {file.last_modified} {file.record}"

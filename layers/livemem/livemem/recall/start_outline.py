@@ -1,0 +1,161 @@
+"""What the start of a session leaves out, named: so that an agent knows what there is, and how to read it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from livemem.recall import section_ids
+from livemem.recall.start_material import StartMaterial, StartSection
+from livemem.recall.start_words import StartWords
+from livemem.text.invisible import visible
+
+LONGEST_ID = 200
+"""Characters of an id that are shown. A section with a longer one is found by reading its file."""
+
+LeftOutItem = StartSection | tuple[str, str] | None
+"""What may be taken: a section; a live note, a memory or the synthesis, by its kind and id; None: what is not left out
+anywhere.
+"""
+
+
+def shown_id(reference: str) -> str:
+    """The id as a text shows it, not longer than LONGEST_ID and a sign."""
+    text = visible(reference)
+    return text if len(text) <= LONGEST_ID else f"{text[:LONGEST_ID]}…"
+
+
+def day(moment: str) -> str:
+    """The day of a moment in ISO 8601, UTC."""
+    return moment[:10]
+
+
+@dataclass
+class _Left:
+    """What is left out of a file."""
+
+    path: str
+    day: str = ""
+    sections: int = 0
+    chars: int = 0
+
+
+class LeftOut:
+    """The list of what is left out: of sections, or of files where that would take more than `most` characters; where
+    that is still too much, of as many files as fit, and the number of the others.
+
+    It counts as things are taken: a bank may have 10,000 sections.
+    """
+
+    def __init__(self, material: StartMaterial, words: StartWords, most: int) -> None:
+        """Everything is left out."""
+        self._words = words
+        self._most = most
+        self._lines = {id(one): self._line(one) for one in material.sections}
+        self._sections = {id(one): one for one in material.sections}
+        self._files: dict[str, _Left] = {}
+        for one in material.sections:
+            left = self._files.setdefault(one.path, _Left(one.path))
+            left.day = max(left.day, day(one.moment))
+            left.sections += 1
+            left.chars += len(one.text)
+        self._by_section = sum(map(len, self._lines.values()))
+        self._by_file = sum(len(self._file_line(left)) for left in self._files.values())
+        self._synthesis = len(material.synthesis.content.strip()) if material.synthesis else 0
+        self._notes, self._exact = material.live_count, material.live_exact
+        self._memories = len(material.memories)
+        self._taken: set[tuple[str, str]] = set()
+        self._folded = False
+        self._folded = self._form(None, None)[1]
+
+    def holds(self, item: LeftOutItem) -> bool:
+        """Whether it was not taken yet."""
+        return id(item) in self._sections if isinstance(item, StartSection) else item not in self._taken
+
+    def need(self, item: LeftOutItem = None, room: int | None = None) -> int:
+        """Characters of the list, once the item is taken as well. It may be by sections again then, where that is
+        within `room`.
+        """
+        return self._form(item, room)[0]
+
+    def _form(self, item: LeftOutItem, room: int | None) -> tuple[int, bool]:
+        """The same, and whether it is by files."""
+        extras = self._extras(item)
+        by_section, by_file = self._by_section, self._by_file
+        if isinstance(item, StartSection):
+            left = self._files[item.path]
+            by_section -= len(self._lines[id(item)])
+            by_file += len(self._file_line(_without(left, item))) - len(self._file_line(left))
+        if not by_section and not extras:
+            return 0, False
+        rest = len(self._head()) + sum(map(len, extras))
+        in_room = room is None or rest + by_section <= room
+        if rest + by_section <= self._most and (in_room or not self._folded):
+            return rest + by_section, False
+        if rest + by_file <= self._most:
+            return rest + by_file, True
+        return max(self._most, rest + len(self._more(list(self._files.values())))), True
+
+    def take(self, item: LeftOutItem, room: int) -> None:
+        """It is not left out any more; the list may take so many characters."""
+        self._folded = self._form(item, room)[1]
+        if isinstance(item, StartSection):
+            left = self._files[item.path]
+            self._by_section -= len(self._lines.pop(id(item)))
+            self._files[item.path] = _without(left, item)
+            self._by_file += len(self._file_line(self._files[item.path])) - len(self._file_line(left))
+            del self._sections[id(item)]
+        elif item:
+            self._taken.add(item)
+
+    def text(self) -> str:
+        """The list with its heading; empty where nothing is left out."""
+        extras = self._extras(None)
+        if not self._sections and not extras:
+            return ""
+        rest = len(self._head()) + sum(map(len, extras))
+        lines = self._of_files(self.need(room=0) - rest) if self._folded else list(self._lines.values())
+        return "".join([self._head(), *lines, *extras])
+
+    def _of_files(self, most: int) -> list[str]:
+        files = [left for left in self._files.values() if left.sections]
+        lines = [self._file_line(left) for left in files]
+        if sum(map(len, lines)) <= most:
+            return lines
+        count, used = 0, 0
+        while used + len(lines[count]) + len(self._more(files[count + 1 :])) <= most:
+            used += len(lines[count])
+            count += 1
+        return [*lines[:count], self._more(files[count:])]
+
+    def _head(self) -> str:
+        return f"\n## {self._words.left_out}\n"
+
+    def _line(self, section: StartSection) -> str:
+        reference = visible(section.id)
+        long = len(reference) > LONGEST_ID
+        template = self._words.long_heading if long else self._words.section
+        named = section_ids.file_id(section.path) if long else reference
+        return f"{template.format(id=named, chars=len(section.text), day=day(section.moment))}\n"
+
+    def _file_line(self, left: _Left) -> str:
+        if not left.sections:
+            return ""
+        named = section_ids.file_id(left.path)
+        return f"{self._words.file.format(id=named, sections=left.sections, chars=left.chars, day=left.day)}\n"
+
+    def _more(self, files: Sequence[_Left]) -> str:
+        chars = sum(left.chars for left in files)
+        return f"{self._words.more_files.format(files=len(files), chars=chars)}\n"
+
+    def _extras(self, item: LeftOutItem) -> list[str]:
+        """The lines of what is no section, once the item is taken as well."""
+        taken = [kind for kind, _ in self._taken | ({item} if isinstance(item, tuple) else set())]
+        notes, memories = self._notes - taken.count("note"), self._memories - taken.count("memory")
+        words = self._words
+        lines = [words.synthesis.format(chars=self._synthesis)] * bool(self._synthesis and "synthesis" not in taken)
+        lines += [(words.notes if self._exact else words.more_notes).format(count=notes)] * (notes > 0)
+        lines += [words.memories.format(count=memories)] * (memories > 0)
+        return [f"{line}\n" for line in lines]
+
+
+def _without(left: _Left, section: StartSection) -> _Left:
+    return _Left(left.path, left.day, left.sections - 1, left.chars - len(section.text))

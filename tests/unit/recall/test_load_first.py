@@ -1,0 +1,86 @@
+"""Which sections the rules have loaded first: by marks, by their usual headings where there are none."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livemem.recall import load_first
+from livemem.recall.load_first import Mark
+from livemem.spaces import rules
+from tests.support.cases import each
+
+LINE = "{} <!-- load first -->"
+BANK = [
+    ("activeContext.md", ("Active context", "Next steps")),
+    ("progress.md", ("Progress", "Known issues")),
+    ("progress.md", ("Progress", "Known issues", "By parser")),
+    ("progress.md", ("Progress", "What works")),
+    ("notes/log.md", ()),
+]
+
+
+def chosen(text: str, bank=BANK) -> list[tuple[str, tuple[str, ...]]]:
+    place = load_first.order(text, bank)
+    found = [(at, one) for one in bank for at in [place(*one)] if at is not None]
+    return [one for _, one in sorted(found)]
+
+
+@each(
+    ("text", "marks"),
+    [
+        (LINE.format("### activeContext.md"), [Mark("activeContext.md", None)]),
+        (LINE.format("- `bank/notes/log.md`: all"), [Mark("notes/log.md", None)]),
+        ("### progress.md\n" + LINE.format("- `## Known issues`: traps"), [Mark("progress.md", "known issues")]),
+        (
+            "### progress.md\n\nSee plan.md too.\n" + LINE.format("* **Known issues**: traps"),
+            [Mark("progress.md", "known issues")],
+        ),
+        ("# Files\n## a.md\n## How to write\n" + LINE.format("## Known issues"), [Mark(None, "known issues")]),
+        ("- a.md\n  " + LINE.format("- Problèmes connus : ce qui reste"), [Mark("a.md", "problemes connus")]),
+        ("## Known issues <!-- load first --> always", []),
+        ("<!-- LOAD FIRST -->", []),
+        ("`<!-- load first -->` is a mark.", []),
+        ("# a.md\n- `## B`: what is\n  " + LINE.format("left of it."), [Mark("a.md", "b")]),
+        (LINE.format("# a.md and b.md"), [Mark("a.md", None), Mark("b.md", None)]),
+        (LINE.format("- `# A` and `## B`"), [Mark(None, "a"), Mark(None, "b")]),
+        (LINE.format("### a.md") + "\r\n" + LINE.format("### b.md"), [Mark("a.md", None), Mark("b.md", None)]),
+    ],
+)
+def test_a_marked_line_names_its_file_or_its_section(text: str, marks: list[Mark]):
+    assert load_first.marks(text) == marks
+
+
+def test_what_is_marked_comes_in_the_order_of_the_rules_with_what_is_below_it():
+    text = "## progress.md\n" + LINE.format("- `## Known issues`") + "\n" + LINE.format("## activeContext.md")
+
+    assert chosen(text) == [BANK[1], BANK[2], BANK[0]]
+
+
+def test_rules_without_marks_or_with_marks_of_nothing_are_taken_by_usual_headings_in_both_languages():
+    french = [
+        ("etat.md", ("Contexte actif", "Prochaines étapes")),
+        ("a.md", ("Problèmes connus (3)",)),
+        ("b.md", ("Décisions",)),
+    ]
+
+    for text in ("Keep a log.", LINE.format("## nowhere.md")):
+        assert chosen(text) == [BANK[0], BANK[1], BANK[2]]
+        assert chosen(text, french) == french[:2]
+    assert chosen("Keep a log.", [("knownIssues.md", ()), ("log.md", ("Prefocus",))]) == [("knownIssues.md", ())]
+
+
+def test_every_shipped_template_marks_what_is_open_in_it():
+    expected = {
+        "standard": [Mark("activeContext.md", None), Mark("progress.md", "known issues")],
+        "journal": [Mark("journal.md", "open")],
+        "research": [Mark("findings.md", "contradictions"), Mark("plan.md", None)],
+        "support": [Mark("cases.md", None), Mark("knownIssues.md", "issues")],
+    }
+
+    assert {name: load_first.marks(rules.template(name)) for name in rules.TEMPLATES} == expected
+
+
+@given(st.text(max_size=400), st.lists(st.tuples(st.text(max_size=20), st.lists(st.text(max_size=30), max_size=4))))
+def test_any_rules_and_any_headings_are_taken(text: str, bank):
+    place = load_first.order(f"{text} <!-- load first -->\n{text}", bank)
+
+    assert all(at is None or at >= 0 for at in (place(*one) for one in bank))
