@@ -33,7 +33,7 @@ from livemem.restore import importing, provisioning
 from livemem.restore.importing import NewImport
 from livemem.settings import Settings
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys
 from livemem.store.objects import Store, open_store
 from livemem.upkeep import work
@@ -181,7 +181,7 @@ def run(mebibytes: int) -> tuple[Measured, Measured, int]:
         client.create_bucket(Bucket=BUCKET)
         settings = target.settings(BUCKET, llmaas_api_url="http://127.0.0.1:1/v1")
         process = new_process(settings, deque())
-        life.create(process, ADMIN, life.NewSpace(SPACE, rules="Keep a log.", threshold=0))
+        lifecycle.create(process, ADMIN, lifecycle.NewSpace(SPACE, rules="Keep a log.", threshold=0))
         count = fill(process.store, mebibytes) + 4
         exported = child(target, "export")
         (archive,) = [entry.key for entry in process.store.scan(keys.EXPORTS) if entry.key.endswith(".tar.gz")]

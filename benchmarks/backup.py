@@ -16,7 +16,7 @@ from typing import Any
 
 from livemem.notes import appending
 from livemem.notes.appending import Draft
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from tests.support.counting import NAMES, CountingClient
 from tests.support.world import World
 
@@ -72,8 +72,8 @@ def run(objects: int, delay: float, threads: int) -> list[Row]:
         rows.append(_timed("backup, nothing changed", world, world.back_up))
         rows.append(_timed("restore under another id", world, lambda: world.restore(SPACE, backup_id, "twin")))  # noqa: B023
         delayed.seconds = 0
-        life.delete(world.process, SPACE, SPACE)
-        world.clock.move(life.TOMBSTONE_LIFE.total_seconds() + 1)
+        lifecycle.delete(world.process, SPACE, SPACE)
+        world.clock.move(lifecycle.TOMBSTONE_LIFE.total_seconds() + 1)
         world.new_process()
         delayed.seconds = delay / 1_000
         rows.append(_timed("restore", world, lambda: world.restore(SPACE, backup_id)))  # noqa: B023

@@ -27,7 +27,7 @@ from benchmarks.chaos.programs import BUCKET, ROOT, EmbeddedStore
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.process import Process
 from livemem.settings import Settings
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store.objects import open_store
 
 EVENTS = {
@@ -147,7 +147,7 @@ def main() -> None:
                 open_store(settings), settings, None, None, print, str  # type: ignore[arg-type]
             )  # fmt: skip
             everyone = Principal("bench", frozenset(PERMISSIONS), frozenset())
-            life.create(process, everyone, life.NewSpace("demo", rules_template="standard", threshold=0))
+            lifecycle.create(process, everyone, lifecycle.NewSpace("demo", rules_template="standard", threshold=0))
             measure(arguments.functions, arguments.runs, folder, variables)
         finally:
             store.stop()

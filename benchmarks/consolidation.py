@@ -25,10 +25,10 @@ from livemem.notes import appending
 from livemem.process import Process
 from livemem.settings import Settings
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys
+from livemem.store.capability_check import has_conditional_writes
 from livemem.store.objects import Store, open_store
-from livemem.store.probe import has_conditional_writes
 from local.children.child import Child
 from local.s3 import ACCESS_KEY, KEY_FILE
 from tests.support.counting import CountingClient
@@ -44,7 +44,7 @@ TOPICS = ("storage", "users", "scope", "build tools", "architecture", "tests", "
 def prepare(process: Process, count: int) -> None:
     """A space with a bank of BANK_BYTES in ten files and `count` live notes."""
     everyone = Principal("bench", frozenset(PERMISSIONS), frozenset())
-    life.create(process, everyone, life.NewSpace("bench", rules_template="standard", threshold=0))
+    lifecycle.create(process, everyone, lifecycle.NewSpace("bench", rules_template="standard", threshold=0))
     line = "- A line of the bank that says something which still holds today (2026-02-20, ann)\n"
     for index in range(10):
         text = f"# File {index}\n\n## Facts\n\n" + line * (BANK_BYTES // 10 // len(line))

@@ -35,7 +35,7 @@ from livemem.llm.client import Messages, Reply
 from livemem.process import Process
 from livemem.recall import context, indexing
 from livemem.settings import Settings
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store.objects import Store, open_store
 from local.offline_llm.chat import complete_chat
 from tests.support.object_stores import EMBEDDED, running
@@ -313,7 +313,7 @@ def main() -> None:
     with running(EMBEDDED) as target:
         target.client().create_bucket(Bucket=BUCKET)
         one = bench(settings_of(target))
-        life.create(one.process, ADMIN, life.NewSpace(SPACE, rules="Keep a log.", threshold=0))
+        lifecycle.create(one.process, ADMIN, lifecycle.NewSpace(SPACE, rules="Keep a log.", threshold=0))
         measure_appends(one)
         costs = [cost(one, f"made up, `{profile}`", profile, drafts(TURNS)) for profile in PROFILES]
         for folder in given.data:

@@ -35,7 +35,7 @@ from livemem.memories.operation import Operation
 from livemem.memories.state import State
 from livemem.process import Process
 from livemem.rooms import message, posting
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import memory_keys as keys
 from tests.support.chatter import answer, memory, shown
 from tests.support.object_stores import EMBEDDED, running
@@ -120,7 +120,7 @@ def measure(one: Bench, count: int, model: Embedding) -> Measured:
     """Store and search in a space of so many memories."""
     process = replace(one.process, embed=model)
     space_id = f"facts-{count}-{model.dimensions}"
-    life.create(process, ADMIN, life.NewSpace(space_id, rules="Keep a log.", threshold=0))
+    lifecycle.create(process, ADMIN, lifecycle.NewSpace(space_id, rules="Keep a log.", threshold=0))
     fill(process, space_id, count, model)
     words = Words(7)
 
@@ -189,7 +189,7 @@ def print_digest(one: Bench, count: int) -> None:
         return Reply(answer(*found), {})
 
     process = replace(one.process, embed=model, ask=ask)
-    life.create(process, ADMIN, life.NewSpace("talk", rules="Keep a log.", threshold=0))
+    lifecycle.create(process, ADMIN, lifecycle.NewSpace("talk", rules="Keep a log.", threshold=0))
     words = Words(3)
     for start in range(0, count, posting.BATCH):
         some = [message.Draft("Zoe", words.text(CHARACTERS)) for _ in range(min(posting.BATCH, count - start))]

@@ -41,7 +41,7 @@ from livemem.recall.asked import Asked
 from livemem.recall.sources import sources
 from livemem.settings import Settings
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys
 from livemem.store.objects import Store, open_store
 from tests.support.object_stores import EMBEDDED, Target, running
@@ -146,7 +146,7 @@ def new_process(settings: Settings, delay: float = 0.0) -> Process:
 
 def fill(process: Process, documents: int) -> None:
     """Make a space of so many notes, all but the last ones in records."""
-    life.create(process, ADMIN, life.NewSpace(SPACE, rules="Keep a log.", threshold=0))
+    lifecycle.create(process, ADMIN, lifecycle.NewSpace(SPACE, rules="Keep a log.", threshold=0))
     head = heads.load(process, SPACE)
     source = Words(documents)
     folded = documents - min(LIVE, documents)

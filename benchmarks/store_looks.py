@@ -19,8 +19,8 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from livemem.errors import StoreUnavailable
+from livemem.store.capability_check import has_conditional_writes
 from livemem.store.objects import Store, open_store
-from livemem.store.probe import has_conditional_writes
 from tests.support.object_stores import Target
 
 OTHER_ETAG = '"00000000000000000000000000000000"'
@@ -296,7 +296,7 @@ def _verdict(look: Look) -> str:
         return "unreachable"
 
 
-PROBE = "the service's probe of conditional writes"
+PROBE = "the service's capability check"
 LOOKS: tuple[tuple[str, Callable[[Look], str]], ...] = (
     ("PUT If-None-Match: * over an object", _create_only),
     ("PUT If-Match with a stale ETag", _swap),

@@ -5,8 +5,8 @@
     python -m benchmarks.stores --endpoint https://s3.example --bucket b   your own store
 
 For your own store the credentials are those of boto3 (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile). The
-bucket must exist; everything is written below one new prefix of it, but for the service's own probe key, and deleted at
-the end. It takes about 4,000 requests. Exits with 1 if the service can't run on one of the stores.
+bucket must exist; everything is written below one new prefix of it, but for the key of the service's capability check,
+and deleted at the end. It takes about 4,000 requests. Exits with 1 if the service can't run on one of the stores.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def _raising(error: BaseException) -> Callable[[], Any]:
 
 
 def fit(found: dict[str, str]) -> bool:
-    """Whether the service can run on it: its probe says so and nothing that it needs is broken."""
+    """Whether the service can run on it: its capability check says so and nothing that it needs is broken."""
     return found[PROBE] == "ok" and not any("**" in found[t] for t in NEEDED)
 
 

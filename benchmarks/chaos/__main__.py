@@ -178,7 +178,7 @@ def _table(world: World, found: Findings, left: list[str], rest: Rest) -> str:
         f"  {'questions to the LLM / consolidations':<38}{len(world.llm.asked):>8} / {committed}",
         f"  {'consolidations that met no fault':<38}{len(found.untouched):>8}",
         f"  {'... of them delivered several times':<38}{len(found.untouched & world.twin_runs):>8}",
-        f"  {'echoes when the faults ended':<38}{rest.echoes:>8}",
+        f"  {'late duplicates when the faults ended':<38}{rest.late_duplicates:>8}",
         f"  {'events given up (dead letters)':<38}{world.runtime.given_up():>8}",
         f"  Clocks of the workers, by the notes' ids (s): {_clocks(world)}",
         f"  Held for longest by one work, after the faults (s): {_slowest(rest)}",

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from benchmarks.chaos.ledger import Ledger, Life
 from benchmarks.chaos.llm_door import Asked
 from livemem.changes.records import Record
-from livemem.spaces.life import TOMBSTONE_LIFE
+from livemem.spaces.lifecycle import TOMBSTONE_LIFE
 from livemem.store import keys, timing
 from tests.support.audit import Audit, audit, records_of
 from tests.support.bucket import Stored

@@ -37,7 +37,7 @@ class Rest:
 
     def __init__(self, bucket: Bucket, runtime: Runtime, work: Work) -> None:
         self.still = Stillness()
-        self.echoes = 0
+        self.late_duplicates = 0
         self._since: dict[str, tuple[float, str]] = {}
         self._bucket, self._runtime, self._work = bucket, runtime, work
         self._admin: Client = work.admin
@@ -90,7 +90,7 @@ class Rest:
             records = standing(records_of(objects, space_id))
             held = {source.note_id for record in records for source in record.notes}
             for note_id in held & live(objects, space_id):
-                self.echoes += 1
+                self.late_duplicates += 1
                 reply = self._admin.ask("GET", f"/spaces/{space_id}/notes/{note_id}")
                 if not reply.ok or reply.body["status"] != "consolidated":
                     status = reply.body["status"] if reply.ok else reply.code

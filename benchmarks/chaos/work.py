@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.chaos.client import Client, Reply
 from benchmarks.chaos.ledger import Ledger, Life, Note
 from benchmarks.chaos.llm_door import HEADING
-from livemem.spaces.life import TOMBSTONE_LIFE
+from livemem.spaces.lifecycle import TOMBSTONE_LIFE
 
 THRESHOLD = 8
 KEYED_TRIES = 8

@@ -1491,7 +1491,7 @@ class SpaceGarbage(Model):
     oldest: str | None
     """When the oldest was written."""
     action: str
-    """`consolidate`: a run is queued; `move`: to a record; `busy`, `set_aside`, `none`."""
+    """`consolidate`: a run is queued; `move`: to a record; `busy`, `oversized_notes`, `none`."""
     run_id: str | None = None
     """The run that was queued."""
     moved: int
@@ -1500,7 +1500,7 @@ class SpaceGarbage(Model):
     """The numbers of these changes in the history."""
     runs_removed: int
     """Documents of runs older than RUN_RETENTION_DAYS."""
-    leftovers: int
+    orphans: int
     """What interrupted work has left."""
     backups_removed: int | None = 0
     """What was left of backups that nobody finished."""
@@ -2523,7 +2523,7 @@ class GarbageReport(Model):
     """Notes that were moved to records."""
     runs_removed: int
     """Documents of runs."""
-    leftovers: int
+    orphans: int
     """What interrupted work has left."""
     backups_removed: int | None = 0
     """What was left of backups that nobody finished."""

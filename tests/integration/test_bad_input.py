@@ -85,7 +85,7 @@ def test_8_whatever_stands_in_a_path_no_key_outside_of_the_space_is_asked_for(
     assert 400 <= status < 500 or (key, status) == (f"GET {SPACE}/backups", 200)
     space_id = text if name == "space_id" else VALUES["space_id"]
     home = tuple(f"{folder}{space_id}/" for folder in ("", "_backups/", "_exports/"))
-    assert {asked for asked in keys if not asked.startswith((*home, "_system/probe/"))} == set()
+    assert {asked for asked in keys if not asked.startswith((*home, "_system/capability-check/"))} == set()
     assert not [asked for asked in keys if ".." in asked.split("/")]
 
 

@@ -15,7 +15,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from livemem.errors import PreconditionLost, StoreUnavailable
 from livemem.settings import Settings
 from livemem.spaces import directory
-from livemem.store import copying, keys, probe
+from livemem.store import capability_check, copying, keys
 from livemem.store.objects import Store, open_store
 from tests.support.bucket import FakeS3
 from tests.support.world import World
@@ -268,11 +268,11 @@ def test_a_missing_bucket_is_a_failure_and_not_an_empty_store(moto_stores: dict[
 
 
 def test_the_probe_finds_conditional_writes_and_leaves_one_key(store: Store):
-    assert probe.has_conditional_writes(store)
+    assert capability_check.has_conditional_writes(store)
 
-    assert names(store) == [keys.PROBE]
-    assert probe.has_conditional_writes(Store(store.bucket, store.v4, store.plain))
-    probe.require_conditional_writes(store)
+    assert names(store) == [keys.CAPABILITY_CHECK]
+    assert capability_check.has_conditional_writes(Store(store.bucket, store.v4, store.plain))
+    capability_check.require_conditional_writes(store)
 
 
 def test_a_copy_is_of_the_version_that_is_asked_for_or_tells_that_it_is_not(store: Store):

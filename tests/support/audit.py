@@ -17,7 +17,7 @@ from tests.support.bucket import Stored
 
 @dataclass(frozen=True)
 class Audit:
-    """Notes that break the promise; files, numbers of the head and runs that are not what the records say; remains of
+    """Notes that break the promise; files, numbers of the head and runs that are not what the records say; orphans of
     unfinished work; and what users and operators are shown that is not so.
     """
 
@@ -180,7 +180,7 @@ def _left_behind(objects: Mapping[str, Stored], space_id: str) -> list[str]:
         # A tombstone stays, with nothing beside it.
         return sorted(key for key in objects if key.startswith(keys.prefix(space_id)) and key != keys.meta(space_id))
     unfinished = [keys.meta(space_id)] if head["committed_run"] else []
-    remains = [
+    orphans = [
         key
         for key in objects
         if key == keys.lease(space_id)
@@ -189,7 +189,7 @@ def _left_behind(objects: Mapping[str, Stored], space_id: str) -> list[str]:
     unended = [f"{key} {run['status']}" for key, run in _runs(objects, space_id) if run["result"] is None]
     unended += _unasked(objects, space_id, head.get("review"))
     strange = [f"{key} of another life" for key, run in _runs(objects, space_id) if run["uid"] != head["uid"]]
-    return sorted([*unfinished, *remains, *unended, *strange])
+    return sorted([*unfinished, *orphans, *unended, *strange])
 
 
 def _unasked(objects: Mapping[str, Stored], space_id: str, review: dict[str, Any] | None) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from livemem.backups import manifest as manifests
 from livemem.backups import snapshots
 from livemem.backups.snapshots import Taken, Wanted
-from livemem.changes.leftovers import QUIET_AFTER
+from livemem.changes.orphans import QUIET_AFTER
 from livemem.jobs import lease, places
 from livemem.process import Process
 from livemem.store.objects import Store
@@ -81,7 +81,8 @@ def waiting(world: World) -> tuple[Process, list[float]]:
         slept.append(seconds)
         world.pass_time(seconds)
 
-    store = Store("bucket", world.client, world.client, threads=1, sleep=sleep, probed=world.probed)  # type: ignore[arg-type]
+    checked = world.capability_checked
+    store = Store("bucket", world.client, world.client, threads=1, sleep=sleep, capability_checked=checked)  # type: ignore[arg-type]
     return world.with_parts(store=store), slept
 
 

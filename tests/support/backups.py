@@ -53,7 +53,7 @@ def _mixed(objects: Mapping[str, Stored], folder: str, names: set[str]) -> list[
     meta = json.loads(head.body)
     numbers = [found.number for name in names if (found := keys.parse_record(f"x/{name}"))]
     wrong = [f"{folder} has {len(numbers)} records, not {meta['changes']}"] if len(numbers) != meta["changes"] else []
-    open_ends = [f"{folder} has {field}" for field in ("committed_run", "deleted_at", "echoes") if meta[field]]
+    open_ends = [f"{folder} has {field}" for field in ("committed_run", "deleted_at", "late_duplicates") if meta[field]]
     return wrong + open_ends
 
 

@@ -6,7 +6,7 @@ import gzip
 from collections.abc import Iterator
 
 from livemem.backups.manifest import Manifest
-from livemem.changes.settling import WATCHED_FOR
+from livemem.changes.late_write_repair import WATCHED_FOR
 from livemem.conversations import reading
 from livemem.erasure import receipts as kept_receipts
 from livemem.jobs.receipt import Receipt

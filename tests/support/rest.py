@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from livemem.changes import rules
-from livemem.changes.leftovers import QUIET_AFTER
+from livemem.changes.orphans import QUIET_AFTER
 from livemem.changes.rules import NewRules
 from livemem.errors import Busy, LiveMemoryError
 from livemem.notes import pages
@@ -30,7 +30,7 @@ WAITED = 900
 PAGE = 100
 QUIET = (QUIET_AFTER + (due_index.RELIED_ON + due_index.KEPT)).total_seconds()
 """Seconds after which nothing that has ended is looked after any more."""
-LASTING = {"notes_set_aside"}
+LASTING = {"oversized_notes"}
 """Problems that rest does not end."""
 
 
@@ -127,7 +127,7 @@ def come_to_rest(world: World, space_id: str, *, lost: bool = False) -> Audit:
 
 def _apart_from_notices(world: World, space_id: str) -> set[tuple[str, str]]:
     """The keys and ETags of all but what the sweep itself takes note of: the due index, and in the head the runs it
-    saw; and but backups, whose remains nobody enters.
+    saw; and but backups, whose orphans nobody enters.
     """
     own = (due_keys.DUE, keys.BACKUPS, keys.meta(space_id))
     return {(key, stored.etag) for key, stored in world.inner.objects.items() if not key.startswith(own)}
@@ -171,12 +171,14 @@ def _wrong_reads(world: World, space_id: str) -> list[str]:
     """Notes that a standing record holds and that are shown as live."""
     objects = world.inner.objects
     held = {source.note_id for record in standing(records_of(objects, space_id)) for source in record.notes}
-    echoes = held & live(objects, space_id)
-    if not echoes or not _head(world, space_id):
+    late_duplicates = held & live(objects, space_id)
+    if not late_duplicates or not _head(world, space_id):
         return []
-    wrong = [f"{note_id} is on a page of live notes" for note_id in _shown(world, space_id) if note_id in echoes]
+    wrong = [
+        f"{note_id} is on a page of live notes" for note_id in _shown(world, space_id) if note_id in late_duplicates
+    ]
     reader = world.with_parts()
-    read = {note_id: pages.get(reader, space_id, note_id).status for note_id in echoes}
+    read = {note_id: pages.get(reader, space_id, note_id).status for note_id in late_duplicates}
     return sorted([*wrong, *(f"{note_id} is read as {status}" for note_id, status in read.items() if status == "live")])
 
 

@@ -24,7 +24,7 @@ from moto.core.config import DefaultConfig
 from livemem import clock as clocks
 from livemem.errors import StoreUnavailable
 from livemem.process import Process
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import due_keys
 from livemem.store.due_keys import Entry, Kind
 from livemem_http import environment
@@ -261,7 +261,7 @@ def a_budget_that_a_deleted_space_has_used(account: Account) -> None:
         used = account.call("reads", "GET", "/v1/usage", 200)
         assert used["budget"]["exhausted"]
         # A budget is that of a day, and the id is blocked for 21 minutes: there may be no more left of it.
-        patch.setattr(life, "TOMBSTONE_LIFE", timedelta())
+        patch.setattr(lifecycle, "TOMBSTONE_LIFE", timedelta())
         account.create()
         account.note()
         account.start()

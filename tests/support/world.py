@@ -38,14 +38,14 @@ from livemem.process import Function, Process
 from livemem.restore import provisioning
 from livemem.restore import restore as restoring
 from livemem.settings import Settings
-from livemem.spaces import contents, due_index, life
+from livemem.spaces import contents, due_index, lifecycle
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due
 from livemem.spaces.head_fields import Mode, Review
 from livemem.store import due_keys, keys, timing
+from livemem.store.capability_check import has_conditional_writes
 from livemem.store.due_keys import Kind as DueKind
 from livemem.store.objects import Store
-from livemem.store.probe import has_conditional_writes
 from livemem.upkeep import sweep as sweeping
 from livemem.upkeep import work
 from tests.support.agent import ScriptedAgent
@@ -282,7 +282,7 @@ class World:
         """What processes would do beside their work."""
         self.reindexed: list[str] = []
         """Spaces that the indexer was asked for."""
-        self.probed: list[bool] = []
+        self.capability_checked: list[bool] = []
         """Shared by all processes: what a store heeds does not change."""
         self.settings = _settings(**settings)
         self.process = self.new_process()
@@ -290,7 +290,7 @@ class World:
     def fork(self) -> "World":
         """A world that goes on from here on its own, with a bucket in memory."""
         twin = type(self)(threads=self.threads)
-        twin.probed = self.probed
+        twin.capability_checked = self.capability_checked
         twin.settings = self.settings
         twin.clock.moment = self.clock.moment
         self.inner.copy_to(twin.inner)
@@ -316,7 +316,9 @@ class World:
         return self.process.store
 
     def new_process(self) -> Process:
-        """A process with empty caches, as a fresh one has them; the probe is done, so that counts are steady."""
+        """A process with empty caches, as a fresh one has them; the capability check is done, so that counts are
+        steady.
+        """
         self.client.before = self.client.after = lambda index, verb: None
         self.process = self.process_on(self.client, threads=self.threads)
         self.client.reset()
@@ -324,7 +326,14 @@ class World:
 
     def process_on(self, client: Any, *, threads: int = 1, **parts: Any) -> Process:
         """A process of this world whose requests go through `client`; `parts` replaces some of its parts."""
-        store = Store("bucket", client, client, threads=threads, sleep=lambda seconds: None, probed=self.probed)
+        store = Store(
+            "bucket",
+            client,
+            client,
+            threads=threads,
+            sleep=lambda seconds: None,
+            capability_checked=self.capability_checked,
+        )
         assert has_conditional_writes(store)
         return self.with_parts(store=store, **parts)
 
@@ -396,7 +405,7 @@ class World:
 
     def note_sent(self, request: Request) -> None:
         """Remember a write that may reach the store once more."""
-        if request.writes and request.key != keys.PROBE:
+        if request.writes and request.key != keys.CAPABILITY_CHECK:
             self.sent.append(Sent(request, self.clock()))
 
     def repeatable(self) -> list[Sent]:
@@ -412,8 +421,8 @@ class World:
     def create_space(
         self, space_id: str = "demo", *, threshold: int = 0, rules: str = "Keep a log.", mode: Mode = "auto"
     ) -> heads.Meta:
-        wanted = life.NewSpace(space_id, rules=rules, threshold=threshold, consolidation_mode=mode)
-        return life.create(self.process, EVERYONE, wanted)
+        wanted = lifecycle.NewSpace(space_id, rules=rules, threshold=threshold, consolidation_mode=mode)
+        return lifecycle.create(self.process, EVERYONE, wanted)
 
     def note(
         self, content: str, *, space_id: str = "demo", agent: str = "ann", category: str = "progress"

@@ -125,7 +125,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:DeleteObject", "_system/tokens.json", ""),
         (
             "s3:PutObject",
-            "_system/probe/conditional-writes",
+            "_system/capability-check/conditional-writes",
             f"Ingest Reads Admin {WORKERS} Conversations Summarize Rooms {REMEMBERING}",
         ),
         (
@@ -181,7 +181,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:DeleteObject", "_due/20260220T1400/ab-bank/space", "Digest Sweep"),
         ("s3:DeleteObjectVersion", "_system/tokens.json", ""),
         ("s3:DeleteObjectVersion", "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md", "Archives Backup"),
-        ("s3:DeleteObject", "_system/probe/conditional-writes", ""),
+        ("s3:DeleteObject", "_system/capability-check/conditional-writes", ""),
         ("s3:GetObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
         ("s3:PutObject", "_backups/alpha/2026-02-20T14-00-00/live/x.md", "Archives Backup"),
         ("s3:DeleteObject", "_backups/alpha/2026-02-20T14-00-00/_meta.json", "Archives Backup Sweep"),

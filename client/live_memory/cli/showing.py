@@ -41,7 +41,7 @@ def metrics(counted: dict[str, Any]) -> str:
         "bank_files_edited": "edited",
         "bank_files_deleted": "deleted",
         "notes_remaining": "notes left",
-        "notes_set_aside": "set aside",
+        "notes_oversized": "oversized",
         "notes_left_out": "left out",
         "llm_calls": "calls of the LLM",
         "duration_seconds": "s",

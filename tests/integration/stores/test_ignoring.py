@@ -1,6 +1,6 @@
 """A real store that answers 200 to conditional writes and ignores the conditions: rclone's `serve s3`.
 
-The service finds out by its probe, says so, and changes nothing.
+The service finds out by its capability check, says so, and changes nothing.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from livemem.errors import ConditionalWritesUnsupported
-from livemem.store import due_keys, keys, probe
+from livemem.store import capability_check, due_keys, keys
 from livemem.store.objects import Store
 from livemem.upkeep import health
 from tests.support.bucket import FakeS3, error
@@ -24,7 +24,7 @@ def _store(open_bucket: Callable[..., Store]) -> Store:
 
 def contents(store: Store) -> dict[str, bytes]:
     # An entry of the due index is a hint, which needs no condition.
-    hints = (keys.PROBE, due_keys.DUE)
+    hints = (keys.CAPABILITY_CHECK, due_keys.DUE)
     listed = [entry.key for entry in store.scan("") if not entry.key.startswith(hints)]
     found = store.get_many(listed)
     return {item.key: item.body for item in found if item}
@@ -34,7 +34,7 @@ def moved_here(store: Store) -> World:
     """A service whose bucket was copied from a good store to this one, with a run that is queued."""
     world = with_a_run_queued()
     for key, stored in world.inner.objects.items():
-        if key != keys.PROBE:
+        if key != keys.CAPABILITY_CHECK:
             store.put(key, stored.body)
     world.process = world.with_parts(store=store)
     return world
@@ -52,7 +52,7 @@ def test_the_store_takes_a_conditional_write_for_a_plain_one(store: Store):
 
 
 def test_the_probe_and_health_say_unsupported(store: Store):
-    assert probe.has_conditional_writes(store) is False
+    assert capability_check.has_conditional_writes(store) is False
 
     seen = health.shallow(World().with_parts(store=store))
 
@@ -93,4 +93,4 @@ class RefusingConditions(FakeS3):
 def test_a_store_that_refuses_the_headers_is_unsupported_as_well():
     refusing = RefusingConditions()
 
-    assert probe.has_conditional_writes(Store("bucket", refusing, refusing)) is False  # type: ignore[arg-type]
+    assert capability_check.has_conditional_writes(Store("bucket", refusing, refusing)) is False  # type: ignore[arg-type]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from livemem.errors import PreconditionLost, StoreUnavailable
+from livemem.store import capability_check
 from livemem.store import objects as stores
 from livemem.store import presigned as presigning
-from livemem.store import probe
 from livemem.store.objects import Store
 from tests.support.counting import CountingClient
 from tests.support.object_stores import KINDS, Target
@@ -224,7 +224,7 @@ def test_hybrid_signatures_do_all_that_the_service_asks(open_bucket: Callable[..
     assert store.get("demo/none") is None
     assert [entry.key for entry in store.scan("demo/")] == ["demo/a b+é.md"]
     assert list(store.folders()) == ["demo"]
-    assert probe.has_conditional_writes(store)
+    assert capability_check.has_conditional_writes(store)
     assert store.delete("demo/a b+é.md")
     assert store.get("demo/a b+é.md") is None
 

@@ -21,7 +21,7 @@ from livemem.notes import appending, idempotency
 from livemem.notes.appending import Draft
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.spaces.head_fields import Mode
 from livemem.store import keys
 from livemem.upkeep import sweep as sweeping
@@ -201,15 +201,15 @@ def post_once(scene: BankScene, process: Process, until: datetime) -> None:
 
 
 def create(scene: BankScene, process: Process, until: datetime) -> None:
-    wanted = life.NewSpace(SPACE, rules="Keep a log.", threshold=scene.size)
-    scene.space = life.create(process, EVERYONE, wanted).uid
+    wanted = lifecycle.NewSpace(SPACE, rules="Keep a log.", threshold=scene.size)
+    scene.space = lifecycle.create(process, EVERYONE, wanted).uid
     for _ in range(scene.size - 1):
         post(scene, process, until)
 
 
 def delete(scene: BankScene, process: Process, until: datetime) -> None:
     scene.space = None
-    life.delete(process, SPACE, SPACE)
+    lifecycle.delete(process, SPACE, SPACE)
 
 
 def run(scene: BankScene, process: Process, until: datetime) -> None:

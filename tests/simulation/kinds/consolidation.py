@@ -22,7 +22,7 @@ from livemem.llm.client import LlmError, Messages, Reply
 from livemem.markdown.edits import Edit
 from livemem.notes import appending, idempotency
 from livemem.process import Process
-from livemem.spaces import due_index, life
+from livemem.spaces import due_index, lifecycle
 from livemem.spaces import head as heads
 from livemem.store import due_keys, keys
 from livemem.upkeep import sweep as sweeping
@@ -254,7 +254,7 @@ def _wait(scene: BankScene) -> None:
     scene.world.pass_time(SWEEP.seconds - 10)
 
 
-EARLIEST = life.TOMBSTONE_LIFE.total_seconds()
+EARLIEST = lifecycle.TOMBSTONE_LIFE.total_seconds()
 PAIRS = (
     Pair(DELETE, replace(CREATE, skew=AHEAD), (late,), bank.due, gap=600, name="deletion & creation, clock ahead"),
     Pair(
@@ -471,11 +471,13 @@ class BankHistory(History):
             self.creating.append(self.spawn(what, self._create))
         else:
             self.scene.space = None
-            self.deleting.append(self.spawn(what, lambda process, until: life.delete(process, SPACE, SPACE)))
+            self.deleting.append(self.spawn(what, lambda process, until: lifecycle.delete(process, SPACE, SPACE)))
 
     def _create(self, process: Process, until: datetime) -> None:
         begun = len(self.deleting)
-        meta = life.create(process, EVERYONE, life.NewSpace(SPACE, rules="Keep a log.", threshold=self.scene.size))
+        meta = lifecycle.create(
+            process, EVERYONE, lifecycle.NewSpace(SPACE, rules="Keep a log.", threshold=self.scene.size)
+        )
         if begun == len(self.deleting) and all(actor.done for actor in self.deleting):
             self.scene.space = meta.uid
 

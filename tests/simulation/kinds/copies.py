@@ -17,7 +17,7 @@ from livemem.process import Process
 from livemem.restore import fork, importing, provisioning, provisioning_job, restore
 from livemem.restore.importing import NewImport
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys, timing
 from tests.simulation.pairs import Pair, crossed, cut, lost, together
 from tests.simulation.scene import SPACE, WORK_SECONDS, Action, Before, Kind, Sampled, Scene, nothing, prepared
@@ -184,8 +184,8 @@ def _backed_up(scene: CopyScene) -> None:
 def _deleted(scene: CopyScene) -> None:
     _backed_up(scene)
     scene.target = SPACE
-    life.delete(scene.world.process, SPACE, SPACE)
-    scene.world.clock.move(life.TOMBSTONE_LIFE.total_seconds())
+    lifecycle.delete(scene.world.process, SPACE, SPACE)
+    scene.world.clock.move(lifecycle.TOMBSTONE_LIFE.total_seconds())
 
 
 def _twice(scene: CopyScene) -> None:
@@ -254,7 +254,7 @@ def _restore_and_correct(scene: CopyScene, process: Process, until: datetime) ->
 
 
 def _create(scene: CopyScene, process: Process, until: datetime) -> None:
-    life.create(process, EVERYONE, life.NewSpace(OTHER, rules="Others."))
+    lifecycle.create(process, EVERYONE, lifecycle.NewSpace(OTHER, rules="Others."))
 
 
 def _remove_backup(scene: CopyScene, process: Process, until: datetime) -> None:

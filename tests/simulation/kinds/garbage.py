@@ -4,7 +4,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from livemem.changes import moving
+from livemem.changes import archive_notes
 from livemem.process import Process
 from livemem.upkeep import garbage
 from livemem.upkeep.garbage_report import Wanted
@@ -40,8 +40,8 @@ def _collect(**wanted: Any) -> Any:
 
 
 def _move(scene: BankScene, process: Process, until: datetime) -> None:
-    with suppress(moving.NothingToMove):
-        moving.move(process, "admin", SPACE, until=EVERYTHING, reason="all of it")
+    with suppress(archive_notes.NothingToMove):
+        archive_notes.move(process, "admin", SPACE, until=EVERYTHING, reason="all of it")
 
 
 MOVE = Action("moving", _move)

@@ -11,8 +11,8 @@ from livemem.access.principal import Principal
 from livemem.access.registry import Registry, Token
 from livemem.errors import Busy, Forbidden, PreconditionLost, RegistryUnreadable, Unauthenticated
 from livemem.spaces import head as heads
-from livemem.spaces import life
-from livemem.spaces.life import NewSpace
+from livemem.spaces import lifecycle
+from livemem.spaces.lifecycle import NewSpace
 from livemem.store import keys
 from livemem.store.stored import UPDATE_TRIES
 from tests.support.counting import Killed
@@ -125,7 +125,7 @@ def limited(name: str = "ann", *space_ids: str) -> Principal:
 
 def create(world: World, principal: Principal, space_id: str = "new") -> heads.Meta:
     wanted = NewSpace(space_id, "", "Keep a log.", None, None, None)
-    return life.create(world.process, principal, wanted)
+    return lifecycle.create(world.process, principal, wanted)
 
 
 def test_a_token_with_a_list_gets_the_space_that_it_creates_at_once_and_others_do_not():
@@ -167,7 +167,7 @@ def test_a_deleted_space_leaves_all_lists_so_that_a_later_namesake_is_not_inheri
     )
     world.create_space()
 
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
 
     assert [(entry.name, entry.space_ids, entry.revoked) for entry in stored(world)] == [
         ("ann", ["other"], False),
@@ -190,7 +190,7 @@ def test_a_deletion_that_is_refused_costs_nobody_a_token():
     heads.update(world.process, "demo", lambda meta: {"committed_run": "01HZZZZZZZ0000000000000099"})
 
     with pytest.raises(Busy):
-        life.delete(world.process, "demo", "demo")
+        lifecycle.delete(world.process, "demo", "demo")
 
     assert enter(world, space_id="demo").name == "ann"
 
@@ -207,7 +207,7 @@ def test_a_commit_in_the_very_moment_of_a_deletion_costs_nobody_a_token():
 
     world.client.before = committed
     with pytest.raises(Busy):
-        life.delete(world.process, "demo", "demo")
+        lifecycle.delete(world.process, "demo", "demo")
 
     assert enter(world, space_id="demo").name == "ann"
 
@@ -218,7 +218,7 @@ def test_a_deletion_that_died_before_it_changed_the_lists_leaves_nobody_the_next
     world.client.reset()
     world.client.kill_at(2, done=True)
     with pytest.raises(Killed):
-        life.delete(world.process, "demo", "demo")
+        lifecycle.delete(world.process, "demo", "demo")
     world.new_process()
     assert heads.find(world.process, "demo") is None
     for _ in range(2):

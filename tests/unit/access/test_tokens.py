@@ -218,9 +218,9 @@ def test_tokens_of_one_name_do_not_share_what_one_of_them_creates():
     make(world, "lm_one")
     make(world, "lm_two")
 
-    from livemem.spaces import life
+    from livemem.spaces import lifecycle
 
-    life.create(world.process, enter(world, "Bearer lm_one"), life.NewSpace("new"))
+    lifecycle.create(world.process, enter(world, "Bearer lm_one"), lifecycle.NewSpace("new"))
 
     assert enter(world, "Bearer lm_one", space_id="new").name == "ann"
     with pytest.raises(Forbidden):

@@ -455,12 +455,12 @@ def test_two_deliveries_of_one_question_at_once_answer_it_once():
 
 
 def test_a_space_that_is_deleted_while_a_question_waits_takes_it_along():
-    from livemem.spaces import life
+    from livemem.spaces import lifecycle
 
     asking = Asking()
     asking.script(LlmError("llm_timeout", "Slow."))
     outcome = asking.order()
-    life.delete(asking.process, "demo", "demo")
+    lifecycle.delete(asking.process, "demo", "demo")
     asking.world.settle()
 
     assert [one for one in asking.names("") if "_meta" not in one] == []

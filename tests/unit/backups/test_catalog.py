@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.archives import export
-from livemem.backups import catalog, remains, retention, snapshots
+from livemem.backups import catalog, incomplete_backups, retention, snapshots
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Item, Manifest
 from livemem.backups.snapshots import Wanted
 from livemem.errors import InvalidName, NotFound
 from livemem.restore import restore
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys
 from tests.support import backups
 from tests.support.cases import each
@@ -219,7 +219,7 @@ def test_a_tombstone_keeps_its_id_from_being_claimed_and_goes_when_nothing_can_c
     assert world.back_up().job_id == later
 
     late = keys.backup_object(SPACE, backup_id, "live/late.md")
-    world.clock.move(remains.NOBODY_COMES.total_seconds() - 60)
+    world.clock.move(incomplete_backups.NOBODY_COMES.total_seconds() - 60)
     world.inner.put_object(Bucket="b", Key=late, Body=b"x")
     world.sweep_all()
     assert world.keys(keys.backup_prefix(SPACE, backup_id)) == [keys.manifest(SPACE, backup_id)]
@@ -266,7 +266,7 @@ def test_a_token_for_some_spaces_does_not_see_the_backups_of_a_deleted_namesake(
     world.create_space(SPACE)
     world.note("of the first life", space_id=SPACE)
     old = world.back_up(SPACE).job_id
-    life.delete(world.process, SPACE, SPACE)
+    lifecycle.delete(world.process, SPACE, SPACE)
     world.clock.move(3_600)
     world.create_space(SPACE)
     new = world.back_up(SPACE).job_id

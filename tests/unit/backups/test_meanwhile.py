@@ -13,7 +13,7 @@ from livemem.bank import corrections
 from livemem.errors import Conflict
 from livemem.jobs import lease
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys
 from tests.support import backups
 from tests.support.backing_up import names, on_copy, put, take, used
@@ -60,7 +60,7 @@ def _commit_elsewhere(world: World) -> None:
 
 
 WHILE_COPYING: dict[str, tuple[str, Callable[[World], Any]]] = {
-    "the space is deleted": ("bank/.keep", lambda world: life.delete(world.with_parts(), SPACE, SPACE)),
+    "the space is deleted": ("bank/.keep", lambda world: lifecycle.delete(world.with_parts(), SPACE, SPACE)),
     "a note is folded": ("live/.keep", lambda world: world.inner.objects.pop(world.keys("demo/live/2")[0])),
     "a bank file is gone": ("bank/.keep", lambda world: world.inner.objects.pop("demo/bank/log.md")),
     "the bank is changed": ("live/.keep", _commit_elsewhere),

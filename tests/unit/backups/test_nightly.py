@@ -10,7 +10,7 @@ from livemem.backups.snapshots import Wanted
 from livemem.errors import Busy, Conflict, StoreUnavailable
 from livemem.jobs import lease, places
 from livemem.process import Function
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys
 from livemem.upkeep import work
 from tests.support import backups
@@ -88,8 +88,8 @@ def test_of_a_deleted_space_the_backups_are_retained_and_its_remains_removed():
         world.back_up("gone", trigger="schedule")
         world.clock.move(DAY)
     world.back_up("gone", trigger="export", description="x")
-    life.delete(world.process, "gone", "gone")
-    life.delete(world.process, "never", "never")
+    lifecycle.delete(world.process, "gone", "gone")
+    lifecycle.delete(world.process, "never", "never")
     world.clock.move(40 * DAY)
 
     done = night(world)
@@ -177,7 +177,7 @@ def test_what_an_invocation_did_is_told_for_its_metrics():
     payload = {"do": "back_up", "space_id": "a"}
     made = work.carry_out(world.process, payload, world.clock() + INVOCATION)
     again = work.carry_out(world.process, payload, world.clock() + INVOCATION)
-    life.delete(world.process, "a", "a")
+    lifecycle.delete(world.process, "a", "a")
     gone = work.carry_out(world.process, payload, world.clock() + INVOCATION)
 
     assert [done["status"] for done in (made, again, gone)] == ["made", "unchanged", "gone"]

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.backups import catalog, remains, retention
+from livemem.backups import catalog, incomplete_backups, retention
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Manifest
 from livemem.backups.retention import Rule
 from livemem.errors import InvalidName, InvalidRequest
 from livemem.jobs import job as jobs
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys
 from tests.support import backups
 from tests.support.cases import each
@@ -219,7 +219,7 @@ def _die(verb: str, copies: int) -> None:
 def test_what_is_left_of_an_unfinished_backup_goes_when_nobody_can_come_any_more():
     world = nights(1)
     backup_id = died(world)
-    world.clock.move(remains.NOBODY_COMES.total_seconds() - 1)
+    world.clock.move(incomplete_backups.NOBODY_COMES.total_seconds() - 1)
     assert retain(world).removed == []
     world.clock.move(1)
 
@@ -283,7 +283,7 @@ def test_retention_of_all_spaces_is_of_those_that_the_caller_may_see_and_of_dele
             world.note("x", space_id=space_id)
             world.back_up(space_id)
             world.clock.move(40 * DAY)
-    life.delete(world.process, "gone", "gone")
+    lifecycle.delete(world.process, "gone", "gone")
     world.inner.put_object(Bucket="b", Key="_backups/a/2020-01-01T00-00-00/_manifest.json", Body=b"{")
     caller = Principal("ops", frozenset(("admin",)), frozenset(("a", "b", "gone")))
     before = dict(world.inner.objects)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from livemem.bank import citations, corrections, files, history
 from livemem.bank.citations import Citations
-from livemem.changes import sources, tracing
+from livemem.changes import provenance, sources
 from livemem.changes.records import FileChange, NoteSource, Record
 from livemem.changes.sources import Sources, Trace
 from livemem.errors import Conflict, NotFound, StoreUnavailable
@@ -490,7 +490,7 @@ def test_a_file_of_many_sections_that_many_notes_made_keeps_a_bounded_number_of_
         notes=notes, files=[change],
     )  # fmt: skip
 
-    state = tracing.after({}, record, change)
+    state = provenance.after({}, record, change)
     kept = Sources.of(state).state()
 
     assert sum(len(trace.sources) for trace in kept.values()) == sources.MOST_LINKS

@@ -11,7 +11,7 @@ from livemem.jobs import lease, places
 from livemem.jobs import run as runs
 from livemem.notes import appending
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys
 from tests.support.audit import audit
 from tests.support.counting import Killed
@@ -63,11 +63,11 @@ def _requests_of_a_run(world: World, payload):
     return list(twin.client.requests)
 
 
-def test_the_late_echo_of_a_write_is_removed_and_not_folded_a_second_time(world):
+def test_the_late_duplicate_of_a_write_is_removed_and_not_folded_a_second_time(world):
     (first, *_) = fill(world)
-    echo = world.text(keys.note("demo", first))
+    late = world.text(keys.note("demo", first))
     world.consolidate()
-    world.store.put(keys.note("demo", first), echo.encode())
+    world.store.put(keys.note("demo", first), late.encode())
     third = fill(world, 1)
     run = world.consolidate()
     assert run.metrics["notes_processed"] == 1
@@ -95,10 +95,10 @@ def test_a_space_is_not_deleted_while_a_commit_is_being_written(world):
     fill(world)
     committed_plan(world)
     with pytest.raises(Busy):
-        life.delete(world.process, "demo", "demo")
+        lifecycle.delete(world.process, "demo", "demo")
     world.clock.move(1_200)
     world.sweep()
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     assert world.keys("demo/") == ["demo/_meta.json"]
 
 

@@ -45,7 +45,7 @@ SPACE = {
 USED = {"runs": 1, "failed_runs": 0, "notes": 2, "calls": 1, "tokens": 9}
 USAGE = {"items": [{"date": "2026-02-20", **USED}], "total": USED, "budget": {"tokens_per_day": 5, "used_today": 9}}
 HEALTH = {"status": "ok", "version": "1", "checks": {"store": "ok"}, "spaces": []}
-GARBAGE = {"space_id": "demo", "old_notes": 7, "oldest": None, "action": "consolidate", "moved": 0, "leftovers": 0}
+GARBAGE = {"space_id": "demo", "old_notes": 7, "oldest": None, "action": "consolidate", "moved": 0, "orphans": 0}
 
 BROKEN = {"key": "demo/a.json", "size": 0, "written_at": "2026-02-20T14:05:00.000Z"}
 KEPT = {

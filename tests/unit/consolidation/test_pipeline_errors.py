@@ -10,7 +10,7 @@ from livemem.jobs import run as runs
 from livemem.llm import window
 from livemem.llm.client import LlmError
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import due_keys, keys
 from tests.support.cases import each
 from tests.support.world import World, append_everything
@@ -235,7 +235,7 @@ def test_a_deletion_while_the_llm_thinks_leaves_nothing_of_the_space():
     world = space_with_notes()
 
     def delete_meanwhile(shown: dict[str, Any]) -> str:
-        life.delete(world.process, "demo", "demo")
+        lifecycle.delete(world.process, "demo", "demo")
         return append_everything(shown)
 
     world.llm.queue.append(delete_meanwhile)
@@ -249,9 +249,9 @@ def test_a_space_deleted_and_created_again_while_the_llm_thinks_is_left_alone():
     world = space_with_notes()
 
     def replace_meanwhile(shown: dict[str, Any]) -> str:
-        life.delete(world.process, "demo", "demo")
+        lifecycle.delete(world.process, "demo", "demo")
         # No worker lives that long, but a clock that is ahead makes it look so.
-        world.clock.move(life.TOMBSTONE_LIFE.total_seconds())
+        world.clock.move(lifecycle.TOMBSTONE_LIFE.total_seconds())
         world.create_space(rules="Other rules.")
         world.note("a note of the new space")
         return append_everything(shown)

@@ -229,7 +229,7 @@ def test_discarded_notes_leave_with_their_reason_in_the_record():
     assert world.live_ids() == []
 
 
-def test_the_late_echo_of_a_folded_note_is_removed_and_not_folded_again():
+def test_the_late_duplicate_of_a_folded_note_is_removed_and_not_folded_again():
     world = space_with_notes("ann")
     note_id = world.live_ids()[0]
     body = world.text(keys.note("demo", note_id)).encode()
@@ -263,7 +263,7 @@ METRICS = {
     "notes_discarded": 0,
     "notes_uncited": 0,
     "notes_left_out": 0,
-    "notes_set_aside": 0,
+    "notes_oversized": 0,
     "bank_files_created": 1,
     "bank_files_updated": 1,
     "bank_files_unchanged": 1,

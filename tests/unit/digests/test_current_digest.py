@@ -9,7 +9,7 @@ from livemem.digests.work import KIND, Order
 from livemem.errors import NotFound
 from livemem.jobs import maintainable
 from livemem.llm.client import LlmError
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import room_keys as keys
 from tests.support.actors import Actor
 from tests.support.chatter import Chatter, fact, notes_facts
@@ -144,7 +144,7 @@ def test_who_was_beaten_digests_what_was_said_behind_the_other_one(chatter):
 
 def test_a_space_that_is_deleted_while_the_model_is_asked_ends_its_digest_and_what_was_asked_is_counted(chatter):
     def delete(messages):
-        life.delete(chatter.process, "demo", confirm="demo")
+        lifecycle.delete(chatter.process, "demo", confirm="demo")
         return notes_facts(messages)
 
     chatter.say(fact(1))

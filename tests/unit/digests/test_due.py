@@ -8,7 +8,7 @@ from livemem.digests import due, reading, work
 from livemem.errors import InvalidName, NotFound
 from livemem.llm.client import LlmError
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import room_keys as keys
 from tests.support.chatter import Chatter, fact, notes_facts
 from tests.support.world import INVOCATION
@@ -142,7 +142,7 @@ def test_one_space_that_can_not_be_read_does_not_stop_the_others(chatter):
 
 def test_a_deleted_space_leaves_the_due_index(chatter):
     chatter.say(fact(1))
-    life.delete(chatter.process, "demo", confirm="demo")
+    lifecycle.delete(chatter.process, "demo", confirm="demo")
     chatter.world.clock.move(3 * 3_600)
 
     assert hour(chatter) == {}

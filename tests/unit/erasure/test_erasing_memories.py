@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from livemem.access.principal import Principal
-from livemem.changes.settling import WATCHED_FOR
+from livemem.changes.late_write_repair import WATCHED_FOR
 from livemem.digests.digest_documents import Extract, Fact
 from livemem.erasure import erasure
 from livemem.erasure import receipts as kept_receipts

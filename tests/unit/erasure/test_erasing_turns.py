@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from livemem.access.principal import Principal
-from livemem.changes.settling import WATCHED_FOR
+from livemem.changes.late_write_repair import WATCHED_FOR
 from livemem.conversations import capture, log, reading, summaries
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.erasure import erasure

@@ -13,8 +13,8 @@ from livemem.access.principal import Principal
 from livemem.backups import catalog, snapshots
 from livemem.backups import manifest as manifests
 from livemem.bank import corrections, history
-from livemem.changes import settling
-from livemem.erasure import erasure, holdings
+from livemem.changes import late_write_repair
+from livemem.erasure import erasure, occurrences
 from livemem.erasure import receipts as kept_receipts
 from livemem.errors import Busy, InvalidName, InvalidRequest, NotFound
 from livemem.jobs import job as jobs
@@ -23,7 +23,7 @@ from livemem.jobs import places, worker
 from livemem.notes import pages
 from livemem.notes.appending import Draft, append
 from livemem.notes.idempotency import append_once
-from livemem.spaces import due_index, life
+from livemem.spaces import due_index, lifecycle
 from livemem.spaces import head as heads
 from livemem.spaces.head_fields import Erasing
 from livemem.store import keys
@@ -314,7 +314,7 @@ def test_an_erasure_that_runs_out_of_time_goes_on_in_invocations_of_its_own(worl
     with pytest.raises(Busy):
         world.back_up(description="wanted")
     with pytest.raises(Busy):
-        life.delete(world.process, "demo", "demo")
+        lifecycle.delete(world.process, "demo", "demo")
     with pytest.raises(Busy):
         erase_agent(world, "bob")
     world.settle()
@@ -365,7 +365,7 @@ def test_an_erased_note_that_comes_back_is_removed_when_the_watch_ends(world):
     world.store.put(keys.note("demo", live), body)
     world.consolidate()
 
-    world.clock.move(settling.WATCHED_FOR.total_seconds() + 60)
+    world.clock.move(late_write_repair.WATCHED_FOR.total_seconds() + 60)
     world.sweep()
     world.work()
 
@@ -621,7 +621,7 @@ def test_what_a_space_and_its_backups_have_in_common_is_read_once(world):
 
 
 def test_notes_are_wanted_by_their_ids_and_times():
-    wanted = holdings.Wanted(frozenset({"20260220T140000_ann_progress_00000001"}))
+    wanted = occurrences.Wanted(frozenset({"20260220T140000_ann_progress_00000001"}))
 
     covering = [
         wanted.may_be_in(keys.RecordName(1, first, last))

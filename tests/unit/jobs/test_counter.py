@@ -8,7 +8,7 @@ from livemem.bank import corrections
 from livemem.errors import ConditionalWritesUnsupported, StoreUnavailable
 from livemem.jobs import counter, lease, places
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys
 from livemem.store.objects import Store
 from tests.support.bucket import FakeS3
@@ -239,7 +239,7 @@ def test_pausing_between_event_and_run_keeps_the_notes():
 
 def test_a_deleted_space_is_unknown_to_a_late_event():
     world = space_with_notes(3)
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
 
     assert world.count().result == "unknown_space"
     assert world.keys("demo/") == ["demo/_meta.json"]
@@ -262,6 +262,6 @@ def test_without_conditional_writes_no_run_is_started_and_nothing_is_written():
     with pytest.raises(ConditionalWritesUnsupported):
         counter.start_if_due(process, "demo", "threshold")
 
-    assert {key for key in ignoring.objects if key not in before} <= {keys.PROBE}
+    assert {key for key in ignoring.objects if key not in before} <= {keys.CAPABILITY_CHECK}
     assert not world.queued
     assert lease.look(process, places.of_space("demo")) is None

@@ -13,7 +13,7 @@ from livemem.jobs import run as runs
 from livemem.jobs.queue import Order
 from livemem.settings import Settings
 from livemem.spaces import head as heads
-from livemem.spaces import life, usage
+from livemem.spaces import lifecycle, usage
 from livemem.store import keys
 from livemem.upkeep import usage as reports
 from tests.support.counting import Killed
@@ -175,7 +175,7 @@ def _die(verb: str, *, done: bool, after: bool) -> None:
 
 def test_what_a_deleted_space_used_goes_with_its_day():
     world, _ = with_old_runs(days=0)
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     assert counted_days(world) == ["2026-02-20"]
     world.clock.move(89 * DAY)
     world.sweep_all()

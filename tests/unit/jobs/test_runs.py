@@ -10,7 +10,7 @@ from livemem.jobs import run as runs
 from livemem.jobs.job import Failure
 from livemem.llm.usage import Usage
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys, timing
 from tests.support.cases import each
 from tests.support.counting import Killed
@@ -159,8 +159,8 @@ def test_a_run_that_another_worker_has_ended_is_not_ended_again():
 def test_a_run_is_not_found_in_a_namesake_of_its_space():
     world, run_id = ordered()
     body = world.text(keys.run("demo", run_id)).encode()
-    life.delete(world.process, "demo", "demo")
-    world.clock.move(life.TOMBSTONE_LIFE.total_seconds())
+    lifecycle.delete(world.process, "demo", "demo")
+    world.clock.move(lifecycle.TOMBSTONE_LIFE.total_seconds())
     world.create_space()
     world.inner.put_object(Bucket="b", Key=keys.run("demo", run_id), Body=body)
 

@@ -7,7 +7,7 @@ import pytest
 from livemem.errors import StillAtWork
 from livemem.jobs import lease, places
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys
 from tests.support.cases import each
 from tests.support.counting import Killed
@@ -163,7 +163,7 @@ def test_a_lease_that_can_not_be_read_counts_as_run_out(body: bytes):
 
 def test_a_late_invocation_for_a_deleted_space_does_nothing():
     world = queued()
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     before = dict(world.inner.objects)
 
     assert world.work() is None
@@ -174,8 +174,8 @@ def test_a_late_invocation_for_a_deleted_space_does_nothing():
 
 def test_a_late_invocation_for_a_namesake_of_a_deleted_space_does_nothing():
     world = queued()
-    life.delete(world.process, "demo", "demo")
-    world.clock.move(life.TOMBSTONE_LIFE.total_seconds())
+    lifecycle.delete(world.process, "demo", "demo")
+    world.clock.move(lifecycle.TOMBSTONE_LIFE.total_seconds())
     world.create_space()
     world.note("a note of the new space")
     before = dict(world.inner.objects)
@@ -192,8 +192,8 @@ def test_a_space_that_is_replaced_just_before_the_lease_is_taken_keeps_its_notes
     def replaced(index: int, verb: str) -> None:
         if world.client.requests[index] == ("GET", keys.lease("demo")):
             world.client.before = lambda index, verb: None
-            life.delete(world.process, "demo", "demo")
-            world.clock.move(life.TOMBSTONE_LIFE.total_seconds())
+            lifecycle.delete(world.process, "demo", "demo")
+            world.clock.move(lifecycle.TOMBSTONE_LIFE.total_seconds())
             world.create_space()
             world.note("a note of the new space")
 
@@ -211,8 +211,8 @@ def test_a_late_invocation_does_not_even_touch_a_run_of_the_same_id_in_a_namesak
     todo = dict(world.queued[0])
     run_key = keys.run("demo", todo["job_id"])
     body = world.text(run_key).encode()
-    life.delete(world.process, "demo", "demo")
-    world.clock.move(life.TOMBSTONE_LIFE.total_seconds())
+    lifecycle.delete(world.process, "demo", "demo")
+    world.clock.move(lifecycle.TOMBSTONE_LIFE.total_seconds())
     world.create_space()
     world.note("a note of the new space")
     # What a write that was under way during the deletion can leave behind.

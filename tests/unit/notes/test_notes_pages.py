@@ -201,7 +201,7 @@ def test_a_note_that_was_read_before_costs_nothing_and_is_shown_only_while_it_is
 
     assert contents(again) == [12, 11, 9]
     assert again.items[1:] == [first.items[0], first.items[2]]
-    # The new note, and the head: a note that is newer than what is known of the space may be an echo.
+    # The new note, and the head: a note that is newer than what is known of the space may be a late duplicate.
     assert world.client.counts == {"LIST": 1, "GET": 2}
 
 

@@ -10,9 +10,9 @@ from livemem.bank import files, review
 from livemem.notes import appending, idempotency, pages
 from livemem.notes.appending import Draft
 from livemem.notes.pages import Filter
-from livemem.spaces import directory, life
+from livemem.spaces import directory, lifecycle
 from livemem.spaces import head as heads
-from livemem.store.probe import has_conditional_writes
+from livemem.store.capability_check import has_conditional_writes
 from tests.support.world import EVERYONE, World, several_files
 
 
@@ -147,7 +147,7 @@ def test_a_plan_that_waits_and_its_approval_keep_their_budgets(count):
 def test_deleting_a_space_takes_a_list_and_a_deletion_per_1000_objects_and_4_more(world):
     fill(world, 1_100)
     world.client.reset()
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     # 1 GET and 1 PUT make sure that no run can commit into the deleted space; the second PUT is the marker for the
     # sweep, the second GET for the tokens' lists.
     assert counts(world) == {"GET": 2, "PUT": 2, "LIST": 2, "DeleteObjects": 2}
@@ -174,7 +174,7 @@ def test_a_list_of_spaces_takes_1_list_and_1_get_a_space(world):
 
 
 def test_the_probe_of_conditional_writes_takes_2_put_once_a_process(world):
-    world.store.probed.clear()
+    world.store.capability_checked.clear()
     world.client.reset()
     assert has_conditional_writes(world.store)
     assert has_conditional_writes(world.store)

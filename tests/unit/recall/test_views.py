@@ -352,7 +352,7 @@ def test_a_note_that_moves_while_it_is_looked_for_is_not_missed():
     meta = heads.load(process, "demo").meta
     with search.viewing(process, meta) as view:
         racing: Any = Racing()
-        racing = Store("bucket", racing, racing, threads=1, probed=world.probed)
+        racing = Store("bucket", racing, racing, threads=1, capability_checked=world.capability_checked)
         # The records first, then the live notes.
         view.follow(racing, order[::-1], lambda: True)
         told = view.index.columns()

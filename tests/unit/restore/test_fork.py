@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from livemem.access.principal import Principal
 from livemem.backups import catalog, snapshots
 from livemem.bank import citations, corrections, files, history, time_travel
-from livemem.changes import moving, records, rules
+from livemem.changes import archive_notes, records, rules
 from livemem.changes.rules import NewRules
 from livemem.errors import Busy, Conflict, Forbidden, InvalidName, LiveMemoryError, NotFound, SpaceExists
 from livemem.jobs import lease, places
@@ -20,7 +20,7 @@ from livemem.notes import idempotency
 from livemem.notes.appending import Draft
 from livemem.restore import fork, provisioning, provisioning_job, restore
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from tests.support.audit import audit, records_of
@@ -358,8 +358,8 @@ def _delete(world: World, text: str) -> bool:
 
 def _move(world: World, text: str) -> bool:
     try:
-        moving.move(world.process, "ann", "demo", until=keys.compact_time(world.clock()), reason="old")
-    except moving.NothingToMove:
+        archive_notes.move(world.process, "ann", "demo", until=keys.compact_time(world.clock()), reason="old")
+    except archive_notes.NothingToMove:
         return False
     return True
 
@@ -484,7 +484,7 @@ def test_a_fork_whose_source_and_backup_are_gone_half_way_is_given_up():
     world = World()
     fill(world)
     head = order(world, "other", 2)
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     catalog.remove(world.process, "demo", head.meta.arrival.backup_id)
 
     with pytest.raises(NotFound):

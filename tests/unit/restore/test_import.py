@@ -100,7 +100,7 @@ def test_an_import_brings_what_a_restore_brings_object_by_object(foreign, notes,
             name
         ][1].items()
     first, second = heads.find(twin.process, "copy").meta, heads.find(world.process, "copy").meta
-    own = {"uid", "arrival", "rev", "write_id", "settling"}
+    own = {"uid", "arrival", "rev", "write_id", "late_write_repair"}
     assert first.model_dump(exclude=own) == second.model_dump(exclude=own)
 
 

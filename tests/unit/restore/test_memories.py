@@ -15,7 +15,7 @@ from livemem.restore import fork, provisioning
 from livemem.restore import source as sources
 from livemem.rooms import posting
 from livemem.rooms.message import Draft as Said
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys, memory_keys, room_keys
 from tests.support.archives import exported, import_it, targz, unpack
 from tests.support.memories import SIZE, contents, store, world_with_meaning
@@ -56,8 +56,8 @@ def taken_by_backup(world: World) -> str:
 
 def taken_by_restore_over_itself(world: World) -> str:
     backup = world.back_up()
-    life.delete(world.process, "demo", "demo")
-    world.clock.move(life.TOMBSTONE_LIFE.total_seconds() + 60)
+    lifecycle.delete(world.process, "demo", "demo")
+    world.clock.move(lifecycle.TOMBSTONE_LIFE.total_seconds() + 60)
     assert world.restore("demo", backup.job_id, "demo")
     return "demo"
 
@@ -119,8 +119,8 @@ def test_a_process_that_knew_the_space_of_before_notices_that_it_was_restored(wo
     warm = world.process
     assert len(contents(warm)) == 2
 
-    life.delete(world.process, "demo", "demo")
-    world.clock.move(life.TOMBSTONE_LIFE.total_seconds() + 60)
+    lifecycle.delete(world.process, "demo", "demo")
+    world.clock.move(lifecycle.TOMBSTONE_LIFE.total_seconds() + 60)
     assert world.restore("demo", backup.job_id, "demo")
     world.process = world.with_parts(embed=warm.embed)
     world.process, cold = warm, world.process
@@ -144,7 +144,7 @@ def test_what_has_expired_is_deleted_in_a_fork_although_no_marker_tells_of_it(wo
 
 def test_entries_of_a_space_that_is_gone_are_cleared_and_bring_nothing_back(world):
     fill(world)
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     assert world.due("memory")
 
     world.clock.move(3 * 3_600)
@@ -294,7 +294,7 @@ def test_rooms_and_digests_go_with_their_space_and_nobody_is_at_work_there(world
 def test_nothing_of_memories_is_left_of_a_space_that_is_deleted(world):
     gone = fill(world)
 
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
 
     assert world.keys("demo/") == [keys.meta("demo")]
     with pytest.raises(NotFound):

@@ -28,7 +28,7 @@ from livemem.jobs import job as jobs
 from livemem.jobs.job import Failure
 from livemem.process import Process
 from livemem.restore import new_space, provisioning, provisioning_job, restore
-from livemem.spaces import directory, life
+from livemem.spaces import directory, lifecycle
 from livemem.spaces import head as heads
 from livemem.store import due_keys, keys, timing
 from livemem.upkeep import health
@@ -39,7 +39,7 @@ from tests.support.whole import Kept, differences, objects, put
 from tests.support.world import EVERYONE, INVOCATION, World
 from tests.unit.access.test_access import enter, token
 
-FREE_AGAIN = life.TOMBSTONE_LIFE.total_seconds()
+FREE_AGAIN = lifecycle.TOMBSTONE_LIFE.total_seconds()
 ALONE = timing.BY_HAND.total_seconds() + 1
 DAY = 24 * 3_600
 
@@ -183,7 +183,7 @@ def test_nobody_sees_a_space_before_all_of_it_is_there():
             with pytest.raises(NotFound):
                 heads.load(reader, "copy")
             with pytest.raises(NotFound):
-                life.delete(reader, "copy", "copy")
+                lifecycle.delete(reader, "copy", "copy")
             assert "copy" not in [meta.space_id for meta in directory.page(reader, EVERYONE, limit=9, after=None)[0]]
             assert not health.deep(reader, EVERYONE).problems
 
@@ -316,7 +316,7 @@ def test_a_backup_with_a_head_of_another_space_or_of_none_is_refused(changes: di
 def test_what_was_under_way_in_a_head_holds_the_restored_space_in_nothing():
     world, backup_id = backed_up()
     (live,) = world.live_ids()
-    under_way = {"committed_run": world.ids(), "echoes": [live], "erasing": {"at_work": world.ids()}}
+    under_way = {"committed_run": world.ids(), "late_duplicates": [live], "erasing": {"at_work": world.ids()}}
     rewrite_head(world, backup_id, **under_way, deleted_at="2026-01-01T00:00:00Z")
 
     carry_on(world, order(world, backup_id))
@@ -344,7 +344,7 @@ def test_an_object_that_is_changed_while_it_is_copied_is_noticed():
     world.create_space()
     world.note("x")
     backup_id = world.back_up().job_id
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     world.clock.move(FREE_AGAIN)
     head = order(world, backup_id, None)
     (note,) = [key for key in world.keys("_backups/") if "/live/2026" in key]
@@ -548,7 +548,7 @@ def test_who_was_overtaken_activates_nothing_and_gives_nothing_up():
 def test_a_restored_space_that_was_deleted_is_no_arrival_any_more():
     world, backup_id = backed_up()
     carry_on(world, order(world, backup_id))
-    life.delete(world.process, "copy", "copy")
+    lifecycle.delete(world.process, "copy", "copy")
 
     with pytest.raises(NotFound):
         provisioning_job.load(world.process, "copy")
@@ -577,9 +577,9 @@ def test_what_a_creation_that_lost_the_race_has_written_does_not_stay():
     world.store.delete(f"_backups/demo/{backup_id}/live/.keep")
     change_manifest(world, backup_id, lambda items: [item for item in items if item.name != "live/.keep"])
     del before["live/.keep"]
-    wanted = life.NewSpace("copy", rules="Other rules.")
+    wanted = lifecycle.NewSpace("copy", rules="Other rules.")
     creation = Actor(
-        "creation", world, lambda actor: life.create(actor.process, EVERYONE, wanted), world.clock() + INVOCATION
+        "creation", world, lambda actor: lifecycle.create(actor.process, EVERYONE, wanted), world.clock() + INVOCATION
     )
     creation.step(2)
 

@@ -20,9 +20,9 @@ from livemem.notes.appending import Draft
 from livemem.notes.pages import Filter
 from livemem.restore import provisioning, provisioning_job, restore
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 from tests.support.bucket import FakeS3
 from tests.support.cases import each
 from tests.support.counting import CountingClient, Killed
@@ -30,7 +30,7 @@ from tests.support.rest import check_alive, check_rest
 from tests.support.whole import DERIVED, differences, fill, objects, put
 from tests.support.world import EVERYONE, INVOCATION, World
 
-FREE_AGAIN = life.TOMBSTONE_LIFE.total_seconds()
+FREE_AGAIN = lifecycle.TOMBSTONE_LIFE.total_seconds()
 
 
 def backed_up(world: World) -> str:
@@ -40,7 +40,7 @@ def backed_up(world: World) -> str:
 
 def gone(world: World) -> None:
     """Delete the space, and wait until its id is free."""
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     world.clock.move(FREE_AGAIN)
     world.new_process()
 
@@ -145,11 +145,11 @@ def test_the_head_follows_but_for_what_was_under_way():
 
     after = world.restore("demo", backup_id)
 
-    own = {"uid", "rev", "write_id", "arrival", "settling"}
+    own = {"uid", "rev", "write_id", "arrival", "late_write_repair"}
     assert after.model_dump(exclude=own) == before.model_dump(exclude=own)
     assert after.uid != before.uid
     assert after.rev > rev
-    assert (after.committed_run, after.echoes, after.erasing, after.deleted_at) == (None, [], None, None)
+    assert (after.committed_run, after.late_duplicates, after.erasing, after.deleted_at) == (None, [], None, None)
     assert (after.arrival.kind, after.arrival.space_id, after.arrival.backup_id) == ("restore", "demo", backup_id)
     assert not list(lease_of(world, "demo"))
     assert not world.queued
@@ -260,7 +260,7 @@ def test_what_the_restored_runs_cost_is_not_counted_twice_when_the_copy_is_delet
     backup_id = backed_up(world)
     world.restore("demo", backup_id, "copy")
 
-    life.delete(world.process, "copy", "copy")
+    lifecycle.delete(world.process, "copy", "copy")
 
     assert not [key for key in world.keys(keys.USAGE) if "/copy/" in key]
 
@@ -268,7 +268,7 @@ def test_what_the_restored_runs_cost_is_not_counted_twice_when_the_copy_is_delet
 def test_before_its_id_is_free_a_space_is_restored_under_another_one_at_once():
     world = World()
     backup_id = backed_up(world)
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     world.clock.move(60)
 
     with pytest.raises(Conflict) as refused:

@@ -10,7 +10,7 @@ from livemem.archives import export
 from livemem.backups import snapshots
 from livemem.errors import CapReached, InvalidRequest, SpaceExists, TooLarge
 from livemem.restore import fork, importing
-from livemem.spaces import caps, life
+from livemem.spaces import caps, lifecycle
 from livemem.store import keys
 from tests.support.actors import Actor
 from tests.support.asking import Asking
@@ -22,7 +22,7 @@ DAY = 86_400
 
 
 def make(world: World, name: str, who: Principal = ANN, process=None):
-    return life.create(process or world.process, who, life.NewSpace(name, rules="x"))
+    return lifecycle.create(process or world.process, who, lifecycle.NewSpace(name, rules="x"))
 
 
 def refused(action, *args, **more) -> CapReached:
@@ -127,7 +127,7 @@ def test_an_archive_of_a_deleted_space_leaves_nothing_in_its_folder():
     world = World()
     world.create_space("demo")
     backup_id = world.back_up().job_id
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
 
     export.download(world.process, "demo", backup_id, world.clock() + INVOCATION)
 

@@ -16,7 +16,7 @@ from livemem.consolidation import space_change
 from livemem.consolidation.space_change import SpaceChange
 from livemem.errors import StoreUnavailable
 from livemem.jobs import counter
-from livemem.spaces import due_index, life
+from livemem.spaces import due_index, lifecycle
 from livemem.spaces.due_index import KEPT, RELIED_ON
 from livemem.store import due_keys, keys
 from livemem.store.due_keys import Entry, Kind
@@ -119,7 +119,7 @@ LEAVING: dict[str, Callable[[World], Any]] = {
     "a put event that comes with others": lambda world: counter.notice(world.process, [world.keys("demo/live/2")[0]]),
     "a run by hand": lambda world: world.order(),
     "a correction": lambda world: corrections.write_file(world.process, "admin", "demo", "a.md", "# A\n", None),
-    "a deletion": lambda world: life.delete(world.process, "demo", "demo"),
+    "a deletion": lambda world: lifecycle.delete(world.process, "demo", "demo"),
     "a pause": lambda world: space_change.change(world.process, EVERYONE, "demo", SpaceChange(auto_paused=True)),
     "another threshold": lambda world: space_change.change(world.process, EVERYONE, "demo", SpaceChange(threshold=1)),
 }
@@ -341,10 +341,10 @@ def test_what_is_left_of_a_deletion_is_found_by_its_marker():
     world.client.reset()
     world.client.kill_at(3, done=False)
     with pytest.raises(Killed):
-        life.delete(world.process, "demo", "demo")
+        lifecycle.delete(world.process, "demo", "demo")
     rest(world)
 
-    assert world.keys() == ["_system/probe/conditional-writes", "demo/_meta.json"]
+    assert world.keys() == ["_system/capability-check/conditional-writes", "demo/_meta.json"]
 
 
 def hold(world: World) -> None:
@@ -357,7 +357,7 @@ WAITING: dict[str, Callable[[World], Any]] = {
     "somebody holds it": hold,
     "a run is queued": lambda world: world.order(),
     "something of a run may come late": lambda world: world.consolidate(),
-    "its deletion is young": lambda world: life.delete(world.process, "demo", "demo"),
+    "its deletion is young": lambda world: lifecycle.delete(world.process, "demo", "demo"),
     "a change by hand is watched": lambda world: corrections.write_file(
         world.process, "admin", "demo", "a.md", "# A\n", None
     ),
@@ -445,7 +445,7 @@ def at_rest(spaces: int, *, waiting: bool) -> World:
             world.inner.objects[keys.note(space_id, note_id)] = Stored(b"x", '"x"', world.clock(), {})
             put(world, space_id, "notes", keys.compact_time(world.clock()))
     world.new_process()
-    world.store.probed.clear()
+    world.store.capability_checked.clear()
     world.client.reset()
     world.clock.move(QUARTER)
     return world
@@ -465,7 +465,7 @@ def test_ten_thousand_spaces_at_rest_cost_a_sweep_one_list_and_one_more_per_1000
 
 def test_the_daily_sweep_looks_at_each_space_with_2_get_and_5_list():
     world = at_rest(200, waiting=True)
-    world.store.probed.append(True)
+    world.store.capability_checked.append(True)
 
     assert world.sweep_all().spaces == 200
 

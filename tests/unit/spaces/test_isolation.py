@@ -12,9 +12,9 @@ from livemem.jobs import queue
 from livemem.jobs.queue import Order
 from livemem.notes.appending import Draft, append
 from livemem.recall import overview, summary
-from livemem.spaces import directory, life
+from livemem.spaces import directory, lifecycle
 from livemem.spaces import head as heads
-from livemem.spaces.life import NewSpace
+from livemem.spaces.lifecycle import NewSpace
 from livemem.upkeep import health
 from tests.support.cases import each
 from tests.support.world import EVERYONE, World
@@ -46,8 +46,8 @@ ACTS: dict[str, Any] = {
     "delete a file": lambda world: corrections.delete_file(world.process, "eve", COPY, "log.md", None),
     "undo": lambda world: corrections.undo(world.process, "eve", COPY, 1),
     "patch": lambda world: heads.patch(world.process, COPY, description="mine"),
-    "delete": lambda world: life.delete(world.process, COPY, COPY),
-    "create": lambda world: life.create(world.process, EVERYONE, NewSpace(COPY)),
+    "delete": lambda world: lifecycle.delete(world.process, COPY, COPY),
+    "create": lambda world: lifecycle.create(world.process, EVERYONE, NewSpace(COPY)),
     "info": lambda world: overview.info(world.process, COPY),
     "summary": lambda world: summary.summary(world.process, COPY),
 }
@@ -135,13 +135,13 @@ def test_a_token_that_may_not_see_a_space_learns_nothing_by_creating_it():
     world = World()
     world.create_space("secret")
     world.create_space("gone")
-    life.delete(world.process, "gone", "gone")
+    lifecycle.delete(world.process, "gone", "gone")
     world.inner.put_object(Bucket="b", Key="broken/_meta.json", Body=b"{")
     eve = Principal("eve", frozenset(("read", "write")), frozenset(("demo",)), token_hash="sha256:0")
 
     for space_id in ("secret", "gone", "broken"):
         with pytest.raises(Forbidden) as refused:
-            life.create(world.process, eve, NewSpace(space_id))
+            lifecycle.create(world.process, eve, NewSpace(space_id))
         assert refused.value.detail == "The token 'eve' may not use this space."
     with pytest.raises(Conflict):
-        life.create(world.process, EVERYONE, NewSpace("gone"))
+        lifecycle.create(world.process, EVERYONE, NewSpace("gone"))

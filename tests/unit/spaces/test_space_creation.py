@@ -14,13 +14,13 @@ from livemem.errors import (
     TooLarge,
 )
 from livemem.spaces import head as heads
-from livemem.spaces import life, rules
-from livemem.spaces.life import NewSpace
+from livemem.spaces import lifecycle, rules
+from livemem.spaces.lifecycle import NewSpace
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import EVERYONE, World
 
-LATER = life.TOMBSTONE_LIFE.total_seconds()
+LATER = lifecycle.TOMBSTONE_LIFE.total_seconds()
 
 
 def create(world: World, **changes: Any) -> heads.Meta:
@@ -30,7 +30,7 @@ def create(world: World, **changes: Any) -> heads.Meta:
         "rules": "Keep a log.",
         "threshold": 30,
     }
-    return life.create(world.process, EVERYONE, NewSpace(**(wanted | changes)))
+    return lifecycle.create(world.process, EVERYONE, NewSpace(**(wanted | changes)))
 
 
 def test_a_new_space_has_the_documented_objects_and_costs_a_get_and_four_puts():
@@ -67,11 +67,11 @@ def test_a_new_space_has_the_documented_objects_and_costs_a_get_and_four_puts():
         "committed_run": None,
         "last_run": None,
         "folded_until": "",
-        "echoes": [],
-        "settling": None,
+        "late_duplicates": [],
+        "late_write_repair": None,
         "runs_seen": None,
         "prompt_cut": False,
-        "set_aside": {"beside": 0, "needs": {}},
+        "oversized_notes": {"beside": 0, "needs": {}},
         "left_out": [],
         "arrival": None,
         "erasing": None,
@@ -288,7 +288,7 @@ def test_a_creation_over_the_remains_of_another_space_is_refused_and_removes_not
 
     before = dict(world.inner.objects)
 
-    with pytest.raises(Conflict, match="remains of another space"):
+    with pytest.raises(Conflict, match="orphans of another space"):
         create(world, rules="New rules.")
 
     assert world.inner.objects == before
@@ -297,7 +297,7 @@ def test_a_creation_over_the_remains_of_another_space_is_refused_and_removes_not
 def test_a_space_of_the_same_name_gets_a_new_uid():
     world = World()
     first = create(world)
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     world.clock.move(LATER)
 
     assert create(world).uid != first.uid

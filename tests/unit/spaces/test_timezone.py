@@ -6,7 +6,7 @@ from livemem.consolidation import space_change
 from livemem.consolidation.space_change import SpaceChange
 from livemem.errors import InvalidRequest
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem_http.views.spaces import NewSpace, SpaceView
 from livemem_http.views.spaces import SpaceChange as Change
 from tests.support.world import EVERYONE, World
@@ -31,7 +31,7 @@ def world() -> World:
 
 def test_a_space_may_name_its_zone_when_it_is_created(world):
     wanted = NewSpace(space_id="demo", timezone="Asia/Kolkata").wanted()
-    meta = life.create(world.process, EVERYONE, wanted)
+    meta = lifecycle.create(world.process, EVERYONE, wanted)
 
     assert meta.timezone == "Asia/Kolkata"
     assert SpaceView.of(heads.load(world.process, "demo").meta).timezone == "Asia/Kolkata"
@@ -57,7 +57,7 @@ def test_a_zone_can_be_changed_left_alone_and_taken_back(world):
 def test_an_unknown_zone_is_refused_and_nothing_is_written(world, name):
     before = world.keys()
     with pytest.raises(InvalidRequest) as refused:
-        life.create(world.process, EVERYONE, life.NewSpace("demo", timezone=name))
+        lifecycle.create(world.process, EVERYONE, lifecycle.NewSpace("demo", timezone=name))
     assert refused.value.fields[0].field == "timezone"
     assert world.keys() == before
     world.create_space()
@@ -69,4 +69,4 @@ def test_an_unknown_zone_is_refused_and_nothing_is_written(world, name):
     "name", ["Europe/Paris", "America/Argentina/Buenos_Aires", "UTC", "Etc/GMT+5", "Australia/Lord_Howe"]
 )
 def test_names_of_the_database_are_taken(world, name):
-    assert life.create(world.process, EVERYONE, life.NewSpace("demo", timezone=name)).timezone == name
+    assert lifecycle.create(world.process, EVERYONE, lifecycle.NewSpace("demo", timezone=name)).timezone == name

@@ -12,8 +12,8 @@ from livemem.errors import ConditionalWritesUnsupported, StoreUnavailable
 from livemem.notes import appending, idempotency
 from livemem.notes.appending import Draft
 from livemem.spaces import head as heads
-from livemem.spaces import life
-from livemem.store import due_keys, keys, probe
+from livemem.spaces import lifecycle
+from livemem.store import capability_check, due_keys, keys
 from livemem.store.objects import Store
 from tests.support.bucket import FakeS3, error
 from tests.support.cases import each
@@ -33,10 +33,10 @@ def counted(fake: FakeS3) -> tuple[Store, CountingClient, list[float]]:
 
 def test_the_probe_is_asked_once_in_a_process():
     store, client, _ = counted(FakeS3())
-    probe.has_conditional_writes(store)
+    capability_check.has_conditional_writes(store)
     asked = len(client.requests)
 
-    probe.has_conditional_writes(store)
+    capability_check.has_conditional_writes(store)
 
     assert 2 <= asked == len(client.requests)
 
@@ -46,8 +46,8 @@ def test_a_probe_that_got_no_answer_is_asked_again():
     client.break_at(0, "InternalError", 500, done=False)
 
     with pytest.raises(StoreUnavailable):
-        probe.has_conditional_writes(store)
-    assert probe.has_conditional_writes(store)
+        capability_check.has_conditional_writes(store)
+    assert capability_check.has_conditional_writes(store)
 
 
 @pytest.mark.parametrize("conflicts", [1, 4])
@@ -170,7 +170,7 @@ def with_a_run_queued() -> World:
 NEEDING: dict[str, Callable[[World], Any]] = {
     "create a space": lambda world: world.create_space("new"),
     "change a space": lambda world: heads.patch(world.process, "demo", description="new"),
-    "delete a space": lambda world: life.delete(world.process, "demo", "demo"),
+    "delete a space": lambda world: lifecycle.delete(world.process, "demo", "demo"),
     "append a note": lambda world: world.note("new"),
     "append a batch": lambda world: appending.append_batch(world.process, "demo", "ann", [Draft("todo", "x")] * 2),
     "append once": lambda world: idempotency.append_once(world.process, "demo", "ann", Draft("todo", "x"), "key"),
@@ -200,7 +200,7 @@ def test_a_store_that_ignores_conditions_is_never_written_to_unprotected(
 
     assert (refused.value.status, refused.value.code) == (503, "conditional_writes_unsupported")
     # An entry of the due index overwrites nobody's.
-    free = (keys.PROBE, due_keys.DUE)
+    free = (keys.CAPABILITY_CHECK, due_keys.DUE)
     assert {key: stored for key, stored in ignoring.objects.items() if not key.startswith(free)} == {
         key: stored for key, stored in before.items() if not key.startswith(free)
     }

@@ -6,13 +6,13 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import given
 
-from livemem.backups import remains
-from livemem.changes import leftovers, settling
+from livemem.backups import incomplete_backups
+from livemem.changes import late_write_repair, orphans
 from livemem.conversations import removal
 from livemem.digests import retrying
 from livemem.jobs import job as jobs
 from livemem.jobs import lease
-from livemem.spaces import caps, due_index, life
+from livemem.spaces import caps, due_index, lifecycle
 from livemem.store import due_keys, timing
 
 
@@ -31,7 +31,7 @@ def test_nothing_of_a_worker_acts_when_its_watch_is_over(began, repeated, one, o
     assert acts <= timing.LAST_WRITE <= retrying.WAIT
     assert acts <= removal.REMAINS_AFTER
     # Told by the clock of who writes, and read by another.
-    assert acts <= settling.WATCHED_FOR + one - other
+    assert acts <= late_write_repair.WATCHED_FOR + one - other
 
 
 @given(
@@ -42,18 +42,18 @@ def test_nothing_of_a_worker_acts_when_its_watch_is_over(began, repeated, one, o
     other=SKEWS,
 )
 def test_nothing_of_a_run_or_a_job_comes_when_it_is_over(waits, works, repeated, one, other):
-    assert waits + works + repeated <= leftovers.QUIET_AFTER + one - other
+    assert waits + works + repeated <= orphans.QUIET_AFTER + one - other
     assert lease.BACKOFF_LONGEST + timing.SWEEPS + timing.SWEEPING + waits + works < jobs.SILENT
 
 
 @given(first=up_to(timing.INVOCATION), waits=up_to(timing.BACKUP_DELIVERED), works=up_to(timing.INVOCATION))
 def test_nobody_goes_on_with_a_backup_when_its_remains_are_removed(first, waits, works):
-    assert first + waits + works + timing.REPEATED < remains.NOBODY_COMES
+    assert first + waits + works + timing.REPEATED < incomplete_backups.NOBODY_COMES
 
 
 @given(works=up_to(timing.SWEEPING), repeated=up_to(timing.REPEATED))
 def test_an_id_is_free_when_no_deletion_of_its_space_can_come(works, repeated):
-    assert works + repeated < life.TOMBSTONE_LIFE
+    assert works + repeated < lifecycle.TOMBSTONE_LIFE
 
 
 @given(repeated=up_to(timing.REPEATED), works=up_to(timing.ANSWER), one=SKEWS, other=SKEWS)

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from livemem.access.principal import PERMISSIONS, Principal
-from livemem.backups import catalog, remains
-from livemem.changes import moving
-from livemem.changes.leftovers import QUIET_AFTER
+from livemem.backups import catalog, incomplete_backups
+from livemem.changes import archive_notes
+from livemem.changes.orphans import QUIET_AFTER
 from livemem.errors import Forbidden, InvalidName, InvalidRequest, LiveMemoryError, NotFound, TooLarge
 from livemem.jobs import lease, places
 from livemem.jobs import run as runs
 from livemem.llm.client import LlmError
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces import life
-from livemem.spaces.set_aside import SetAside
+from livemem.spaces import lifecycle
+from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys
 from livemem.store.stored import Stored
 from livemem.upkeep import garbage
@@ -67,7 +67,9 @@ def writes(world: World) -> set[str]:
 
 
 def with_everything() -> World:
-    """All kinds of garbage at once: a dead run over a commit, an overdue run, a lease, old runs, old notes, an echo."""
+    """All kinds of garbage at once: a dead run over a commit, an overdue run, a lease, old runs, old notes, a late
+    duplicate.
+    """
     world = with_old_notes("committed", "overdue", "echoed", "runs")
     for space_id in ("committed", "overdue", "echoed", "runs"):
         heads.patch(world.process, space_id, threshold=1_000)
@@ -118,12 +120,12 @@ def test_a_dry_run_tells_what_there_is_and_writes_nothing(delete_only: bool):
     assert world.inner.objects == before
     assert not world.queued
     assert report.dry_run
-    told = {found.space_id: (found.old_notes, found.leftovers, found.runs_removed) for found in report.spaces}
+    told = {found.space_id: (found.old_notes, found.orphans, found.runs_removed) for found in report.spaces}
     # The commit of `committed` has folded its notes, which are still live, and its lease has run out.
     assert told == {"committed": (0, 2, 0), "overdue": (3, 1, 0), "echoed": (0, 1, 0), "runs": (1, 0, 1)}
     action = "move" if delete_only else "consolidate"
     assert {found.action for found in report.spaces if found.old_notes} == {action}
-    assert (report.old_notes, report.leftovers, report.runs_removed) == (4, 4, 1)
+    assert (report.old_notes, report.orphans, report.runs_removed) == (4, 4, 1)
     assert (report.moved, report.runs_started, report.failed, report.more) == (0, 0, [], False)
 
 
@@ -138,12 +140,12 @@ def test_what_a_dry_run_tells_is_what_is_done_then(asked: dict[str, Any]):
 
     report = collect(world, **asked)
 
-    assert [(found.space_id, found.old_notes, found.leftovers, found.oldest) for found in report.spaces] == [
-        (found.space_id, found.old_notes, found.leftovers, found.oldest) for found in told.spaces
+    assert [(found.space_id, found.old_notes, found.orphans, found.oldest) for found in report.spaces] == [
+        (found.space_id, found.old_notes, found.orphans, found.oldest) for found in told.spaces
     ]
     world.settle()
     again = collect(world, dry_run=True, **asked)
-    assert (again.old_notes, again.leftovers, again.spaces) == (0, 0, [])
+    assert (again.old_notes, again.orphans, again.spaces) == (0, 0, [])
 
 
 def test_a_space_at_rest_costs_2_get_and_3_list():
@@ -212,7 +214,7 @@ def test_a_token_with_a_list_of_spaces_reaches_these_alone():
 )
 def test_spaces_that_may_not_be_named_are_refused_before_anything_is_done(named: tuple[str, ...], refusal: Any):
     world = with_old_notes(*ALIKE, "deleted")
-    life.delete(world.process, "deleted", "deleted")
+    lifecycle.delete(world.process, "deleted", "deleted")
     world.new_process()
 
     with pytest.raises(LiveMemoryError) as refused:
@@ -243,7 +245,7 @@ def test_a_space_that_is_being_deleted_is_left_alone():
 
     client.before = die
     with pytest.raises(Killed):
-        life.delete(world.process, "beta", "beta")
+        lifecycle.delete(world.process, "beta", "beta")
     world.new_process()
     left = {key: stored for key, stored in world.inner.objects.items() if key.startswith("beta/")}
     assert len(left) > 3
@@ -260,7 +262,7 @@ def test_a_space_that_is_deleted_under_way_is_no_failure():
     def delete(index: int, verb: str) -> None:
         if world.client.requests[index] == ("LIST", keys.live_prefix("demo")) and not deleted:
             deleted.append(True)
-            life.delete(world.with_parts(store=world.process_on(world.inner).store), "demo", "demo")
+            lifecycle.delete(world.with_parts(store=world.process_on(world.inner).store), "demo", "demo")
 
     deleted: list[bool] = []
     world.client.after = delete
@@ -384,15 +386,15 @@ def test_a_pause_after_a_failure_of_the_model_does_not_keep_an_order_out():
 def test_notes_that_no_run_can_take_start_none():
     world = with_old_notes()
     aside = dict.fromkeys(world.live_ids(), 10**9)
-    heads.update(world.process, "demo", lambda _: {"set_aside": SetAside(beside=0, needs=aside)})
+    heads.update(world.process, "demo", lambda _: {"oversized_notes": OversizedNotes(beside=0, needs=aside)})
 
-    assert [only(collect(world, dry_run=dry)).action for dry in (True, False)] == ["set_aside"] * 2
+    assert [only(collect(world, dry_run=dry)).action for dry in (True, False)] == ["oversized_notes"] * 2
     assert not world.queued
 
     found = only(collect(world, delete_only=True))
 
     assert found.moved == 2
-    assert set(heads.load(world.process, "demo").meta.set_aside.needs) == set(world.live_ids())
+    assert set(heads.load(world.process, "demo").meta.oversized_notes.needs) == set(world.live_ids())
 
 
 def test_a_run_that_can_not_be_started_is_told_as_a_failure_and_says_so_itself():
@@ -418,7 +420,7 @@ def test_what_interrupted_work_has_left_is_cleared_away_as_the_sweep_does_it():
 
     report = collect(world)
 
-    assert {found.space_id: found.leftovers for found in report.spaces if found.leftovers} == {
+    assert {found.space_id: found.orphans for found in report.spaces if found.orphans} == {
         "committed": 2,
         "overdue": 1,
         "echoed": 1,
@@ -435,7 +437,7 @@ def _runs(world: World, space_id: str) -> list[Stored[runs.Run]]:
     return [saved for run_id in ids if (saved := runs.find(world.process, space_id, run_id))]
 
 
-def test_work_under_way_is_no_leftover():
+def test_work_under_way_is_no_orphan():
     world = with_old_notes()
     world.order()
     payload = world.queued.pop()
@@ -450,7 +452,7 @@ def test_work_under_way_is_no_leftover():
         world.work(payload)
 
     (report,) = told
-    assert [(found.leftovers, found.action) for found in report.spaces] == [(0, "busy")]
+    assert [(found.orphans, found.action) for found in report.spaces] == [(0, "busy")]
 
 
 def test_what_is_left_of_unfinished_backups_is_cleared_away_and_complete_ones_stay():
@@ -463,7 +465,7 @@ def test_what_is_left_of_unfinished_backups_is_cleared_away_and_complete_ones_st
         world.back_up()
     world.new_process()
     assert collect(world, dry_run=True).backups_removed == 0
-    world.clock.move(remains.NOBODY_COMES.total_seconds())
+    world.clock.move(incomplete_backups.NOBODY_COMES.total_seconds())
     assert len(catalog.ids(world.process, "demo")) == 2
     world.new_process()
 
@@ -582,7 +584,7 @@ def test_a_space_with_more_than_fits_into_the_time_is_gone_on_with():
 def test_a_record_takes_no_more_bytes_than_one_may_have(monkeypatch: pytest.MonkeyPatch):
     world = with_old_notes(count=5)
     size = world.inner.objects[keys.note("demo", world.live_ids()[0])].body
-    monkeypatch.setattr(moving, "RECORD_BYTES", len(size) * 2)
+    monkeypatch.setattr(archive_notes, "RECORD_BYTES", len(size) * 2)
 
     found = only(collect(world, delete_only=True))
 
@@ -591,7 +593,7 @@ def test_a_record_takes_no_more_bytes_than_one_may_have(monkeypatch: pytest.Monk
 
 def test_what_is_too_large_for_a_record_stays_live_and_stops_nothing(monkeypatch: pytest.MonkeyPatch):
     world = with_old_notes(count=4, consolidation_max_notes=2)
-    monkeypatch.setattr(moving, "RECORD_BYTES", 1_000)
+    monkeypatch.setattr(archive_notes, "RECORD_BYTES", 1_000)
     first = world.live_ids()[0]
     world.store.put(keys.note("demo", first), b"x" * 1_001)
 

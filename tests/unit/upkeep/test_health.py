@@ -409,7 +409,7 @@ def test_health_writes_nothing(llm_server: LlmServer):
     look(world, llm_server)
 
     assert world.inner.objects == before
-    assert keys.PROBE in before
+    assert keys.CAPABILITY_CHECK in before
 
 
 def test_a_prompt_that_the_provider_cut_is_named_until_one_was_read_whole(llm_server: LlmServer):

@@ -7,7 +7,7 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.archives import export
-from livemem.backups import catalog, remains
+from livemem.backups import catalog, incomplete_backups
 from livemem.digests import due
 from livemem.digests import reading as digests
 from livemem.erasure import erasure
@@ -15,7 +15,7 @@ from livemem.errors import Forbidden, InvalidName, InvalidRequest, NotFound
 from livemem.jobs.describable import KIND_NAMES, Description, job_id
 from livemem.llm.client import LlmError
 from livemem.restore import provisioning, restore
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.upkeep import job_lookup
 from tests.support.agent import responds
 from tests.support.asking import Asking
@@ -162,12 +162,12 @@ def test_a_backup_that_was_left_is_running_until_nobody_can_come_any_more_and_ou
     backup_id = catalog.ids(world.process, "demo")[-1]
     assert found(world, "demo", "backup", backup_id).status == "running"
 
-    world.clock.move(remains.NOBODY_COMES.total_seconds() + 1)
+    world.clock.move(incomplete_backups.NOBODY_COMES.total_seconds() + 1)
     lost = found(world, "demo", "backup", backup_id)
     assert (lost.status, lost.error.code) == ("failed", "interrupted")
 
     kept = next(one for one in listed(world, kind="backup") if one.status == "done")
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     assert job_lookup.find(world.process, EVERYONE, kept.job_id) == kept
     namesake = Principal("ann", frozenset({"read"}), frozenset({"demo"}))
     with pytest.raises(NotFound):

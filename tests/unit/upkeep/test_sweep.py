@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from livemem.changes.leftovers import QUIET_AFTER
+from livemem.changes.orphans import QUIET_AFTER
 from livemem.errors import ConditionalWritesUnsupported, Conflict, StoreUnavailable
 from livemem.jobs import lease, places
 from livemem.notes.appending import Draft
 from livemem.notes.idempotency import CLAIM_LIFE, append_once
 from livemem.process import Function
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys, timing
 from livemem.store.objects import Store
 from livemem.upkeep import sweep
@@ -174,14 +174,14 @@ def interrupted_deletion() -> World:
     world = at_threshold()
     world.client.kill_at(len(world.client.requests) + 3, done=True)
     with pytest.raises(Killed):
-        life.delete(world.process, "demo", "demo")
+        lifecycle.delete(world.process, "demo", "demo")
     world.new_process()
     return world
 
 
 def test_an_interrupted_deletion_is_finished_when_the_id_is_free_again():
     world = interrupted_deletion()
-    world.clock.move(life.TOMBSTONE_LIFE.total_seconds() - 1)
+    world.clock.move(lifecycle.TOMBSTONE_LIFE.total_seconds() - 1)
     assert world.sweep().did("cleaned") == []
 
     world.clock.move(1)
@@ -334,7 +334,7 @@ def test_without_conditional_writes_the_sweep_touches_nothing():
 
     with pytest.raises(ConditionalWritesUnsupported):
         sweep.sweep(world.with_parts(store=store), deadline=world.clock() + LONG, everything=True)
-    assert set(ignoring.objects) - before <= {keys.PROBE}
+    assert set(ignoring.objects) - before <= {keys.CAPABILITY_CHECK}
     assert not world.queued
 
 

@@ -17,7 +17,7 @@ from livemem.jobs import budget
 from livemem.llm.client import LlmError, Reply
 from livemem.llm.usage import Usage
 from livemem.restore import relabel
-from livemem.spaces import life, totals
+from livemem.spaces import lifecycle, totals
 from livemem.spaces import usage as usages
 from livemem.spaces.totals import Sums
 from livemem.store import keys
@@ -166,7 +166,7 @@ def test_what_a_deleted_space_used_still_counts_once_for_the_account_however_oft
     world.consolidate()
     before = of_all(world)
     requests = len(world.client.requests)
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     deletion = len(world.client.requests) - requests
 
     assert of_all(world) == before
@@ -177,7 +177,7 @@ def test_what_a_deleted_space_used_still_counts_once_for_the_account_however_oft
         again.client.reset()
         again.client.kill_at(point, done=True)
         try:
-            life.delete(again.process, "demo", "demo")
+            lifecycle.delete(again.process, "demo", "demo")
         except Killed:
             again.new_process()
         assert of_all(again) == before, point
@@ -194,7 +194,7 @@ def test_what_a_dying_worker_had_asked_counts_although_its_space_is_deleted_befo
         world.work()
     world.new_process()
 
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
 
     assert of_all(world).total.usage.calls == 1
 
@@ -625,6 +625,6 @@ def test_a_run_that_came_with_an_import_counts_nothing_where_it_came_to(more):
     name = f"_runs/{told['job_id']}.json"
     world.store.put(f"demo/{name}", relabel.relabel(name, body, names))
 
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
 
     assert of_all(world).total.usage == Usage()

@@ -105,11 +105,11 @@ def _garbage(out: Output, spaces: list[dict[str, Any]]) -> None:
             texts.moment(one.get("oldest")),
             one["action"],
             one["moved"],
-            one["leftovers"],
+            one["orphans"],
         ]
         for one in spaces
     ]
-    out.table(["space", "old notes", "oldest", "what", "moved", "leftovers"], rows)
+    out.table(["space", "old notes", "oldest", "what", "moved", "orphans"], rows)
 
 
 def usage(

@@ -14,9 +14,9 @@ from livemem.access.principal import Principal
 from livemem.errors import RegistryUnreadable
 from livemem.process import Process, Timer
 from livemem.store import keys, stored
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.documents import Count, Document
 from livemem.store.objects import Object
-from livemem.store.probe import require_conditional_writes
 from livemem.store.stored import Revised, Stored
 
 CACHED_SECONDS = 30

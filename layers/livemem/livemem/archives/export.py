@@ -26,7 +26,7 @@ from livemem.process import Process
 from livemem.spaces import caps
 from livemem.spaces import head as heads
 from livemem.store import copying, keys, presigned
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
 FRESH = timedelta(hours=1)

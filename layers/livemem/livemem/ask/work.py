@@ -36,7 +36,7 @@ from livemem.spaces import head as heads
 from livemem.store import ask_keys as keys
 from livemem.store import keys as all_keys
 from livemem.store import timing
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
 BEFORE_THE_END = timedelta(seconds=30)

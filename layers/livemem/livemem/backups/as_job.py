@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from livemem.access.principal import Principal
-from livemem.backups import catalog, remains
+from livemem.backups import catalog, incomplete_backups
 from livemem.jobs import describable
 from livemem.jobs import job as jobs
 from livemem.jobs.describable import Describable, Description
@@ -13,7 +13,7 @@ from livemem.process import Process
 def find(process: Process, caller: Principal, space_id: str, name: str) -> Description:
     """Also of a space that is deleted: what `catalog.get` takes. Raises InvalidName, NotFound."""
     found = catalog.get(process, space_id, name, caller)
-    return describable.of_job("backup", jobs.described(found, remains.NOBODY_COMES))
+    return describable.of_job("backup", jobs.described(found, incomplete_backups.NOBODY_COMES))
 
 
 def listed(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:

@@ -1,7 +1,7 @@
 """Which backups there are, and the end of one.
 
 A backup that is removed leaves its manifest as a tombstone, until nothing that was sent to its folder can come any more
-(remains.py): so its id is not claimed again meanwhile, and what comes late is found.
+(incomplete_backups.py): so its id is not claimed again meanwhile, and what comes late is found.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from livemem.errors import InvalidName, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys, stored
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
 TRIES = 5

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from livemem import clock
-from livemem.backups import catalog, remains
+from livemem.backups import catalog, incomplete_backups
 from livemem.backups.manifest import Manifest, Peeked
 from livemem.jobs.maintainable import HealthProblem, Maintainable, Space
 from livemem.process import Process
@@ -46,8 +46,8 @@ def _newest(found: Sequence[Peeked | None], uid: str) -> Manifest | None:
 
 
 def _clear(process: Process, space_id: str, backup_id: str, found: Peeked | None) -> bool:
-    left = remains.find(process, space_id, backup_id, found)
-    return bool(left) and remains.clear(process, space_id, backup_id, found)
+    left = incomplete_backups.find(process, space_id, backup_id, found)
+    return bool(left) and incomplete_backups.clear(process, space_id, backup_id, found)
 
 
 def _hours(space: Space, newest: Manifest | None) -> float:

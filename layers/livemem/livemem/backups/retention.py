@@ -14,13 +14,13 @@ from typing import Literal
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.backups import catalog, remains
+from livemem.backups import catalog, incomplete_backups
 from livemem.backups.manifest import Manifest, Peeked
 from livemem.errors import InvalidRequest, LiveMemoryError, PreconditionLost
 from livemem.process import Process
 from livemem.settings import Settings
 from livemem.store import keys
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 
 logger = logging.getLogger(__name__)
 
@@ -166,8 +166,8 @@ def _remove(
             return None
         logger.info("backup removed", extra={"space_id": space_id, "backup_id": backup_id, "reason": reason})
         return Removal(backup_id, reason, found.value.bytes)
-    left = remains.find(process, space_id, backup_id, found)
-    if not left or (not dry_run and not remains.clear(process, space_id, backup_id, found)):
+    left = incomplete_backups.find(process, space_id, backup_id, found)
+    if not left or (not dry_run and not incomplete_backups.clear(process, space_id, backup_id, found)):
         return None
     return None if left == "removed" else Removal(backup_id, left)
 

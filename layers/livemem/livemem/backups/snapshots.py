@@ -25,8 +25,8 @@ from livemem.spaces import caps
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import copying, keys, memory_keys
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Entry
-from livemem.store.probe import require_conditional_writes
 from livemem.store.stored import Stored
 from livemem.text.redaction import when
 
@@ -366,7 +366,7 @@ def _check_unchanged(process: Process, head: Head) -> None:
 def _state(head: Head) -> tuple[object, ...]:
     meta = head.meta
     # With the erasures that have ended: one may have come and gone while this process stood still.
-    return meta.uid, meta.changes, meta.committed_run, meta.echoes, meta.erasing
+    return meta.uid, meta.changes, meta.committed_run, meta.late_duplicates, meta.erasing
 
 
 def _counts(items: Sequence[Item]) -> dict[str, int]:

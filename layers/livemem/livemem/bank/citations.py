@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from livemem.bank.files import File
-from livemem.changes import records, tracing
+from livemem.changes import provenance, records
 from livemem.changes.records import Record
 from livemem.changes.sources import State, Trace, own_texts
 from livemem.errors import ObjectUnreadable
@@ -85,7 +85,7 @@ def _replayed(process: Process, space_id: str, path: str) -> tuple[State, int | 
             continue
         for change in record.files:
             if change.path == path and record.kind != "undo" and record.number not in gone:
-                state = tracing.after(state, record, change)
+                state = provenance.after(state, record, change)
     return state, since
 
 

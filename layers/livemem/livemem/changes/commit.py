@@ -7,7 +7,7 @@ idempotent: each step looks like no change when it was done before.
 
 import logging
 
-from livemem.changes import records, reviews, settling, tracing
+from livemem.changes import late_write_repair, provenance, records, reviews
 from livemem.changes.records import Before, FileChange, Record
 from livemem.errors import CommitUnfinished, LiveMemoryError, NotFound, PreconditionLost, StoreUnavailable
 from livemem.jobs import lease
@@ -17,7 +17,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Decision
-from livemem.spaces.set_aside import SetAside
+from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys, stored
 from livemem.store.objects import MARKDOWN, Object
 
@@ -49,7 +49,7 @@ def prepare(process: Process, space_id: str, record: Record) -> Record:
 
     The plan says for each file which notes its sections rest on then (tracing.py).
     """
-    record = tracing.with_sources(process, space_id, record)
+    record = provenance.with_sources(process, space_id, record)
     key = keys.plan(space_id, record.run_id)
     written = stored.write_once(process.store, key, record.to_bytes())
     return unreadable.parsed(process, Record, written.other) if written.other else record
@@ -121,7 +121,7 @@ def _committed(process: Process, head: Head, record: Record) -> dict[str, object
         "consolidation_count": head.meta.consolidation_count + record.consolidations(),
         "committed_run": record.run_id,
         "last_run": record.run_id,
-        "settling": settling.watching(head, record, process.clock()),
+        "late_write_repair": late_write_repair.watching(head, record, process.clock()),
     }
     if record.kind == "consolidation":
         changes["folded_until"] = _folded_until(process, head, record)
@@ -300,7 +300,7 @@ def _unfolded(meta: Meta, record: Record) -> dict[str, object]:
     the model's window, so what was set aside is judged anew.
     """
     if record.kind != "consolidation":
-        return {"set_aside": SetAside(), "left_out": [] if record.kind == "undo" else meta.left_out}
+        return {"oversized_notes": OversizedNotes(), "left_out": [] if record.kind == "undo" else meta.left_out}
     folded = {source.note_id for source in record.notes}
     left_out = [note_id for note_id in dict.fromkeys((*meta.left_out, *record.left_out)) if note_id not in folded]
-    return {"set_aside": record.set_aside or meta.set_aside, "left_out": left_out[-LEFT_OUT:]}
+    return {"oversized_notes": record.oversized_notes or meta.oversized_notes, "left_out": left_out[-LEFT_OUT:]}

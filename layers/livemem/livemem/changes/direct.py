@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from livemem.changes import commit, records, recovery, settling
+from livemem.changes import commit, late_write_repair, records, recovery
 from livemem.changes.commit import CommitLost
 from livemem.changes.records import Record
 from livemem.errors import Busy, LiveMemoryError, NotFound, PreconditionLost
@@ -14,7 +14,7 @@ from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import timing
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 
 
 def take(process: Process, space_id: str, kind: str) -> tuple[Held, Head]:
@@ -35,7 +35,7 @@ def settled(process: Process, space_id: str, abandoned: Iterable[str]) -> Head:
     PreconditionLost.
     """
     head = recovery.recover(process, heads.load(process, space_id))
-    return settling.settle(process, recovery.clear_abandoned(process, head, abandoned))
+    return late_write_repair.settle(process, recovery.clear_abandoned(process, head, abandoned))
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from livemem import clock
-from livemem.changes import direct, echoes, leftovers, records
+from livemem.changes import direct, late_duplicates, orphans, records
 from livemem.changes.records import Record
 from livemem.errors import Busy, NotFound, PreconditionLost
 from livemem.jobs import lease, places
@@ -17,17 +17,17 @@ from livemem.store import keys
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """Finish what is committed, clear away what is not, remove echoes, mend what late requests disturbed, and end runs
-    that nobody ends any more.
+    """Finish what is committed, clear away what is not, remove late duplicates, mend what late requests disturbed, and
+    end runs that nobody ends any more.
     """
-    left = leftovers.find(process, space.head)
+    left = orphans.find(process, space.head)
     unfinished = _unfinished(space)
     _remove_reviews(process, space, left.reviews)
-    if unfinished or left.run_ids or space.head.meta.settling or _has_echoes(process, space):
+    if unfinished or left.run_ids or space.head.meta.late_write_repair or _has_late_duplicates(process, space):
         due_index.leave(process, space.space_id)
         done = clear_up(process, space.space_id, left.run_ids)
         return {MORE_WORK: 1, **({"recovered": 1} if done and (unfinished or left.run_ids) else {})}
-    leftovers.remember(process, space.head, left)
+    orphans.remember(process, space.head, left)
     return {MORE_WORK: 1} if left.more else {}
 
 
@@ -38,16 +38,16 @@ def _remove_reviews(process: Process, space: Space, run_ids: Sequence[str]) -> N
 
 def left_undone(process: Process, space: Space) -> int:
     """How many things `maintain` would finish, end or clear away: a commit, a lease that ran out, runs and plans that
-    nobody ends, echoes. It only looks; 0 where somebody holds the space, who does that first.
+    nobody ends, late duplicates. It only looks; 0 where somebody holds the space, who does that first.
     """
     if space.busy:
         return 0
     meta = space.head.meta
-    left = leftovers.find(process, space.head, ends=False)
-    stray = _echoes(process, space.head) if _may_have_echoes(space.head) else set()
+    left = orphans.find(process, space.head, ends=False)
+    stray = _late_duplicates(process, space.head) if _may_have_late_duplicates(space.head) else set()
     ran_out = space.lease is not None and space.lease.lease.kind != "backoff"
     undone = bool(meta.committed_run) + bool(meta.review and meta.review.decision)
-    return undone + ran_out + len(left.run_ids) + len(left.reviews) + len({*stray, *meta.echoes})
+    return undone + ran_out + len(left.run_ids) + len(left.reviews) + len({*stray, *meta.late_duplicates})
 
 
 def clear_up(process: Process, space_id: str, run_ids: Sequence[str] = ()) -> bool:
@@ -57,39 +57,41 @@ def clear_up(process: Process, space_id: str, run_ids: Sequence[str] = ()) -> bo
     except Busy:
         return False
     with lease.kept(process, held), suppress(NotFound):
-        remove_echoes(process, direct.settled(process, space_id, [*held.lease.abandoned, *run_ids]))
+        remove_late_duplicates(process, direct.settled(process, space_id, [*held.lease.abandoned, *run_ids]))
     lease.release(process, held)
     return True
 
 
-def remove_echoes(process: Process, head: Head) -> Head:
-    """Remove the echoes among the space's live notes; returns the head after it. They wait if the head changes."""
-    found = _echoes(process, head)
+def remove_late_duplicates(process: Process, head: Head) -> Head:
+    """Remove the late duplicates among the space's live notes; returns the head after it. They wait if the head
+    changes.
+    """
+    found = _late_duplicates(process, head)
     if not found:
         return head
     try:
-        return echoes.remove(process, head, found)
+        return late_duplicates.remove(process, head, found)
     except PreconditionLost:
         return heads.load(process, head.meta.space_id)
 
 
-def _has_echoes(process: Process, space: Space) -> bool:
+def _has_late_duplicates(process: Process, space: Space) -> bool:
     meta = space.head.meta
-    if not _may_have_echoes(space.head):
+    if not _may_have_late_duplicates(space.head):
         return False
     if meta.automatic() and len(space.live) < meta.consolidation_threshold:
         # All that waits is listed already.
-        return bool(echoes.among(process, space.head, space.live))
-    return bool(_echoes(process, space.head))
+        return bool(late_duplicates.among(process, space.head, space.live))
+    return bool(_late_duplicates(process, space.head))
 
 
-def _may_have_echoes(head: Head) -> bool:
+def _may_have_late_duplicates(head: Head) -> bool:
     return bool(not head.meta.committed_run and head.meta.changes and head.meta.folded_until != "")
 
 
-def _echoes(process: Process, head: Head) -> set[str]:
+def _late_duplicates(process: Process, head: Head) -> set[str]:
     listed = list(contents.notes_until(process, head.meta.space_id, head.meta.folded_until))
-    return echoes.among(process, head, listed)
+    return late_duplicates.among(process, head, listed)
 
 
 def problems(_: Process, space: Space) -> list[HealthProblem]:
@@ -115,7 +117,7 @@ def _unfinished(space: Space) -> bool:
     seen = space.lease
     left = seen and (seen.lease.kind != "backoff" or seen.lease.abandoned)
     meta = space.head.meta
-    return bool(meta.committed_run or meta.echoes or left or (meta.review and meta.review.decision))
+    return bool(meta.committed_run or meta.late_duplicates or left or (meta.review and meta.review.decision))
 
 
 def kind(name: str) -> DocumentKind | None:

@@ -8,7 +8,7 @@ committed and applied as every other one.
 import hashlib
 
 from livemem import clock
-from livemem.changes import commit, tracing
+from livemem.changes import commit, provenance
 from livemem.changes.commit import CommitLost, LeaseLost, ModeChanged
 from livemem.changes.records import Record
 from livemem.errors import ObjectUnreadable, PreconditionLost, StoreUnavailable
@@ -35,7 +35,7 @@ def propose(process: Process, head: Head, held: Held, record: Record) -> Head:
     Raises CommitLost if it can't be committed any more, ModeChanged if nobody has to approve it.
     """
     space_id = head.meta.space_id
-    record = tracing.with_sources(process, space_id, record)
+    record = provenance.with_sources(process, space_id, record)
     body = _write(process, space_id, record.run_id, record.to_bytes())
     try:
         record = Record.from_bytes(body)

@@ -19,7 +19,7 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head
-from livemem.spaces.set_aside import SetAside
+from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys
 from livemem.store.documents import Document, Line, Moment, NoteId, Number
 from livemem.store.objects import Object
@@ -128,7 +128,7 @@ class Record(Document):
     """Ids of folded notes that the answer neither cites nor discards, for the second time."""
     left_out: list[str] = []
     """Ids of the notes that it leaves out for the first time: they stay live."""
-    set_aside: SetAside | None = None
+    oversized_notes: OversizedNotes | None = None
     """The live notes that no prompt could hold."""
     warnings: list[str] = []
     """What is not as it was asked for, in sentences."""

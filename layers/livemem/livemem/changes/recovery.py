@@ -7,7 +7,7 @@ another worker may still be at first changes the head: so that worker can't comm
 import logging
 from collections.abc import Iterable
 
-from livemem.changes import commit, echoes, proposals, records, reviews
+from livemem.changes import commit, late_duplicates, proposals, records, reviews
 from livemem.changes.records import Record
 from livemem.errors import NotFound, ObjectUnreadable, PreconditionLost
 from livemem.jobs import run as runs
@@ -47,7 +47,7 @@ def made_by(process: Process, head: Head, run: Run) -> Record | None:
 
 def recover(process: Process, head: Head) -> Head:
     """Finish what is committed in the head, if anything, and return the head after it. No LLM call."""
-    head = reviews.finish(process, echoes.finish(process, head))
+    head = reviews.finish(process, late_duplicates.finish(process, head))
     run_id = head.meta.committed_run
     if not run_id:
         return head

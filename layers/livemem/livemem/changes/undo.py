@@ -1,6 +1,6 @@
 """The undo of the newest change of a bank."""
 
-from livemem.changes import direct, records, tracing
+from livemem.changes import direct, provenance, records
 from livemem.changes.records import Before, FileChange, Record, SynthesisChange
 from livemem.changes.sources import Sources
 from livemem.errors import Conflict, NotFound
@@ -25,7 +25,7 @@ def _undoing(process: Process, author: str, head: Head, run_id: str, number: int
     target = _newest_standing(process, space_id, number)
     if target.rules and not target.rules.before:
         raise Conflict("There were no rules before this change; write others instead.")
-    states = tracing.before_each(process, space_id, target.files)
+    states = provenance.before_each(process, space_id, target.files)
     files = [
         _reverse(process, keys.bank_file(space_id, change.path), change, None if state is None else Sources.of(state))
         for change, state in zip(target.files, states, strict=True)

@@ -17,9 +17,9 @@ from livemem.llm.client import Messages
 from livemem.notes import note as notes
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.spaces import contents, set_aside
+from livemem.spaces import contents, oversized_notes
 from livemem.spaces.head import Head
-from livemem.spaces.set_aside import SetAside
+from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys
 from livemem.store.objects import Entry
 
@@ -54,7 +54,7 @@ class Collected:
     sources: list[NoteSource]
     remaining: int
     """Notes that wait for the next run; what is set aside is not among them."""
-    set_aside: SetAside
+    oversized_notes: OversizedNotes
     today: date
 
     def messages(self) -> Messages:
@@ -82,28 +82,28 @@ class Collected:
 
     def metrics(self) -> dict[str, Any]:
         """What a run says of the notes that it had to set aside; nothing if there are none."""
-        needs = self.set_aside.needs
+        needs = self.oversized_notes.needs
         shown = [{"note_id": note_id, "tokens": needs[note_id]} for note_id in list(needs)[:SHOWN_ASIDE]]
-        return {"set_aside": shown} if shown else {}
+        return {"oversized_notes": shown} if shown else {}
 
     def nothing(self) -> NothingToDo | RunError:
         """Why there is nothing to fold. An error where more notes are too large than a head remembers: they would start
         a run at each event, and after an error runs wait.
         """
-        needs = self.set_aside.needs
+        needs = self.oversized_notes.needs
         if not needs:
             return NothingToDo(MESSAGE_NOTHING)
-        if self.remaining or len(needs) > set_aside.MOST:
+        if self.remaining or len(needs) > oversized_notes.MOST:
             return RunError(
                 "note_too_large",
-                f"More than {set_aside.MOST} notes are each too large for the model's window beside the bank. Raise "
-                "LLMAAS_CONTEXT_TOKENS or shorten the bank.",
+                f"More than {oversized_notes.MOST} notes are each too large for the model's window beside the bank. "
+                "Raise LLMAAS_CONTEXT_TOKENS or shorten the bank.",
             )
         first = next(iter(needs))
         return NothingToDo(
             f"{MESSAGE_NOTHING}; {len(needs)} are set aside, too large for the model's window beside the bank. "
-            f"The first, {first}, needs about {needs[first]} tokens beside {self.set_aside.beside}.",
-            notes_set_aside=len(needs),
+            f"The first, {first}, needs about {needs[first]} tokens beside {self.oversized_notes.beside}.",
+            notes_oversized=len(needs),
             **self.metrics(),
         )
 
@@ -122,14 +122,14 @@ def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Co
     space_id, settings = head.meta.space_id, process.settings
     whole, answer_limit = settings.llmaas_context_tokens, settings.llmaas_max_tokens
     listed = sorted(live, key=lambda entry: contents.note_name(entry).order)
-    aside = head.meta.set_aside.standing(whole)
+    aside = head.meta.oversized_notes.standing(whole)
     waiting = sum(contents.note_name(entry).note_id not in aside for entry in listed)
     if not run.by_hand() and waiting < head.meta.consolidation_threshold:
         raise NothingToDo("The notes are fewer than the space's threshold.")
     empty = _surroundings(process, head)
     fixed = empty.fixed()
     room = whole - fixed
-    known = _still_too_large(head.meta.set_aside, listed, room)
+    known = _still_too_large(head.meta.oversized_notes, listed, room)
     candidates = [entry for entry in listed if contents.note_name(entry).note_id not in known]
     most = min(run.max_notes or settings.consolidation_max_notes, settings.consolidation_max_notes)
     found = _oldest(process, space_id, candidates, run.agent, most=most, room=room)
@@ -143,7 +143,7 @@ def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Co
         notes=notes[:count],
         sources=[NoteSource.of(note.note_id, body) for note, body in found.notes[:count]],
         remaining=found.waiting + len(notes) - count,
-        set_aside=SetAside(beside=fixed, needs=too_large) if too_large else SetAside(),
+        oversized_notes=OversizedNotes(beside=fixed, needs=too_large) if too_large else OversizedNotes(),
     )
 
 
@@ -164,12 +164,12 @@ def _surroundings(process: Process, head: Head) -> Collected:
         notes=[],
         sources=[],
         remaining=0,
-        set_aside=SetAside(),
+        oversized_notes=OversizedNotes(),
         today=process.clock().date(),
     )
 
 
-def _still_too_large(known: SetAside, listed: Sequence[Entry], room: int) -> dict[str, int]:
+def _still_too_large(known: OversizedNotes, listed: Sequence[Entry], room: int) -> dict[str, int]:
     """Those of the notes set aside before that are live and fit no better now; they need not be read to tell."""
     live = (contents.note_name(entry).note_id for entry in listed) if known.needs else ()
     return {note_id: known.needs[note_id] for note_id in live if known.needs.get(note_id, 0) > room}
@@ -186,7 +186,7 @@ def _oldest(
     found: list[tuple[Note, bytes]] = []
     too_large: dict[str, int] = {}
     position, left = 0, settings.llmaas_context_tokens * window.BYTES_PER_TOKEN
-    while position < len(listed) and len(found) < most and left > 0 and len(too_large) <= set_aside.MOST:
+    while position < len(listed) and len(found) < most and left > 0 and len(too_large) <= oversized_notes.MOST:
         batch: list[Entry] = []
         while position < len(listed) and len(batch) < most - len(found) and (left > 0 or not batch):
             entry = listed[position]

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from livemem import clock as clocks
-from livemem.changes import commit, echoes, maintenance, proposals, recovery, reviews, settling
+from livemem.changes import commit, late_duplicates, late_write_repair, maintenance, proposals, recovery, reviews
 from livemem.changes.commit import CommitLost, LeaseLost, ModeChanged
 from livemem.changes.records import Record
 from livemem.consolidation import announcing, asking, collecting, outcome, rehearsal
@@ -28,8 +28,8 @@ from livemem.spaces import contents, usage
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Entry
-from livemem.store.probe import require_conditional_writes
 from livemem.store.stored import Stored
 
 logger = logging.getLogger(__name__)
@@ -167,7 +167,7 @@ class _Work:
         if record:
             return recovery.succeed(process, self.saved, record)
         head = recovery.clear_abandoned(process, head, [one for one in self.held.lease.abandoned if one != run.job_id])
-        head = settling.settle(process, head)
+        head = late_write_repair.settle(process, head)
         if head.meta.review and head.meta.review.run_id == run.job_id:
             return proposals.wait(process, self.saved)
         left = self._left_by_first_try(head)
@@ -181,7 +181,7 @@ class _Work:
         head, live = self._live(head)
         collected = collecting.collect(process, head, run, live)
         if not collected.notes:
-            _remember_set_aside(process, head, collected)
+            _remember_oversized(process, head, collected)
             raise collected.nothing()
         meter = announcing.reserve(process, run, collected, self.deadline)
         head = self._let_nothing_wait(head)
@@ -213,14 +213,14 @@ class _Work:
         return plan
 
     def _live(self, head: Head) -> tuple[Head, list[Entry]]:
-        """The head, and the live notes as of it; echoes among them are removed first."""
+        """The head, and the live notes as of it; late duplicates among them are removed first."""
         for _ in range(commit.TRIES):
             listed = contents.live_notes(self.process, self.space_id)
-            stray = echoes.among(self.process, head, listed)
+            stray = late_duplicates.among(self.process, head, listed)
             if not stray:
                 return head, listed
             try:
-                head = echoes.remove(self.process, head, stray)
+                head = late_duplicates.remove(self.process, head, stray)
             except PreconditionLost:
                 # Somebody changed the space just now: what was listed is to be judged anew.
                 head = recovery.recover(self.process, heads.load(self.process, self.space_id))
@@ -242,9 +242,9 @@ class _Work:
         raise CommitLost("The space changes too often.")
 
 
-def _remember_set_aside(process: Process, head: Head, collected: Collected) -> None:
+def _remember_oversized(process: Process, head: Head, collected: Collected) -> None:
     """Tell the head which notes can't be folded, so that they start no further run; it may be told later as well."""
-    remembered = collected.set_aside.bounded()
-    if remembered != head.meta.set_aside:
+    remembered = collected.oversized_notes.bounded()
+    if remembered != head.meta.oversized_notes:
         with suppress(PreconditionLost):
-            heads.swap(process, head, set_aside=remembered)
+            heads.swap(process, head, oversized_notes=remembered)

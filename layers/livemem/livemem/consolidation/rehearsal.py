@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from livemem.changes import diffs, echoes
+from livemem.changes import diffs, late_duplicates
 from livemem.consolidation import announcing, asking, collecting, outcome
 from livemem.consolidation.collecting import NothingToDo
 from livemem.errors import RunError
@@ -26,7 +26,7 @@ def rehearse(process: Process, head: Head, saved: Stored[Run], deadline: datetim
         return runs.finish(process, saved, "busy", message="A change of this space is being written; try again.")
     try:
         live = contents.live_notes(process, head.meta.space_id)
-        stray = echoes.among(process, head, live)
+        stray = late_duplicates.among(process, head, live)
         shown = [entry for entry in live if contents.note_name(entry).note_id not in stray]
         collected = collecting.collect(process, head, saved.value, shown)
         if not collected.notes:

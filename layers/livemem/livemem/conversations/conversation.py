@@ -15,9 +15,9 @@ from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store import documents, stored
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.documents import Count, Document, Line, Moment, Path
 from livemem.store.objects import Object
-from livemem.store.probe import require_conditional_writes
 from livemem.store.stored import Revised
 from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction, identifier, named

@@ -23,9 +23,9 @@ from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store import stored
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.documents import Document
 from livemem.store.objects import Entry, Object
-from livemem.store.probe import require_conditional_writes
 
 AT_ONCE = 16
 """Turns that are read side by side."""

@@ -129,7 +129,7 @@ def _is_due(process: Process, space_id: str, conversation: Conversation) -> bool
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day, remove replaced versions and remains: where there are conversations 1
+    """On the look of once a day, remove replaced versions and orphans: where there are conversations 1
     LIST per 1,000 of them, 1 more, and 2 GETs each.
     """
     if "conversations" not in space.folders:
@@ -142,7 +142,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     there = [one for one in found.values() if isinstance(one, Conversation)]
     removed = sum(process.store.map(lambda one: _tidy(process, space.space_id, one), there))
     # What cannot be read is there, and stays.
-    cleared = removal.clear_remains(process, space.space_id, ids, {name for name, one in found.items() if one})
+    cleared = removal.clear_orphans(process, space.space_id, ids, {name for name, one in found.items() if one})
     done = {"summary_versions_removed": float(removed), "conversations_cleaned": float(cleared)}
     return {name: count for name, count in done.items() if count}
 

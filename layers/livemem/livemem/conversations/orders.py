@@ -17,7 +17,7 @@ from livemem.jobs import worker
 from livemem.jobs.worker import Worked
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 
 Status = Literal["planned", "nothing_to_do", "done", "running", "queued", "failed"]
 

@@ -110,7 +110,7 @@ def _is_over(entries: Collection[Entry]) -> bool:
     return all(entry.age > REMAINS_AFTER for entry in entries)
 
 
-def clear_remains(process: Process, space_id: str, names: Sequence[str], there: set[str]) -> int:
+def clear_orphans(process: Process, space_id: str, names: Sequence[str], there: set[str]) -> int:
     """Of the conversations that have a folder (`names`) remove the folders and markers of those that are not `there`,
     an hour after they were last written to; returns how many.
     """

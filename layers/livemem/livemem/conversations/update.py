@@ -26,7 +26,7 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
 from livemem.store import keys as all_keys
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 
 LOOKED_AT_AGAIN = timedelta(minutes=10)
 """After which the sweep looks whether a rebuild still goes on."""

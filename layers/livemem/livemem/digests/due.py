@@ -15,7 +15,7 @@ from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.store import keys as all_keys
 from livemem.store import room_keys as keys
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from livemem.spaces import due_index, unreadable
 from livemem.spaces import head as heads
 from livemem.store import room_keys as keys
 from livemem.store import stored, timing
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Object
-from livemem.store.probe import require_conditional_writes
 
 WAIT = timing.LAST_WRITE
 """After the end of a digest: until then a worker that was held up, or the store's client, may still remove messages."""

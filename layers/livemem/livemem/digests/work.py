@@ -30,7 +30,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys as all_keys
 from livemem.store import room_keys as keys
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
 logger = logging.getLogger(__name__)

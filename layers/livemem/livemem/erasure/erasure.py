@@ -16,9 +16,9 @@ from itertools import islice
 
 from livemem import clock
 from livemem.access.principal import Principal
-from livemem.changes import direct, records, recovery, reviews, settling
-from livemem.erasure import holdings, receipts, steps
-from livemem.erasure.holdings import Found, Wanted
+from livemem.changes import direct, late_write_repair, records, recovery, reviews
+from livemem.erasure import occurrences, receipts, steps
+from livemem.erasure.occurrences import Found, Wanted
 from livemem.erasure.receipts import NOT_REACHED, TOOLS
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StillAtWork
 from livemem.jobs import counter, lease, places, worker
@@ -32,7 +32,7 @@ from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Decision, Erasing
 from livemem.store import conversation_keys, keys, memory_keys
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
 logger = logging.getLogger(__name__)
@@ -114,7 +114,7 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted
         found = None
         with suppress(OutOfTime):
             # Whoever goes on looks for them again.
-            found = holdings.find(work, wanted)
+            found = occurrences.find(work, wanted)
         if found and not found.bodies and (earlier := _earlier(process, head, wanted)):
             return earlier
         if found and not found.known and not has_memory:
@@ -266,7 +266,7 @@ def _step(work: Work[Receipt]) -> End:
 def _erase(work: Work[Receipt], found: Found | None = None) -> End:
     """Erase what the receipt says. Raises OutOfTime."""
     _close_logs(work.process, work.job)
-    found = found or holdings.find(work, _wanted(work.job))
+    found = found or occurrences.find(work, _wanted(work.job))
     if not work.job.ids:
         work.save(note_ids=sorted(found.known))
     steps.erase(work, found)
@@ -276,7 +276,7 @@ def _erase(work: Work[Receipt], found: Found | None = None) -> End:
 def _let_watch(work: Work[Receipt]) -> None:
     """Let the space be watched from now on: 1 GET, 1 PUT."""
     space_id, erasure_id = work.job.space_id, work.job.job_id
-    until = clock.iso(work.process.clock() + settling.WATCHED_FOR)
+    until = clock.iso(work.process.clock() + late_write_repair.WATCHED_FOR)
     heads.update(work.process, space_id, lambda meta: _watched(meta, erasure_id, until))
 
 
@@ -350,7 +350,7 @@ def _look_once_more(work: Work[Receipt], head: Head) -> Worked[Receipt]:
     process, space_id, erasure_id = work.process, work.job.space_id, work.job.job_id
     _fence(process, head)
     try:
-        found = holdings.find(work, _wanted(work.job))
+        found = occurrences.find(work, _wanted(work.job))
         if found.bodies:
             logger.warning("something erased came back", extra={"space_id": space_id, "erasure_id": erasure_id})
             heads.update(process, space_id, lambda meta: _at_work(meta, head, erasure_id))

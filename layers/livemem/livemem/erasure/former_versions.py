@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 
 from livemem.erasure import erased
-from livemem.erasure.holdings import AT_ONCE, LEFT_ALONE, Known, check_time
+from livemem.erasure.occurrences import AT_ONCE, LEFT_ALONE, Known, check_time
 from livemem.erasure.rewriting import concerns
 from livemem.erasure.task import Task
 from livemem.jobs.receipt import Receipt

@@ -10,7 +10,7 @@ from livemem.backups import catalog
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Item, Manifest
 from livemem.erasure import erased, of_conversations
-from livemem.erasure.holdings import AT_ONCE, Found, Known, Place, check_time, places
+from livemem.erasure.occurrences import AT_ONCE, Found, Known, Place, check_time, places
 from livemem.erasure.task import Task
 from livemem.errors import NotFound, PreconditionLost
 from livemem.jobs import job as jobs

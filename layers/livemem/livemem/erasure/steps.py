@@ -14,7 +14,7 @@ from livemem.conversations import conversation as conversations
 from livemem.conversations import due
 from livemem.erasure import erased, former_versions, rewriting, scrubbing
 from livemem.erasure.former_versions import Cleared
-from livemem.erasure.holdings import Found, Place
+from livemem.erasure.occurrences import Found, Place
 from livemem.erasure.receipts import VERSIONS_UNREACHABLE
 from livemem.erasure.rewriting import Look
 from livemem.erasure.task import Task
@@ -134,7 +134,7 @@ def _tell_conversation(work: Work[Receipt], task: Task, one: str, seen: Look) ->
 
 def _note_sources(work: Work[Receipt], found: Found) -> None:
     """Enter the keys of the objects that hold them, or did: afterwards nothing tells them any more. And those of
-    files that a late request may bring back for a moment, which leaves a version (changes/settling.py): 1 GET.
+    files that a late request may bring back for a moment, which leaves a version (changes/late_write_repair.py): 1 GET.
     """
     receipt = work.job
     space_id = receipt.space_id
@@ -143,8 +143,8 @@ def _note_sources(work: Work[Receipt], found: Found) -> None:
     turns = (conversation_keys.parse_turn_id(one) for one in receipt.turns)
     now |= {conversation_keys.turn(space_id, *parsed) for parsed in turns if parsed}
     head = heads.load(work.process, space_id)
-    if head.meta.settling and not receipt.ended():
-        now |= {keys.recorded(space_id, path) for path in head.meta.settling.files}
+    if head.meta.late_write_repair and not receipt.ended():
+        now |= {keys.recorded(space_id, path) for path in head.meta.late_write_repair.files}
     _save(work, removing=sorted({*receipt.removing, *now}))
 
 

@@ -9,7 +9,7 @@ import math
 from livemem.errors import PreconditionLost, TooSoon
 from livemem.process import Process
 from livemem.store import keys, stored
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Revised
 
 

@@ -18,7 +18,7 @@ from livemem.spaces import contents, due_index
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys, timing
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 
 logger = logging.getLogger(__name__)
 

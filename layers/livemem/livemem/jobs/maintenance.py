@@ -49,13 +49,13 @@ def problems(process: Process, space: Space) -> list[HealthProblem]:
         days = (space.now - clock.parse(waits.planned_at)) // timedelta(days=1)
         detail = f"{waits.waiting()} Its notes ({waits.notes_count}) are live, and no other plan is made."
         found.append(HealthProblem(space.space_id, "plan_awaiting_approval", detail, wrong=days >= FORGOTTEN_DAYS))
-    aside = sorted(space.head.meta.set_aside.standing(process.settings.llmaas_context_tokens))
+    aside = sorted(space.head.meta.oversized_notes.standing(process.settings.llmaas_context_tokens))
     if aside:
         detail = (
             f"{len(aside)} live notes are set aside, too large for the model's window beside the bank; "
             f"the oldest is {aside[0]}. Raise LLMAAS_CONTEXT_TOKENS or shorten the bank."
         )
-        found.append(HealthProblem(space.space_id, "notes_set_aside", detail))
+        found.append(HealthProblem(space.space_id, "oversized_notes", detail))
     return found
 
 

@@ -1,7 +1,7 @@
 """How long the documents of runs are kept, and the totals of what was used on a day: RUN_RETENTION_DAYS.
 
 Only what a sweep has seen to be over is removed, and that was two hours after its last request: the head remembers up
-to which run nothing is left behind (changes/leftovers.py). A write of a run that comes late finds nothing to replace,
+to which run nothing is left behind (changes/orphans.py). A write of a run that comes late finds nothing to replace,
 as it is conditional; and its first document would have to be months late. What a run displaced stays: somebody wrote it
 by hand, and it is nowhere else.
 """

@@ -33,8 +33,8 @@ from livemem.llm.usage import Usage
 from livemem.process import Function, Process
 from livemem.spaces import unreadable
 from livemem.store import stored
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Object
-from livemem.store.probe import require_conditional_writes
 from livemem.store.stored import Stored
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from livemem.memories.operation import Operation
 from livemem.memories.outcome import StoredMemory
 from livemem.memories.state import State
 from livemem.process import Process
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 from livemem.text.redaction import Redaction
 
 

@@ -15,8 +15,8 @@ from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Done, Due
 from livemem.store import memory_keys as keys
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.memory_keys import Kind
-from livemem.store.probe import require_conditional_writes
 
 logger = logging.getLogger(__name__)
 

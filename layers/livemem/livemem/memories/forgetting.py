@@ -11,8 +11,8 @@ from livemem.memories.operation import Operation
 from livemem.memories.outcome import StoredMemory
 from livemem.memories.state import State, expired
 from livemem.process import Process
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.memory_keys import Kind
-from livemem.store.probe import require_conditional_writes
 from livemem.text.redaction import when
 
 BROUGHT_BACK_FOR = timedelta(hours=1)

@@ -15,8 +15,8 @@ from livemem.memories.outcome import StoredMemory
 from livemem.memories.state import State
 from livemem.process import Process
 from livemem.store import memory_keys as keys
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.memory_keys import Kind
-from livemem.store.probe import require_conditional_writes
 
 NOTHING = "Nothing was merged into the memory that could be split off again."
 AT_ONCE = 100

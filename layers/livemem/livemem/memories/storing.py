@@ -32,8 +32,8 @@ from livemem.memories.vectors import Floats, Rows
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import memory_keys as keys
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.memory_keys import Kind
-from livemem.store.probe import require_conditional_writes
 from livemem.text.redaction import Redaction
 
 BATCH = 50

@@ -12,8 +12,8 @@ from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys, stored
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import MARKDOWN
-from livemem.store.probe import require_conditional_writes
 from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction
 

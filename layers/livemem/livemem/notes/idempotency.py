@@ -16,8 +16,8 @@ from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys, stored
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.documents import Document, Line, Moment, NoteId
-from livemem.store.probe import require_conditional_writes
 
 IDEMPOTENCY_LIFE = timedelta(days=7)
 """For how long a repeat gives the first note (docs/bucket.md)."""

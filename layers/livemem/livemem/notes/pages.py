@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from livemem import clock, limits
-from livemem.changes import echoes, records
+from livemem.changes import late_duplicates, records
 from livemem.errors import InvalidRequest, NotFound
 from livemem.notes import note as notes
 from livemem.notes.note import Note
@@ -77,7 +77,7 @@ def get(process: Process, space_id: str, note_id: str) -> Note:
     """
     name = keys.parse_note_id(note_id)
     found = process.store.get(keys.note(space_id, note_id))
-    if found and not echoes.hidden(process, space_id, [found]):
+    if found and not late_duplicates.hidden(process, space_id, [found]):
         return notes.parse_note(space_id, name, found.body)
     heads.load(process, space_id)
     kept = records.find_note(process, space_id, name)
@@ -108,7 +108,7 @@ def page(
         wanted,
         limit if wanted.tag is None else max(limit, TAG_SCAN),
     )
-    live = echoes.without(process, space_id, [entry for entry, _ in scan])
+    live = late_duplicates.without(process, space_id, [entry for entry, _ in scan])
     notes = [note for note in read_all(process, space_id, live) if note]
     shown = [note for note in notes if wanted.tag is None or wanted.tag in note.tags]
     if len(shown) > limit or (len(shown) == limit and scan[-1][1].note_id != shown[-1].note_id):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from livemem.changes import echoes
+from livemem.changes import late_duplicates
 from livemem.process import Process
 from livemem.spaces import contents
 from livemem.spaces import head as heads
@@ -32,4 +32,4 @@ def info(process: Process, space_id: str) -> Info:
         lambda: list(process.store.scan(keys.synthesis(space_id), limit=1)),
     ]
     live, bank, synthesis = process.store.map(lambda look: look(), looks)
-    return Info(head.meta, echoes.without(process, space_id, live), bank, bool(synthesis))
+    return Info(head.meta, late_duplicates.without(process, space_id, live), bank, bool(synthesis))

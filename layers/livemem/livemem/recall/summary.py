@@ -12,7 +12,7 @@ from livemem.bank import synthesis as syntheses
 from livemem.bank.files import File
 from livemem.bank.synthesis import Synthesis
 from livemem.bank.time_travel import Then
-from livemem.changes import echoes
+from livemem.changes import late_duplicates
 from livemem.errors import NotFound
 from livemem.notes import pages
 from livemem.notes.note import Note
@@ -84,7 +84,7 @@ def summary(
         process,
         lambda: files.with_content(process, bank),
         lambda: pages.read_all(process, space_id, choose(newest) if choose else _fitting(newest.entries)),
-        lambda: echoes.hidden(process, space_id, newest.listed),
+        lambda: late_duplicates.hidden(process, space_id, newest.listed),
     )
     return Summary(
         meta,

@@ -24,7 +24,7 @@ from livemem.restore import source as sources
 from livemem.restore.relabel import is_record, is_run
 from livemem.restore.source import Source
 from livemem.spaces.head import Meta
-from livemem.spaces.set_aside import SetAside
+from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys, memory_keys
 from livemem.store.memory_keys import Kind
 
@@ -176,7 +176,7 @@ def _meta(meta: Meta, record: Record, undoing: _Undoing, last: Record | None, na
         "folded_until": newest if meta.folded_until is None else min(newest, meta.folded_until),
         "undone": None if meta.undone is None else _undone(meta.undone, record.number, undoing.undone),
         "left_out": [],
-        "set_aside": SetAside(),
+        "oversized_notes": OversizedNotes(),
         "auto_paused": False,
     }
     if undoing.consolidated:

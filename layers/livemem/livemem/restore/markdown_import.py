@@ -12,7 +12,7 @@ from livemem.archives.inspection import Contents
 from livemem.archives.unpacking import refused
 from livemem.bank import files as bank_files
 from livemem.bank import paths
-from livemem.changes import tracing
+from livemem.changes import provenance
 from livemem.changes.records import FileChange, Record
 from livemem.errors import InvalidArchive, TooLarge
 from livemem.markdown import front_matter
@@ -155,4 +155,4 @@ def _record(process: Process, head: Head, arrival: Arrival, folder: Folder) -> R
         files=changes,
         warnings=folder.warnings,
     )
-    return tracing.with_sources(process, head.meta.space_id, record)
+    return provenance.with_sources(process, head.meta.space_id, record)

@@ -12,15 +12,15 @@ from livemem import clock
 from livemem.access import decision
 from livemem.access import registry as registries
 from livemem.access.principal import Principal
-from livemem.changes import settling
+from livemem.changes import late_write_repair
 from livemem.errors import Conflict, PreconditionLost, SpaceBroken, SpaceExists
 from livemem.process import Process
-from livemem.spaces import caps, due_index, life
+from livemem.spaces import caps, due_index, lifecycle
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.head_fields import Arrival, Settling
+from livemem.spaces.head_fields import Arrival, LateWriteRepair
 from livemem.store import keys, timing
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 
 MOST_REMOVED = 100_000
 """Objects that are removed at once: a few minutes, so that none of it comes when the id is free again."""
@@ -102,9 +102,9 @@ def _claim(process: Process, space_id: str, arrival: Arrival) -> Head:
 
 
 def _find_room(process: Process, space_id: str) -> Head | None:
-    tombstone = life.find_room(process, space_id)
+    tombstone = lifecycle.find_tombstone(process, space_id)
     if not tombstone and next(iter(process.store.scan(keys.prefix(space_id), limit=1)), None):
-        raise Conflict(f"The folder {space_id!r} holds remains of another space; the sweep removes them. Try later.")
+        raise Conflict(f"The folder {space_id!r} holds orphans of another space; the sweep removes them. Try later.")
     return tombstone
 
 
@@ -129,13 +129,13 @@ def activated(process: Process, head: Head, there: Provisioned) -> Meta:
             "arrival": arrival.model_copy(update={"objects": there.objects, "options": {}}),
             "deleted_at": None,
             "committed_run": None,
-            "echoes": [],
+            "late_duplicates": [],
             "erasing": None,
             # A backup has no plans.
             "review": None,
             # As long as requests of those who brought it may come, the sweep looks for notes that they bring back. A
             # file can come back only where it was deleted since, and each deletion is watched by itself.
-            "settling": Settling(until=clock.iso(process.clock() + settling.WATCHED_FOR)),
+            "late_write_repair": LateWriteRepair(until=clock.iso(process.clock() + late_write_repair.WATCHED_FOR)),
         }
     )
 

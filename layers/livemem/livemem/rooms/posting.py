@@ -20,8 +20,8 @@ from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.store import room_keys as keys
 from livemem.store import stored, timing
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.documents import Moment
-from livemem.store.probe import require_conditional_writes
 from livemem.store.stored import Revised
 
 BATCH = 100

@@ -60,7 +60,7 @@ def waiting_notes(process: Process, meta: Meta, *, most: int) -> list[Entry]:
 
     1 LIST of `most` keys and a few more; 2 where that is more than 1,000.
     """
-    aside = meta.set_aside.standing(process.settings.llmaas_context_tokens)
+    aside = meta.oversized_notes.standing(process.settings.llmaas_context_tokens)
     # One key more than notes: `.keep`.
     listed = live_notes(process, meta.space_id, limit=most + 1 + len(aside))
     return [entry for entry in listed if note_name(entry).note_id not in aside][:most]

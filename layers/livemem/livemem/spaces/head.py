@@ -16,12 +16,12 @@ from livemem import clock, limits
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBroken, SpaceTooNew
 from livemem.process import Process, Timer
 from livemem.spaces import unreadable
-from livemem.spaces.head_fields import Arrival, Decision, Erasing, Mode, Review, Settling
-from livemem.spaces.set_aside import SetAside
+from livemem.spaces.head_fields import Arrival, Decision, Erasing, LateWriteRepair, Mode, Review
+from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys, stored
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.documents import Count, Line, Moment, Number, Position
 from livemem.store.objects import Object
-from livemem.store.probe import require_conditional_writes
 from livemem.store.stored import Revised, Stored
 from livemem.text.redaction import when
 
@@ -81,9 +81,9 @@ class Meta(Revised):
     """Compact time of the newest note that was ever folded: what was written later can't be in a record. None where
     none was, or where an older version folded them: then the records tell.
     """
-    echoes: list[str] = []
+    late_duplicates: list[str] = []
     """Ids of live notes that a record holds, and whose deletion is decided."""
-    settling: Settling | None = None
+    late_write_repair: LateWriteRepair | None = None
     runs_seen: Line | None = None
     """Every run up to this one has ended and left nothing behind: the sweep looks at later ones alone."""
     undone: list[tuple[Number, Number]] | None = None
@@ -92,7 +92,7 @@ class Meta(Revised):
     """
     prompt_cut: bool = False
     """Whether the model read only a part of the last consolidation's prompt, by the provider's count of tokens."""
-    set_aside: SetAside = SetAside()
+    oversized_notes: OversizedNotes = OversizedNotes()
     left_out: list[str] = []
     """Ids of the live notes that the last run which saw them neither used nor discarded."""
     arrival: Arrival | None = None

@@ -9,8 +9,9 @@ The rooms above do the work; these are fields alone. Why each is in the head:
 - `Review` (changes/proposals.py): a plan waits for a person from the swap that writes it here, and another swap decides
   it: whoever comes second sees what the first has decided. The run is told afterwards, perhaps by another process. So
   what was decided stays here until the run says it too.
-- `Settling` (changes/settling.py): where a change has brought back what was there before, as undo does, the condition
-  of a late write holds once more. So such changes are watched until no request from before them can come any more.
+- `LateWriteRepair` (changes/late_write_repair.py): where a change has brought back what was there before, as undo does,
+  the condition of a late write holds once more. So such changes are watched until no request from before them can come
+  any more.
 """
 
 from typing import Literal
@@ -95,7 +96,7 @@ class Watched(BaseModel, defer_build=True):
     gone: bool = False
 
 
-class Settling(BaseModel, defer_build=True):
+class LateWriteRepair(BaseModel, defer_build=True):
     """What is watched: files by their path in the records, and the numbers of undo that brought notes back."""
 
     until: Moment

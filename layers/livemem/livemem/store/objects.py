@@ -21,7 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from livemem.errors import ConditionalWritesUnsupported, PreconditionLost, StoreUnavailable
 from livemem.settings import Settings
 from livemem.store import clients, failures
-from livemem.store.crew import Crew
+from livemem.store.thread_pool import ThreadPool
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -101,17 +101,17 @@ class Store:
     """Called before each request, and may stop it by an error of its own."""
     gives_sha256: bool = False
     """Whether it is asked for the SHA-256 of what it copies: S3 gives it, other stores may not know the question."""
-    probed: list[bool] = field(default_factory=list, repr=False)
-    """Whether it heeds conditional writes, once that was asked (probe.py)."""
-    _crew: Crew = field(init=False, repr=False)
+    capability_checked: list[bool] = field(default_factory=list, repr=False)
+    """Whether it heeds conditional writes, once that was asked (capability_check.py)."""
+    _pool: ThreadPool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_crew", Crew(self.threads))
+        object.__setattr__(self, "_pool", ThreadPool(self.threads))
 
     def checked(self, check: Callable[[], None]) -> "Store":
         """The same bucket and threads with another check."""
         other = replace(self, check=check)
-        object.__setattr__(other, "_crew", self._crew)
+        object.__setattr__(other, "_pool", self._pool)
         return other
 
     def get(self, key: str, *, first: int | None = None) -> Object | None:
@@ -280,7 +280,7 @@ class Store:
 
         `function` may call `map` itself: who calls takes its part of the work, so it never waits for a free thread.
         """
-        return self._crew.map(function, list(items))
+        return self._pool.map(function, list(items))
 
 
 def open_store(settings: Settings) -> Store:

@@ -17,7 +17,7 @@ from livemem.process import Process
 from livemem.spaces import directory
 from livemem.spaces import head as heads
 from livemem.store import keys
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 from livemem.upkeep import garbage_space
 from livemem.upkeep.garbage_report import Failure, Found, Report, Wanted
 from livemem.upkeep.garbage_space import Job
@@ -34,9 +34,9 @@ def collect(process: Process, principal: Principal, wanted: Wanted, deadline: da
     """Look at the spaces, and clear up in them unless it is a dry run, which writes nothing.
 
     For each space 2 GET, 3 where it is held, 1 for each backup, and at most 6 LIST where little is there: live notes,
-    those that may be echoes, runs, old runs, backups, and once more live notes where it consolidates by itself. A
-    failure in one space does not stop the others. Raises InvalidRequest, InvalidName, TooLarge, Forbidden and NotFound
-    (for a space that is named) before anything is done.
+    those that may be late duplicates, runs, old runs, backups, and once more live notes where it consolidates by
+    itself. A failure in one space does not stop the others. Raises InvalidRequest, InvalidName, TooLarge, Forbidden and
+    NotFound (for a space that is named) before anything is done.
     """
     age = _check_age(wanted.max_age_days)
     candidates = _candidates(process, principal, wanted)

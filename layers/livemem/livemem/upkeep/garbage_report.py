@@ -5,7 +5,7 @@ from typing import Literal
 
 AGE_DEFAULT = 30
 
-Action = Literal["none", "consolidate", "move", "busy", "set_aside"]
+Action = Literal["none", "consolidate", "move", "busy", "oversized_notes"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Found:
 
     `old_notes` are counted up to 10,000; `oldest` is when the first of them was written. `action`: a consolidation is
     queued (`run_id`), or the notes are moved; or somebody holds the space (`busy`), or they are too large for any run
-    (`set_aside`). `leftovers` counts what interrupted work has left (changes/maintenance.py).
+    (`oversized_notes`). `orphans` counts what interrupted work has left (changes/maintenance.py).
     """
 
     space_id: str
@@ -39,7 +39,7 @@ class Found:
     records: list[int] = field(default_factory=list)
     """Numbers of the changes that the notes were moved to."""
     runs_removed: int = 0
-    leftovers: int = 0
+    orphans: int = 0
     backups_removed: int = 0
     """What was left of backups that nobody finished."""
     unfinished: bool = False
@@ -100,6 +100,6 @@ class Report:
         return sum(found.backups_removed for found in self.spaces)
 
     @property
-    def leftovers(self) -> int:
+    def orphans(self) -> int:
         """What interrupted work has left."""
-        return sum(found.leftovers for found in self.spaces)
+        return sum(found.orphans for found in self.spaces)

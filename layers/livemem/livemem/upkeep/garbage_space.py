@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from livemem import clock as clocks
-from livemem.backups import catalog, remains
+from livemem.backups import catalog, incomplete_backups
+from livemem.changes import archive_notes
 from livemem.changes import maintenance as changes
-from livemem.changes import moving
 from livemem.errors import Busy
 from livemem.jobs import counter, maintainable, retention
 from livemem.jobs.maintainable import Space
@@ -46,8 +46,8 @@ def clear_up(job: Job, found: Found) -> None:
     space = maintainable.find(job.process, found.space_id)
     if not space:
         return
-    found.leftovers = changes.left_undone(job.process, space)
-    if found.leftovers and not job.wanted.dry_run:
+    found.orphans = changes.left_undone(job.process, space)
+    if found.orphans and not job.wanted.dry_run:
         changes.maintain(job.process, space)
         space = maintainable.find(job.process, found.space_id)
         if not space:
@@ -58,7 +58,7 @@ def clear_up(job: Job, found: Found) -> None:
 
 
 def _clear_notes(job: Job, space: Space, found: Found) -> None:
-    old = list(islice(moving.old_notes(job.process, space.head, job.until), MOST_COUNTED))
+    old = list(islice(archive_notes.old_notes(job.process, space.head, job.until), MOST_COUNTED))
     if not old:
         return
     found.old_notes = len(old)
@@ -72,9 +72,9 @@ def _clear_notes(job: Job, space: Space, found: Found) -> None:
 def _consolidate(job: Job, space: Space, found: Found, old: list[Entry]) -> None:
     """Queue a run; also where the space does not consolidate by itself, is paused, or waits after a failure."""
     process, meta = job.process, space.head.meta
-    aside = meta.set_aside.standing(process.settings.llmaas_context_tokens)
+    aside = meta.oversized_notes.standing(process.settings.llmaas_context_tokens)
     if all(contents.note_name(entry).note_id in aside for entry in old):
-        found.action = "set_aside"
+        found.action = "oversized_notes"
     elif space.busy and space.lease and space.lease.lease.kind != "backoff":
         found.action = "busy"
     elif job.wanted.dry_run:
@@ -97,8 +97,8 @@ def _move(job: Job, found: Found) -> None:
             found.unfinished = True
             return
         try:
-            record = moving.move(job.process, job.author, found.space_id, until=job.until, reason=reason)
-        except moving.NothingToMove:
+            record = archive_notes.move(job.process, job.author, found.space_id, until=job.until, reason=reason)
+        except archive_notes.NothingToMove:
             return
         except Busy:
             found.action = "busy"
@@ -128,9 +128,9 @@ def _clear_backups(job: Job, found: Found) -> None:
     process, space_id = job.process, found.space_id
     ids = catalog.ids(process, space_id)
     for backup_id, seen in zip(ids, catalog.looks(process, space_id, ids), strict=True):
-        left = remains.find(process, space_id, backup_id, seen)
+        left = incomplete_backups.find(process, space_id, backup_id, seen)
         if not left:
             continue
-        cleared = job.wanted.dry_run or remains.clear(process, space_id, backup_id, seen)
+        cleared = job.wanted.dry_run or incomplete_backups.clear(process, space_id, backup_id, seen)
         # The tombstone of one that was removed has its time to stay.
         found.backups_removed += cleared and left != "removed"

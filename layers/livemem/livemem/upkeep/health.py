@@ -19,7 +19,7 @@ from livemem.process import Process
 from livemem.settings import Settings
 from livemem.spaces import directory, unreadable
 from livemem.store import keys
-from livemem.store.probe import has_conditional_writes
+from livemem.store.capability_check import has_conditional_writes
 from livemem.upkeep import packages, usage
 
 logger = logging.getLogger(__name__)

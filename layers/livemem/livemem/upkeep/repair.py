@@ -20,8 +20,8 @@ from livemem.spaces import head as heads
 from livemem.spaces import unreadable as marks
 from livemem.spaces.head import Head
 from livemem.store import documents, keys, stored
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Entry, Object
-from livemem.store.probe import require_conditional_writes
 from livemem.upkeep import unreadable
 from livemem.upkeep.quarantine import Quarantined
 

@@ -1,7 +1,7 @@
 """The sweep: what events and retries did not finish. Every 15 minutes what is due, once a day all spaces.
 
 It lists the due index once (spaces/due_index.py). Each package looks at what is due of its kinds, and maintains its
-part of the spaces that are; here is only the way through them, the remains of spaces whose deletion or creation was
+part of the spaces that are; here is only the way through them, the orphans of spaces whose deletion or creation was
 interrupted, and spaces that are being brought here.
 """
 
@@ -16,12 +16,12 @@ from livemem.jobs import maintainable, retention
 from livemem.jobs.maintainable import MORE_WORK, OLDEST
 from livemem.process import Process
 from livemem.restore import provisioning
-from livemem.spaces import directory, due_index, life, pending
+from livemem.spaces import directory, due_index, lifecycle, pending
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due
-from livemem.spaces.life import TOMBSTONE_LIFE
+from livemem.spaces.lifecycle import TOMBSTONE_LIFE
 from livemem.store import due_keys, keys, timing
-from livemem.store.probe import require_conditional_writes
+from livemem.store.capability_check import require_conditional_writes
 from livemem.upkeep import packages, sweep_order, unreadable
 from livemem.upkeep.sweep_order import Kind
 
@@ -261,7 +261,7 @@ def _maintain(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[
     """What was done for the space, and when the oldest of its notes was written that wait."""
     space = maintainable.find(process, space_id, daily=daily)
     if not space:
-        return _clear_remains(process, space_id), None
+        return _clear_orphans(process, space_id), None
     done: dict[str, float] = {}
     for package in packages.PACKAGES:
         try:
@@ -274,7 +274,7 @@ def _maintain(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[
     return done, pending.oldest(space.live)
 
 
-def _clear_remains(process: Process, space_id: str) -> Mapping[str, float]:
+def _clear_orphans(process: Process, space_id: str) -> Mapping[str, float]:
     """Remove what an interrupted deletion or creation, or a write just after a deletion, left behind; and look after
     what is being brought here.
     """
@@ -285,7 +285,7 @@ def _clear_remains(process: Process, space_id: str) -> Mapping[str, float]:
     if head and head.meta.arriving():
         return provisioning.maintain(process, head)
     if head:
-        if life.clear_remains(process, head):
+        if lifecycle.clear_orphans(process, head):
             return {"cleaned": 1, MORE_WORK: 1}
         return {MORE_WORK: 1} if head.age < TOMBSTONE_LIFE else {}
     entries = list(process.store.scan(keys.prefix(space_id)))
@@ -297,7 +297,7 @@ def _clear_remains(process: Process, space_id: str) -> Mapping[str, float]:
     if any(entry.age < timing.DEAD_AFTER for entry in entries):
         return {MORE_WORK: 1}
     try:
-        life.bury(process, space_id)
+        lifecycle.bury(process, space_id)
     except PreconditionLost:
         # Somebody creates the space right now.
         return {MORE_WORK: 1}

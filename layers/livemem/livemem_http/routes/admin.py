@@ -11,7 +11,7 @@ from livemem.access import management, rotation, secret, tokens
 from livemem.bank import corrections, history, review
 from livemem.changes import rules
 from livemem.consolidation import space_change
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import cursors
 from livemem_http import views
 from livemem_http.api import Api
@@ -26,7 +26,7 @@ def create_space(body: views.NewSpace) -> Response[views.SpaceView]:
     """Create a space with rules of your own or of a template (`standard`, if you name none). A token that may use only
     some spaces gets this one added. The id of a deleted space is free again after 21 minutes.
     """
-    meta = life.create(process(), api.principal(), body.wanted())
+    meta = lifecycle.create(process(), api.principal(), body.wanted())
     return api.json(HTTPStatus.CREATED, views.SpaceView.of(meta), headers={"Location": f"/v1/spaces/{meta.space_id}"})
 
 
@@ -58,7 +58,7 @@ def delete_space(
     """Delete a space with its notes, bank, rules and history. The only way back is a backup: those stay. While a change
     is being written out, or notes are erased, it is refused (`busy`).
     """
-    life.delete(process(), space_id, confirm)
+    lifecycle.delete(process(), space_id, confirm)
     return api.empty()
 
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from livemem.consolidation.space_change import SpaceChange as WantedChange
     from livemem.recall.overview import Info
     from livemem.recall.summary import Summary as SpaceWhole
-    from livemem.spaces import life
+    from livemem.spaces import lifecycle
 
 
 class NewSpace(Body):
@@ -64,11 +64,11 @@ class NewSpace(Body):
     timezone: Annotated[Timezone | None, Field(description=TIMEZONE)] = None
     consolidation_mode: Annotated[Mode, Field(description=CONSOLIDATION_MODE)] = "auto"
 
-    def wanted(self) -> "life.NewSpace":
+    def wanted(self) -> "lifecycle.NewSpace":
         """The space for the domain."""
-        from livemem.spaces import life  # noqa: PLC0415
+        from livemem.spaces import lifecycle  # noqa: PLC0415
 
-        return life.NewSpace(
+        return lifecycle.NewSpace(
             self.space_id,
             self.description,
             self.rules,

@@ -152,13 +152,13 @@ class SpaceGarbage(View):
     oldest: Annotated[str | None, told("When the oldest was written.", "2026-01-10T09:00:00Z")]
     action: Annotated[
         str,
-        told("`consolidate`: a run is queued; `move`: to a record; `busy`, `set_aside`, `none`.", "consolidate"),
+        told("`consolidate`: a run is queued; `move`: to a record; `busy`, `oversized_notes`, `none`.", "consolidate"),
     ]
     run_id: Annotated[str | None, told("The run that was queued.")] = None
     moved: Annotated[int, told("Notes that were moved to records.", 0)]
     records: Annotated[list[int], told("The numbers of these changes in the history.", [])]
     runs_removed: Annotated[int, told("Documents of runs older than RUN_RETENTION_DAYS.", 0)]
-    leftovers: Annotated[int, told("What interrupted work has left.", 0)]
+    orphans: Annotated[int, told("What interrupted work has left.", 0)]
     backups_removed: Annotated[int, told("What was left of backups that nobody finished.", 0)] = 0
     unfinished: Annotated[bool, told("Whether there was too little time for all of it.", False)]
 
@@ -172,7 +172,7 @@ class GarbageReport(View):
     runs_started: Annotated[int, told("Consolidations that were queued.", 1)]
     moved: Annotated[int, told("Notes that were moved to records.", 0)]
     runs_removed: Annotated[int, told("Documents of runs.", 0)]
-    leftovers: Annotated[int, told("What interrupted work has left.", 0)]
+    orphans: Annotated[int, told("What interrupted work has left.", 0)]
     backups_removed: Annotated[int, told("What was left of backups that nobody finished.", 0)] = 0
     exports_removed: Annotated[int, told("Archives and uploads older than a day.", 0)] = 0
     spaces: Annotated[list[SpaceGarbage], told("The spaces with anything to tell.")]

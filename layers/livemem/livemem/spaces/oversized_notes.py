@@ -13,7 +13,7 @@ MOST = 500
 """Notes that a head remembers, which keeps it below 60 kB."""
 
 
-class SetAside(BaseModel, defer_build=True):
+class OversizedNotes(BaseModel, defer_build=True):
     """What `_meta.json` and the record of a consolidation hold of them, in estimated tokens."""
 
     beside: Count = 0
@@ -21,9 +21,9 @@ class SetAside(BaseModel, defer_build=True):
     needs: dict[str, Count] = {}
     """By note id: what it takes in the prompt, with room for the answer to it."""
 
-    def bounded(self) -> "SetAside":
+    def bounded(self) -> "OversizedNotes":
         """As much of it as a head remembers."""
-        return SetAside(beside=self.beside, needs=dict(list(self.needs.items())[:MOST]))
+        return OversizedNotes(beside=self.beside, needs=dict(list(self.needs.items())[:MOST]))
 
     def standing(self, window: int) -> set[str]:
         """Ids of the notes that don't fit into `window` tokens either."""

@@ -23,8 +23,8 @@ from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Mode
 from livemem.store import keys, stored, timing
+from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import MARKDOWN
-from livemem.store.probe import require_conditional_writes
 from livemem.text.redaction import when
 
 TOMBSTONE_LIFE = timing.SWEEPING + timing.REPEATED + timing.MARGIN
@@ -83,7 +83,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: NewSp
         undone=[],
         folded_until="",
     )
-    tombstone = find_room(process, space_id)
+    tombstone = find_tombstone(process, space_id)
     if tombstone:
         # The deletion may have died before it did so.
         registries.forget_space(process, space_id)
@@ -98,7 +98,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: NewSp
     return meta
 
 
-def find_room(process: Process, space_id: str) -> Head | None:
+def find_tombstone(process: Process, space_id: str) -> Head | None:
     """The tombstone that a new space is written over, None where there was no space; raises SpaceExists, Conflict."""
     head = heads.find_any(process, space_id)
     if not head:
@@ -114,9 +114,9 @@ def find_room(process: Process, space_id: str) -> Head | None:
             f"{clock.iso((head.seen_at or process.clock()) + left)}.",
             retry_after=math.ceil(left.total_seconds()),
         )
-    if clear_remains(process, head):
+    if clear_orphans(process, head):
         raise Conflict(
-            f"Remains of the deleted space {space_id!r} were removed; try again in 21 minutes.",
+            f"Orphans of the deleted space {space_id!r} were removed; try again in 21 minutes.",
             retry_after=math.ceil(TOMBSTONE_LIFE.total_seconds()),
         )
     return head
@@ -137,7 +137,7 @@ def _claim_rules(process: Process, space_id: str, text: bytes) -> None:
         raise SpaceExists(f"The space {space_id!r} exists already.")
     ours = {keys.meta(space_id), keys.rules(space_id), keys.live_keep(space_id), keys.bank_keep(space_id)}
     if any(entry.key not in ours for entry in process.store.scan(keys.prefix(space_id), limit=len(ours) + 1)):
-        raise Conflict(f"The folder {space_id!r} holds remains of another space; the sweep removes them. Try later.")
+        raise Conflict(f"The folder {space_id!r} holds orphans of another space; the sweep removes them. Try later.")
     if left and left.body == text:
         # The same client repeats an interrupted creation; whoever writes the head first has created the space.
         return
@@ -183,7 +183,7 @@ def _refuse_while_at_work(meta: Meta) -> None:
         raise Busy("Notes of this space are being erased; try again in a minute.")
 
 
-def clear_remains(process: Process, tombstone: Head) -> bool:
+def clear_orphans(process: Process, tombstone: Head) -> bool:
     """Remove what an interrupted deletion, or a write just after one, left in a space whose tombstone is old enough.
 
     Returns whether there was anything: then the tombstone counts from now. 1 LIST where there is nothing.

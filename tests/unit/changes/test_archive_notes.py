@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from livemem.bank import corrections, files, history
-from livemem.changes import moving, rules
+from livemem.changes import archive_notes, rules
 from livemem.changes.rules import NewRules
 from livemem.errors import Busy, NotFound, TooLarge
 from livemem.jobs import lease, places
@@ -17,7 +17,7 @@ from livemem.notes import pages
 from livemem.notes.pages import Filter
 from livemem.restore import fork, provisioning
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.spaces.head import Meta
 from livemem.spaces.head_fields import Erasing
 from livemem.store import keys
@@ -31,7 +31,7 @@ REASON = "of long ago"
 
 def move(world: World, *, days: float = 30) -> Any:
     until = keys.compact_time(world.clock.off_by(-days * DAY)())
-    return moving.move(world.process, "keeper", "demo", until=until, reason=REASON)
+    return archive_notes.move(world.process, "keeper", "demo", until=until, reason=REASON)
 
 
 def with_old_notes(count: int = 3, *, folded: int = 0, threshold: int = 0) -> tuple[World, list[str]]:
@@ -174,23 +174,23 @@ def test_notes_that_are_set_aside_or_left_out_are_moved_and_forgotten_there():
     world, ids = with_old_notes()
     fresh = world.note("fresh").note_id
     needs = dict.fromkeys((ids[0], fresh), 10**9)
-    aside = meta(world).set_aside.model_copy(update={"beside": 7, "needs": needs})
-    heads.update(world.process, "demo", lambda _: {"set_aside": aside, "left_out": [ids[1], fresh]})
+    aside = meta(world).oversized_notes.model_copy(update={"beside": 7, "needs": needs})
+    heads.update(world.process, "demo", lambda _: {"oversized_notes": aside, "left_out": [ids[1], fresh]})
 
     move(world)
 
     after = meta(world)
-    assert (after.set_aside.beside, after.set_aside.needs, after.left_out) == (7, {fresh: 10**9}, [fresh])
+    assert (after.oversized_notes.beside, after.oversized_notes.needs, after.left_out) == (7, {fresh: 10**9}, [fresh])
 
 
 def test_a_note_that_a_record_holds_already_is_not_moved_once_more():
     world, ids = with_old_notes()
-    echo = world.store.get(keys.note("demo", ids[0]))
-    assert echo
+    late = world.store.get(keys.note("demo", ids[0]))
+    assert late
     world.consolidate()
-    world.store.put(echo.key, echo.body)
+    world.store.put(late.key, late.body)
 
-    with pytest.raises(moving.NothingToMove):
+    with pytest.raises(archive_notes.NothingToMove):
         move(world)
 
     older = world.note("another").note_id
@@ -202,11 +202,11 @@ def test_a_note_that_a_record_holds_already_is_not_moved_once_more():
 
 def test_a_moved_note_that_comes_back_late_is_removed():
     world, ids = with_old_notes()
-    echo = world.store.get(keys.note("demo", ids[0]))
-    assert echo
+    late = world.store.get(keys.note("demo", ids[0]))
+    assert late
     move(world)
 
-    world.store.put(echo.key, echo.body)
+    world.store.put(late.key, late.body)
 
     assert pages.page(world.process, "demo", Filter(), limit=10).items == []
     assert come_to_rest(world, "demo").clean()
@@ -268,7 +268,7 @@ def test_where_there_is_no_old_note_nothing_changes():
     world.note("fresh")
     before = meta(world)
 
-    with pytest.raises(moving.NothingToMove):
+    with pytest.raises(archive_notes.NothingToMove):
         move(world)
 
     assert meta(world) == before
@@ -278,8 +278,8 @@ def test_where_there_is_no_old_note_nothing_changes():
 def test_a_deleted_space_and_a_reason_beyond_all_bounds_are_refused():
     world, _ = with_old_notes()
     with pytest.raises(TooLarge):
-        moving.move(world.process, "keeper", "demo", until="99991231T235959", reason="x" * 501)
-    life.delete(world.process, "demo", "demo")
+        archive_notes.move(world.process, "keeper", "demo", until="99991231T235959", reason="x" * 501)
+    lifecycle.delete(world.process, "demo", "demo")
     with pytest.raises(NotFound):
         move(world)
 
@@ -300,7 +300,7 @@ def test_no_note_is_ever_lost_and_just_the_old_ones_are_moved(ages: list[int], d
         world.clock.move((age - later) * DAY)
     old = [note_id for note_id, age in written.items() if age >= days]
     records = [move(world, days=days) for _ in range(-(-len(old) // most))]
-    with pytest.raises(moving.NothingToMove):
+    with pytest.raises(archive_notes.NothingToMove):
         move(world, days=days)
 
     assert [source.note_id for record in records for source in record.notes] == sorted(

@@ -11,7 +11,7 @@ from livemem.changes import direct
 from livemem.errors import Busy, Conflict, NotFound, PreconditionLost
 from livemem.jobs import lease, worker
 from livemem.spaces import head as heads
-from livemem.spaces import life
+from livemem.spaces import lifecycle
 from livemem.store import keys
 from tests.support import backups
 from tests.support.backing_up import go_on, hold, on_copy, own_etags, put, take, used, waiting
@@ -212,7 +212,7 @@ def test_an_unfinished_backup_of_a_space_that_is_gone_has_failed(small: None, sp
     world = used()
     backup_id = unfinished(world)
     if space == "deleted":
-        life.delete(world.process, SPACE, SPACE)
+        lifecycle.delete(world.process, SPACE, SPACE)
     else:
         heads.update(world.process, SPACE, lambda _: {"uid": "01HZZZZZZZ0000000000000009"})
 

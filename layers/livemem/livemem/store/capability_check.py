@@ -10,19 +10,19 @@ def has_conditional_writes(store: Store) -> bool:
 
     The second PUT of one key with `If-None-Match: *`, and a PUT with a wrong `If-Match`, must each fail.
     """
-    if not store.probed:
+    if not store.capability_checked:
         try:
             heeds = _refuses_second(store) and _refuses_wrong_match(store)
         except ConditionalWritesUnsupported:
             heeds = False
-        store.probed.append(heeds)
-    return store.probed[0]
+        store.capability_checked.append(heeds)
+    return store.capability_checked[0]
 
 
 def _refuses_second(store: Store) -> bool:
     for _ in range(2):
         try:
-            store.put(keys.PROBE, b"probe\n", if_none_match=True, content_type="text/plain")
+            store.put(keys.CAPABILITY_CHECK, b"capability check\n", if_none_match=True, content_type="text/plain")
         except PreconditionLost:
             return True
     return False
@@ -30,7 +30,12 @@ def _refuses_second(store: Store) -> bool:
 
 def _refuses_wrong_match(store: Store) -> bool:
     try:
-        store.put(keys.PROBE, b"probe\n", if_match='"00000000000000000000000000000000"', content_type="text/plain")
+        store.put(
+            keys.CAPABILITY_CHECK,
+            b"capability check\n",
+            if_match='"00000000000000000000000000000000"',
+            content_type="text/plain",
+        )
     except PreconditionLost:
         return True
     return False

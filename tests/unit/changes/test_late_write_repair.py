@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from livemem import clock as clocks
 from livemem.bank import corrections
-from livemem.changes import rules, settling
+from livemem.changes import late_write_repair, rules
 from livemem.changes.rules import NewRules
 from livemem.clock import Clock
 from livemem.notes import pages
@@ -94,12 +94,12 @@ def test_a_note_that_a_late_deletion_took_is_read_as_live_and_comes_back_with_th
 
 def test_a_change_that_is_long_past_is_watched_no_more():
     world, _ = consolidated_and_undone()
-    assert heads.load(world.process, "demo").meta.settling is not None
-    world.clock.move(settling.WATCHED_FOR.total_seconds() + 1)
+    assert heads.load(world.process, "demo").meta.late_write_repair is not None
+    world.clock.move(late_write_repair.WATCHED_FOR.total_seconds() + 1)
 
     world.sweep()
 
-    assert heads.load(world.process, "demo").meta.settling is None
+    assert heads.load(world.process, "demo").meta.late_write_repair is None
 
 
 def test_what_somebody_wrote_without_the_service_is_theirs():

@@ -1,8 +1,8 @@
-"""Echoes: live notes that a record holds already, because a write whose answer was lost came once more, late.
+"""Late duplicates: live notes that a record holds already, because a write whose answer was lost came once more, late.
 
 Whether a note is one is told by the records, never by the listing alone: a note that an undo has brought back looks
-the same until the record of the undo is written. So an echo is removed like anything that is live, by a commit: a
-swap of the head names it, which only succeeds if nothing was committed since it was judged.
+the same until the record of the undo is written. So a late duplicate is removed like anything that is live, by a
+commit: a swap of the head names it, which only succeeds if nothing was committed since it was judged.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from livemem.store.keys import NoteName, RecordName
 from livemem.store.objects import Entry, Object
 
 AT_ONCE = 1_000
-"""Echoes that one swap names."""
+"""Late duplicates that one swap names."""
 
 
 class _Folded(NamedTuple):
@@ -33,7 +33,7 @@ _UNKNOWN = _Folded(None, frozenset())
 
 
 def among(process: Process, head: Head, listed: Sequence[Entry | Object]) -> set[str]:
-    """The ids of those of the listed live notes that are echoes, as of `head`.
+    """The ids of those of the listed live notes that are late duplicates, as of `head`.
 
     No request where all were written after the newest note that was ever folded; else 1 LIST of the records, and 1 GET
     for each that covers the time of such a note, once per process.
@@ -44,7 +44,7 @@ def among(process: Process, head: Head, listed: Sequence[Entry | Object]) -> set
         names = [name for name in names if keys.compact_time(name.timestamp) <= meta.folded_until]
     elif meta.changes == 0:
         return set()
-    known_live = {*meta.set_aside.needs, *meta.left_out}
+    known_live = {*meta.oversized_notes.needs, *meta.left_out}
     return standing(process, head, [name for name in names if name.note_id not in known_live])
 
 
@@ -62,7 +62,7 @@ def standing(process: Process, head: Head, wanted: Sequence[NoteName], *, since:
     # Oldest first: an undo gives notes back, a later consolidation takes them again.
     for folded in process.store.map(lambda name: _folded(process, head.meta.space_id, name), covering):
         if folded.gives_back is None:
-            # It may be an undo: what is live then is no echo, but all that is left of the note.
+            # It may be an undo: what is live then is no late duplicate, but all that is left of the note.
             held = set()
         else:
             held = held - folded.note_ids if folded.gives_back else held | (folded.note_ids & ids)
@@ -86,7 +86,7 @@ def _folded(process: Process, space_id: str, name: RecordName) -> _Folded:
 
 
 def hidden(process: Process, space_id: str, listed: Sequence[Entry | Object]) -> set[str]:
-    """The ids of those of the just listed live notes that are echoes and not to be shown.
+    """The ids of those of the just listed live notes that are late duplicates and not to be shown.
 
     Judged by the head that this process knows; where a note was written since that was read, by a fresh one (1 GET):
     what is older was live or gone when it was read.
@@ -110,17 +110,19 @@ def _id(entry: Entry) -> str:
 
 
 def remove(process: Process, head: Head, note_ids: set[str]) -> Head:
-    """Remove these echoes, judged as of `head`; returns the head after it. Raises PreconditionLost if it changed."""
-    return finish(process, heads.swap(process, head, echoes=sorted(note_ids)[:AT_ONCE]))
+    """Remove these late duplicates, judged as of `head`; returns the head after it. Raises PreconditionLost if it
+    changed.
+    """
+    return finish(process, heads.swap(process, head, late_duplicates=sorted(note_ids)[:AT_ONCE]))
 
 
 def finish(process: Process, head: Head) -> Head:
-    """Remove the echoes that the head names; safe to repeat. Returns the head after it."""
-    space_id, named = head.meta.space_id, head.meta.echoes
+    """Remove the late duplicates that the head names; safe to repeat. Returns the head after it."""
+    space_id, named = head.meta.space_id, head.meta.late_duplicates
     if not named:
         return head
     process.store.delete_many([keys.note(space_id, note_id) for note_id in named])
     try:
-        return heads.swap(process, head, echoes=[])
+        return heads.swap(process, head, late_duplicates=[])
     except PreconditionLost:
         return heads.load(process, space_id)

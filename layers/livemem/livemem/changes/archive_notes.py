@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from itertools import islice
 
 from livemem import limits
-from livemem.changes import commit, direct, echoes, records
+from livemem.changes import commit, direct, late_duplicates, records
 from livemem.changes.records import NoteSource, Record
 from livemem.errors import Busy, LiveMemoryError
 from livemem.process import Process
 from livemem.spaces import contents
 from livemem.spaces.head import Head
-from livemem.spaces.set_aside import SetAside
+from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys
 from livemem.store.objects import Entry
 
@@ -30,15 +30,15 @@ class NothingToMove(LiveMemoryError):
 
 
 def old_notes(process: Process, head: Head, until: str) -> Iterator[Entry]:
-    """The live notes up to a compact time, oldest first, read as they are asked for; without echoes, and without those
-    that a commit folds which is not written out.
+    """The live notes up to a compact time, oldest first, read as they are asked for; without late duplicates, and
+    without those that a commit folds which is not written out.
 
     1 LIST per 1,000; where newer ones were folded also 1 LIST of the records, and 1 GET for each of these times.
     """
     folded = _being_folded(process, head)
     listed = contents.notes_until(process, head.meta.space_id, until)
     while batch := list(islice(listed, AT_ONCE)):
-        stray = echoes.among(process, head, batch) | folded
+        stray = late_duplicates.among(process, head, batch) | folded
         yield from (entry for entry in batch if contents.note_name(entry).note_id not in stray)
 
 
@@ -70,13 +70,13 @@ def _moving(process: Process, author: str, head: Head, run_id: str, until: str, 
     if not sources:
         raise NothingToMove("No live note is that old.")
     moved = {source.note_id for source in sources}
-    aside = head.meta.set_aside
+    aside = head.meta.oversized_notes
     return records.by_hand(head, run_id, "consolidation", author, process.clock()).model_copy(
         update={
             "trigger": TRIGGER,
             "notes": sources,
             "discarded": [{"note_id": source.note_id, "reason": reason} for source in sources],
-            "set_aside": SetAside(
+            "oversized_notes": OversizedNotes(
                 beside=aside.beside,
                 needs={note_id: need for note_id, need in aside.needs.items() if note_id not in moved},
             ),

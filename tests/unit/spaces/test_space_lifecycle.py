@@ -11,7 +11,7 @@ from livemem.access.principal import Principal
 from livemem.errors import Busy, Conflict, InvalidRequest, NotFound, SpaceBroken, TooLarge
 from livemem.notes import pages
 from livemem.recall import overview, summary
-from livemem.spaces import directory, life, rules
+from livemem.spaces import directory, lifecycle, rules
 from livemem.spaces import head as heads
 from livemem.store import due_keys, keys
 from tests.support.cases import each
@@ -19,7 +19,7 @@ from tests.support.counting import Killed
 from tests.support.world import World
 
 ADMIN = Principal("admin", frozenset(("read", "write", "admin")), frozenset())
-LATER = life.TOMBSTONE_LIFE.total_seconds()
+LATER = lifecycle.TOMBSTONE_LIFE.total_seconds()
 TOMBSTONE = ["demo/_meta.json"]
 
 
@@ -141,7 +141,7 @@ def test_an_unknown_space_is_not_found(space_id: str):
         lambda: heads.load(world.process, space_id),
         lambda: overview.info(world.process, space_id),
         lambda: heads.patch(world.process, space_id, owner="x"),
-        lambda: life.delete(world.process, space_id, space_id),
+        lambda: lifecycle.delete(world.process, space_id, space_id),
         lambda: summary.summary(world.process, space_id),
         lambda: rules.read(world.process, space_id),
     ):
@@ -170,7 +170,7 @@ def test_a_deleted_space_is_gone_with_everything_and_its_neighbour_is_not():
     ours = ("demo/", due_keys.DUE)
     neighbour = {key: stored for key, stored in world.inner.objects.items() if not key.startswith(ours)}
 
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
 
     tombstone = world.inner.objects.pop("demo/_meta.json")
     assert world.due("space") == ["demo"]
@@ -190,7 +190,7 @@ def test_a_deletion_costs_what_the_budget_says():
     for number in range(1_200):
         world.inner.put_object(Bucket="b", Key=f"demo/_idempotency/{number:064d}.json", Body=b"{}")
 
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
 
     # ceil(A / 1000) LIST and DeleteObjects each, 1 GET and 1 PUT for the head, 1 PUT for the sweep, 1 GET for the
     # tokens; and 1 GET for each run of the last day: what one has asked that has not ended is counted.
@@ -203,7 +203,7 @@ def test_a_space_is_not_deleted_while_a_commit_is_written():
     before = dict(world.inner.objects)
 
     with pytest.raises(Busy):
-        life.delete(world.process, "demo", "demo")
+        lifecycle.delete(world.process, "demo", "demo")
 
     assert world.inner.objects == before
 
@@ -214,20 +214,20 @@ def test_a_deletion_that_died_at_any_request_is_finished_by_repetition_or_by_the
     world = space_in_use()
     world.client.kill_at(point, done=done)
     with pytest.raises(Killed):
-        life.delete(world.process, "demo", "demo")
+        lifecycle.delete(world.process, "demo", "demo")
     world.new_process()
 
     marked = heads.find(world.process, "demo") is None
     if marked:
         with pytest.raises(NotFound):
-            life.delete(world.process, "demo", "demo")
+            lifecycle.delete(world.process, "demo", "demo")
         with pytest.raises(NotFound):
             world.note("into a deleted space")
         world.clock.move(LATER)
         world.sweep()
     else:
         assert len(world.live_ids()) == 1
-        life.delete(world.process, "demo", "demo")
+        lifecycle.delete(world.process, "demo", "demo")
 
     assert world.keys("demo/") == TOMBSTONE
 
@@ -237,7 +237,7 @@ def test_a_creation_over_an_interrupted_deletion_waits_and_then_finishes_it(poin
     world = space_in_use()
     world.client.kill_at(point, done=False)
     with pytest.raises(Killed):
-        life.delete(world.process, "demo", "demo")
+        lifecycle.delete(world.process, "demo", "demo")
     world.new_process()
 
     with pytest.raises(Conflict):
@@ -257,7 +257,7 @@ def test_a_creation_over_an_interrupted_deletion_waits_and_then_finishes_it(poin
 def test_an_id_is_free_again_21_minutes_after_the_deletion_and_the_refusal_says_when():
     world = space_in_use()
     old = heads.load(world.process, "demo").meta.uid
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     world.clock.move(LATER - 0.5)
 
     with pytest.raises(Conflict) as refused:
@@ -281,7 +281,7 @@ def test_a_request_of_a_deletion_that_is_repeated_later_can_not_hit_the_next_spa
             return _whole(**arguments)
 
         setattr(world.inner, name, noted)
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     sent = list(repeats)
     assert {name for name, _ in sent} == {"put_object", "delete_objects"}
 
@@ -301,7 +301,7 @@ def test_a_note_that_came_after_the_deletion_is_not_the_next_spaces():
     world = space_in_use()
     note = next(key for key in world.inner.objects if keys.parse_note(key))
     late = world.inner.objects[note]
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     world.inner.objects[note] = late
     world.clock.move(LATER)
 
@@ -318,11 +318,11 @@ def test_a_deletion_by_request_wants_the_id_twice():
 
     for confirm in (None, "", "Demo", "demo "):
         with pytest.raises(InvalidRequest) as refused:
-            life.delete(world.process, "demo", confirm)
+            lifecycle.delete(world.process, "demo", confirm)
         assert [field.field for field in refused.value.fields] == ["confirm"]
 
     assert world.inner.objects == before
-    life.delete(world.process, "demo", "demo")
+    lifecycle.delete(world.process, "demo", "demo")
     assert world.keys("demo/") == TOMBSTONE
 
 
@@ -330,7 +330,7 @@ def test_the_list_of_spaces_shows_what_the_token_may_see_page_by_page():
     world = World()
     for space_id in ("alpha", "beta", "beta-2", "delta"):
         world.create_space(space_id)
-    life.delete(world.process, "beta", "beta")
+    lifecycle.delete(world.process, "beta", "beta")
     limited = Principal("ann", frozenset(("read",)), frozenset(("delta", "beta", "alpha", "gone")))
 
     def listed(principal: Principal, limit: int, after: str | None = None) -> tuple[list[str], str | None]:

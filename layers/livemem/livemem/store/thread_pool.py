@@ -11,7 +11,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Crew:
+class ThreadPool:
     """Up to `threads` that work at once, one of them the caller's own; they are started when they are first needed."""
 
     def __init__(self, threads: int) -> None:

@@ -18,10 +18,10 @@ NOBODY_COMES = timing.INVOCATION + timing.BACKUP_DELIVERED + timing.LAST_WRITE +
 come late. If somebody did all the same he would lose the swap that completes it. Longer than that of other jobs
 (jobs/job.py, SILENT): the rest of a backup waits in the queue behind the backups of all spaces."""
 
-Remains = Literal["unfinished", "removed", "objects without a manifest"]
+Orphaned = Literal["unfinished", "removed", "objects without a manifest"]
 
 
-def find(process: Process, space_id: str, backup_id: str, found: Peeked | None) -> Remains | None:
+def find(process: Process, space_id: str, backup_id: str, found: Peeked | None) -> Orphaned | None:
     """What is left there that is to be cleared away, if its manifest was `found` so: no request, 1 LIST where there is
     none. What can't be read is somebody's to look at, and stays.
     """

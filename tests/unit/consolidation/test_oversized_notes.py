@@ -8,7 +8,7 @@ import pytest
 from livemem.bank import corrections
 from livemem.llm import window
 from livemem.spaces import head as heads
-from livemem.spaces import set_aside
+from livemem.spaces import oversized_notes
 from livemem.spaces.head import Meta
 from livemem.store import keys
 from livemem.upkeep import health
@@ -78,12 +78,12 @@ def test_a_note_that_can_not_fit_is_set_aside_and_the_others_are_folded():
     assert run.state == "ok"
     assert prompted(world) == ["one", "two"]
     assert world.live_ids() == [ids[1]]
-    aside = run.metrics["set_aside"]
+    aside = run.metrics["oversized_notes"]
     assert [item["note_id"] for item in aside] == [ids[1]]
     assert aside[0]["tokens"] > len(HUGE) // window.BYTES_PER_TOKEN
-    assert (run.metrics["notes_set_aside"], run.metrics["notes_remaining"]) == (1, 0)
-    assert set(head_of(world).set_aside.needs) == {ids[1]}
-    assert record_of(world).set_aside == head_of(world).set_aside
+    assert (run.metrics["notes_oversized"], run.metrics["notes_remaining"]) == (1, 0)
+    assert set(head_of(world).oversized_notes.needs) == {ids[1]}
+    assert record_of(world).oversized_notes == head_of(world).oversized_notes
 
 
 def test_a_run_that_finds_nothing_else_says_so_and_fails_nobody():
@@ -94,7 +94,7 @@ def test_a_run_that_finds_nothing_else_says_so_and_fails_nobody():
 
     assert (run.state, run.error) == ("nothing_to_do", None)
     assert huge in (run.message or "")
-    assert run.metrics["set_aside"][0]["note_id"] == huge
+    assert run.metrics["oversized_notes"][0]["note_id"] == huge
     assert world.llm.prompts == []
     assert world.live_ids() == [huge]
     assert world.inner.objects.get(keys.lease("demo")) is None
@@ -148,7 +148,7 @@ def test_a_note_set_aside_is_not_read_again_to_tell_that_it_does_not_fit():
 
     assert keys.note("demo", huge) not in asked
     assert any("/live/" in key for key in asked)
-    assert set(head_of(world).set_aside.needs) == {huge}
+    assert set(head_of(world).oversized_notes.needs) == {huge}
 
 
 def test_a_larger_window_takes_what_was_set_aside():
@@ -163,7 +163,7 @@ def test_a_larger_window_takes_what_was_set_aside():
     assert larger.count().result == "started"
     larger.settle()
     assert larger.live_ids() == []
-    assert head_of(larger).set_aside == set_aside.SetAside()
+    assert head_of(larger).oversized_notes == oversized_notes.OversizedNotes()
 
 
 def test_a_smaller_bank_takes_what_was_set_aside():
@@ -173,10 +173,10 @@ def test_a_smaller_bank_takes_what_was_set_aside():
     )
     write(world, HUGE)
     assert world.consolidate().state == "nothing_to_do"
-    assert head_of(world).set_aside.needs
+    assert head_of(world).oversized_notes.needs
 
     corrections.write_file(world.process, "admin", "demo", "log.md", "# Log\n\n## Log\n\n- old\n", None)
-    assert head_of(world).set_aside == set_aside.SetAside()
+    assert head_of(world).oversized_notes == oversized_notes.OversizedNotes()
 
     assert world.consolidate().state == "ok"
     assert world.live_ids() == []
@@ -189,10 +189,10 @@ def test_health_names_the_space_and_the_note():
 
     found = look(world)
 
-    assert [(problem.space_id, problem.code) for problem in found.problems] == [("demo", "notes_set_aside")]
+    assert [(problem.space_id, problem.code) for problem in found.problems] == [("demo", "oversized_notes")]
     assert huge in found.problems[0].detail
     world.clock.move(100 * 86_400)
-    assert [problem.code for problem in look(world).problems] == ["notes_set_aside"]
+    assert [problem.code for problem in look(world).problems] == ["oversized_notes"]
 
 
 def test_a_rehearsal_remembers_nothing():
@@ -214,10 +214,10 @@ def test_a_run_of_one_agent_forgets_nobody_elses():
 
     assert world.consolidate(agent="bob").state == "ok"
 
-    assert set(head_of(world).set_aside.needs) == {huge}
+    assert set(head_of(world).oversized_notes.needs) == {huge}
 
 
-def test_the_late_echo_of_a_folded_note_is_removed_however_large_it_is():
+def test_the_late_duplicate_of_a_folded_note_is_removed_however_large_it_is():
     world = space(llmaas_context_tokens=60_000)
     (huge,) = write(world, HUGE)
     body = world.text(keys.note("demo", huge)).encode()
@@ -229,11 +229,11 @@ def test_the_late_echo_of_a_folded_note_is_removed_however_large_it_is():
 
     assert run.state == "nothing_to_do"
     assert world.live_ids() == []
-    assert head_of(world).set_aside.needs == {}
+    assert head_of(world).oversized_notes.needs == {}
 
 
 def test_more_such_notes_than_a_head_remembers_let_the_runs_wait(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(set_aside, "MOST", 3)
+    monkeypatch.setattr(oversized_notes, "MOST", 3)
     world = space(threshold=1)
     write(world, *[HUGE] * 5)
 
@@ -242,12 +242,12 @@ def test_more_such_notes_than_a_head_remembers_let_the_runs_wait(monkeypatch: py
 
         assert run.error.code == "note_too_large"
         assert world.count().result == "busy"
-    assert len(head_of(world).set_aside.needs) == 3
+    assert len(head_of(world).oversized_notes.needs) == 3
     assert len(world.live_ids()) == 5
 
 
 def test_even_then_the_notes_that_fit_are_folded(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(set_aside, "MOST", 3)
+    monkeypatch.setattr(oversized_notes, "MOST", 3)
     world = space(threshold=1)
     write(world, *[HUGE] * 6, "one")
     assert world.consolidate().state == "error"

@@ -1,6 +1,6 @@
 """A note that is live and in a record: it is shown as what it is, and removed through a commit alone."""
 
-from livemem.changes import echoes, maintenance
+from livemem.changes import late_duplicates, maintenance
 from livemem.jobs import lease, places
 from livemem.notes import pages
 from livemem.notes.pages import Filter
@@ -12,7 +12,7 @@ from tests.support.audit import audit
 from tests.support.world import World
 
 
-def with_an_echo(threshold: int = 0) -> tuple[World, str]:
+def with_a_late_duplicate(threshold: int = 0) -> tuple[World, str]:
     """A space whose only note is folded, and was written once more afterwards."""
     world = World()
     world.create_space(threshold=threshold)
@@ -31,7 +31,7 @@ def live(world: World) -> list[str]:
 
 
 def test_no_reader_shows_it_as_live_even_one_that_knew_the_space_from_before_it_was_folded():
-    world, note_id = with_an_echo()
+    world, note_id = with_a_late_duplicate()
 
     assert live(world) == []
     assert pages.get(world.process, "demo", note_id).status == "consolidated"
@@ -42,7 +42,7 @@ def test_no_reader_shows_it_as_live_even_one_that_knew_the_space_from_before_it_
 
 
 def test_a_new_note_beside_it_is_shown_and_folded_alone():
-    world, _ = with_an_echo()
+    world, _ = with_a_late_duplicate()
     world.clock.move(1)
     world.note("twice")
 
@@ -55,7 +55,7 @@ def test_a_new_note_beside_it_is_shown_and_folded_alone():
 
 
 def test_a_space_without_notes_that_were_written_late_pays_nothing_for_looking():
-    world, note_id = with_an_echo()
+    world, note_id = with_a_late_duplicate()
     world.inner.delete_object(Bucket="b", Key=keys.note("demo", note_id))
     world.clock.move(1)
     world.note("later")
@@ -69,7 +69,7 @@ def test_a_space_without_notes_that_were_written_late_pays_nothing_for_looking()
 
 
 def test_the_records_that_tell_are_read_once_a_process():
-    world, _ = with_an_echo()
+    world, _ = with_a_late_duplicate()
     live(world)
     world.client.reset()
 
@@ -81,7 +81,7 @@ def test_the_records_that_tell_are_read_once_a_process():
 
 def test_the_sweep_removes_it_and_costs_two_changes_of_the_head():
     for threshold in (0, 5):
-        world, note_id = with_an_echo(threshold)
+        world, note_id = with_a_late_duplicate(threshold)
         rev = heads.load(world.process, "demo").meta.rev
 
         world.sweep()
@@ -92,26 +92,26 @@ def test_the_sweep_removes_it_and_costs_two_changes_of_the_head():
 
 
 def test_notes_that_an_undo_brings_back_while_they_are_judged_stay():
-    world, note_id = with_an_echo()
+    world, note_id = with_a_late_duplicate()
     head = heads.load(world.process, "demo")
-    judged = echoes.among(world.process, head, contents.live_notes(world.process, "demo"))
+    judged = late_duplicates.among(world.process, head, contents.live_notes(world.process, "demo"))
     assert judged == {note_id}
     world.undo(1)
 
-    after = maintenance.remove_echoes(world.process, head)
+    after = maintenance.remove_late_duplicates(world.process, head)
 
     assert world.live_ids() == [note_id]
-    assert after.meta.echoes == []
+    assert after.meta.late_duplicates == []
     assert live(world) == ["once"]
 
 
 def test_a_worker_that_dies_over_the_removal_leaves_it_to_the_next():
-    world, note_id = with_an_echo()
+    world, note_id = with_a_late_duplicate()
     head = heads.load(world.process, "demo")
-    heads.swap(world.process, head, echoes=[note_id])
+    heads.swap(world.process, head, late_duplicates=[note_id])
 
     world.undo(1)
 
-    assert heads.load(world.process, "demo").meta.echoes == []
+    assert heads.load(world.process, "demo").meta.late_duplicates == []
     assert world.live_ids() == [note_id]
     assert lease.look(world.process, places.of_space("demo")) is None

@@ -4,13 +4,13 @@ from contextlib import suppress
 from datetime import datetime
 
 from livemem import clock
-from livemem.changes import echoes, records
+from livemem.changes import late_duplicates, records
 from livemem.changes.records import Record
 from livemem.errors import PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.spaces.head_fields import Settling, Watched
+from livemem.spaces.head_fields import LateWriteRepair, Watched
 from livemem.store import keys, stored, timing
 from livemem.store.objects import MARKDOWN, Object
 
@@ -19,16 +19,16 @@ WATCHED_FOR = timing.LAST_WRITE + timing.APART
 told by one clock and read by another."""
 
 
-def watching(head: Head, record: Record, now: datetime) -> Settling | None:
+def watching(head: Head, record: Record, now: datetime) -> LateWriteRepair | None:
     """What the head says from the commit of `record` on."""
-    before = head.meta.settling
+    before = head.meta.late_write_repair
     touched = {path: Watched(number=record.number, gone=after is None) for path, after in record.written().items()}
     if record.kind == "consolidation":
         # It only goes forwards: no state of before comes back by it.
         known = before.files if before else {}
         going_on = {path: touched.get(path, seen) for path, seen in known.items()}
         return before and before.model_copy(update={"files": going_on})
-    return Settling(
+    return LateWriteRepair(
         until=clock.iso(now + WATCHED_FOR),
         files={**(before.files if before else {}), **touched},
         returned=[
@@ -43,7 +43,7 @@ def settle(process: Process, head: Head) -> Head:
 
     1 GET for each file that is watched, and 1 LIST and what tells the notes for each undo that is; the head after it.
     """
-    watched = head.meta.settling
+    watched = head.meta.late_write_repair
     if not watched:
         return head
     process.store.map(lambda item: _mend_file(process, head, *item), list(watched.files.items()))
@@ -51,7 +51,7 @@ def settle(process: Process, head: Head) -> Head:
         _bring_back(process, head, number)
     if process.clock() > clock.parse(watched.until):
         with suppress(PreconditionLost):
-            return heads.swap(process, head, settling=None)
+            return heads.swap(process, head, late_write_repair=None)
     return head
 
 
@@ -88,7 +88,9 @@ def _bring_back(process: Process, head: Head, number: int) -> None:
     # `~` sorts behind all that a note's name can hold.
     live = {entry.key for entry in process.store.scan(keys.live_prefix(space_id), start_after=first, stop=f"{last}~")}
     missing = {source.note_id: source for source in undo.notes if keys.note(space_id, source.note_id) not in live}
-    folded = echoes.standing(process, head, [keys.parse_note_id(note_id) for note_id in missing], since=number + 1)
+    folded = late_duplicates.standing(
+        process, head, [keys.parse_note_id(note_id) for note_id in missing], since=number + 1
+    )
     for note_id in missing.keys() - folded:
         key = keys.note(space_id, note_id)
         stored.write_if(process.store, key, missing[note_id].body(), content_type=MARKDOWN)
