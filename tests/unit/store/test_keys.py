@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livemem.errors import InvalidName
-from livemem.store import keys
+from livemem.store import conversation_keys, keys
 from tests.support.cases import each
 
 LETTERS = ascii_letters + digits
@@ -150,3 +150,20 @@ def test_a_name_is_taken_exactly_as_it_stands_or_refused(check, allowed, field: 
 def test_no_space_can_be_one_of_the_services_own_folders(space_id: str, agent: str):
     assert not keys.prefix(space_id).startswith(("_system/", "_backups/"))
     assert "_" not in agent
+
+
+def test_what_is_written_once_is_told_from_what_changes():
+    one = "01J00000000000000000000000"
+    once = {
+        "turn": conversation_keys.turn("demo", one, 1),
+        "boundary": conversation_keys.boundary("demo", one, 2, 1, 3),
+        "summary": conversation_keys.summary("demo", one, 2, 1, 3, "a" * 64),
+    }
+    changed = {
+        "versions": conversation_keys.summary_versions("demo", one),
+        "space record": keys.meta("demo"),
+        "bank file": "demo/bank/log.md",
+    }
+
+    assert [name for name, key in once.items() if not keys.is_immutable(key.partition("/")[2])] == []
+    assert [name for name, key in changed.items() if keys.is_immutable(key.partition("/")[2])] == []

@@ -61,7 +61,7 @@ _SEGMENT = re.compile(
 )
 _CLAIM = re.compile(r"conversations/[^/]+/claims/.+|_digests/[^/]+/claim\.json")
 _OF_CONVERSATION = re.compile(
-    rf"conversations/{RUN_ID.pattern}/(conversation\.json|(turns|ids|tools)/.+|g[0-9]+/.+)|_by_cwd/.+|rooms/.+"
+    rf"conversations/{RUN_ID.pattern}/(conversation\.json|(turns|ids|tools)/.+|v[0-9]+/.+)|_by_cwd/.+|rooms/.+"
 )
 """What is written once of a conversation (conversation_keys.py), or said in a room (room_keys.py)."""
 _OF_MEMORIES = re.compile(r"memories/(facts|self|goals)/(?P<what>log|snapshot)/[0-9]{8}\.json")
