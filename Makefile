@@ -55,12 +55,12 @@ demo-conversations: setup ## show conversation memory at work on a long true tal
 	@exec $(PYTHON_BIN) -m local.demo.conversations
 
 .PHONY: test
-test: setup ## all tests, fast ones first
-	@$(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal --ignore tests/integration/stores tests/unit tests/simulation tests/template tests/integration tests/e2e
+test: setup ## all tests, fast ones first; a worker more than two cores, since some wait for processes
+	@$(PYTHON_BIN) -m pytest -q -n 3 --dist worksteal --ignore tests/integration/stores tests/unit tests/simulation tests/template tests/integration tests/e2e
 
 .PHONY: quick
 quick: setup ## the rules alone, under a minute: no processes, no integration, no proofs at every request
-	@$(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal -m "not slow and not process" --ignore tests/unit/proof tests/unit tests/template
+	@$(PYTHON_BIN) -m pytest -q -n 2 --dist worksteal -p no:schemathesis -m "not slow and not process" tests/unit tests/template
 
 .PHONY: coverage
 coverage: setup ## all tests, and how much of the code they ran (.coverage.md)

@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
 from tests.simulation import kills, pairs
-from tests.simulation.choices import Seeded
+from tests.simulation.choices import seeded
 from tests.simulation.histories import play
 from tests.simulation.kinds import KINDS
 from tests.simulation.scene import Kind
@@ -70,7 +70,7 @@ def played(part: Part) -> Row:
         calm, history = what == "calm", kind.histories[which]
         numbers = range(start, start + AT_ONCE)
         row = Row("histories without faults" if calm else "random histories")
-        found = ((f"history {number}", play(kind, history, Seeded(number), calm=calm)) for number in numbers)
+        found = ((f"history {number}", play(kind, history, seeded(number), calm=calm)) for number in numbers)
     with kind.limits():
         for where, wrong in found:
             row.add(kind, where, wrong)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.simulation.choices import Drawn
+from tests.simulation.choices import Choices
 from tests.simulation.histories import play
 from tests.simulation.kinds import KINDS
 
@@ -26,9 +26,9 @@ def played(kind, history, count, *, calm=False):
         suppress_health_check=list(HealthCheck),
         phases=(Phase.generate, Phase.shrink),
     )
-    @given(data=st.data())
-    def one(data):
-        assert play(kind, history, Drawn(data), calm=calm) == []
+    @given(random=st.randoms(note_method_calls=True, use_true_random=False))
+    def one(random):
+        assert play(kind, history, Choices(random), calm=calm) == []
 
     one()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from livemem.store.objects import Store
-from tests.simulation.choices import Seeded
+from tests.simulation.choices import seeded
 from tests.simulation.histories import play
 from tests.simulation.kills import on_store, requests
 from tests.simulation.kinds.consolidation import CONSOLIDATION, BankHistory
@@ -52,4 +52,4 @@ def test_an_action_killed_at_any_request_keeps_the_promise(
 @pytest.mark.parametrize("remote", STORES, indirect=True)
 def test_random_histories_lose_no_note_and_fold_none_twice(remote: RemoteBucket):
     for number in range(HISTORIES):
-        assert play(CONSOLIDATION, BankHistory, Seeded(number), world=remote.world()) == [], f"history {number}"
+        assert play(CONSOLIDATION, BankHistory, seeded(number), world=remote.world()) == [], f"history {number}"

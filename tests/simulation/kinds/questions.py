@@ -15,7 +15,7 @@ from livemem.llm.client import Messages
 from livemem.process import Process
 from livemem.store import ask_keys as keys
 from tests.simulation.model import Model
-from tests.simulation.pairs import CROSSED, Pair, failing
+from tests.simulation.pairs import CROSSED, Pair, cut, failing
 from tests.simulation.scene import SPACE, WORK_SECONDS, Action, Before, Kind, Sampled, Scene
 from tests.support.agent import calls, responds
 from tests.support.asking import left_open, talk_of
@@ -158,8 +158,8 @@ QUESTIONS = Kind(
     QuestionScene,
     (ONE, REST),
     (
-        Pair(ONE, TWO, CROSSED),
-        Pair(ONE, ONE, CROSSED, name="one question twice"),
+        Pair(ONE, TWO, (*CROSSED, cut)),
+        Pair(ONE, ONE, (*CROSSED, cut), name="one question twice"),
         Pair(REST, REST, CROSSED, name="one invocation twice"),
         Pair(REST, TWO, (failing,), name="question that fails"),
     ),

@@ -92,6 +92,7 @@ def test_every_recorded_answer_is_in_the_table_and_there_are_enough_of_them():
     assert len(REFUSED) >= 40
 
 
+@pytest.mark.slow
 @each("case", REFUSED, ids=lambda case: case["name"])
 def test_a_broken_answer_ends_in_an_error_and_leaves_notes_and_bank_as_they_were(case: dict[str, Any]):
     world = _consolidated_once()

@@ -178,6 +178,7 @@ DOCUMENTS: list[tuple[str, str, tuple[str | int, ...], Any, str]] = [
 """What is wrong, in which document, at which place, with which value; and what the refusal names too."""
 
 
+@pytest.mark.slow
 @each(("name", "path", "value", "told"), [row[1:] for row in DOCUMENTS], ids=[row[0] for row in DOCUMENTS])
 def test_a_hostile_document_is_refused_by_its_name_and_its_field_and_nothing_lands(name, path, value, told):
     world = World()

@@ -205,6 +205,7 @@ def outcomes(first: bytes | None, make: Callable[[str], Operation], choose: Choo
         check_outcome(actor, lost=bool(actor.unanswered))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [update, swap])
 @pytest.mark.parametrize("first", [NONE, GOOD, BAD])
 def test_in_every_order_with_every_fault_no_change_is_lost_or_made_twice(

@@ -1,5 +1,7 @@
 """Notes and rules that are made to take long or to break out. A regression shows as a hang or as a refused answer."""
 
+import pytest
+
 from local.offline_llm.fold import fold
 from tests.support.cases import each
 from tests.unit.local.offline_llm.support import STANDARD, accounted, apply_answer, fold_into, headings, make_note
@@ -25,6 +27,7 @@ CONTENTS = {
 }
 
 
+@pytest.mark.slow
 @each("content", CONTENTS.values(), ids=CONTENTS.keys())
 def test_a_note_of_any_form_is_folded_and_leaves_the_headings(content: str) -> None:
     empty = fold_into({}, STANDARD, [])

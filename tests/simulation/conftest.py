@@ -1,0 +1,33 @@
+"""What the plays in a process of pytest read again and again is parsed once."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from livemem.markdown import front_matter
+from livemem.store.documents import Document
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parsed_once() -> Iterator[None]:
+    """The same bytes are the same document: nobody changes one in place, which is checked at the end."""
+    parse: Any = vars(Document)["from_bytes"].__func__
+    known: dict[tuple[type[Document], bytes], Document] = {}
+    split = cache(front_matter.read)
+
+    def from_bytes(cls: type[Document], body: bytes) -> Document:
+        if (cls, body) not in known:
+            known[cls, body] = parse(cls, body)
+        return known[cls, body]
+
+    def read(text: str) -> tuple[dict[str, Any], str]:
+        fields, content = split(text)
+        return dict(fields), content
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Document, "from_bytes", classmethod(from_bytes))
+        patch.setattr(front_matter, "read", read)
+        yield
+        assert [found for (cls, body), found in known.items() if found != parse(cls, body)] == []
