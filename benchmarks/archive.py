@@ -181,7 +181,7 @@ def run(mebibytes: int) -> tuple[Measured, Measured, int]:
         client.create_bucket(Bucket=BUCKET)
         settings = target.settings(BUCKET, llmaas_api_url="http://127.0.0.1:1/v1")
         process = new_process(settings, deque())
-        lifecycle.create(process, ADMIN, lifecycle.NewSpace(SPACE, rules="Keep a log.", threshold=0))
+        lifecycle.create(process, ADMIN, lifecycle.SpaceRequest(SPACE, rules="Keep a log.", threshold=0))
         count = fill(process.store, mebibytes) + 4
         exported = child(target, "export")
         (archive,) = [entry.key for entry in process.store.scan(keys.EXPORTS) if entry.key.endswith(".tar.gz")]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from livemem.notes import appending
-from livemem.notes.appending import Draft
+from livemem.notes.appending import NoteDraft
 from livemem.spaces import lifecycle
 from tests.support.counting import NAMES, CountingClient
 from tests.support.world import World
@@ -89,7 +89,7 @@ def _space(objects: int, threads: int) -> tuple[World, Delayed]:
     world.create_space(SPACE)
     left = objects - len(world.keys(f"{SPACE}/"))
     while left > 0:
-        drafts = [Draft("progress", f"Note {left - number}") for number in range(min(left, BATCH))]
+        drafts = [NoteDraft("progress", f"Note {left - number}") for number in range(min(left, BATCH))]
         appending.append_batch(world.process, SPACE, "ann", drafts)
         left -= len(drafts)
         world.clock.move(1)

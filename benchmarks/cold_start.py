@@ -147,7 +147,7 @@ def main() -> None:
                 open_store(settings), settings, None, None, print, str  # type: ignore[arg-type]
             )  # fmt: skip
             everyone = Principal("bench", frozenset(PERMISSIONS), frozenset())
-            lifecycle.create(process, everyone, lifecycle.NewSpace("demo", rules_template="standard", threshold=0))
+            lifecycle.create(process, everyone, lifecycle.SpaceRequest("demo", rules_template="standard", threshold=0))
             measure(arguments.functions, arguments.runs, folder, variables)
         finally:
             store.stop()

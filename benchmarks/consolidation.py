@@ -44,13 +44,13 @@ TOPICS = ("storage", "users", "scope", "build tools", "architecture", "tests", "
 def prepare(process: Process, count: int) -> None:
     """A space with a bank of BANK_BYTES in ten files and `count` live notes."""
     everyone = Principal("bench", frozenset(PERMISSIONS), frozenset())
-    lifecycle.create(process, everyone, lifecycle.NewSpace("bench", rules_template="standard", threshold=0))
+    lifecycle.create(process, everyone, lifecycle.SpaceRequest("bench", rules_template="standard", threshold=0))
     line = "- A line of the bank that says something which still holds today (2026-02-20, ann)\n"
     for index in range(10):
         text = f"# File {index}\n\n## Facts\n\n" + line * (BANK_BYTES // 10 // len(line))
         process.store.put(f"bench/bank/file{index}.md", text.encode())
     drafts = [
-        appending.Draft(
+        appending.NoteDraft(
             keys.CATEGORIES[index % len(keys.CATEGORIES)],
             f"Note {index} on {TOPICS[index % len(TOPICS)]}: {'measured again and again. ' * (NOTE_BYTES // 25)}"[
                 :NOTE_BYTES
@@ -97,7 +97,7 @@ def measure(s3: str, model: str, count: int) -> dict[str, Any]:
     has_conditional_writes(store)
     process = Process(store=store, **parts)
     head = heads.load(process, "bench")
-    run = queues.enqueue(process, head, queues.Order("api"), run_id=clock.new_id())
+    run = queues.enqueue(process, head, queues.RunOrder("api"), run_id=clock.new_id())
     client.reset()
     deadline = clock.now() + timedelta(minutes=15)
     ended = consolidation.consolidate(process, "bench", run.job_id, deadline=deadline)

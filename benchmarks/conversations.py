@@ -313,7 +313,7 @@ def main() -> None:
     with running(EMBEDDED) as target:
         target.client().create_bucket(Bucket=BUCKET)
         one = bench(settings_of(target))
-        lifecycle.create(one.process, ADMIN, lifecycle.NewSpace(SPACE, rules="Keep a log.", threshold=0))
+        lifecycle.create(one.process, ADMIN, lifecycle.SpaceRequest(SPACE, rules="Keep a log.", threshold=0))
         measure_appends(one)
         costs = [cost(one, f"made up, `{profile}`", profile, drafts(TURNS)) for profile in PROFILES]
         for folder in given.data:

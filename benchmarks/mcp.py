@@ -28,7 +28,7 @@ import tiktoken
 from benchmarks.chaos.programs import BUCKET, ROOT, EmbeddedStore, Runtime, free_port
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem_mcp import toolsets
-from livemem_mcp.session import TOOLSETS, Session, Toolset
+from livemem_mcp.session import TOOLSETS, McpSession, Toolset
 
 SPACE = "bench"
 NOTE = {"category": "observation", "content": "What was seen and may matter later. " * 28}
@@ -41,7 +41,7 @@ WARM = 10
 def listed(toolset: Toolset, space: str | None = None) -> str:
     """The tools of `tools/list` as they are sent, for a token that may do everything."""
     nothing: Any = None
-    session = Session(
+    session = McpSession(
         request_id="bench",
         process=nothing,
         authorization="",

@@ -26,11 +26,11 @@ from benchmarks.conversations import DELAY, Bench, bench
 from benchmarks.search import ADMIN, BUCKET, Words, settings_of
 from livemem import clock
 from livemem.digests import progress, work
-from livemem.digests.work import Order
+from livemem.digests.work import DigestOrder
 from livemem.llm import embeddings
 from livemem.llm.client import Messages, Reply
 from livemem.memories import operation, reading, state, storing, vectors
-from livemem.memories.memory import Draft, Memory, Provenance
+from livemem.memories.memory import Memory, MemoryDraft, Provenance
 from livemem.memories.operation import Operation
 from livemem.memories.state import State
 from livemem.process import Process
@@ -120,7 +120,7 @@ def measure(one: Bench, count: int, model: Embedding) -> Measured:
     """Store and search in a space of so many memories."""
     process = replace(one.process, embed=model)
     space_id = f"facts-{count}-{model.dimensions}"
-    lifecycle.create(process, ADMIN, lifecycle.NewSpace(space_id, rules="Keep a log.", threshold=0))
+    lifecycle.create(process, ADMIN, lifecycle.SpaceRequest(space_id, rules="Keep a log.", threshold=0))
     fill(process, space_id, count, model)
     words = Words(7)
 
@@ -128,7 +128,7 @@ def measure(one: Bench, count: int, model: Embedding) -> Measured:
         assert reading.search(process, space_id, words.text(60), kind="fact")
 
     def store() -> None:
-        storing.store(process, space_id, "bench", Draft(words.text(CHARACTERS)))
+        storing.store(process, space_id, "bench", MemoryDraft(words.text(CHARACTERS)))
 
     def raw(place: int) -> None:
         list(process.store.scan(keys.log_prefix(space_id, "fact"), limit=1))
@@ -189,14 +189,14 @@ def print_digest(one: Bench, count: int) -> None:
         return Reply(answer(*found), {})
 
     process = replace(one.process, embed=model, ask=ask)
-    lifecycle.create(process, ADMIN, lifecycle.NewSpace("talk", rules="Keep a log.", threshold=0))
+    lifecycle.create(process, ADMIN, lifecycle.SpaceRequest("talk", rules="Keep a log.", threshold=0))
     words = Words(3)
     for start in range(0, count, posting.BATCH):
-        some = [message.Draft("Zoe", words.text(CHARACTERS)) for _ in range(min(posting.BATCH, count - start))]
+        some = [message.MessageDraft("Zoe", words.text(CHARACTERS)) for _ in range(min(posting.BATCH, count - start))]
         posting.post_all(process, "talk", "hall", some)
     model.calls, one.client.count = 0, 0
     began = time.monotonic()
-    (outcome,) = work.carry_out(process, "talk", Order(forced=True), clock.now() + timedelta(hours=1))
+    (outcome,) = work.carry_out(process, "talk", DigestOrder(forced=True), clock.now() + timedelta(hours=1))
     took = time.monotonic() - began
     assert outcome.job, outcome
     done = progress.find_done(process, "talk", outcome.job.job_id)

@@ -146,7 +146,7 @@ def new_process(settings: Settings, delay: float = 0.0) -> Process:
 
 def fill(process: Process, documents: int) -> None:
     """Make a space of so many notes, all but the last ones in records."""
-    lifecycle.create(process, ADMIN, lifecycle.NewSpace(SPACE, rules="Keep a log.", threshold=0))
+    lifecycle.create(process, ADMIN, lifecycle.SpaceRequest(SPACE, rules="Keep a log.", threshold=0))
     head = heads.load(process, SPACE)
     source = Words(documents)
     folded = documents - min(LIVE, documents)

@@ -8,7 +8,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from livemem import clock
 from livemem.digests import due, work
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.work import Order
+from livemem.digests.work import DigestOrder
 from livemem.jobs.worker import Worked
 from livemem_http import metrics
 from livemem_http.environment import process
@@ -19,7 +19,7 @@ logger = function_logger("digest")
 
 def carry_out(event: dict[str, Any], deadline: datetime, delivery: str) -> dict[str, Any]:
     """Carry out the digests of an invocation, and tell what became of them."""
-    worked = work.carry_out(process(), event["space_id"], Order.of(event, delivery), deadline)
+    worked = work.carry_out(process(), event["space_id"], DigestOrder.of(event, delivery), deadline)
     metrics.report_digests("digest", worked)
     logger.info("digests carried out", extra={"results": [one.outcome for one in worked]})
     return {"results": [_told(one) for one in worked]}

@@ -10,7 +10,7 @@ import pytest
 from livemem.llm import client as llm
 from livemem.llm import look as looks
 from livemem.llm.client import LlmError, Reply
-from livemem.llm.look import Look
+from livemem.llm.look import ApiState
 from livemem.settings import Settings
 from tests.support.cases import each
 from tests.support.llm_server import (
@@ -394,7 +394,7 @@ def models(*names: str) -> Step:
     return answer({"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
 
 
-def look(url: str | None, **changes: Any) -> Look:
+def look(url: str | None, **changes: Any) -> ApiState:
     found = Settings(**{"llmaas_api_url": url, "llmaas_api_key": "secret-key", "llmaas_model": "m-1"} | changes)
     return looks.look(llm.api(found), found.llmaas_model, timeout=changes.pop("timeout", 5))
 

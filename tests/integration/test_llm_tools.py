@@ -6,7 +6,7 @@ import pytest
 
 from livemem.llm import tools
 from livemem.llm.client import LlmError
-from livemem.llm.tools import Call, Said, Thread, Tool
+from livemem.llm.tools import Call, Thread, Tool, ToolReply
 from livemem.settings import Settings
 from tests.support.cases import each
 from tests.support.llm_server import answer, completion, hang_up, serving, silent, unused_url
@@ -18,7 +18,7 @@ SEARCH = Tool("search", "Looks.", {"type": "object", "properties": {"query": {"t
 
 def converse(
     url: str | None, *, messages: Thread = MESSAGES, required: bool = False, timeout: float = 10, **settings: Any
-) -> Said:
+) -> ToolReply:
     found = Settings(**{"llmaas_api_url": url, "llmaas_api_key": "secret-key", "llmaas_model": "m-1"} | settings)
     return tools.connect(found)(messages, [SEARCH], 500, timeout, required=required)
 
@@ -36,7 +36,7 @@ def test_an_answer_is_its_text_its_calls_and_the_providers_count_of_tokens():
     with serving(answer(message(called(), called("a2", arguments="{}"), content="Wait."))) as server:
         said = converse(server.url)
 
-    assert said == Said("Wait.", (Call("a1", "search", '{"query": "fox"}'), Call("a2", "search", "{}")), COUNTED)
+    assert said == ToolReply("Wait.", (Call("a1", "search", '{"query": "fox"}'), Call("a2", "search", "{}")), COUNTED)
 
 
 def test_the_request_offers_the_tools_and_no_format_of_the_answer():
@@ -80,7 +80,7 @@ def test_providers_end_an_answer_with_calls_for_either_reason(reason: str):
 
 def test_a_text_without_calls_is_an_answer_too():
     with serving(answer(completion("Just so."))) as server:
-        assert converse(server.url) == Said("Just so.", usage=COUNTED)
+        assert converse(server.url) == ToolReply("Just so.", usage=COUNTED)
 
 
 def test_calls_without_an_id_of_their_own_get_one():
@@ -171,7 +171,7 @@ def test_without_an_address_nobody_is_asked():
 
 
 def test_a_conversation_goes_on_with_what_was_called_and_what_came_of_it():
-    said = Said("Wait.", (Call("a1", "search", "{}"),))
+    said = ToolReply("Wait.", (Call("a1", "search", "{}"),))
     thread = [*MESSAGES, tools.told(said), {"role": "tool", "tool_call_id": "a1", "content": "[]"}]
     with serving(answer(completion("Done."))) as server:
         converse(server.url, messages=thread)
@@ -185,7 +185,7 @@ def test_a_conversation_goes_on_with_what_was_called_and_what_came_of_it():
 
 def test_what_no_tool_is_called_and_what_is_no_json_is_not_sent_back_to_the_provider():
     wrong = [("drop table; -- é", "{oops"), ("", "[1]"), ("n" * 80, "[" * 99_999), ("fine", '{"a": 1}')]
-    said = Said("", tuple(Call(f"c{place}", *one) for place, one in enumerate(wrong)))
+    said = ToolReply("", tuple(Call(f"c{place}", *one) for place, one in enumerate(wrong)))
 
     sent = [one["function"] for one in tools.told(said)["tool_calls"]]
 
@@ -194,6 +194,9 @@ def test_what_no_tool_is_called_and_what_is_no_json_is_not_sent_back_to_the_prov
 
 
 def test_a_prompt_of_which_only_a_part_was_read_is_told():
-    thread: Thread = [{"role": "user", "content": "word " * 50}, tools.told(Said("", (Call("a", "search", "{}"),)))]
+    thread: Thread = [
+        {"role": "user", "content": "word " * 50},
+        tools.told(ToolReply("", (Call("a", "search", "{}"),))),
+    ]
     with serving(answer(completion("Done."))) as server:
         assert converse(server.url, messages=thread).cut

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from livemem.access.principal import Principal
 from livemem.memories import storing
-from livemem.memories.memory import Draft
+from livemem.memories.memory import MemoryDraft
 from livemem.upkeep import repair
 from livemem_mcp import catalog, elsewhere
 from tests.integration.test_content import BODIES, QUERIES
@@ -63,7 +63,7 @@ def furnished() -> tuple[World, dict[str, str]]:
         world.note("The store is the queue.", space_id="mine")
         run = world.consolidate("mine")
         world.note("It is measured.", space_id="mine")
-        known = storing.store(world.process, "mine", "ann", Draft("Ann looks after the store.", "fact"))
+        known = storing.store(world.process, "mine", "ann", MemoryDraft("Ann looks after the store.", "fact"))
         backup = world.back_up("mine")
         world.clock.move(1)
         agents.let_in(token(ANN, "read", spaces=("mine",)))

@@ -24,9 +24,9 @@ def told(service: Service):
         ("salon", "Ann Smith", "Who turned the oven off?", "2026-02-20T14:00:00Z"),
         ("kitchen", "bob", "The oven is on again.", "2026-02-20T14:05:00.250Z"),
     ):
-        draft = messages.Draft(author, content, f"m-{author[:3]}", time)
+        draft = messages.MessageDraft(author, content, f"m-{author[:3]}", time)
         posting.post(process(), "demo", room, draft)
-    fact = memories.Draft("The oven is a Bosch.", category="kitchen", subjects=["oven"], ttl="7d")
+    fact = memories.MemoryDraft("The oven is a Bosch.", category="kitchen", subjects=["oven"], ttl="7d")
     storing.store(process(), "demo", "ann", fact)
 
     def get(what, **query):

@@ -7,29 +7,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from livemem.llm.client import LlmError
-from livemem.llm.tools import Call, Said, Thread, Tool
+from livemem.llm.tools import Call, Thread, Tool, ToolReply
 
-Answerer = Callable[[Thread], Said]
+Answerer = Callable[[Thread], ToolReply]
 USED = {"prompt_tokens": 100, "completion_tokens": 20}
 
 
-def calls(*wanted: tuple[str, Any], text: str = "") -> Said:
+def calls(*wanted: tuple[str, Any], text: str = "") -> ToolReply:
     """An answer that calls these tools, each with its arguments: a JSON value, or a text as it is."""
     made = [
         Call(f"c{place}", name, given if isinstance(given, str) else json.dumps(given))
         for place, (name, given) in enumerate(wanted)
     ]
-    return Said(text, tuple(made), USED)
+    return ToolReply(text, tuple(made), USED)
 
 
-def responds(message: str = "Here it is.", expression: str = "neutral", sources: Sequence[str] = ()) -> Said:
+def responds(message: str = "Here it is.", expression: str = "neutral", sources: Sequence[str] = ()) -> ToolReply:
     """An answer that ends the question."""
     return calls(("respond", {"expression": expression, "message": message, "sources": list(sources)}))
 
 
-def says(text: str) -> Said:
+def says(text: str) -> ToolReply:
     """An answer that calls nothing."""
-    return Said(text, (), USED)
+    return ToolReply(text, (), USED)
 
 
 def results(thread: Thread) -> list[Any]:
@@ -42,7 +42,7 @@ class ScriptedAgent:
     """Answers from a queue, and then by `default`; an LlmError in the queue is raised. What it was asked is kept."""
 
     default: Answerer = lambda thread: responds()
-    queue: deque[Said | LlmError | Answerer] = field(default_factory=deque)
+    queue: deque[ToolReply | LlmError | Answerer] = field(default_factory=deque)
     asked: list[Thread] = field(default_factory=list)
     offered: list[list[str]] = field(default_factory=list)
     required: list[bool] = field(default_factory=list)
@@ -50,7 +50,7 @@ class ScriptedAgent:
 
     def __call__(
         self, messages: Thread, tools: Sequence[Tool], max_tokens: int | None, timeout: float, *, required: bool = False
-    ) -> Said:
+    ) -> ToolReply:
         self.asked.append([dict(message) for message in messages])
         self.offered.append([tool.name for tool in tools])
         self.required.append(required)
@@ -58,4 +58,4 @@ class ScriptedAgent:
         item = self.queue.popleft() if self.queue else self.default
         if isinstance(item, LlmError):
             raise item
-        return item if isinstance(item, Said) else item(messages)
+        return item if isinstance(item, ToolReply) else item(messages)

@@ -4,10 +4,10 @@ from datetime import timedelta
 from typing import Any
 
 from livemem.ask import maintenance, question, work
-from livemem.ask.question import Question, Wanted
+from livemem.ask.question import AskRequest, Question
 from livemem.jobs.worker import Worked
 from livemem.memories import storing
-from livemem.memories.memory import Draft
+from livemem.memories.memory import MemoryDraft
 from tests.support.agent import ScriptedAgent
 from tests.support.world import INVOCATION, World
 
@@ -61,7 +61,7 @@ class Asking:
             process,
             "demo",
             author,
-            Wanted(message, **more),
+            AskRequest(message, **more),
             may_write=may_write,
             until=until,
             idempotency_key=key,
@@ -75,7 +75,7 @@ class Asking:
 
     def remember(self, content: str, kind: Any = "fact", author: str = "ann", **more: Any) -> str:
         """A memory that is there."""
-        stored = storing.store(self.process, "demo", author, Draft(content, kind, **more))
+        stored = storing.store(self.process, "demo", author, MemoryDraft(content, kind, **more))
         assert stored.fresh
         return stored.memory.memory_id
 

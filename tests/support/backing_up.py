@@ -6,7 +6,7 @@ from typing import Any
 
 from livemem.backups import manifest as manifests
 from livemem.backups import snapshots
-from livemem.backups.snapshots import Taken, Wanted
+from livemem.backups.snapshots import BackupOutcome, BackupRequest
 from livemem.changes.orphans import QUIET_AFTER
 from livemem.jobs import lease, places
 from livemem.process import Process
@@ -38,13 +38,13 @@ def used(**parts: Any) -> World:
     return world
 
 
-def take(world: World, process: Process | None = None, **more: Any) -> Taken:
-    wanted = Wanted(more.pop("trigger", "api"), more.pop("description", ""))
+def take(world: World, process: Process | None = None, **more: Any) -> BackupOutcome:
+    wanted = BackupRequest(more.pop("trigger", "api"), more.pop("description", ""))
     deadline = world.clock() + more.pop("time", INVOCATION)
     return snapshots.take(process or world.process, SPACE, wanted, deadline=deadline, **more)
 
 
-def go_on(world: World, backup_id: str, process: Process | None = None) -> Taken:
+def go_on(world: World, backup_id: str, process: Process | None = None) -> BackupOutcome:
     return snapshots.go_on(process or world.process, SPACE, backup_id, deadline=world.clock() + INVOCATION)
 
 

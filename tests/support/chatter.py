@@ -10,14 +10,14 @@ from typing import Any
 
 from livemem.digests import current_digest, progress, work
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_documents import Done
-from livemem.digests.work import Order
+from livemem.digests.digest_documents import DigestDone
+from livemem.digests.work import DigestOrder
 from livemem.jobs.worker import Worked
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.llm.usage import Usage
 from livemem.memories import log
 from livemem.rooms import posting, reading
-from livemem.rooms.message import Draft, Message
+from livemem.rooms.message import Message, MessageDraft
 from livemem.store import room_keys as keys
 from livemem.store.memory_keys import Kind
 from tests.support.world import INVOCATION, World, verdicts
@@ -105,7 +105,7 @@ class Digested:
     result: str
     slot: str | None
     error: str | None
-    done: Done | None
+    done: DigestDone | None
     used: Usage
 
 
@@ -125,12 +125,12 @@ class Chatter:
 
     def say(self, content: str, *, room: str = ROOM, author: str = "Zoé Martin", after: float = 1, **more: Any) -> Any:
         self.world.clock.move(after)
-        return posting.post(self.process, "demo", room, Draft(author, content, **more))
+        return posting.post(self.process, "demo", room, MessageDraft(author, content, **more))
 
     def say_all(self, contents: Sequence[str], *, room: str = ROOM, named: str = "") -> list[Any]:
         """Messages of one moment, in batches."""
         drafts = [
-            Draft("Zoé Martin", content, message_id=f"{named}{place}" if named else None)
+            MessageDraft("Zoé Martin", content, message_id=f"{named}{place}" if named else None)
             for place, content in enumerate(contents)
         ]
         done = []
@@ -144,7 +144,7 @@ class Chatter:
 
     def digest(self, slot: str | None = None, seconds: float = INVOCATION.total_seconds(), **order: Any) -> Any:
         """Carry out a digest now, by default one that is forced."""
-        wanted = Order(slot, **({"forced": slot is None} | order))
+        wanted = DigestOrder(slot, **({"forced": slot is None} | order))
         until = self.world.clock() + timedelta(seconds=seconds)
         return [self._told(one) for one in work.carry_out(self.process, "demo", wanted, until)]
 
@@ -152,14 +152,14 @@ class Chatter:
         job = worked.job
         error = job.error.code if job and job.error else None
         key = keys.done("demo", job.job_id) if job else ""
-        done = Done.from_bytes(self.world.inner.objects[key].body) if key in self.world.inner.objects else None
+        done = DigestDone.from_bytes(self.world.inner.objects[key].body) if key in self.world.inner.objects else None
         return Digested(worked.outcome, job.job_id if job else None, error, done, worked.used)
 
-    def digested(self, **order: Any) -> Done:
+    def digested(self, **order: Any) -> DigestDone:
         """The one digest that is carried out now, which ends well."""
         (one,) = self.digest(**order)
         assert one.result == "done", one
-        found: Done = one.done
+        found: DigestDone = one.done
         return found
 
     def open_slot(self) -> str | None:
@@ -171,7 +171,7 @@ class Chatter:
 
         return work.latest_slot(self.process, heads.load(self.process, "demo").meta)
 
-    def done(self, slot: str) -> Done | None:
+    def done(self, slot: str) -> DigestDone | None:
         return progress.find_done(self.process, "demo", slot)
 
     def names(self, slot: str) -> list[str]:

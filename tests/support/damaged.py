@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from livemem.ask import work as asking
-from livemem.ask.question import Wanted
+from livemem.ask.question import AskRequest
 from livemem.bank import corrections
 from livemem.conversations import conversation as conversations
 from livemem.conversations import log, orders, update
@@ -25,10 +25,10 @@ from livemem.digests import work as digesting
 from livemem.erasure import erasure
 from livemem.llm.client import Messages, Reply
 from livemem.memories import storing
-from livemem.memories.memory import Draft
+from livemem.memories.memory import MemoryDraft
 from livemem.notes import appending, idempotency
 from livemem.rooms import posting
-from livemem.rooms.message import Draft as Said
+from livemem.rooms.message import MessageDraft as Said
 from livemem.store import keys
 from tests.support import chatter, talk
 from tests.support.functions import request
@@ -87,7 +87,7 @@ def built() -> Whole:
     process = world.process
     world.create_space(threshold=0)
     first = world.note("The harbour opens at dawn.")
-    idempotency.append_once(process, "demo", "bob", appending.Draft("todo", "once"), "key-1")
+    idempotency.append_once(process, "demo", "bob", appending.NoteDraft("todo", "once"), "key-1")
     world.clock.move(2)
     run = world.consolidate()
     world.clock.move(2)
@@ -97,15 +97,15 @@ def built() -> Whole:
     world.consolidate()
     world.clock.move(2)
     for number in range(5):
-        storing.store(process, "demo", "ann", Draft(f"fact {number}: {'abcde'[number] * 9}"), op_id=f"m{number}")
-    memory_id = storing.store(process, "demo", "ann", Draft(NAMED)).memory.memory_id
+        storing.store(process, "demo", "ann", MemoryDraft(f"fact {number}: {'abcde'[number] * 9}"), op_id=f"m{number}")
+    memory_id = storing.store(process, "demo", "ann", MemoryDraft(NAMED)).memory.memory_id
     conversation_id = _conversation(world)
     _rooms(world)
     asked = asking.ask(
         process,
         "demo",
         "ann",
-        Wanted("Who leads?"),
+        AskRequest("Who leads?"),
         may_write=True,
         until=process.clock() + timedelta(seconds=20),
         idempotency_key="q1",
@@ -155,7 +155,7 @@ def _rooms(world: World) -> None:
     for number in range(3):
         world.clock.move(1)
         posting.post(process, "demo", "general", Said("ann", chatter.fact(number), message_id=f"r{number}"))
-    done = digesting.carry_out(process, "demo", digesting.Order(forced=True), world.clock() + INVOCATION)
+    done = digesting.carry_out(process, "demo", digesting.DigestOrder(forced=True), world.clock() + INVOCATION)
     assert [one.outcome for one in done] == ["done"]
     world.clock.move(3_600)
     posting.post(process, "demo", "general", Said("ann", chatter.fact(7), message_id="r7"))
@@ -331,9 +331,9 @@ def works(whole: Whole) -> dict[str, Any]:
     )
     run(
         "digest",
-        lambda: digesting.carry_out(process, "demo", digesting.Order(forced=True, by_hand=True), soon)[0].outcome,
+        lambda: digesting.carry_out(process, "demo", digesting.DigestOrder(forced=True, by_hand=True), soon)[0].outcome,
     )
-    run("memory", lambda: storing.store(process, "demo", "ann", Draft("fact 77: zzzzzzzzz")).fresh)
+    run("memory", lambda: storing.store(process, "demo", "ann", MemoryDraft("fact 77: zzzzzzzzz")).fresh)
     conversation = whole.ids["conversation_id"]
     draft = TurnDraft("And then?", "That was it.", message_id="t99")
     run("turn", lambda: log.append(process, "demo", conversation, "ann", draft).fresh)
@@ -341,7 +341,7 @@ def works(whole: Whole) -> dict[str, Any]:
     run("backup", lambda: world.back_up(description="after").complete)
 
     def ask() -> str | None:
-        wanted = Wanted("Who leads the harbour?")
+        wanted = AskRequest("Who leads the harbour?")
         until = process.clock() + timedelta(seconds=20)
         return asking.ask(
             process, "demo", "ann", wanted, may_write=True, until=until, idempotency_key="q2", pause=world.pass_time

@@ -11,7 +11,7 @@ from livemem.conversations.turn import ToolCall
 from livemem.erasure import erasure
 from livemem.memories import log, snapshots
 from livemem.notes import idempotency
-from livemem.notes.appending import Draft
+from livemem.notes.appending import NoteDraft
 from livemem.store import keys
 from tests.support.archives import Content, exported, targz, unpack
 from tests.support.chatter import Chatter, fails_on
@@ -29,7 +29,7 @@ def files() -> dict[str, bytes]:
     gone = world.note("to be erased")
     world.consolidate()
     world.undo(1)
-    idempotency.append_once(world.process, "demo", "bob", Draft("todo", "once"), "key-1")
+    idempotency.append_once(world.process, "demo", "bob", NoteDraft("todo", "once"), "key-1")
     erasure.erase_note(world.process, EVERYONE, "demo", gone.note_id, world.clock() + INVOCATION, erase=True)
     _remember(world)
     _listen(world)

@@ -10,7 +10,7 @@ from typing import Any
 
 from livemem.llm.embeddings import Vector
 from livemem.memories import log, storing
-from livemem.memories.memory import Draft
+from livemem.memories.memory import MemoryDraft
 from livemem.memories.outcome import StoredMemory
 from livemem.process import Process
 from livemem.store.memory_keys import Kind
@@ -70,7 +70,7 @@ def world_with_meaning(**settings: Any) -> tuple[World, Meaning]:
 
 def store(process: Process, content: str, author: str = "ann", op_id: str | None = None, **draft: Any) -> StoredMemory:
     """Store a memory in `demo`."""
-    return storing.store(process, "demo", author, Draft(content, **draft), op_id=op_id)
+    return storing.store(process, "demo", author, MemoryDraft(content, **draft), op_id=op_id)
 
 
 def contents(process: Process, kind: Kind = "fact") -> list[str]:

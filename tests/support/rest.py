@@ -11,7 +11,7 @@ from livemem.changes.orphans import QUIET_AFTER
 from livemem.changes.rules import NewRules
 from livemem.errors import Busy, LiveMemoryError
 from livemem.notes import pages
-from livemem.notes.pages import Filter
+from livemem.notes.pages import NotesFilter
 from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
@@ -186,7 +186,7 @@ def _shown(world: World, space_id: str) -> Iterator[str]:
     reader = world.with_parts()
     after: str | None = None
     while True:
-        page = pages.page(reader, space_id, Filter(), limit=PAGE, after=after)
+        page = pages.page(reader, space_id, NotesFilter(), limit=PAGE, after=after)
         yield from (note.note_id for note in page.items)
         after = page.next_after
         if after is None:

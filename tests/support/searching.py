@@ -12,7 +12,7 @@ from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process
 from livemem.recall import indexing, search
 from livemem.recall.asked import Asked
-from livemem.recall.search import Answer
+from livemem.recall.search import SpaceHits
 from livemem.recall.sources import sources
 from livemem.spaces import head as heads
 from tests.support.world import World
@@ -64,15 +64,15 @@ def searching_world(**parts: Any) -> tuple[World, Embedder]:
     return world, embedder
 
 
-def find(process: Process, text: str, space_id: str = "demo", **asked: Any) -> Answer:
+def find(process: Process, text: str, space_id: str = "demo", **asked: Any) -> SpaceHits:
     return search.search(process, space_id, Asked.of(text, **asked))
 
 
-def ids(answer: Answer) -> list[str]:
+def ids(answer: SpaceHits) -> list[str]:
     return [hit.document.id for hit in answer.hits]
 
 
-def texts(answer: Answer) -> list[str]:
+def texts(answer: SpaceHits) -> list[str]:
     return [hit.document.text for hit in answer.hits]
 
 

@@ -34,7 +34,7 @@ def main(url: str, key: str, count: str, name: str) -> None:
             enqueue=print,
             new_suffix=str,
         )
-        wanted = tokens.NewToken(f"{name}-{number}", ["read"])
+        wanted = tokens.TokenRequest(f"{name}-{number}", ["read"])
         tokens.create(process, caller, secret.new(), wanted)
 
     with ThreadPoolExecutor(int(count)) as crew:

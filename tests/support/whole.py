@@ -10,7 +10,7 @@ from livemem.bank import corrections
 from livemem.changes import rules
 from livemem.changes.rules import NewRules
 from livemem.notes import idempotency
-from livemem.notes.appending import Draft
+from livemem.notes.appending import NoteDraft
 from livemem.store import keys
 from tests.support.world import World
 
@@ -73,7 +73,7 @@ def fill(world: World) -> None:
     """Make the space `demo` with every kind of object that there is."""
     world.create_space(threshold=0)
     world.note("first")
-    idempotency.append_once(world.process, "demo", "bob", Draft("todo", "once", ("a",)), "key-1")
+    idempotency.append_once(world.process, "demo", "bob", NoteDraft("todo", "once", ("a",)), "key-1")
     raw_note(world, MALFORMED)
     raw_note(world, BINARY)
     world.clock.move(2)
@@ -91,7 +91,7 @@ def fill(world: World) -> None:
     world.note('third\n---\nspace_id: "demo"')
     raw_note(world, MALFORMED)
     raw_note(world, BINARY)
-    idempotency.append_once(world.process, "demo", "bob", Draft("todo", "twice"), "key-2")
+    idempotency.append_once(world.process, "demo", "bob", NoteDraft("todo", "twice"), "key-2")
     for name, (content_type, body) in FOREIGN.items():
         put(world, name, body, content_type)
     for name in DERIVED:

@@ -31,7 +31,7 @@ from livemem.jobs import queue as queues
 from livemem.jobs import run as runs
 from livemem.jobs.worker import Kind
 from livemem.llm.client import LlmError, Messages, Reply
-from livemem.llm.tools import Said
+from livemem.llm.tools import ToolReply
 from livemem.notes import appending
 from livemem.notes import note as notes
 from livemem.process import Function, Process
@@ -358,7 +358,7 @@ class World:
         # Tests put another model in the place of `llm`.
         return self.llm(*asked)
 
-    def _converse(self, *asked: Any, **more: Any) -> Said:
+    def _converse(self, *asked: Any, **more: Any) -> ToolReply:
         return self.agent(*asked, **more)
 
     def enqueue(self, function: Function, payload: Mapping[str, Any]) -> None:
@@ -421,13 +421,13 @@ class World:
     def create_space(
         self, space_id: str = "demo", *, threshold: int = 0, rules: str = "Keep a log.", mode: Mode = "auto"
     ) -> heads.Meta:
-        wanted = lifecycle.NewSpace(space_id, rules=rules, threshold=threshold, consolidation_mode=mode)
+        wanted = lifecycle.SpaceRequest(space_id, rules=rules, threshold=threshold, consolidation_mode=mode)
         return lifecycle.create(self.process, EVERYONE, wanted)
 
     def note(
         self, content: str, *, space_id: str = "demo", agent: str = "ann", category: str = "progress"
     ) -> notes.Note:
-        draft = appending.Draft(category, content)
+        draft = appending.NoteDraft(category, content)
         return appending.append(self.process, space_id, agent, draft)
 
     def count(self, space_id: str = "demo", process: Process | None = None) -> counter.Counted:
@@ -435,7 +435,7 @@ class World:
         return counter.hear(process or self.process, space_id)
 
     def order(self, space_id: str = "demo", **order: Any) -> runs.Run:
-        return queues.order(self.process, EVERYONE, space_id, queues.Order(**{"trigger": "api", **order}))
+        return queues.order(self.process, EVERYONE, space_id, queues.RunOrder(**{"trigger": "api", **order}))
 
     def work(
         self,
@@ -454,7 +454,7 @@ class World:
         if function == "summarize":
             return update.carry_out(process, todo, until, getattr(todo, "delivery", ""))
         if function == "digest":
-            wanted = digesting.Order.of(todo, getattr(todo, "delivery", ""))
+            wanted = digesting.DigestOrder.of(todo, getattr(todo, "delivery", ""))
             return digesting.carry_out(process, todo["space_id"], wanted, until)
         if function == "backup":
             return work.carry_out(process, todo, until)
@@ -471,11 +471,11 @@ class World:
     def view(self, run_id: str, space_id: str = "demo") -> runs.Run:
         return progress.view(self.process, space_id, run_id)
 
-    def sweep(self) -> sweeping.Report:
+    def sweep(self) -> sweeping.SweepReport:
         """The sweep of every quarter of an hour: of the spaces that are marked."""
         return sweeping.sweep(self.process, deadline=self.clock() + INVOCATION)
 
-    def sweep_all(self) -> sweeping.Report:
+    def sweep_all(self) -> sweeping.SweepReport:
         """The sweep of once a day: of all spaces."""
         return sweeping.sweep(self.process, deadline=self.clock() + INVOCATION, everything=True)
 
@@ -494,7 +494,7 @@ class World:
 
     def back_up(self, space_id: str = "demo", **wanted: Any) -> Manifest:
         """Take a backup of the space."""
-        asked = snapshots.Wanted(**{"trigger": "api", **wanted})
+        asked = snapshots.BackupRequest(**{"trigger": "api", **wanted})
         return snapshots.take(self.process, space_id, asked, deadline=self.clock() + INVOCATION).manifest
 
     def restore(self, space_id: str, backup_id: str, target: str | None = None) -> heads.Meta | None:

@@ -12,8 +12,8 @@ from importlib.resources import files
 from typing import Any
 
 from livemem_mcp import elsewhere
-from livemem_mcp.session import Session
-from livemem_mcp.tool import Answer, Tool
+from livemem_mcp.session import McpSession
+from livemem_mcp.tool import McpTool, ToolAnswer
 
 
 @cache
@@ -30,17 +30,17 @@ def words() -> Mapping[str, Any]:
 
 
 @cache
-def tools() -> Mapping[str, Tool]:
+def tools() -> Mapping[str, McpTool]:
     """All of them by name, in the order of the document."""
     core = words()["core"]
     return {name: _tool(name, operation) for name, operation in operations().items() if name not in core}
 
 
-def _tool(name: str, operation: Mapping[str, Any]) -> Tool:
+def _tool(name: str, operation: Mapping[str, Any]) -> McpTool:
     told = words()["tools"].get(name, {})
     method = operation["method"]
     reads = method == "GET"
-    return Tool(
+    return McpTool(
         name=name,
         title=told.get("title", operation["summary"]),
         description=told.get("description", operation["description"]),
@@ -82,8 +82,8 @@ def described(properties: Mapping[str, Any], by: Mapping[str, str]) -> dict[str,
 
 
 def _call(
-    operation: Mapping[str, Any], defaults: Mapping[str, Any], session: Session, arguments: dict[str, Any]
-) -> Answer:
+    operation: Mapping[str, Any], defaults: Mapping[str, Any], session: McpSession, arguments: dict[str, Any]
+) -> ToolAnswer:
     if "space_id" in operation["fields"] and "space_id" not in arguments and session.space is not None:
         # Of a search in several spaces it is no argument, so this one is about one space.
         arguments = {**arguments, "space_id": session.space}

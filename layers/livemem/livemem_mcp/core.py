@@ -14,11 +14,11 @@ from livemem.ask import question as questions
 from livemem.changes import progress
 from livemem.errors import InvalidRequest
 from livemem.jobs import queue
-from livemem.jobs.queue import Order
+from livemem.jobs.queue import RunOrder
 from livemem.jobs.run import Run
-from livemem.memories.memory import Draft as Fact
+from livemem.memories.memory import MemoryDraft as Fact
 from livemem.notes import appending
-from livemem.notes.appending import Draft
+from livemem.notes.appending import NoteDraft
 from livemem.recall import start
 from livemem.recall.start import StartRequest
 from livemem.store import keys, memory_keys
@@ -26,13 +26,13 @@ from livemem.text.items import joined
 from livemem_http.views import NoteList, NoteView
 from livemem_http.views.start import StartView
 from livemem_mcp import telling
-from livemem_mcp.session import Needs, Session
-from livemem_mcp.tool import Answer, Tool
+from livemem_mcp.session import McpSession, Needs
+from livemem_mcp.tool import McpTool, ToolAnswer
 
 POLL_SECONDS = 1.0
 LANGUAGES = ("en", "fr")
 
-CORE: dict[str, Tool] = {}
+CORE: dict[str, McpTool] = {}
 
 _SPACE = {"type": "string"}
 _CATEGORY = {"enum": list(keys.CATEGORIES)}
@@ -42,10 +42,10 @@ _TEXT = {"type": "string"}
 
 def _tool(
     name: str, title: str, needs: Needs, /, *, required: tuple[str, ...] = (), reads: bool = False, **properties: Any
-) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+) -> Callable[[Callable[..., ToolAnswer]], Callable[..., ToolAnswer]]:
     """Declare a core tool; its docstring is what the model reads."""
 
-    def declare(call: Callable[..., Answer]) -> Callable[..., Answer]:
+    def declare(call: Callable[..., ToolAnswer]) -> Callable[..., ToolAnswer]:
         handle = "handle" in properties
         schema = {
             "type": "object",
@@ -54,11 +54,11 @@ def _tool(
             "additionalProperties": False,
         }
 
-        def run(session: Session, arguments: dict[str, Any]) -> Answer:
+        def run(session: McpSession, arguments: dict[str, Any]) -> ToolAnswer:
             return call(session, **arguments)
 
         description = " ".join((call.__doc__ or "").split())
-        CORE[name] = Tool(name, title, description, schema, needs, run, reads=reads)
+        CORE[name] = McpTool(name, title, description, schema, needs, run, reads=reads)
         return call
 
     return declare
@@ -72,11 +72,11 @@ def _tool(
     q={"type": "string", "description": "the task"},
     max_chars={"type": "integer"},
 )
-def start_session(session: Session, space_id: str | None = None, **wanted: Any) -> Answer:
+def start_session(session: McpSession, space_id: str | None = None, **wanted: Any) -> ToolAnswer:
     """Call first in every session: what holds now, what is new, and ids of all the rest."""
     space = session.enter("read", space_id)
     view = StartView.of(start.start(session.process, space, StartRequest.of(**wanted)))
-    return Answer(view.markdown, telling.as_json(view))
+    return ToolAnswer(view.markdown, telling.as_json(view))
 
 
 @_tool(
@@ -90,12 +90,12 @@ def start_session(session: Session, space_id: str | None = None, **wanted: Any) 
     cursor={"type": "string"},
 )
 def read(
-    session: Session,
+    session: McpSession,
     id: str,  # noqa: A002 - what a model calls it
     max_chars: int = 8_000,
     cursor: str | None = None,
     space_id: str | None = None,
-) -> Answer:
+) -> ToolAnswer:
     """A file, section, note, turn, summary or memory, by an id that another tool gave."""
     from livemem_mcp import reading  # noqa: PLC0415 - it weighs
 
@@ -104,13 +104,13 @@ def read(
 
 @_tool("note", "Write a note", "write", required=("category", "content"), category=_CATEGORY, content=_TEXT, tags=_TAGS)
 def note(
-    session: Session, category: str, content: str, tags: list[str] | None = None, space_id: str | None = None
-) -> Answer:
+    session: McpSession, category: str, content: str, tags: list[str] | None = None, space_id: str | None = None
+) -> ToolAnswer:
     """Write down at once what other agents must know. One fact a note, readable on its own, with names and numbers."""
     space = session.enter("write", space_id)
-    draft = Draft(category, content, tuple(tags or ()))
+    draft = NoteDraft(category, content, tuple(tags or ()))
     view = NoteView.of(appending.append(session.process, space, session.principal.name, draft))
-    return Answer(f"Noted: {view.note_id}\n", telling.as_json(view))
+    return ToolAnswer(f"Noted: {view.note_id}\n", telling.as_json(view))
 
 
 @_tool(
@@ -130,13 +130,13 @@ def note(
         },
     },
 )
-def write_notes(session: Session, notes: list[dict[str, Any]], space_id: str | None = None) -> Answer:
+def write_notes(session: McpSession, notes: list[dict[str, Any]], space_id: str | None = None) -> ToolAnswer:
     """Write several notes; all or none."""
     space = session.enter("write", space_id)
-    drafts = [Draft(one["category"], one["content"], tuple(one.get("tags", ()))) for one in notes]
+    drafts = [NoteDraft(one["category"], one["content"], tuple(one.get("tags", ()))) for one in notes]
     written = appending.append_batch(session.process, space, session.principal.name, drafts)
     view = NoteList(items=[NoteView.of(one) for one in written])
-    return Answer(joined("Noted:", "\n".join(f"- {one.note_id}" for one in view.items)), telling.as_json(view))
+    return ToolAnswer(joined("Noted:", "\n".join(f"- {one.note_id}" for one in view.items)), telling.as_json(view))
 
 
 @_tool(
@@ -149,7 +149,9 @@ def write_notes(session: Session, notes: list[dict[str, Any]], space_id: str | N
     scope={"type": "string", "default": "all", "description": "some of live,bank,archive,conversations,memories,rooms"},
     limit={"type": "integer", "default": 8},
 )
-def search_all(session: Session, query: str, scope: str = "all", limit: int = 8, space_id: str | None = None) -> Answer:
+def search_all(
+    session: McpSession, query: str, scope: str = "all", limit: int = 8, space_id: str | None = None
+) -> ToolAnswer:
     """Find evidence by words and meaning. A question works."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
@@ -167,12 +169,12 @@ def search_all(session: Session, query: str, scope: str = "all", limit: int = 8,
     language={"enum": list(LANGUAGES)},
 )
 def context(
-    session: Session,
+    session: McpSession,
     message: str,
     conversation_id: str | None = None,
     language: Literal["en", "fr"] = "en",
     space_id: str | None = None,
-) -> Answer:
+) -> ToolAnswer:
     """What is known about what the user just said."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
@@ -193,7 +195,7 @@ def context(
     subjects={"type": "array", "items": {"type": "string"}},
     ttl={"type": "string", "description": "such as 30d; else for ever"},
 )
-def remember(session: Session, content: str, space_id: str | None = None, **fields: Any) -> Answer:
+def remember(session: McpSession, content: str, space_id: str | None = None, **fields: Any) -> ToolAnswer:
     """Keep one durable fact, such as a preference. What is known already is merged."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
@@ -202,7 +204,7 @@ def remember(session: Session, content: str, space_id: str | None = None, **fiel
 
 
 @_tool("ask", "Ask the memory", "read", required=("question",), question={"type": "string", "minLength": 1})
-def ask(session: Session, question: str, space_id: str | None = None) -> Answer:
+def ask(session: McpSession, question: str, space_id: str | None = None) -> ToolAnswer:
     """An answer from all of the memory, with sources. Slower than search; may give a handle to poll."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
@@ -215,15 +217,15 @@ def ask(session: Session, question: str, space_id: str | None = None) -> Answer:
     "write",
     wait={"type": "boolean", "default": True},
 )
-def consolidate(session: Session, wait: bool = True, space_id: str | None = None) -> Answer:
+def consolidate(session: McpSession, wait: bool = True, space_id: str | None = None) -> ToolAnswer:
     """Fold live notes into the bank, at the end of a job. May give a handle to poll."""
     space = session.enter("write", space_id)
-    run = queue.order(session.process, session.principal, space, Order("api", requested_by=session.principal.name))
+    run = queue.order(session.process, session.principal, space, RunOrder("api", requested_by=session.principal.name))
     return _followed(session, space, run, wait=wait)
 
 
 @_tool("poll", "Poll a handle", "read", required=("handle",), reads=True, handle={"type": "string"})
-def poll(session: Session, handle: str) -> Answer:
+def poll(session: McpSession, handle: str) -> ToolAnswer:
     """The result of what consolidate or ask has left going on."""
     kind, _, rest = handle.partition(":")
     space, _, name = rest.partition(":")
@@ -239,13 +241,13 @@ def poll(session: Session, handle: str) -> Answer:
     return telling.of_question(space, asked)
 
 
-def _followed(session: Session, space: str, run: Run, *, wait: bool) -> Answer:
+def _followed(session: McpSession, space: str, run: Run, *, wait: bool) -> ToolAnswer:
     while wait and run.status in telling.GOING_ON and _may_wait(session):
         run = progress.view(session.process, space, run.job_id)
     return telling.of_run(space, run)
 
 
-def _may_wait(session: Session) -> bool:
+def _may_wait(session: McpSession) -> bool:
     """Wait a moment, and tell whether there is still time."""
     if session.process.clock() + timedelta(seconds=POLL_SECONDS) >= session.until:
         return False

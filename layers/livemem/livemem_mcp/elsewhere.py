@@ -20,8 +20,8 @@ from livemem.settings import settings
 from livemem.store import clients
 from livemem.text.invisible import json_escaped
 from livemem_http.api import Api, Renderer
-from livemem_mcp.session import Session
-from livemem_mcp.tool import Answer
+from livemem_mcp.session import McpSession
+from livemem_mcp.tool import ToolAnswer
 
 SUCCESS = range(200, 300)
 _PLACE = re.compile(r"\{(\w+)(\+?)\}")
@@ -32,7 +32,7 @@ def invoke(function: str, event: Mapping[str, Any]) -> Mapping[str, Any]:
     return clients.invoke(settings().function_name(function), event)
 
 
-def call(session: Session, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> Answer:
+def call(session: McpSession, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> ToolAnswer:
     """Carry out an operation of `operations.json`; raises what its route answers as an error."""
     answer = session.invoke(operation["function"], event_of(session, operation, arguments))
     status, body = answer.get("statusCode"), answer.get("body") or ""
@@ -41,7 +41,7 @@ def call(session: Session, operation: Mapping[str, Any], arguments: Mapping[str,
     data = _object(body) if body else {}
     if data is None:
         raise _no_answer(status)
-    return Answer(f"{_text(operation, data).rstrip()}\n", data)
+    return ToolAnswer(f"{_text(operation, data).rstrip()}\n", data)
 
 
 def _text(operation: Mapping[str, Any], data: Mapping[str, Any]) -> str:
@@ -52,7 +52,7 @@ def _text(operation: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     return json_escaped(json.dumps(data, ensure_ascii=False)) if data else "Done."
 
 
-def event_of(session: Session, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def event_of(session: McpSession, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The HTTP API event (payload 2.0) of a call: each argument where the route looks for it. Raises InvalidRequest."""
     fields = operation["fields"]
 

@@ -4,11 +4,11 @@ from typing import Literal
 from urllib.parse import unquote
 
 from livemem.ask import work
-from livemem.ask.question import Wanted
+from livemem.ask.question import AskRequest
 from livemem.errors import InvalidRequest
 from livemem.markdown.sections import split_address
 from livemem.memories import storing
-from livemem.memories.memory import Draft
+from livemem.memories.memory import MemoryDraft
 from livemem.recall import context as contexts
 from livemem.recall import memory_context, section_ids
 from livemem.recall import search as searching
@@ -25,14 +25,14 @@ from livemem_http.views.search import (
     context_as_markdown,
 )
 from livemem_mcp import telling
-from livemem_mcp.session import Session
-from livemem_mcp.tool import Answer
+from livemem_mcp.session import McpSession
+from livemem_mcp.tool import ToolAnswer
 
 LIMIT_MOST = 50
 NOTHING = "Nothing is known of it.\n"
 
 
-def search(session: Session, space_id: str, query: str, scope: str, limit: int) -> Answer:
+def search(session: McpSession, space_id: str, query: str, scope: str, limit: int) -> ToolAnswer:
     """What is found, the best first."""
     if not 1 <= limit <= LIMIT_MOST:
         raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
@@ -40,7 +40,7 @@ def search(session: Session, space_id: str, query: str, scope: str, limit: int) 
     view = SearchAnswer.of(found, explain=False)
     # A model has a tool that takes the id, and no use for the route.
     below = f"/v1/spaces/{space_id}/"
-    return Answer(as_markdown(view, where=lambda hit: _id(hit, below)), telling.as_json(view))
+    return ToolAnswer(as_markdown(view, where=lambda hit: _id(hit, below)), telling.as_json(view))
 
 
 def _id(hit: HitView | TalkHitView, below: str) -> str:
@@ -55,26 +55,26 @@ def _id(hit: HitView | TalkHitView, below: str) -> str:
     return source["href"].removeprefix(below)
 
 
-def context(session: Session, space_id: str, message: str, language: Literal["en", "fr"]) -> Answer:
+def context(session: McpSession, space_id: str, message: str, language: Literal["en", "fr"]) -> ToolAnswer:
     """What is known of a message."""
     limit = memory_context.LIMIT_DEFAULT
     found = memory_context.context(session.process, space_id, message, room=None, lang=language, limit=limit)
     view = MemoryContextView.of(found)
-    return Answer(memory_context_as_markdown(view) or NOTHING, telling.as_json(view))
+    return ToolAnswer(memory_context_as_markdown(view) or NOTHING, telling.as_json(view))
 
 
-def context_of_conversation(session: Session, space_id: str, message: str, conversation_id: str) -> Answer:
+def context_of_conversation(session: McpSession, space_id: str, message: str, conversation_id: str) -> ToolAnswer:
     """What a conversation needs before its next call."""
     wanted = contexts.Wanted.of(message)
     view = ContextView.of(contexts.context(session.process, space_id, conversation_id, wanted))
-    return Answer(context_as_markdown(view) or NOTHING, telling.as_json(view))
+    return ToolAnswer(context_as_markdown(view) or NOTHING, telling.as_json(view))
 
 
-def remember(session: Session, space_id: str, draft: Draft) -> Answer:
+def remember(session: McpSession, space_id: str, draft: MemoryDraft) -> ToolAnswer:
     """The memory as it stands now."""
     stored = storing.store(session.process, space_id, session.principal.name, draft, until=session.until)
     view = Written.of_stored(stored)
-    return Answer(_kept(view), telling.as_json(view))
+    return ToolAnswer(_kept(view), telling.as_json(view))
 
 
 def _kept(view: Written) -> str:
@@ -85,13 +85,13 @@ def _kept(view: Written) -> str:
     return f"Remembered as {view.memory_id}, in the place of: {view.former}\n"
 
 
-def ask(session: Session, space_id: str, question: str) -> Answer:
+def ask(session: McpSession, space_id: str, question: str) -> ToolAnswer:
     """The answer, or a handle. In the toolset `read` nothing is stored or kept, whatever the token may."""
     worked = work.ask(
         session.process,
         space_id,
         session.principal.name,
-        Wanted(question),
+        AskRequest(question),
         may_write=session.toolset != "read" and "write" in session.principal.permissions,
         until=session.until,
         pause=session.pause,

@@ -21,7 +21,7 @@ from livemem.process import Process
 from livemem_http import bodies, problems, queries, sending
 from livemem_http.routing import request_context
 from livemem_mcp import envelope, server
-from livemem_mcp.session import TOOLSETS, Invoke, Session, Toolset, default_space
+from livemem_mcp.session import TOOLSETS, Invoke, McpSession, Toolset, default_space
 
 REQUEST = timedelta(seconds=20)
 """For how long a call may wait: what takes longer gives a handle, well before the HTTP API gives up after 30 s."""
@@ -70,7 +70,7 @@ def _answer(
         envelope.check(body)
     except envelope.NoMessage as none:
         return none.answer
-    session = Session(
+    session = McpSession(
         request_id=request_id,
         process=process,
         authorization=headers.get("authorization", ""),

@@ -9,7 +9,7 @@ from livemem.recall import start
 from livemem.recall.start import StartRequest
 from livemem.text.invisible import visible
 from livemem_mcp import texts
-from livemem_mcp.session import Session
+from livemem_mcp.session import McpSession
 
 SPACE = "space_id"
 _ARGUMENTS = {
@@ -24,7 +24,7 @@ _TOLD = {
 _OF_ARGUMENTS = {SPACE: "The space; the one of the connection if left out.", "task": "What is to be done."}
 
 
-def listed(session: Session) -> list[types.Prompt]:
+def listed(session: McpSession) -> list[types.Prompt]:
     """All prompts. A space must be named only where the connection has none."""
     return [
         types.Prompt(
@@ -44,7 +44,7 @@ def listed(session: Session) -> list[types.Prompt]:
     ]
 
 
-def get(session: Session, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
+def get(session: McpSession, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
     """A prompt with its arguments filled in; raises MCPError for one that is unknown, and LiveMemoryErrors."""
     if name not in _ARGUMENTS:
         raise MCPError(types.INVALID_PARAMS, f"There is no prompt {name[:100]!r}.")

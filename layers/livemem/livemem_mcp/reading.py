@@ -27,8 +27,8 @@ from livemem_http.views import FileList, FileView, NoteView
 from livemem_http.views.memories import MemoryDetail
 from livemem_http.views.summaries import SummaryPage, SummaryView
 from livemem_http.views.turns import TurnPage
-from livemem_mcp.session import Session
-from livemem_mcp.tool import Answer
+from livemem_mcp.session import McpSession
+from livemem_mcp.tool import ToolAnswer
 
 CHARS_LEAST, CHARS_MOST = 500, 100_000
 NOTICE = "\n\n[{left} characters more: cursor {cursor}]\n"
@@ -58,7 +58,7 @@ class _Place:
         return cls(int(offset), text)
 
 
-def read(session: Session, space_id: str, reference: str, max_chars: int, cursor: str | None) -> Answer:
+def read(session: McpSession, space_id: str, reference: str, max_chars: int, cursor: str | None) -> ToolAnswer:
     """What has this id, from its beginning or from where the page before ended; raises InvalidRequest, NotFound, and
     what reading raises.
     """
@@ -77,7 +77,7 @@ def read(session: Session, space_id: str, reference: str, max_chars: int, cursor
     following = cursors.encode(f"{end}/{name}") if end < len(whole) else None
     text = whole[start:end]
     shown = text.rstrip("\n") + NOTICE.format(left=len(whole) - end, cursor=following) if following else text
-    return Answer(shown, {"id": reference, "text": text, "chars": len(whole), "next_cursor": following})
+    return ToolAnswer(shown, {"id": reference, "text": text, "chars": len(whole), "next_cursor": following})
 
 
 def _end(text: str, start: int, most: int) -> int:

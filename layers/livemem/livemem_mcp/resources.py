@@ -18,7 +18,7 @@ from livemem.store import cursors
 from livemem_http import markdown
 from livemem_http.negotiation import MARKDOWN
 from livemem_http.views import SpaceInfo, SpaceSummary
-from livemem_mcp.session import Session
+from livemem_mcp.session import McpSession
 
 SPACES = 10
 """Spaces of one page: each costs some requests."""
@@ -45,7 +45,7 @@ def templates() -> list[types.ResourceTemplate]:
     ]
 
 
-def listed(session: Session, cursor: str | None) -> tuple[list[types.Resource], str | None]:
+def listed(session: McpSession, cursor: str | None) -> tuple[list[types.Resource], str | None]:
     """A page: what there is in the connection's space, or in the next spaces that the token may see; raises
     InvalidRequest for a cursor that no page gave, and LiveMemoryErrors.
     """
@@ -59,7 +59,7 @@ def listed(session: Session, cursor: str | None) -> tuple[list[types.Resource], 
     return [one for meta in metas for one in _of_space(session, meta.space_id)], cursors.encode(more)
 
 
-def _of_space(session: Session, space_id: str) -> Iterator[types.Resource]:
+def _of_space(session: McpSession, space_id: str) -> Iterator[types.Resource]:
     for name, told in _FIXED.items():
         if name != "synthesis":
             yield _resource(space_id, name, told)
@@ -80,7 +80,7 @@ def _resource(space_id: str, rest: str, told: str, size: int | None = None) -> t
     )
 
 
-def read(session: Session, uri: str) -> str:
+def read(session: McpSession, uri: str) -> str:
     """The Markdown at an address; raises NotFound for one that can be none, and what reading raises."""
     place = _PATTERN.fullmatch(uri)
     if not place:
@@ -99,7 +99,7 @@ def read(session: Session, uri: str) -> str:
         raise NotFound("resource", uri[:200]) from None
 
 
-def completed(session: Session, argument: str, begun: str, space_id: str | None) -> list[str]:
+def completed(session: McpSession, argument: str, begun: str, space_id: str | None) -> list[str]:
     """Values that begin so: ids of spaces, or paths of bank files in a space."""
     if "read" not in session.principal.permissions:
         return []

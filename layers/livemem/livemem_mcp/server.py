@@ -16,15 +16,15 @@ from livemem.text.invisible import visible, visible_values
 from livemem_http import problems, sending
 from livemem_http import texts as http_texts
 from livemem_mcp import prompts, resources, texts, toolsets
-from livemem_mcp.session import Session
-from livemem_mcp.tool import Tool
+from livemem_mcp.session import McpSession
+from livemem_mcp.tool import McpTool
 
 NAME = "live-memory"
 LISTS_KEPT_MS = 300_000
 """For how long a client may keep the lists: they change with the service, or with the permissions of the token."""
 
 
-def build(session: Session) -> Server[Any]:
+def build(session: McpSession) -> Server[Any]:
     """The server that answers this one request, on behalf of who sent it."""
     request_id = session.request_id
     tools = {tool.name: tool for tool in toolsets.of(session)}
@@ -93,7 +93,9 @@ def _check_whole(params: types.PaginatedRequestParams | None) -> None:
         raise MCPError(types.INVALID_PARAMS, "This list has one page: send no cursor.")
 
 
-def called(session: Session, tools: dict[str, Tool], name: str, arguments: dict[str, Any]) -> types.CallToolResult:
+def called(
+    session: McpSession, tools: dict[str, McpTool], name: str, arguments: dict[str, Any]
+) -> types.CallToolResult:
     """The result of one call. What went wrong is in it, marked as an error, in words that a model can act on; only a
     tool that is unknown is an error of the protocol.
     """
@@ -112,7 +114,7 @@ def called(session: Session, tools: dict[str, Tool], name: str, arguments: dict[
     return types.CallToolResult(content=[content], structured_content=data, is_error=answer.failed)
 
 
-def _check_size(tool: Tool, text: str, data: Any) -> None:
+def _check_size(tool: McpTool, text: str, data: Any) -> None:
     """Raise AnswerTooLarge for what could not leave the function: the caller would get no result at all."""
     # As the SDK writes it, which is in ASCII.
     if sending.is_too_large({"body": json.dumps([text, data]), "isBase64Encoded": False}):

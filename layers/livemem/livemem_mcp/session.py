@@ -24,7 +24,7 @@ Invoke = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Session:
+class McpSession:
     """One request, whose id stands in the logs of all that work for it. `space` is where a call acts that names no
     space; `until` is when the answer must be there; `structured` says whether answers of tools come as JSON too.
     """

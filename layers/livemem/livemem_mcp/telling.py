@@ -10,7 +10,7 @@ from livemem.jobs.run import Run
 from livemem.text.items import joined
 from livemem_http.views import RunView
 from livemem_http.views.ask import AskView
-from livemem_mcp.tool import Answer
+from livemem_mcp.tool import ToolAnswer
 
 GOING_ON = ("queued", "running")
 """How a run stands that has no result yet."""
@@ -25,12 +25,12 @@ def as_json(view: BaseModel) -> dict[str, Any]:
     return view.model_dump(mode="json")
 
 
-def of_run(space_id: str, run: Run) -> Answer:
+def of_run(space_id: str, run: Run) -> ToolAnswer:
     """How a run stands."""
     view = RunView.of(run)
     if run.status in GOING_ON:
         return _going_on(f"The run is {run.status}.", f"run:{space_id}:{run.job_id}", as_json(view))
-    return Answer(_ended(view), as_json(view), failed=view.status == "error")
+    return ToolAnswer(_ended(view), as_json(view), failed=view.status == "error")
 
 
 def _ended(run: RunView) -> str:
@@ -44,16 +44,16 @@ def _ended(run: RunView) -> str:
     return f"Consolidation {run.consolidation} is done: {told}.\n"
 
 
-def of_question(space_id: str, asked: Question) -> Answer:
+def of_question(space_id: str, asked: Question) -> ToolAnswer:
     """How a question stands."""
     view = AskView.of(asked)
     if not asked.ended():
         return _going_on(f"The question is {view.status}.", f"ask:{space_id}:{asked.job_id}", as_json(view))
     if view.error:
-        return Answer(f"No answer ({view.error.code}): {view.error.detail}\n", as_json(view), failed=True)
+        return ToolAnswer(f"No answer ({view.error.code}): {view.error.detail}\n", as_json(view), failed=True)
     sources = "\n".join(f"- {one.kind} {one.id}: {one.excerpt}" for one in view.sources or ())
-    return Answer(joined(view.message or "", "Sources:" if sources else "", sources), as_json(view))
+    return ToolAnswer(joined(view.message or "", "Sources:" if sources else "", sources), as_json(view))
 
 
-def _going_on(how: str, handle: str, data: Mapping[str, Any]) -> Answer:
-    return Answer(f"{how} It goes on; call `poll` with handle `{handle}`.\n", {**data, "handle": handle})
+def _going_on(how: str, handle: str, data: Mapping[str, Any]) -> ToolAnswer:
+    return ToolAnswer(f"{how} It goes on; call `poll` with handle `{handle}`.\n", {**data, "handle": handle})

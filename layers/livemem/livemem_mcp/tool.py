@@ -9,14 +9,14 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, relevance
 
 from livemem.errors import FieldError, InvalidRequest
-from livemem_mcp.session import Needs, Session
+from livemem_mcp.session import McpSession, Needs
 
 SHOWN_ERRORS = 5
 SHOWN_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
-class Answer:
+class ToolAnswer:
     """What a call gives: Markdown, ready for a prompt, and the same as JSON. `failed`: what was asked for came to
     nothing, though the call itself was carried out.
     """
@@ -27,7 +27,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Tool:
+class McpTool:
     """One tool. `schema` is the JSON Schema of its arguments, a closed object.
 
     `reads`: nothing changes. `destroys`: something may be gone afterwards, though there may be a way back. `repeats`:
@@ -39,12 +39,12 @@ class Tool:
     description: str
     schema: Mapping[str, Any]
     needs: Needs
-    call: Callable[[Session, dict[str, Any]], Answer]
+    call: Callable[[McpSession, dict[str, Any]], ToolAnswer]
     reads: bool = False
     destroys: bool = False
     repeats: bool = False
 
-    def shown(self, session: Session) -> types.Tool:
+    def shown(self, session: McpSession) -> types.Tool:
         """The tool as `tools/list` shows it to this caller: with a space of its own, none need be named."""
         return types.Tool(
             name=self.name,
@@ -60,13 +60,13 @@ class Tool:
             ),
         )
 
-    def schema_for(self, session: Session) -> dict[str, Any]:
+    def schema_for(self, session: McpSession) -> dict[str, Any]:
         """The schema of the arguments for this caller."""
         required = [name for name in self.schema.get("required", ()) if name != "space_id" or session.space is None]
         rest = {name: value for name, value in self.schema.items() if name != "required"}
         return {**rest, "required": required} if required else rest
 
-    def run(self, session: Session, arguments: Mapping[str, Any]) -> Answer:
+    def run(self, session: McpSession, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Check the arguments and make the call; raises InvalidRequest, and what the call raises."""
         schema = self.schema_for(session)
         errors = sorted(Draft202012Validator(schema).iter_errors(dict(arguments)), key=relevance, reverse=True)

@@ -4,19 +4,19 @@ from collections.abc import Iterator
 
 from livemem_mcp import catalog
 from livemem_mcp.core import CORE
-from livemem_mcp.session import Session
-from livemem_mcp.tool import Tool
+from livemem_mcp.session import McpSession
+from livemem_mcp.tool import McpTool
 
 ASKS_ONLY = frozenset({"ask"})
 """Core tools that write to nothing but their own record, and belong to those that read."""
 
 
-def of(session: Session) -> list[Tool]:
+def of(session: McpSession) -> list[McpTool]:
     """The tools of a session. What the token lacks the permission for is left out: it could only fail, and costs."""
     return [tool for tool in _wanted(session) if session.may(tool.needs)]
 
 
-def _wanted(session: Session) -> Iterator[Tool]:
+def _wanted(session: McpSession) -> Iterator[McpTool]:
     reading = session.toolset == "read"
     for tool in CORE.values():
         if not reading or tool.reads or tool.name in ASKS_ONLY:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from livemem.backups import catalog, retention, snapshots
-from livemem.backups.snapshots import Wanted
+from livemem.backups.snapshots import BackupRequest
 from livemem.errors import NotFound
 from livemem.jobs import lease
 from livemem.process import Process
@@ -95,7 +95,7 @@ def take(trigger: str, description: str = "") -> Callable[[BackupScene, Process,
     return lambda scene, process, until: snapshots.take(
         process,
         SPACE,
-        Wanted(trigger, description=description),  # type: ignore[arg-type]
+        BackupRequest(trigger, description=description),  # type: ignore[arg-type]
         deadline=until,
     )
 
@@ -167,7 +167,7 @@ def _begun(scene: BackupScene) -> None:
     _used(scene)
     # No time for more than one batch.
     deadline = scene.world.clock() + timedelta(seconds=1)
-    taken = snapshots.take(scene.world.process, SPACE, Wanted("schedule"), deadline=deadline)
+    taken = snapshots.take(scene.world.process, SPACE, BackupRequest("schedule"), deadline=deadline)
     scene.do(EDIT)
     assert taken.result == "unfinished"
     scene.take_run()

@@ -14,11 +14,11 @@ from livemem.changes import undo as undoing
 from livemem.changes.records import Record
 from livemem.changes.rules import NewRules
 from livemem.consolidation import space_change
-from livemem.consolidation.space_change import SpaceChange
+from livemem.consolidation.space_change import SpaceUpdate
 from livemem.jobs import queue as queues
-from livemem.jobs.queue import Order
+from livemem.jobs.queue import RunOrder
 from livemem.notes import appending, idempotency
-from livemem.notes.appending import Draft
+from livemem.notes.appending import NoteDraft
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
@@ -82,9 +82,9 @@ class BankScene(Scene):
         uid = uid_of(self.world, SPACE)
         self.notes |= {note.note_id: uid for note in notes if uid}
 
-    def draft(self) -> Draft:
+    def draft(self) -> NoteDraft:
         # Ids count up, so no text comes twice.
-        return Draft("progress", f"note {self.world.ids()}")
+        return NoteDraft("progress", f"note {self.world.ids()}")
 
     # What was before
 
@@ -209,7 +209,7 @@ def post_once(scene: BankScene, process: Process, until: datetime) -> None:
 
 
 def create(scene: BankScene, process: Process, until: datetime) -> None:
-    wanted = lifecycle.NewSpace(SPACE, rules="Keep a log.", threshold=scene.size)
+    wanted = lifecycle.SpaceRequest(SPACE, rules="Keep a log.", threshold=scene.size)
     scene.space = lifecycle.create(process, EVERYONE, wanted).uid
     for _ in range(scene.size - 1):
         post(scene, process, until)
@@ -225,11 +225,11 @@ def run(scene: BankScene, process: Process, until: datetime) -> None:
 
 
 def order(scene: BankScene, process: Process, until: datetime) -> None:
-    queues.order(process, EVERYONE, SPACE, Order(trigger="api"))
+    queues.order(process, EVERYONE, SPACE, RunOrder(trigger="api"))
 
 
 def replace_plan(scene: BankScene, process: Process, until: datetime) -> None:
-    queues.order(process, EVERYONE, SPACE, Order(trigger="api", replace=True))
+    queues.order(process, EVERYONE, SPACE, RunOrder(trigger="api", replace=True))
 
 
 def hear(scene: BankScene, process: Process, until: datetime) -> None:
@@ -278,7 +278,7 @@ def refuse(scene: BankScene, process: Process, until: datetime) -> None:
 
 def mode(wanted: Mode) -> Callable[[BankScene, Process, datetime], None]:
     def work(scene: BankScene, process: Process, until: datetime) -> None:
-        space_change.change(process, EVERYONE, SPACE, SpaceChange(consolidation_mode=wanted))
+        space_change.change(process, EVERYONE, SPACE, SpaceUpdate(consolidation_mode=wanted))
 
     return work
 

@@ -14,10 +14,10 @@ from livemem.changes import rules
 from livemem.changes import undo as undoing
 from livemem.changes.rules import NewRules
 from livemem.consolidation import space_change
-from livemem.consolidation.space_change import SpaceChange
+from livemem.consolidation.space_change import SpaceUpdate
 from livemem.errors import StoreUnavailable
 from livemem.jobs import queue as queues
-from livemem.jobs.queue import Order
+from livemem.jobs.queue import RunOrder
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.markdown.edits import Edit
 from livemem.notes import appending, idempotency
@@ -148,7 +148,7 @@ def _edit_section(scene: BankScene, process: Process, until: datetime) -> None:
 
 
 def _end_pause(scene: BankScene, process: Process, until: datetime) -> None:
-    space_change.change(process, EVERYONE, SPACE, SpaceChange(auto_paused=False))
+    space_change.change(process, EVERYONE, SPACE, SpaceUpdate(auto_paused=False))
 
 
 def _after_a_dead_run(scene: BankScene) -> None:
@@ -396,7 +396,7 @@ class BankHistory(History):
         """A batch, or a note under a key."""
         key = self.choices.pick(("k1", "k2", None))
         if key:
-            draft = appending.Draft("progress", f"{self.choices.pick('ab')} under {key}")
+            draft = appending.NoteDraft("progress", f"{self.choices.pick('ab')} under {key}")
             self._write(lambda process: [idempotency.append_once(process, SPACE, "ann", draft, key)[0]])
         else:
             drafts = [self.scene.draft() for _ in range(3)]
@@ -437,10 +437,10 @@ class BankHistory(History):
     def start(self) -> None:
         """A run is started by hand, or by a change of the space."""
         by_hand, dry = (
-            partial(queues.order, principal=EVERYONE, space_id=SPACE, wanted=Order("api", dry_run=dry))
+            partial(queues.order, principal=EVERYONE, space_id=SPACE, wanted=RunOrder("api", dry_run=dry))
             for dry in (False, True)
         )
-        on, off = (SpaceChange(threshold=threshold, auto_paused=False) for threshold in (self.scene.size, 0))
+        on, off = (SpaceUpdate(threshold=threshold, auto_paused=False) for threshold in (self.scene.size, 0))
         changes = [partial(space_change.change, principal=EVERYONE, space_id=SPACE, wanted=one) for one in (on, off)]
         self._one_of(by_hand, by_hand, by_hand, dry, *changes)
 
@@ -452,7 +452,7 @@ class BankHistory(History):
         self._one_of(
             *[lambda process: review.approve(process, EVERYONE, SPACE, run_id, revision)] * 2,
             lambda process: review.refuse(process, EVERYONE, SPACE, run_id, None),
-            lambda process: queues.order(process, EVERYONE, SPACE, Order("api", replace=True)),
+            lambda process: queues.order(process, EVERYONE, SPACE, RunOrder("api", replace=True)),
             lambda process: bank.mode("auto")(self.scene, process, self.world.clock()),
             lambda process: bank.mode("review")(self.scene, process, self.world.clock()),
         )
@@ -476,7 +476,7 @@ class BankHistory(History):
     def _create(self, process: Process, until: datetime) -> None:
         begun = len(self.deleting)
         meta = lifecycle.create(
-            process, EVERYONE, lifecycle.NewSpace(SPACE, rules="Keep a log.", threshold=self.scene.size)
+            process, EVERYONE, lifecycle.SpaceRequest(SPACE, rules="Keep a log.", threshold=self.scene.size)
         )
         if begun == len(self.deleting) and all(actor.done for actor in self.deleting):
             self.scene.space = meta.uid

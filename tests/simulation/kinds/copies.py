@@ -254,7 +254,7 @@ def _restore_and_correct(scene: CopyScene, process: Process, until: datetime) ->
 
 
 def _create(scene: CopyScene, process: Process, until: datetime) -> None:
-    lifecycle.create(process, EVERYONE, lifecycle.NewSpace(OTHER, rules="Others."))
+    lifecycle.create(process, EVERYONE, lifecycle.SpaceRequest(OTHER, rules="Others."))
 
 
 def _remove_backup(scene: CopyScene, process: Process, until: datetime) -> None:

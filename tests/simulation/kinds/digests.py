@@ -14,11 +14,11 @@ from typing import Any, ClassVar, cast
 from greenlet import getcurrent
 
 from livemem.digests import digest_input, due, retrying
-from livemem.digests.work import Order
+from livemem.digests.work import DigestOrder
 from livemem.llm.client import Messages, Reply
 from livemem.process import Process
 from livemem.rooms import posting
-from livemem.rooms.message import Draft
+from livemem.rooms.message import MessageDraft
 from livemem.store import due_keys
 from livemem.store import room_keys as keys
 from livemem.store.memory_keys import KINDS
@@ -138,7 +138,7 @@ class RoomScene(Scene):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.told: list[str] = []
-        self.wanted: list[Draft] = []
+        self.wanted: list[MessageDraft] = []
         world.create_space(SPACE)
 
     @property
@@ -152,15 +152,15 @@ class RoomScene(Scene):
     def state(self) -> Any:
         return super().state(), tuple(self.bucket.wrong), self.model.poison, self.model.fails
 
-    def draft(self, *, named: bool = True, poisonous: bool = False) -> Draft:
+    def draft(self, *, named: bool = True, poisonous: bool = False) -> MessageDraft:
         """A message that nobody has written yet."""
         own = self.world.ids()
         # Words of their own, so that no two memories are like each other.
         words = " ".join(hashlib.sha256(f"{own}/{place}".encode()).hexdigest()[:9] for place in range(3))
         content = f"{POISON} {words}" if poisonous else words
-        return Draft("Zoe", content, message_id=f"m{own}" if named else None)
+        return MessageDraft("Zoe", content, message_id=f"m{own}" if named else None)
 
-    def post(self, process: Process, where: str, drafts: list[Draft]) -> None:
+    def post(self, process: Process, where: str, drafts: list[MessageDraft]) -> None:
         for one in posting.post_all(process, SPACE, where, drafts):
             assert isinstance(one, posting.Posted), one
             self.told.append(one.message.content)
@@ -171,7 +171,7 @@ class RoomScene(Scene):
         self.post(self.world.new_process(), where, drafts)
 
     def digest(self, process: Process, until: datetime) -> Any:
-        return self.world.work(Order(forced=True).payload(SPACE), process, until)
+        return self.world.work(DigestOrder(forced=True).payload(SPACE), process, until)
 
     def hand_over(self, process: Process) -> None:
         """A digest for which there is no time: all of it is left to another invocation."""
@@ -356,7 +356,7 @@ class RoomHistory(History):
         scene.world.clock.moment = BEGINNINGS[place]
 
     def first(self) -> None:
-        self.posted: list[tuple[str, Draft]] = []
+        self.posted: list[tuple[str, MessageDraft]] = []
         self.post()
 
     def steps(self) -> list[Step]:
@@ -393,7 +393,7 @@ class RoomHistory(History):
 
     def force(self) -> None:
         """A room is full."""
-        self.world.enqueue("digest", Order(forced=True).payload(SPACE))
+        self.world.enqueue("digest", DigestOrder(forced=True).payload(SPACE))
 
     def clock_strikes(self) -> None:
         self.spawn("hourly", due.start_due, SWEEP_SECONDS)

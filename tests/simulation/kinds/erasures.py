@@ -10,14 +10,14 @@ from typing import Any
 from livemem.bank import corrections
 from livemem.changes import undo as undoing
 from livemem.consolidation import space_change
-from livemem.consolidation.space_change import SpaceChange
+from livemem.consolidation.space_change import SpaceUpdate
 from livemem.conversations import log, orders
 from livemem.conversations.turn import Draft as TurnDraft
 from livemem.conversations.turn import ToolCall
 from livemem.erasure import erasure
 from livemem.errors import NotFound
 from livemem.markdown.edits import Edit
-from livemem.notes.appending import Draft
+from livemem.notes.appending import NoteDraft
 from livemem.notes.idempotency import append_once
 from livemem.process import Process
 from livemem.store import conversation_keys, keys
@@ -89,7 +89,7 @@ def used(scene: ErasureScene) -> None:
     """Two notes of which one quotes a secret."""
     world = scene.world
     world.create_space(SPACE)
-    first, _ = append_once(world.process, SPACE, "ann", Draft("progress", f"{SECRET}."), "key")
+    first, _ = append_once(world.process, SPACE, "ann", NoteDraft("progress", f"{SECRET}."), "key")
     scene.erased = first.note_id
     world.clock.move(1)
     world.note("The build is green again.", agent="bob")
@@ -138,7 +138,7 @@ def given_back(scene: ErasureScene) -> None:
 def planned(scene: ErasureScene) -> None:
     """Live, and in a plan that waits for approval."""
     used(scene)
-    space_change.change(scene.world.process, EVERYONE, SPACE, SpaceChange(consolidation_mode="review"))
+    space_change.change(scene.world.process, EVERYONE, SPACE, SpaceUpdate(consolidation_mode="review"))
     scene.world.consolidate(SPACE)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from livemem.changes import archive_notes
 from livemem.process import Process
 from livemem.upkeep import garbage
-from livemem.upkeep.garbage_report import Wanted
+from livemem.upkeep.garbage_report import GarbageRequest
 from tests.simulation.kinds import bank
 from tests.simulation.kinds.bank import COLUMNS, DELETE, ORDERED_RUN, POST, REPEATED, RUN, STALL, SWEEP, UNDO, BankScene
 from tests.simulation.pairs import Pair, cut, echoed, late, lost
@@ -31,7 +31,7 @@ def _old_notes(scene: BankScene) -> None:
 
 
 def _collect(**wanted: Any) -> Any:
-    asked = Wanted(**{"dry_run": False, **wanted})
+    asked = GarbageRequest(**{"dry_run": False, **wanted})
 
     def work(scene: BankScene, process: Process, until: datetime) -> None:
         garbage.collect(process, EVERYONE, asked, scene.world.clock() + timedelta(seconds=20))

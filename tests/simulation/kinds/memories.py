@@ -14,7 +14,7 @@ from livemem.errors import LiveMemoryError
 from livemem.llm.client import LlmError
 from livemem.memories import correcting, forgetting, log, reading, similar, splitting, storing
 from livemem.memories.correcting import Correction
-from livemem.memories.memory import Draft
+from livemem.memories.memory import MemoryDraft
 from livemem.memories.outcome import StoredMemory
 from livemem.process import Process
 from livemem.store import due_keys
@@ -59,7 +59,7 @@ class MemoryScene(Scene):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.told: list[Told] = []
-        self.asked: dict[str, Draft] = {}
+        self.asked: dict[str, MemoryDraft] = {}
         self.causes: list[str] = []
         self.shortens: set[str] = set()
         self.by_hand: set[str] = set()
@@ -93,7 +93,7 @@ class MemoryScene(Scene):
     def _was_told(self, done: StoredMemory, cause: str | None, content: str) -> None:
         self.told.append(Told(done.memory.kind, done.number, cause, content, done.memory.memory_id))
 
-    def store(self, process: Process, author: str, draft: Draft, cause: str | None) -> StoredMemory:
+    def store(self, process: Process, author: str, draft: MemoryDraft, cause: str | None) -> StoredMemory:
         if cause:
             self.asked[cause] = draft
             self._begun(cause, *([self.shortens] if draft.replace and draft.ttl else []))
@@ -211,10 +211,10 @@ def three(scene: MemoryScene) -> None:
 
 
 def _put(scene: MemoryScene, content: str, **more: Any) -> None:
-    scene.store(scene.world.process, "ann", Draft(content, **more), None)
+    scene.store(scene.world.process, "ann", MemoryDraft(content, **more), None)
 
 
-def _store(name: str, draft: Draft, before: Before = nothing) -> Action:
+def _store(name: str, draft: MemoryDraft, before: Before = nothing) -> Action:
     return _action(name, lambda scene, process: scene.store(process, "eva", draft, f"cause of {name}"), before)
 
 
@@ -227,14 +227,14 @@ def _action(name: str, do: Any, before: Before = nothing) -> Action:
 
 
 def _merged(scene: MemoryScene) -> None:
-    scene.store(scene.world.process, "eva", Draft(text(1, 0, 2)), "a merge before")
+    scene.store(scene.world.process, "eva", MemoryDraft(text(1, 0, 2)), "a merge before")
 
 
 def _similar(scene: MemoryScene) -> None:
     """Two that say the same, and two that do not, were stored while no model answered."""
     process = scene.world.with_parts(ask=_unanswered)
     for topic, thing, wording in ((2, 0, 2), (3, 0, 0), (3, 1, 0)):
-        scene.store(process, "ann", Draft(text(topic, thing, wording)), None)
+        scene.store(process, "ann", MemoryDraft(text(topic, thing, wording)), None)
 
 
 def _unanswered(*asked: Any) -> Any:
@@ -269,12 +269,12 @@ def _snapshots(scene: MemoryScene) -> None:
         _put(scene, text(0, 0, number % 3))
 
 
-FRESH = _store("store", Draft(text(3, 0, 0)))
-MERGED = _store("store in other words", Draft(text(1, 0, 2)))
-FOR_A_TIME = _store("store for a time", Draft(text(3, 1, 0), ttl="1h"))
-REFRESH = _store("refresh", Draft(text(3, 5, 1), ttl="2h"), _about_to_expire)
-WITH_SNAPSHOT = _store("store with a snapshot", Draft(text(0, 0, 1)), _almost_snapshot)
-REPLACE = _store("replace", Draft(text(1, 0, 0), ttl="1h", replace=True))
+FRESH = _store("store", MemoryDraft(text(3, 0, 0)))
+MERGED = _store("store in other words", MemoryDraft(text(1, 0, 2)))
+FOR_A_TIME = _store("store for a time", MemoryDraft(text(3, 1, 0), ttl="1h"))
+REFRESH = _store("refresh", MemoryDraft(text(3, 5, 1), ttl="2h"), _about_to_expire)
+WITH_SNAPSHOT = _store("store with a snapshot", MemoryDraft(text(0, 0, 1)), _almost_snapshot)
+REPLACE = _store("replace", MemoryDraft(text(1, 0, 0), ttl="1h", replace=True))
 CORRECTION = Correction(content=text(1, 0, 1))
 CORRECT = _action("correct", lambda scene, process: scene.correct(process, _memory(scene, 1), CORRECTION, "corrects"))
 DELETE = _action("delete", lambda scene, process: scene.delete(process, _memory(scene, 0), "deletes"))
@@ -428,15 +428,15 @@ class MemoryHistory(History):
 
     # Helpers
 
-    def _draft(self) -> Draft:
+    def _draft(self) -> MemoryDraft:
         topic = self.choices.pick(self.topics)
         thing = self.choices.number(0, len(TOPICS[topic]) - 1)
         wording = self.choices.number(0, len(TOPICS[topic][thing]) - 1)
         kind: Kind = self.choices.pick(("fact", "fact", "fact", "fact", "goal"))
         ttl = self.choices.pick((None, None, None, "1m", "1h", "3h"))
-        return Draft(text(topic, thing, wording), kind=kind, ttl=ttl, replace=chance(self.choices, 10))
+        return MemoryDraft(text(topic, thing, wording), kind=kind, ttl=ttl, replace=chance(self.choices, 10))
 
-    def _cause(self, draft: Draft) -> str | None:
+    def _cause(self, draft: MemoryDraft) -> str | None:
         if not draft.replace and chance(self.choices, 30):
             return None
         cause: str = self.scene.cause("store")
@@ -458,10 +458,10 @@ def race(number: int) -> list[str]:
     """Forty processes store ten facts in four wordings each: in any order of their requests, or one each in turn."""
     random = Random(number)
     scene = MemoryScene.new()
-    drafts = [Draft(text(topic, 0, wording)) for topic in range(MIXED, len(TOPICS)) for wording in range(4)]
+    drafts = [MemoryDraft(text(topic, 0, wording)) for topic in range(MIXED, len(TOPICS)) for wording in range(4)]
     random.shuffle(drafts)
 
-    def storing(place: int, draft: Draft) -> Any:
+    def storing(place: int, draft: MemoryDraft) -> Any:
         return lambda actor: scene.store(actor.process, f"author-{place}", draft, f"cause/{place}")
 
     until = scene.world.clock() + INVOCATION

@@ -9,7 +9,7 @@ from typing import Any
 
 from livemem.ask import question as questions
 from livemem.ask import work
-from livemem.ask.question import Wanted
+from livemem.ask.question import AskRequest
 from livemem.conversations import log
 from livemem.llm.client import Messages
 from livemem.process import Process
@@ -82,7 +82,7 @@ class QuestionScene(Scene):
     def ask(self, process: Process, key: str, message: str, seconds: float = 20) -> Any:
         self.asked[key] = message
         until = self.world.clock() + timedelta(seconds=seconds)
-        wanted = Wanted(message)
+        wanted = AskRequest(message)
         pause = self.world.pass_time
         return work.ask(process, SPACE, AUTHOR, wanted, may_write=True, until=until, idempotency_key=key, pause=pause)
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.access import lineage, management, rotation, secret, tokens
-from livemem.access.management import TokenChange
+from livemem.access.management import TokenUpdate
 from livemem.access.principal import Principal
 from livemem.access.registry import Maker, Registry, Token
-from livemem.access.tokens import NewToken
+from livemem.access.tokens import TokenRequest
 from livemem.errors import Forbidden, NotFound, StoreUnavailable, Unauthenticated
 from livemem.store import keys
 from tests.support.world import BOOTSTRAP_KEY, EVERYONE, World
@@ -34,7 +34,7 @@ def make(world: World, name: str, by: str | None = None, **changes: Any) -> Toke
     """The token `lm_{name}`, made with the token `lm_{by}`, or with the bootstrap key."""
     caller = enter(world, f"Bearer {f'lm_{by}' if by else BOOTSTRAP_KEY}")
     wanted: dict[str, Any] = {"name": name, "permissions": RIGHTS}
-    return tokens.create(world.process, caller, f"lm_{name}", NewToken(**(wanted | changes))).token
+    return tokens.create(world.process, caller, f"lm_{name}", TokenRequest(**(wanted | changes))).token
 
 
 def living(world: World) -> set[str]:
@@ -77,11 +77,11 @@ def test_what_a_token_makes_ends_with_it_unless_an_earlier_end_is_asked_for(worl
 @pytest.mark.parametrize("change", [{"expires_in_days": 30}, {"expires_at": None}])
 def test_a_token_that_ends_prolongs_neither_itself_nor_another(world: World, whose: str, change: dict[str, Any]):
     if whose == "other":
-        management.update(world.process, EVERYONE, of("other"), TokenChange(expires_at="2026-02-20T18:00:00Z"))
+        management.update(world.process, EVERYONE, of("other"), TokenUpdate(expires_at="2026-02-20T18:00:00Z"))
     before = stored(world)
 
     with pytest.raises(Forbidden, match=SOON):
-        management.update(world.process, enter(world, "Bearer lm_boss"), of(whose), TokenChange(**change))
+        management.update(world.process, enter(world, "Bearer lm_boss"), of(whose), TokenUpdate(**change))
 
     assert stored(world) == before
 
@@ -94,18 +94,18 @@ def test_a_token_that_ends_gives_nothing_to_one_that_outlasts_it(world: World, c
     boss = enter(world, "Bearer lm_boss")
 
     with pytest.raises(Forbidden, match=SOON):
-        management.update(world.process, boss, of("helper"), TokenChange(**change))
+        management.update(world.process, boss, of("helper"), TokenUpdate(**change))
     # With an end it may have it; and to take away, to shorten and to revoke no end is asked for.
-    management.update(world.process, boss, of("helper"), TokenChange(**change, expires_at=SOON))
-    management.update(world.process, boss, of("other"), TokenChange(permissions=["read"], email="a@example.org"))
+    management.update(world.process, boss, of("helper"), TokenUpdate(**change, expires_at=SOON))
+    management.update(world.process, boss, of("other"), TokenUpdate(permissions=["read"], email="a@example.org"))
     management.revoke(world.process, boss, of("other"))
 
 
 def test_the_end_that_counts_is_that_of_the_newest_registry(world: World):
     boss = enter(world, "Bearer lm_boss")
-    management.update(world.with_parts(), EVERYONE, of("boss"), TokenChange(expires_at="2026-02-20T15:00:00Z"))
+    management.update(world.with_parts(), EVERYONE, of("boss"), TokenUpdate(expires_at="2026-02-20T15:00:00Z"))
 
-    made = tokens.create(world.process, boss, "lm_new", NewToken("new", RIGHTS))
+    made = tokens.create(world.process, boss, "lm_new", TokenRequest("new", RIGHTS))
 
     assert made.token.expires_at == stored(world)[of("new")].expires_at == "2026-02-20T15:00:00Z"
 
@@ -145,7 +145,7 @@ def test_an_admin_of_some_spaces_ends_nothing_that_it_does_not_manage():
     make(world, "boss", space_ids=["demo"])
     make(world, "ann", by="boss", space_ids=["demo"])
     make(world, "bob", by="ann", space_ids=["demo"])
-    management.update(world.process, EVERYONE, of("ann"), TokenChange(all_spaces=True))
+    management.update(world.process, EVERYONE, of("ann"), TokenUpdate(all_spaces=True))
     team = Principal("team", frozenset(RIGHTS), frozenset({"demo"}))
 
     assert management.revoke(world.process, team, of("boss")).others == []
@@ -160,14 +160,14 @@ def test_a_token_that_is_being_made_while_its_maker_is_revoked_is_not_made(world
     at_put(world, lambda: management.revoke(world.with_parts(), EVERYONE, of("boss")))
 
     with pytest.raises(Unauthenticated):
-        tokens.create(world.process, boss, "lm_new", NewToken("new", RIGHTS))
+        tokens.create(world.process, boss, "lm_new", TokenRequest("new", RIGHTS))
 
     assert living(world) == {"other"}
 
 
 def test_a_token_that_is_made_while_its_maker_is_being_revoked_ends_with_it(world: World):
     boss = enter(world, "Bearer lm_boss")
-    at_put(world, lambda: tokens.create(world.with_parts(), boss, "lm_new", NewToken("new", RIGHTS)))
+    at_put(world, lambda: tokens.create(world.with_parts(), boss, "lm_new", TokenRequest("new", RIGHTS)))
 
     management.revoke(world.process, EVERYONE, of("boss"))
 
@@ -196,8 +196,8 @@ def test_a_rotated_token_manages_nothing_in_its_grace_time(world: World, is_know
             management.page(world.process, old, limit=10)
 
     for act in (
-        lambda: tokens.create(world.process, old, "lm_new", NewToken("new", ["read"])),
-        lambda: management.update(world.process, old, of("ann"), TokenChange(permissions=["read"])),
+        lambda: tokens.create(world.process, old, "lm_new", TokenRequest("new", ["read"])),
+        lambda: management.update(world.process, old, of("ann"), TokenUpdate(permissions=["read"])),
         lambda: management.revoke(world.process, old, of("newer")),
         lambda: management.delete(world.process, old, of("ann")),
     ):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from livemem.access import last_use, management, secret
-from livemem.access.management import TokenChange
+from livemem.access.management import TokenUpdate
 from livemem.access.principal import Principal
 from livemem.access.registry import Registry, Token
 from livemem.errors import Conflict, Forbidden, InvalidRequest, LiveMemoryError, NotFound, Unauthenticated
@@ -53,7 +53,7 @@ def test_who_may_use_some_spaces_sees_and_changes_the_tokens_that_reach_no_other
     for name in ("bob", "cat", "dan", "nobody"):
         of = secret.digest(f"lm_{name}".encode())
         for act in (
-            lambda of=of: management.update(world.process, DEMO_BOSS, of, TokenChange(email="x@example.org")),
+            lambda of=of: management.update(world.process, DEMO_BOSS, of, TokenUpdate(email="x@example.org")),
             lambda of=of: management.revoke(world.process, DEMO_BOSS, of),
             lambda of=of: management.delete(world.process, DEMO_BOSS, of),
         ):
@@ -117,7 +117,7 @@ def test_who_is_not_let_in_leaves_no_note(world: World):
 def test_a_change_of_one_token_leaves_all_others_and_what_it_does_not_name(world: World):
     before = stored(world)
 
-    management.update(world.process, EVERYONE, ANN, TokenChange(permissions=["read"], expires_in_days=1))
+    management.update(world.process, EVERYONE, ANN, TokenUpdate(permissions=["read"], expires_in_days=1))
 
     after = stored(world)
     assert after["ann"] == before["ann"].model_copy(
@@ -129,21 +129,21 @@ def test_a_change_of_one_token_leaves_all_others_and_what_it_does_not_name(world
 
 
 def test_an_expiry_and_an_address_are_taken_away_by_null(world: World):
-    management.update(world.process, EVERYONE, ANN, TokenChange(expires_in_days=1, email="a@example.org"))
+    management.update(world.process, EVERYONE, ANN, TokenUpdate(expires_in_days=1, email="a@example.org"))
 
-    management.update(world.process, EVERYONE, ANN, TokenChange(expires_in_days=None, email=None))
+    management.update(world.process, EVERYONE, ANN, TokenUpdate(expires_in_days=None, email=None))
 
     assert (stored(world)["ann"].expires_at, stored(world)["ann"].email) == (None, None)
 
 
 def test_all_spaces_are_never_reached_by_accident(world: World):
     with pytest.raises(InvalidRequest, match="all_spaces"):
-        management.update(world.process, EVERYONE, ANN, TokenChange(space_ids=[]))
+        management.update(world.process, EVERYONE, ANN, TokenUpdate(space_ids=[]))
     with pytest.raises(InvalidRequest, match="all_spaces"):
-        management.update(world.process, EVERYONE, ANN, TokenChange(space_ids=["demo"], all_spaces=True))
+        management.update(world.process, EVERYONE, ANN, TokenUpdate(space_ids=["demo"], all_spaces=True))
     assert stored(world)["ann"].space_ids == ["demo"]
 
-    management.update(world.process, EVERYONE, ANN, TokenChange(space_ids=[], all_spaces=True))
+    management.update(world.process, EVERYONE, ANN, TokenUpdate(space_ids=[], all_spaces=True))
 
     assert stored(world)["ann"].space_ids == []
 
@@ -159,7 +159,7 @@ def test_all_spaces_are_never_reached_by_accident(world: World):
 )
 def test_who_may_use_some_spaces_opens_no_other_one(world: World, change: dict[str, Any]):
     with pytest.raises(Forbidden):
-        management.update(world.process, DEMO_BOSS, ANN, TokenChange(**change))
+        management.update(world.process, DEMO_BOSS, ANN, TokenUpdate(**change))
 
     assert stored(world)["ann"].space_ids == ["demo"]
 
@@ -177,7 +177,7 @@ def test_who_may_use_some_spaces_opens_no_other_one(world: World, change: dict[s
 )
 def test_a_change_to_what_no_token_can_be_is_refused_with_the_field(world: World, change: dict[str, Any], field: str):
     with pytest.raises(InvalidRequest) as refused:
-        management.update(world.process, EVERYONE, ANN, TokenChange(**change))
+        management.update(world.process, EVERYONE, ANN, TokenUpdate(**change))
 
     assert [item.field for item in refused.value.fields] == [field]
     assert world.client.counts == {}
@@ -229,7 +229,7 @@ def test_revoking_ends_what_the_token_was_rotated_to_as_well_unless_that_is_not_
 
 def test_purging_removes_what_is_revoked_or_has_expired_and_nothing_else(world: World):
     management.revoke(world.process, EVERYONE, ANN)
-    management.update(world.process, EVERYONE, secret.digest(b"lm_bob"), TokenChange(expires_in_days=1))
+    management.update(world.process, EVERYONE, secret.digest(b"lm_bob"), TokenUpdate(expires_in_days=1))
     world.clock.move(86_400)
 
     purged = management.purge(world.process, EVERYONE)

@@ -12,7 +12,7 @@ from livemem.access.registry import Registry, Token
 from livemem.errors import Busy, Forbidden, PreconditionLost, RegistryUnreadable, Unauthenticated
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
-from livemem.spaces.lifecycle import NewSpace
+from livemem.spaces.lifecycle import SpaceRequest
 from livemem.store import keys
 from livemem.store.stored import UPDATE_TRIES
 from tests.support.counting import Killed
@@ -124,7 +124,7 @@ def limited(name: str = "ann", *space_ids: str) -> Principal:
 
 
 def create(world: World, principal: Principal, space_id: str = "new") -> heads.Meta:
-    wanted = NewSpace(space_id, "", "Keep a log.", None, None, None)
+    wanted = SpaceRequest(space_id, "", "Keep a log.", None, None, None)
     return lifecycle.create(world.process, principal, wanted)
 
 

@@ -131,7 +131,7 @@ def test_a_repeat_does_not_bring_back_what_an_admin_has_ended_or_its_holder_has_
 def test_a_repeat_follows_what_an_admin_has_changed_of_the_lost_token():
     world, old = world_with_token()
     rotate(world, old, key="k")
-    management.update(world.process, EVERYONE, of(NEW), management.TokenChange(permissions=["read"]))
+    management.update(world.process, EVERYONE, of(NEW), management.TokenUpdate(permissions=["read"]))
 
     rotate(world, old, "lm_third", key="k")
 

@@ -8,7 +8,7 @@ from livemem.access import registry as registries
 from livemem.access import secret, tokens
 from livemem.access.principal import Principal
 from livemem.access.registry import Registry
-from livemem.access.tokens import NewToken
+from livemem.access.tokens import TokenRequest
 from livemem.errors import (
     Conflict,
     Forbidden,
@@ -24,9 +24,9 @@ from tests.support.world import EVERYONE, World
 from tests.unit.access.test_access import enter
 
 
-def make(world: World, text: str = "lm_secret", *, by: Principal = EVERYONE, **changes: Any) -> tokens.Made:
+def make(world: World, text: str = "lm_secret", *, by: Principal = EVERYONE, **changes: Any) -> tokens.CreatedToken:
     wanted: dict[str, Any] = {"name": "ann", "permissions": ["write", "read"], "space_ids": ["demo"]}
-    return tokens.create(world.process, by, text, NewToken(**(wanted | changes)))
+    return tokens.create(world.process, by, text, TokenRequest(**(wanted | changes)))
 
 
 def test_a_token_has_256_random_bits_and_never_comes_twice():
@@ -56,7 +56,7 @@ def test_two_who_make_a_token_at_once_leave_two():
     def somebody_else(index: int, verb: str) -> None:
         if verb == "PUT":
             world.client.before = lambda index, verb: None
-            tokens.create(world.with_parts(), EVERYONE, "lm_bob", NewToken("bob", ["read"], ["demo"]))
+            tokens.create(world.with_parts(), EVERYONE, "lm_bob", TokenRequest("bob", ["read"], ["demo"]))
 
     world.client.before = somebody_else
     make(world)
@@ -220,7 +220,7 @@ def test_tokens_of_one_name_do_not_share_what_one_of_them_creates():
 
     from livemem.spaces import lifecycle
 
-    lifecycle.create(world.process, enter(world, "Bearer lm_one"), lifecycle.NewSpace("new"))
+    lifecycle.create(world.process, enter(world, "Bearer lm_one"), lifecycle.SpaceRequest("new"))
 
     assert enter(world, "Bearer lm_one", space_id="new").name == "ann"
     with pytest.raises(Forbidden):

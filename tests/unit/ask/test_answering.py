@@ -270,7 +270,7 @@ def test_what_is_no_question_is_refused_and_nothing_is_written(wrong, error):
 def test_the_context_has_what_was_said_in_the_room_of_the_question_and_in_no_other():
     asking = Asking()
     for room, content in (("galley", "The oven is on."), ("bridge", "The oven is off.")):
-        posting.post(asking.process, "demo", room, messages.Draft("Zoé", content))
+        posting.post(asking.process, "demo", room, messages.MessageDraft("Zoé", content))
     asking.remember("The oven is a Bosch.")
 
     def context(room):

@@ -361,7 +361,7 @@ def test_who_waits_for_the_question_before_is_answered_within_its_own_time_if_th
         asking.process,
         "demo",
         "ann",
-        questions.Wanted("Who?"),
+        questions.AskRequest("Who?"),
         may_write=True,
         until=asking.world.clock() + timedelta(seconds=20),
         pause=pause,

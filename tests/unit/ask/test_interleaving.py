@@ -10,7 +10,7 @@ import pytest
 
 from livemem.ask import question as questions
 from livemem.ask import work
-from livemem.ask.question import Wanted
+from livemem.ask.question import AskRequest
 from livemem.conversations import log
 from livemem.jobs.lease import LIFE
 from livemem.store import ask_keys as keys
@@ -39,7 +39,7 @@ def _actor(asking: Asking, message: str, key: str) -> Actor:
             actor.process,
             "demo",
             "ann",
-            Wanted(message),
+            AskRequest(message),
             may_write=True,
             until=until,
             idempotency_key=key,

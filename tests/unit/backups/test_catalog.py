@@ -13,8 +13,8 @@ from livemem.access.principal import PERMISSIONS, Principal
 from livemem.archives import export
 from livemem.backups import catalog, incomplete_backups, retention, snapshots
 from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Item, Manifest
-from livemem.backups.snapshots import Wanted
+from livemem.backups.manifest import BackupObject, Manifest
+from livemem.backups.snapshots import BackupRequest
 from livemem.errors import InvalidName, NotFound
 from livemem.restore import restore
 from livemem.spaces import lifecycle
@@ -146,12 +146,12 @@ def test_a_manifest_with_an_object_that_can_be_none_is_not_loaded(wrong: dict[st
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
-items = st.builds(Item, texts, st.integers(0), texts, st.none() | texts, st.none() | texts)
+items = st.builds(BackupObject, texts, st.integers(0), texts, st.none() | texts, st.none() | texts)
 
 
 @hypothesis(max_examples=30)
 @given(st.lists(items, max_size=5), texts)
-def test_a_manifest_is_read_as_it_was_written_whole_and_by_its_first_bytes(held: list[Item], description: str):
+def test_a_manifest_is_read_as_it_was_written_whole_and_by_its_first_bytes(held: list[BackupObject], description: str):
     manifest = Manifest(
         job_id="2026-02-20T14-00-00", space_id=SPACE, uid="u", trigger="api", items=tuple(held),
         description=description, created_at="2026-02-20T14:00:00.000Z", counts={"notes": 1},
@@ -239,7 +239,7 @@ def test_an_unfinished_backup_is_removed_while_it_is_taken_and_never_becomes_com
 
     world.client.before = remove
     with pytest.raises(NotFound):
-        snapshots.take(world.process, SPACE, Wanted("api"), deadline=world.clock() + INVOCATION)
+        snapshots.take(world.process, SPACE, BackupRequest("api"), deadline=world.clock() + INVOCATION)
 
     assert backups.complete(world.inner.objects) == []
     assert shown(world) == []

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from livemem.backups import catalog, snapshots
-from livemem.backups.snapshots import Taken
+from livemem.backups.snapshots import BackupOutcome
 from livemem.changes import direct
 from livemem.errors import Busy, Conflict, NotFound, PreconditionLost
 from livemem.jobs import lease, worker
@@ -127,7 +127,7 @@ def test_who_stood_still_is_told_what_another_has_completed(small: None):
     world = used()
     backup_id = unfinished(world)
     other = world.with_parts()
-    made: list[Taken] = []
+    made: list[BackupOutcome] = []
 
     def overtake() -> None:
         world.clock.move(lease.LIFE.total_seconds() + 1)

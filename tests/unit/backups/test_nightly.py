@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from livemem.backups import catalog, nightly, snapshots
-from livemem.backups.snapshots import Wanted
+from livemem.backups.snapshots import BackupRequest
 from livemem.errors import Busy, Conflict, StoreUnavailable
 from livemem.jobs import lease, places
 from livemem.process import Function
@@ -212,7 +212,7 @@ def test_a_retention_that_fails_makes_no_failure_of_the_backup():
 def test_retention_follows_the_rest_of_a_backup_of_the_night_alone(monkeypatch: pytest.MonkeyPatch, trigger: Any):
     monkeypatch.setattr(snapshots, "BATCH", 3)
     world = spaces("a", backup_skip_unchanged=False)
-    wanted = Wanted(trigger, "x", "ops")
+    wanted = BackupRequest(trigger, "x", "ops")
     first = snapshots.take(world.process, "a", wanted, deadline=world.clock())
     lists = failing_retention(world)
 

@@ -123,7 +123,7 @@ def nights(count: int, **settings: Any) -> World:
     return world
 
 
-def retain(world: World, **more: Any) -> retention.Report:
+def retain(world: World, **more: Any) -> retention.RetentionOutcome:
     return retention.apply(world.process, SPACE, **{"dry_run": False, **more})
 
 

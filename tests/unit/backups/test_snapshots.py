@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from livemem.backups import catalog, snapshots
 from livemem.backups import manifest as manifests
-from livemem.backups.snapshots import Wanted
+from livemem.backups.snapshots import BackupRequest
 from livemem.bank import corrections
 from livemem.errors import InvalidRequest, NotFound, TooLarge
 from livemem.spaces import head as heads
@@ -114,7 +114,9 @@ def test_of_two_that_claim_an_id_at_once_one_takes_the_next():
     now = world.clock()
     head = heads.load(world.process, SPACE)
 
-    ids = [snapshots._claim(process, head, Wanted("api"), now).value.job_id for process in (world.process, other)]
+    ids = [
+        snapshots._claim(process, head, BackupRequest("api"), now).value.job_id for process in (world.process, other)
+    ]
 
     assert len(set(ids)) == 2
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from livemem import clock
 from livemem.backups import catalog
-from livemem.backups.snapshots import Taken
+from livemem.backups.snapshots import BackupOutcome
 from livemem.store import keys
 from tests.support.backing_up import take, used
 from tests.support.cases import each
@@ -28,32 +28,32 @@ def test_a_space_that_is_unchanged_is_not_copied_but_that_is_noted():
     assert catalog.ids(world.process, SPACE) == [first.job_id]
 
 
-def _described(world: World) -> Taken:
+def _described(world: World) -> BackupOutcome:
     return take(world, description="a milestone")
 
 
-def _always(world: World) -> Taken:
+def _always(world: World) -> BackupOutcome:
     return take(world, world.with_parts(settings=world.settings.model_copy(update={"backup_skip_unchanged": False})))
 
 
-def _after_a_note(world: World) -> Taken:
+def _after_a_note(world: World) -> BackupOutcome:
     world.note("another")
     return take(world)
 
 
-def _after_one_of_its_objects_is_lost(world: World) -> Taken:
+def _after_one_of_its_objects_is_lost(world: World) -> BackupOutcome:
     (backup_id,) = catalog.ids(world.process, SPACE)
     del world.inner.objects[keys.backup_object(SPACE, backup_id, "_rules.md")]
     return take(world)
 
 
-def _after_one_was_damaged(world: World) -> Taken:
+def _after_one_was_damaged(world: World) -> BackupOutcome:
     (backup_id,) = catalog.ids(world.process, SPACE)
     world.inner.put_object(Bucket="b", Key=keys.backup_object(SPACE, backup_id, "_rules.md"), Body=b"other")
     return take(world)
 
 
-COPIED: list[Callable[[World], Taken]] = [
+COPIED: list[Callable[[World], BackupOutcome]] = [
     _described,
     _always,
     _after_a_note,
@@ -63,7 +63,7 @@ COPIED: list[Callable[[World], Taken]] = [
 
 
 @each("act", COPIED)
-def test_a_space_is_copied_although_there_is_a_backup(act: Callable[[World], Taken]):
+def test_a_space_is_copied_although_there_is_a_backup(act: Callable[[World], BackupOutcome]):
     world = used()
     first = world.back_up()
 

@@ -30,7 +30,7 @@ def space_with_history() -> World:
     return world
 
 
-def page(world: World, limit: int = 50, before: int | None = None) -> tuple[list[history.Summary], int | None]:
+def page(world: World, limit: int = 50, before: int | None = None) -> tuple[list[history.RecordSummary], int | None]:
     return history.page(world.process, "demo", limit=limit, before=before)
 
 
@@ -55,7 +55,7 @@ def test_the_history_shows_every_change_newest_first_with_what_is_undone():
 @each("limit", [1, 2, 3, 4, 5])
 def test_pages_of_the_history_show_every_change_once_and_know_what_later_pages_undid(limit: int):
     world = space_with_history()
-    found: list[history.Summary] = []
+    found: list[history.RecordSummary] = []
     before = None
     while True:
         items, before = page(world, limit, before)
@@ -241,7 +241,7 @@ def test_what_the_history_calls_undone_is_what_the_records_say(steps: list[str],
             corrections.write_file(world.process, "admin", "demo", "a.md", f"{count}\n", None)
             standing.append(count + 1)
         count += 1
-    found: list[history.Summary] = []
+    found: list[history.RecordSummary] = []
     before = None
     while True:
         items, before = page(world, limit, before)

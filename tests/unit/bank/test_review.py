@@ -7,7 +7,7 @@ from livemem.bank import corrections, history, plans, review
 from livemem.changes import records, rules
 from livemem.changes.rules import NewRules
 from livemem.consolidation import space_change
-from livemem.consolidation.space_change import SpaceChange
+from livemem.consolidation.space_change import SpaceUpdate
 from livemem.erasure import erasure
 from livemem.errors import Busy, Conflict, Forbidden, NotFound, PlanOutdated, PreconditionLost, TooLarge
 from livemem.jobs import counter, lease, places
@@ -47,7 +47,7 @@ def meta(world: World) -> Meta:
     return heads.load(world.process, "demo").meta
 
 
-def approve(world: World, run: Run, principal: Principal = ADMIN, revision: str | None = None) -> history.Detail:
+def approve(world: World, run: Run, principal: Principal = ADMIN, revision: str | None = None) -> history.RecordDetail:
     plan = world.plan()
     known = revision or (plan.revision if plan else "as it was")
     return review.approve(world.process, principal, "demo", run.job_id, known)
@@ -58,7 +58,7 @@ def refuse(world: World, run: Run, reason: str | None = None, principal: Princip
 
 
 def set_mode(world: World, mode, principal: Principal = ADMIN) -> space_change.Changed:
-    return space_change.change(world.process, principal, "demo", SpaceChange(consolidation_mode=mode))
+    return space_change.change(world.process, principal, "demo", SpaceUpdate(consolidation_mode=mode))
 
 
 def test_a_run_stops_after_its_plan_and_gives_the_space_back():
@@ -354,7 +354,7 @@ def test_who_may_correct_the_bank_may_decide(decide):
     with pytest.raises(Forbidden):
         decide(world, run, principal=WRITER)
 
-    space_change.change(world.process, ADMIN, "demo", SpaceChange(corrections="write"))
+    space_change.change(world.process, ADMIN, "demo", SpaceUpdate(corrections="write"))
     decide(world, run, principal=WRITER)
 
     assert world.view(run.job_id).decided_by == "will"
@@ -390,7 +390,7 @@ def test_a_run_under_way_while_review_begins_does_not_commit_but_waits():
     def meanwhile(index: int, verb: str) -> None:
         if verb == "PUT" and world.client.requests[index][1].endswith(".plan.json"):
             world.client.after = lambda index, verb: None
-            space_change.change(world.with_parts(), ADMIN, "demo", SpaceChange(consolidation_mode="review"))
+            space_change.change(world.with_parts(), ADMIN, "demo", SpaceUpdate(consolidation_mode="review"))
 
     world.order()
     world.client.after = meanwhile
@@ -410,7 +410,7 @@ def test_an_approval_that_the_end_of_review_comes_before_commits_nothing():
         if verb == "PUT" and world.client.requests[index][1].endswith(".plan.json"):
             world.client.after = lambda index, verb: None
             elsewhere = world.with_parts()
-            space_change.change(elsewhere, ADMIN, "demo", SpaceChange(consolidation_mode="auto"))
+            space_change.change(elsewhere, ADMIN, "demo", SpaceUpdate(consolidation_mode="auto"))
 
     world.client.after = meanwhile
     with pytest.raises(PreconditionLost):
@@ -431,7 +431,7 @@ def test_a_run_under_way_while_review_ends_commits():
     def meanwhile(index: int, verb: str) -> None:
         if verb == "PUT" and world.client.requests[index][1].endswith(".review.json"):
             world.client.after = lambda index, verb: None
-            set_mode_elsewhere = SpaceChange(consolidation_mode="auto")
+            set_mode_elsewhere = SpaceUpdate(consolidation_mode="auto")
             space_change.change(world.with_parts(), ADMIN, "demo", set_mode_elsewhere)
 
     world.order()

@@ -14,7 +14,7 @@ from livemem.errors import Busy, NotFound, TooLarge
 from livemem.jobs import lease, places
 from livemem.markdown.edits import Edit
 from livemem.notes import pages
-from livemem.notes.pages import Filter
+from livemem.notes.pages import NotesFilter
 from livemem.restore import fork, provisioning
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
@@ -68,7 +68,7 @@ def test_a_moved_note_is_read_as_one_of_the_record_s_and_is_on_no_page_of_live_n
 
     assert (record.kind, record.trigger, record.author, record.model) == ("consolidation", "gc", "keeper", None)
     assert record.discarded == [{"note_id": note_id, "reason": REASON} for note_id in ids]
-    assert [note.note_id for note in pages.page(world.process, "demo", Filter(), limit=10).items] == [fresh]
+    assert [note.note_id for note in pages.page(world.process, "demo", NotesFilter(), limit=10).items] == [fresh]
     read = [pages.get(world.process, "demo", note_id) for note_id in ids]
     assert [(note.content, note.status, note.consolidation) for note in read] == [
         (f"old {number}", "consolidated", 1) for number in range(3)
@@ -208,7 +208,7 @@ def test_a_moved_note_that_comes_back_late_is_removed():
 
     world.store.put(late.key, late.body)
 
-    assert pages.page(world.process, "demo", Filter(), limit=10).items == []
+    assert pages.page(world.process, "demo", NotesFilter(), limit=10).items == []
     assert come_to_rest(world, "demo").clean()
     check(world, ids)
 

@@ -201,11 +201,11 @@ def test_a_bank_file_changed_behind_the_services_back_is_kept_aside(world):
 
 
 def test_a_note_that_comes_twice_under_one_name_is_written_once(world):
-    draft = appending.Draft("todo", "x")
+    draft = appending.NoteDraft("todo", "x")
     suffix = iter(["00000001", "00000001", "00000002"])
     process = world.with_parts(new_suffix=lambda: next(suffix))
     first = appending.append(process, "demo", "ann", draft)
-    other = appending.Draft("todo", "y")
+    other = appending.NoteDraft("todo", "y")
     second = appending.append(process, "demo", "ann", other)
     assert first.note_id != second.note_id
     assert sorted(world.live_ids()) == sorted([first.note_id, second.note_id])

@@ -3,7 +3,7 @@
 from livemem.changes import late_duplicates, maintenance
 from livemem.jobs import lease, places
 from livemem.notes import pages
-from livemem.notes.pages import Filter
+from livemem.notes.pages import NotesFilter
 from livemem.recall import overview, summary
 from livemem.spaces import contents
 from livemem.spaces import head as heads
@@ -27,7 +27,7 @@ def with_a_late_duplicate(threshold: int = 0) -> tuple[World, str]:
 
 
 def live(world: World) -> list[str]:
-    return [note.content for note in pages.page(world.process, "demo", Filter(), limit=10).items]
+    return [note.content for note in pages.page(world.process, "demo", NotesFilter(), limit=10).items]
 
 
 def test_no_reader_shows_it_as_live_even_one_that_knew_the_space_from_before_it_was_folded():
@@ -63,7 +63,7 @@ def test_a_space_without_notes_that_were_written_late_pays_nothing_for_looking()
     heads.refresh(world.process, "demo")
     world.client.reset()
 
-    pages.page(world.process, "demo", Filter(), limit=10)
+    pages.page(world.process, "demo", NotesFilter(), limit=10)
 
     assert world.client.counts == {"LIST": 1, "GET": 1}
 

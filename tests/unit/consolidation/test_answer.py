@@ -1,4 +1,6 @@
-"""An answer is parsed and checked as a whole: whatever text a model sends, it is an Answer or a ContractError."""
+"""An answer is parsed and checked as a whole: whatever text a model sends, it is a ConsolidationAnswer or a
+ContractError.
+"""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livemem.consolidation import answer
-from livemem.consolidation.answer import Answer, ContractError
+from livemem.consolidation.answer import ConsolidationAnswer, ContractError
 from livemem.llm import contract
 from tests.support.cases import each
 
@@ -58,7 +60,7 @@ def mutated(value: object) -> st.SearchStrategy[object]:
     )
 
 
-def outcome(text: str) -> Answer | ContractError:
+def outcome(text: str) -> ConsolidationAnswer | ContractError:
     """What parsing gives; any other exception fails the test."""
     try:
         return answer.parse(text)
@@ -84,7 +86,7 @@ def outcome(text: str) -> Answer | ContractError:
 def test_no_text_makes_parsing_fail_otherwise_than_by_a_contract_error(text: str):
     found = outcome(text)
 
-    if isinstance(found, Answer):
+    if isinstance(found, ConsolidationAnswer):
         assert found.synthesis.strip()
         assert all(entry.content is not None or entry.edits for entry in found.bank_files)
 
@@ -114,7 +116,7 @@ def test_an_answer_with_any_one_character_changed_is_parsed_or_refused(data: st.
 def test_wrappings_that_models_use_and_nothing_can_be_mistaken_in_are_taken_off(text: str):
     found = outcome(text)
 
-    assert isinstance(found, Answer)
+    assert isinstance(found, ConsolidationAnswer)
     assert found.bank_files[0].content == "# Log\n"
 
 
@@ -122,7 +124,7 @@ def test_a_fence_inside_the_content_is_content():
     content = "# Log\n\n```json\n{}\n```\n"
     found = outcome(json.dumps({**GOOD, "bank_files": [{"filename": "a.md", "action": "created", "content": content}]}))
 
-    assert isinstance(found, Answer)
+    assert isinstance(found, ConsolidationAnswer)
     assert found.bank_files[0].content == content
 
 
@@ -152,7 +154,7 @@ def test_invalid_json_is_reported_with_its_line_and_column():
 def test_the_synthesis_is_bounded_in_bytes(size: int, taken: bool):
     found = outcome(json.dumps({**GOOD, "synthesis": "ab" + "é" * ((size - 2) // 2) + "c" * (size % 2)}))
 
-    assert isinstance(found, Answer) is taken
+    assert isinstance(found, ConsolidationAnswer) is taken
 
 
 @pytest.mark.parametrize(("size", "taken"), [(4_000_000, True), (4_000_001, False)])
@@ -161,7 +163,7 @@ def test_an_answer_beyond_the_limit_is_not_even_parsed(size: int, taken: bool):
 
     found = outcome(text + " " * (size - len(text)))
 
-    assert isinstance(found, Answer) is taken
+    assert isinstance(found, ConsolidationAnswer) is taken
     assert taken or "more than 4000000 characters" in str(found)
 
 
@@ -178,7 +180,7 @@ def objects_of(node: object) -> Iterator[dict[str, Any]]:
 
 
 def test_the_schema_is_one_that_strict_providers_take():
-    found = contract.schema(Answer)
+    found = contract.schema(ConsolidationAnswer)
 
     described = list(objects_of(found))
     assert len(described) == 4
@@ -191,7 +193,7 @@ def test_the_schema_is_one_that_strict_providers_take():
 
 
 def test_the_schema_makes_what_may_be_absent_nullable_and_what_it_allows_is_parsed():
-    defined = contract.schema(Answer)["$defs"]
+    defined = contract.schema(ConsolidationAnswer)["$defs"]
     nullable = {
         name
         for part in defined.values()
@@ -206,7 +208,7 @@ def test_the_schema_makes_what_may_be_absent_nullable_and_what_it_allows_is_pars
 
     found = outcome(json.dumps(full))
 
-    assert isinstance(found, Answer)
-    assert set(full) == set(contract.schema(Answer)["properties"])
-    assert set(edit) == set(defined["SectionEdit"]["properties"])
+    assert isinstance(found, ConsolidationAnswer)
+    assert set(full) == set(contract.schema(ConsolidationAnswer)["properties"])
+    assert set(edit) == set(defined["AnswerEdit"]["properties"])
     assert set(created) == set(defined["FileAnswer"]["properties"])

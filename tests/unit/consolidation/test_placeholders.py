@@ -6,22 +6,22 @@ from typing import Any
 import pytest
 
 from livemem.consolidation import answer, placeholders
-from livemem.consolidation.answer import Answer, ContractError
+from livemem.consolidation.answer import ConsolidationAnswer, ContractError
 from tests.support.cases import each
 from tests.unit.consolidation.test_pipeline_notes import space_with_notes
 
 EXAMPLE_LINE = "- `ferryctl import --port kiel` loads the timetable of one port."
 
 
-def file_of(content: str, synthesis: str = "Fine.") -> Answer:
-    return Answer.model_validate(
+def file_of(content: str, synthesis: str = "Fine.") -> ConsolidationAnswer:
+    return ConsolidationAnswer.model_validate(
         {"bank_files": [{"filename": "a.md", "action": "created", "content": content}], "synthesis": synthesis}
     )
 
 
-def edit_of(content: str) -> Answer:
+def edit_of(content: str) -> ConsolidationAnswer:
     edit = {"op": "append_to_section", "heading": "## Done", "content": content}
-    return Answer.model_validate(
+    return ConsolidationAnswer.model_validate(
         {"bank_files": [{"filename": "a.md", "action": "edited", "edits": [edit]}], "synthesis": "Fine."}
     )
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from livemem.bank import files, paths
 from livemem.bank.files import BankFile
 from livemem.consolidation import planning
-from livemem.consolidation.answer import Answer, ContractError, Discard, FileAnswer, SectionEdit
+from livemem.consolidation.answer import AnswerEdit, ConsolidationAnswer, ContractError, Discard, FileAnswer
 from tests.support.cases import each
 from tests.unit.consolidation.test_answer import OPS
 
@@ -46,7 +46,7 @@ HEADINGS = mostly(
 NUMBERS = mostly(st.lists(st.integers(1, 2), max_size=2), st.lists(st.integers(-1, 4) | st.just(10**30), max_size=3))
 REASONS = mostly(st.just("obsolete"), st.none() | st.sampled_from(["", " "]))
 EDITS = st.builds(
-    SectionEdit,
+    AnswerEdit,
     op=st.sampled_from(OPS),
     heading=HEADINGS,
     content=TEXTS,
@@ -78,7 +78,7 @@ DISCARDS = mostly(
     st.lists(st.fixed_dictionaries({"note": st.integers(0, 4), "reason": st.just("no use")}), max_size=3),
 )
 ANSWERS = st.builds(
-    Answer,
+    ConsolidationAnswer,
     bank_files=st.lists(EDITED | WHOLE, max_size=3),
     synthesis=st.just("x"),
     discarded=DISCARDS,
@@ -86,8 +86,8 @@ ANSWERS = st.builds(
 
 
 @given(ANSWERS)
-@example(Answer(bank_files=[], synthesis="x", discarded=[Discard(note=n, reason="r") for n in (1, 2, 3)]))
-def test_any_valid_answer_becomes_changes_that_may_be_written_or_is_refused(found: Answer):
+@example(ConsolidationAnswer(bank_files=[], synthesis="x", discarded=[Discard(note=n, reason="r") for n in (1, 2, 3)]))
+def test_any_valid_answer_becomes_changes_that_may_be_written_or_is_refused(found: ConsolidationAnswer):
     try:
         outcome = planning.draw_up(found, BANK, IDS)
     except ContractError:
@@ -123,7 +123,7 @@ def draw_up(*entries: dict[str, object], discarded: tuple[int, ...] = ()) -> pla
         "synthesis": "x",
         "discarded": [{"note": number, "reason": "no use"} for number in discarded],
     }
-    return planning.draw_up(Answer.model_validate(found), BANK, IDS)
+    return planning.draw_up(ConsolidationAnswer.model_validate(found), BANK, IDS)
 
 
 def append(content: str = "- new", notes: tuple[int, ...] = (1,), **rest: object) -> dict[str, object]:

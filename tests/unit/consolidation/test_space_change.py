@@ -6,7 +6,7 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.consolidation import space_change
-from livemem.consolidation.space_change import Changed, SpaceChange
+from livemem.consolidation.space_change import Changed, SpaceUpdate
 from livemem.errors import Forbidden, InvalidRequest, StoreUnavailable
 from livemem.spaces import head as heads
 from tests.support.cases import each
@@ -16,7 +16,7 @@ AGENT = Principal("ann", frozenset(("read", "write")), frozenset())
 
 
 def change(world: World, principal: Principal = AGENT, **wanted: object) -> Changed:
-    return space_change.change(world.process, principal, "demo", SpaceChange(**wanted))  # type: ignore[arg-type]
+    return space_change.change(world.process, principal, "demo", SpaceUpdate(**wanted))  # type: ignore[arg-type]
 
 
 def space_with_notes(count: int, threshold: int) -> World:
@@ -83,7 +83,7 @@ def test_a_patch_stands_although_its_run_can_not_be_started_and_the_sweep_starts
         raise StoreUnavailable("The function service does not answer.")
 
     process = world.with_parts(enqueue=fail)
-    changed = space_change.change(process, AGENT, "demo", SpaceChange(auto_paused=False))
+    changed = space_change.change(process, AGENT, "demo", SpaceUpdate(auto_paused=False))
 
     assert (changed.meta.auto_paused, changed.started_run) == (False, None)
     assert world.sweep().did("started") == ["demo"]

@@ -8,7 +8,7 @@ import pytest
 
 from livemem.digests import chunks
 from livemem.digests import work as digests
-from livemem.digests.work import Order
+from livemem.digests.work import DigestOrder
 from livemem.store import room_keys as keys
 from tests.support.actors import Actor
 from tests.support.chatter import Chatter, answer, fails_on, memory
@@ -149,7 +149,7 @@ def test_of_two_answers_to_one_chunk_the_one_that_is_stored_first_stays_wherever
         world = chatter.world
 
         def work(me: Actor) -> None:
-            digests.carry_out(me.process, "demo", Order(forced=True), me.until)
+            digests.carry_out(me.process, "demo", DigestOrder(forced=True), me.until)
 
         def wait(messages):
             world.pass_time(120, beating=False)

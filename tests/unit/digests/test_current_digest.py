@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from livemem.digests import current_digest, due, maintenance, reading, work
-from livemem.digests.work import KIND, Order
+from livemem.digests.work import KIND, DigestOrder
 from livemem.errors import NotFound
 from livemem.jobs import maintainable
 from livemem.llm.client import LlmError
@@ -107,7 +107,7 @@ def met(chatter: Chatter) -> tuple[Actor, str, str]:
     """
 
     def carry_out(me: Actor) -> list[str]:
-        return [one.outcome for one in work.carry_out(me.process, "demo", Order(forced=True), me.until)]
+        return [one.outcome for one in work.carry_out(me.process, "demo", DigestOrder(forced=True), me.until)]
 
     chatter.say(fact(1))
     slow = Actor("slow", chatter.world, carry_out, chatter.world.clock() + INVOCATION)

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from livemem.digests import digest_input, prompt, reading
-from livemem.digests.work import KIND, Order
+from livemem.digests.work import KIND, DigestOrder
 from livemem.llm.client import LlmError
 from livemem.memories import reading as memories
 from livemem.store import room_keys as keys
@@ -309,12 +309,12 @@ def test_an_open_slot_is_finished_before_a_new_one_and_no_message_is_in_two(chat
 
 
 def test_the_order_in_a_payload_survives():
-    order = Order("20260220T140000", forced=True)
+    order = DigestOrder("20260220T140000", forced=True)
 
-    assert Order.of(json.loads(json.dumps(order.payload("demo")))) == order
+    assert DigestOrder.of(json.loads(json.dumps(order.payload("demo")))) == order
     by_hand = KIND.payload("demo", "20260220T140000", by_hand=True)
-    assert Order.of(json.loads(json.dumps(by_hand))) == Order("20260220T140000", by_hand=True)
-    assert Order.of(KIND.payload("demo", "20260220T140000")) == Order()
+    assert DigestOrder.of(json.loads(json.dumps(by_hand))) == DigestOrder("20260220T140000", by_hand=True)
+    assert DigestOrder.of(KIND.payload("demo", "20260220T140000")) == DigestOrder()
 
 
 def test_the_prompt_fits_a_small_window_and_large_known_memories_are_left_out():

@@ -130,10 +130,10 @@ def test_a_space_at_rest_costs_a_few_requests_and_leaves_the_due_index_when_noth
 def test_one_space_that_can_not_be_read_does_not_stop_the_others(chatter):
     chatter.world.create_space("zebra")
     from livemem.rooms import posting
-    from livemem.rooms.message import Draft
+    from livemem.rooms.message import MessageDraft
 
     chatter.say(fact(1))
-    posting.post(chatter.process, "zebra", "general", Draft("a", "fact z"))
+    posting.post(chatter.process, "zebra", "general", MessageDraft("a", "fact z"))
     chatter.world.store.put("demo/_meta.json", b"broken")
     chatter.world.clock.move(4 * 3_600)
 
@@ -254,7 +254,7 @@ def test_a_digest_is_only_asked_for_in_a_space_that_there_is(chatter):
     with pytest.raises(InvalidName):
         reading.load(chatter.process, "demo", "../x")
     with pytest.raises(InvalidName):
-        work.Order.of({"slot": "20260230T140000"})
+        work.DigestOrder.of({"slot": "20260230T140000"})
 
 
 def test_digests_are_listed_the_newest_first_in_pages(chatter):

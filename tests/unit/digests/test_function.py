@@ -78,9 +78,9 @@ def test_the_schedule_queues_what_is_due_and_tells_for_how_long_messages_wait(ch
     chatter.world.create_space("other")
     chatter.world.new_process()
     from livemem.rooms import posting
-    from livemem.rooms.message import Draft
+    from livemem.rooms.message import MessageDraft
 
-    posting.post(chatter.process, "other", "general", Draft("a", fact(2)))
+    posting.post(chatter.process, "other", "general", MessageDraft("a", fact(2)))
     chatter.world.clock.move(6 * 3_600)
 
     answer = app.start_due(chatter.world.clock().replace(year=now.year + 1))
@@ -113,10 +113,10 @@ def test_what_lambda_must_try_again_is_raised(chatter):
 def test_views_tell_what_was_refused_and_what_was_given_up(chatter):
     from livemem.digests import reading
     from livemem.rooms import posting
-    from livemem.rooms.message import Draft
+    from livemem.rooms.message import MessageDraft
 
     chatter.say("poison", message_id="m1", after=0)
-    (refused,) = posting.post_all(chatter.process, "demo", "general", [Draft("a", "other", "m1")])
+    (refused,) = posting.post_all(chatter.process, "demo", "general", [MessageDraft("a", "other", "m1")])
     shown = MessagePosted.of(refused, "m1").model_dump()
     assert shown["message_id"] == "m1"
     assert shown["error"]["code"] == "invalid_request"

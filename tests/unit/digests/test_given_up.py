@@ -1,7 +1,7 @@
 """A chunk that one worker gives up while another one gets an answer."""
 
 from livemem.digests import progress
-from livemem.digests.digest_documents import Extract, Fact, GivenUp
+from livemem.digests.digest_documents import Extract, ExtractedFact, GivenUp
 from livemem.store import room_keys as keys
 from tests.support.chatter import Chatter
 
@@ -24,7 +24,7 @@ def prepared(meanwhile: Extract) -> Chatter:
 
 
 def test_an_answer_that_another_worker_got_meanwhile_counts_and_nothing_is_given_up():
-    fact = Fact(kind="fact", content="The ferry leaves at nine.")
+    fact = ExtractedFact(kind="fact", content="The ferry leaves at nine.")
     chatter = prepared(Extract(room="general", facts=[fact], messages=1, at=AT))
     done = chatter.digested()
 

@@ -7,7 +7,7 @@ from datetime import date
 from livemem.changes.records import NoteSource, Record
 from livemem.erasure.erased import fate, is_stub, stub
 from livemem.erasure.scrubbing import pieces_of
-from livemem.erasure.task import Fate, Task
+from livemem.erasure.task import ErasureTask, Fate
 from livemem.notes import note as notes
 from livemem.store import keys
 from tests.support.cases import each
@@ -16,7 +16,7 @@ NOTE = "20260220T140000_ann_progress_00000001"
 OTHER = "20260220T140001_bob_progress_00000002"
 SECRET = "Alice lives in Paris with cats"
 DAY = date(2026, 2, 21)
-TASK = Task("demo", frozenset({NOTE}), pieces_of([SECRET]), DAY)
+TASK = ErasureTask("demo", frozenset({NOTE}), pieces_of([SECRET]), DAY)
 RECORD = "_consolidations/000001_20260220T140000_20260220T140001.json"
 
 
@@ -28,7 +28,7 @@ def record(*sources: dict, **fields) -> bytes:
     return json.dumps({"number": 1, "notes": list(sources), **fields}).encode()
 
 
-def body_of(name: str, body: bytes, task: Task = TASK) -> bytes:
+def body_of(name: str, body: bytes, task: ErasureTask = TASK) -> bytes:
     wanted = fate(name, body, task).body
     assert wanted is not None
     return wanted

@@ -10,7 +10,7 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.changes.late_write_repair import WATCHED_FOR
-from livemem.digests.digest_documents import Extract, Fact
+from livemem.digests.digest_documents import Extract, ExtractedFact
 from livemem.erasure import erasure
 from livemem.erasure import receipts as kept_receipts
 from livemem.errors import Busy, Conflict, InvalidName, LiveMemoryError, MemoriesBroken, NotFound
@@ -72,7 +72,10 @@ def everything(world: World) -> str:
     world.clock.move(60)
     world.back_up()
     snapshot(world)
-    facts = [Fact(kind="fact", content=NOW, subjects=[SUBJECT]), Fact(kind="fact", content=OTHER, subjects=["port"])]
+    facts = [
+        ExtractedFact(kind="fact", content=NOW, subjects=[SUBJECT]),
+        ExtractedFact(kind="fact", content=OTHER, subjects=["port"]),
+    ]
     extract = Extract(room="main", facts=facts, messages=2, at="2026-02-20T14:00:00Z")
     world.store.put(EXTRACT, extract.to_bytes())
     world.store.put("demo/bank/people.md", f"# People\n\n- {NOW}.\n".encode())

@@ -21,7 +21,7 @@ from livemem.jobs import job as jobs
 from livemem.jobs import lease as leases
 from livemem.jobs import places, worker
 from livemem.notes import pages
-from livemem.notes.appending import Draft, append
+from livemem.notes.appending import NoteDraft, append
 from livemem.notes.idempotency import append_once
 from livemem.spaces import due_index, lifecycle
 from livemem.spaces import head as heads
@@ -56,12 +56,12 @@ def erase_agent(world: World, agent: str):
 
 def note(world: World, content: str, agent: str = "ann", tags: tuple[str, ...] = ()) -> str:
     world.clock.move(1)
-    return append(world.process, "demo", agent, Draft("progress", content, tags)).note_id
+    return append(world.process, "demo", agent, NoteDraft("progress", content, tags)).note_id
 
 
 def everything(world: World) -> tuple[str, str]:
     """A space with every kind of object that can hold a note's text; the note's id and another one's."""
-    first, _ = append_once(world.process, "demo", "ann", Draft("progress", f"{SECRET}.", (TAG,)), "key")
+    first, _ = append_once(world.process, "demo", "ann", NoteDraft("progress", f"{SECRET}.", (TAG,)), "key")
     other = note(world, OTHERS, "bob")
     world.back_up()
     world.clock.move(60)
@@ -599,7 +599,7 @@ def test_a_backup_under_way_ends_where_an_erasure_begins(world):
     heads.update(world.process, "demo", lambda _: {"erasing": Erasing(at_work=world.ids())})
 
     with pytest.raises(Busy):
-        snapshots.take(world.process, "demo", snapshots.Wanted("api"), deadline=world.clock() + INVOCATION)
+        snapshots.take(world.process, "demo", snapshots.BackupRequest("api"), deadline=world.clock() + INVOCATION)
 
     assert head.meta.erasing is None
     assert not world.keys("_backups/")
@@ -621,7 +621,7 @@ def test_what_a_space_and_its_backups_have_in_common_is_read_once(world):
 
 
 def test_notes_are_wanted_by_their_ids_and_times():
-    wanted = occurrences.Wanted(frozenset({"20260220T140000_ann_progress_00000001"}))
+    wanted = occurrences.ErasureTarget(frozenset({"20260220T140000_ann_progress_00000001"}))
 
     covering = [
         wanted.may_be_in(keys.RecordName(1, first, last))

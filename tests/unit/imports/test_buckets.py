@@ -46,7 +46,7 @@ def alpha(tmp_path):
 
 
 def listed(world, space_id="alpha"):
-    found = pages.page(world.process, space_id, pages.Filter(), limit=100)
+    found = pages.page(world.process, space_id, pages.NotesFilter(), limit=100)
     return {note.note_id: note for note in found.items}
 
 

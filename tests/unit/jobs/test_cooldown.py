@@ -6,14 +6,14 @@ import pytest
 
 from livemem.errors import LiveMemoryError, TooSoon
 from livemem.jobs import queue
-from livemem.jobs.queue import Order
+from livemem.jobs.queue import RunOrder
 from livemem.jobs.run import Run
 from livemem.store import keys
 from tests.support.world import EVERYONE, World
 
 
 def start(world: World, space_id: str = "demo", **order: Any) -> Run:
-    return queue.order(world.process, EVERYONE, space_id, Order("api", **order))
+    return queue.order(world.process, EVERYONE, space_id, RunOrder("api", **order))
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_of_many_who_start_a_run_at_once_one_does(world: World):
     def somebody_else(index: int, verb: str) -> None:
         if verb == "PUT":
             world.client.before = lambda index, verb: None
-            others.append(queue.order(world.with_parts(), EVERYONE, "demo", Order("api")).job_id)
+            others.append(queue.order(world.with_parts(), EVERYONE, "demo", RunOrder("api")).job_id)
 
     world.client.before = somebody_else
     with pytest.raises(TooSoon):

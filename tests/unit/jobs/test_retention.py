@@ -10,7 +10,7 @@ from livemem.errors import NotFound
 from livemem.jobs import queue as queues
 from livemem.jobs import retention
 from livemem.jobs import run as runs
-from livemem.jobs.queue import Order
+from livemem.jobs.queue import RunOrder
 from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle, usage
@@ -224,7 +224,7 @@ def test_a_run_whose_index_entry_is_of_the_next_day_leaves_none_for_ever():
     head = heads.load(world.process, "demo")
     run_id = world.ids()
     world.clock.move(12 * 3_600)
-    queues.enqueue(world.process, head, Order(trigger="api"), run_id=run_id)
+    queues.enqueue(world.process, head, RunOrder(trigger="api"), run_id=run_id)
     world.settle()
     world.clock.move(QUIET)
     world.sweep_all()

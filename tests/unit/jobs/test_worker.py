@@ -13,7 +13,7 @@ from livemem.errors import InvalidRequest, LiveMemoryError, OutOfTime, RunError,
 from livemem.jobs import job as jobs
 from livemem.jobs import lease, worker
 from livemem.jobs.job import Job, Progress
-from livemem.jobs.lease import Place
+from livemem.jobs.lease import LeasePlace
 from livemem.jobs.worker import End, Kind, Wait, Work, Worked
 from livemem.process import Function, Process
 from livemem.store import stored
@@ -50,7 +50,7 @@ def kind(step: Callable[[Work[Toy]], End | None] = write_a_part, *, leased: bool
         Toy,
         key=lambda space_id, job_id: f"{space_id}/toy/{job_id}.json",
         step=step,
-        place=(lambda job: Place(LEASE)) if leased else None,
+        place=(lambda job: LeasePlace(LEASE)) if leased else None,
         **more,
     )
 
@@ -286,7 +286,7 @@ def test_who_begins_goes_on_with_the_job_that_another_worker_left_under_the_leas
         assert done.outcome == "done"
         assert_is_whole(world, toy)
         assert not toy.find(world.process, "demo", OTHER), "no second job does the same"
-        assert not lease.look(world.process, Place(LEASE))
+        assert not lease.look(world.process, LeasePlace(LEASE))
 
 
 def test_the_invocation_of_what_was_handed_over_may_come_before_its_worker_has_ended():
@@ -306,7 +306,7 @@ def test_the_invocation_of_what_was_handed_over_may_come_before_its_worker_has_e
 def test_who_is_queued_behind_another_job_is_delivered_again():
     world, toy = World(), kind(leased=True)
     ordered(world, toy)
-    lease.acquire(world.process, Place(LEASE), OTHER, "toy", worker="w", delivery="another")
+    lease.acquire(world.process, LeasePlace(LEASE), OTHER, "toy", worker="w", delivery="another")
 
     with pytest.raises(StillAtWork):
         work(world.process, world, toy, delivery="mine")
@@ -357,7 +357,7 @@ def test_what_is_left_of_a_part_of_another_job_is_not_queued_and_that_one_goes_o
 
         assert work(world.process, world, toy, nested=True).result == "unfinished"
         assert not world.queued
-        assert bool(lease.standing(world.process, Place(LEASE))) == keeps_place
+        assert bool(lease.standing(world.process, LeasePlace(LEASE))) == keeps_place
         assert work(world.process, world, toy, nested=True).outcome == "done"
         assert_is_whole(world, toy)
 
@@ -380,14 +380,14 @@ def test_a_job_of_a_copied_folder_is_nobodys():
     world.inner.objects["other/toy/" + ID + ".json"] = world.inner.objects[f"demo/toy/{ID}.json"]
 
     assert toy.find(world.process, "other", ID) is None
-    assert not lease.look(world.process, Place(LEASE))
+    assert not lease.look(world.process, LeasePlace(LEASE))
 
 
 @pytest.mark.parametrize("ended", [False, True])
 def test_who_waits_for_the_lease_sees_what_became_of_the_job_meanwhile(ended: bool):
     world, toy = World(), kind(leased=True)
     ordered(world, toy)
-    held = lease.acquire(world.process, Place(LEASE), OTHER, "toy", worker="w")
+    held = lease.acquire(world.process, LeasePlace(LEASE), OTHER, "toy", worker="w")
     pauses: list[float] = []
 
     def pause(seconds: float) -> None:
@@ -410,7 +410,7 @@ def test_who_waits_for_the_lease_sees_what_became_of_the_job_meanwhile(ended: bo
 def test_nobody_waits_for_the_lease_longer_than_there_is_time():
     world, toy = World(), kind(leased=True)
     ordered(world, toy)
-    lease.acquire(world.process, Place(LEASE), OTHER, "toy", worker="w")
+    lease.acquire(world.process, LeasePlace(LEASE), OTHER, "toy", worker="w")
     begun_at = world.clock()
 
     with pytest.raises(StillAtWork):
@@ -475,7 +475,7 @@ def test_a_kind_that_keeps_no_place_hands_over_without_a_word_and_its_invocation
 
     def invoke(*_: Any) -> None:
         counted.append(dict(world.client.counts))
-        assert not lease.look(world.process, Place(LEASE))
+        assert not lease.look(world.process, LeasePlace(LEASE))
         work(world.process, world, toy)
 
     counted: list[dict[str, int]] = []

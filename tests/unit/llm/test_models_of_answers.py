@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from pydantic_core import core_schema
 
-from livemem.store.documents import Document
+from livemem.store.documents import StoredDocument
 
 MANY_ANSWERS_AT_ONCE = """
 import threading, httpx, pydantic
@@ -78,7 +78,7 @@ def test_a_document_is_built_by_one_thread_at_a_time():
             at_work.remove(cls)
             return core_schema.any_schema()
 
-    class Fresh(Document):
+    class Fresh(StoredDocument):
         part: Slow
 
     with ThreadPoolExecutor(2) as pool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from livemem_mcp import catalog
 from livemem_mcp.core import CORE
-from livemem_mcp.tool import Tool
+from livemem_mcp.tool import McpTool
 from tests.support.cases import each
 
 ROUTES = catalog.tools()
@@ -30,14 +30,14 @@ def test_every_tool_that_is_made_of_a_route_has_a_title_and_a_description_of_its
 
 
 @each("tool", EVERY.values(), ids=EVERY)
-def test_no_tool_speaks_of_http(tool: Tool):
+def test_no_tool_speaks_of_http(tool: McpTool):
     said = [(tool.name, tool.title), (tool.name, tool.description), *_descriptions(tool.schema)]
 
     assert [(where, found[0]) for where, text in said for found in HTTP.finditer(text)] == []
 
 
 @each("tool", EVERY.values(), ids=EVERY)
-def test_words_are_few(tool: Tool):
+def test_words_are_few(tool: McpTool):
     assert len(tool.title) in TITLE
     assert len(tool.description) in DESCRIPTION
     assert tool.description.endswith(".")
@@ -51,14 +51,14 @@ def test_no_two_tools_have_the_same_words():
 
 
 @each("tool", ROUTES.values(), ids=ROUTES)
-def test_what_destroys_says_whether_there_is_a_way_back(tool: Tool):
+def test_what_destroys_says_whether_there_is_a_way_back(tool: McpTool):
     told = bool(FOR_GOOD.search(tool.description) or WAY_BACK.search(tool.description))
 
     assert told or not tool.destroys
 
 
 @each("tool", EVERY.values(), ids=EVERY)
-def test_what_reads_neither_destroys_nor_is_told_to_repeat(tool: Tool):
+def test_what_reads_neither_destroys_nor_is_told_to_repeat(tool: McpTool):
     assert not (tool.reads and (tool.destroys or tool.repeats))
 
 
@@ -77,7 +77,7 @@ def test_what_takes_something_away_is_known_to_destroy():
 
 
 @each("tool", ROUTES.values(), ids=ROUTES)
-def test_tools_that_the_words_name_are_there(tool: Tool):
+def test_tools_that_the_words_name_are_there(tool: McpTool):
     fields = {name for other in EVERY.values() for name in _names(other.schema)}
     named = set(re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", tool.description))
     answers = {"started_run", "space_id", "target_space_id", "awaiting_approval", "failed_spaces"}
@@ -97,7 +97,7 @@ def test_a_default_of_its_own_is_shown_and_is_within_its_bounds(name: str):
 
 
 @each("tool", ROUTES.values(), ids=ROUTES)
-def test_a_page_is_short_unless_more_is_asked_for(tool: Tool):
+def test_a_page_is_short_unless_more_is_asked_for(tool: McpTool):
     limit = tool.schema["properties"].get("limit")
 
     assert limit is None or limit["default"] <= 20

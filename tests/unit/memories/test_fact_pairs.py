@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import dedup
 from livemem.memories import log, storing
-from livemem.memories.memory import Draft
+from livemem.memories.memory import MemoryDraft
 from livemem.text import wording
 from local.offline_llm import encoder
 from tests.support.fact_pairs import RightJudge, fact_pairs
@@ -45,7 +45,7 @@ def space(judge=None, embed=None, **settings):
 
 def tell(world, texts):
     for start in range(0, len(texts), storing.BATCH):
-        drafts = [Draft(text) for text in texts[start : start + storing.BATCH]]
+        drafts = [MemoryDraft(text) for text in texts[start : start + storing.BATCH]]
         assert all(one.memory for one in storing.store_all(world.process, "demo", "ann", drafts))
 
 

@@ -8,7 +8,7 @@ import pytest
 from livemem.llm.client import LlmError
 from livemem.memories import correcting, forgetting, log, reading, similar, storing
 from livemem.memories.correcting import Correction
-from livemem.memories.memory import Draft
+from livemem.memories.memory import MemoryDraft
 from tests.support.memories import URL, contents, store, world_with_meaning
 from tests.support.world import INVOCATION, World, pairs_asked
 
@@ -58,7 +58,7 @@ def test_a_model_that_does_not_answer_in_time_leaves_a_link_too(world, answer):
     store(world.process, "1: The port is 8080.")
     until = None if answer else world.clock() + timedelta(seconds=1)
     process = silent(world) if answer else world.process
-    stored = storing.store(process, "demo", "ann", Draft("1: It is port 8080."), until=until)
+    stored = storing.store(process, "demo", "ann", MemoryDraft("1: It is port 8080."), until=until)
     assert (stored.fresh, len(stored.memory.similar_to)) == (True, 1)
 
 
@@ -95,8 +95,8 @@ def test_a_batch_asks_one_call_for_each_ten_memories_and_what_is_near_within_it_
     names = [hashlib.sha256(bytes([number])).hexdigest()[:8] for number in range(25)]
     world.llm.judge = lambda new, there: "same" if any(name in new and name in there for name in names) else "different"
     drafts = [
-        *(Draft(f"1: Since May {name} drinks tea.") for name in names),
-        *(Draft(f"1: It is tea that {name} drinks.") for name in names),
+        *(MemoryDraft(f"1: Since May {name} drinks tea.") for name in names),
+        *(MemoryDraft(f"1: It is tea that {name} drinks.") for name in names),
     ]
     done = storing.store_all(world.process, "demo", "ann", drafts)
 
@@ -108,7 +108,10 @@ def test_a_batch_asks_one_call_for_each_ten_memories_and_what_is_near_within_it_
 
 def test_of_facts_of_a_batch_that_say_the_same_one_stands(world):
     done = storing.store_all(
-        world.process, "demo", "ann", [Draft("1: The port is 8080."), Draft("1: It is 8080."), Draft("2: Other.")]
+        world.process,
+        "demo",
+        "ann",
+        [MemoryDraft("1: The port is 8080."), MemoryDraft("1: It is 8080."), MemoryDraft("2: Other.")],
     )
     assert [one.fresh for one in done] == [True, False, True]
     assert world.llm.judged == 1

@@ -5,7 +5,7 @@ import pytest
 from livemem.errors import Conflict, NotFound
 from livemem.memories import correcting, forgetting, log, reading, similar, splitting, storing
 from livemem.memories.correcting import Correction
-from livemem.memories.memory import Draft
+from livemem.memories.memory import MemoryDraft
 from livemem.memories.operation import Operation
 from livemem.store import memory_keys as keys
 from tests.support.memories import contents, store, world_with_meaning
@@ -166,7 +166,7 @@ def test_a_replay_of_the_log_and_a_snapshot_know_both(world):
     store(world.process, "1: The port is 2.")
     split(world, first.memory_id)
     for number in range(log.SNAPSHOT_EVERY):
-        storing.store(world.process, "demo", "ann", Draft(f"{2 + number % 9}: {number}", ttl="1h"))
+        storing.store(world.process, "demo", "ann", MemoryDraft(f"{2 + number % 9}: {number}", ttl="1h"))
     world.clock.move(4_000)
     assert any("/snapshot/" in key for key in world.keys("demo/memories/"))
     cold = world.with_parts()

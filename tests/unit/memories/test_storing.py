@@ -6,7 +6,7 @@ from livemem.errors import Forbidden, InvalidRequest, NotFound, PreconditionLost
 from livemem.memories import correcting, forgetting, log
 from livemem.memories import state as states
 from livemem.memories.correcting import Correction
-from livemem.memories.memory import Draft
+from livemem.memories.memory import MemoryDraft
 from livemem.memories.storing import BATCH, store_all
 from livemem.store import memory_keys as keys
 from tests.support.memories import contents, store, world_with_meaning
@@ -99,7 +99,7 @@ def test_contents_have_bounds(world):
 def test_there_must_be_such_a_space():
     world, _ = world_with_meaning()
     with pytest.raises(NotFound):
-        store_all(world.process, "other", "ann", [Draft("x")])
+        store_all(world.process, "other", "ann", [MemoryDraft("x")])
 
 
 def test_what_holds_for_ever_does_not_become_temporary_by_being_said_again_for_a_time(world):
@@ -136,13 +136,13 @@ def test_what_has_expired_is_no_more_even_before_the_sweep_and_nothing_is_merged
 
 def test_a_batch_is_stored_with_one_call_of_the_model_and_all_are_checked_before(world):
     world, meaning = world_with_meaning()
-    drafts = [Draft(f"{n}: Fact number {n}.") for n in range(BATCH)]
+    drafts = [MemoryDraft(f"{n}: Fact number {n}.") for n in range(BATCH)]
     stored = store_all(world.process, "demo", "ann", drafts)
 
     assert all(one.fresh for one in stored)
     assert len(meaning.calls) == 1
     with pytest.raises(InvalidRequest, match=r"memories\.1\.ttl"):
-        store_all(world.process, "demo", "ann", [Draft("99: x"), Draft("98: y", ttl="2x")])
+        store_all(world.process, "demo", "ann", [MemoryDraft("99: x"), MemoryDraft("98: y", ttl="2x")])
     assert len(contents(world.process)) == BATCH
 
 

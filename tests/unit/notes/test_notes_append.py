@@ -15,7 +15,7 @@ from livemem.errors import (
 )
 from livemem.notes import appending, idempotency, pages
 from livemem.notes import note as notes
-from livemem.notes.appending import Draft
+from livemem.notes.appending import NoteDraft
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.cases import each
@@ -29,19 +29,19 @@ def new_world() -> World:
     return world
 
 
-def append(world: World, draft: Draft, agent: str = "ann", **changes: Any) -> notes.Note:
+def append(world: World, draft: NoteDraft, agent: str = "ann", **changes: Any) -> notes.Note:
     process = world.with_parts(**changes) if changes else world.process
     return appending.append(process, "demo", agent, draft)
 
 
-def batch(world: World, drafts: list[Draft]) -> list[notes.Note]:
+def batch(world: World, drafts: list[NoteDraft]) -> list[notes.Note]:
     return appending.append_batch(world.process, "demo", "ann", drafts)
 
 
 def test_an_appended_note_is_one_object_that_reads_back_as_it_was_answered():
     world = new_world()
 
-    note = append(world, Draft("decision", "We use S3.\n---\n", ("s3", "étoile")))
+    note = append(world, NoteDraft("decision", "We use S3.\n---\n", ("s3", "étoile")))
 
     assert world.live_ids() == [note.note_id]
     assert note.note_id.startswith("20260220T140000_ann_decision_")
@@ -51,39 +51,39 @@ def test_an_appended_note_is_one_object_that_reads_back_as_it_was_answered():
 
 def test_appending_costs_one_put_once_the_space_is_known():
     world = new_world()
-    append(world, Draft("todo", "first"))
+    append(world, NoteDraft("todo", "first"))
     world.client.reset()
 
-    append(world, Draft("todo", "second"))
+    append(world, NoteDraft("todo", "second"))
     world.clock.move(1)
-    batch(world, [Draft("todo", str(number)) for number in range(10)])
+    batch(world, [NoteDraft("todo", str(number)) for number in range(10)])
 
     assert world.client.counts == {"PUT": 11}
 
 
 BAD_DRAFTS = [
-    (Draft("gossip", "x"), InvalidRequest, "category"),
-    (Draft("", "x"), InvalidRequest, "category"),
-    (Draft("Todo", "x"), InvalidRequest, "category"),
-    (Draft("todo", ""), InvalidRequest, "content"),
-    (Draft("todo", " \r\n\t"), InvalidRequest, "content"),
-    (Draft("todo", "x" * 100_001), TooLarge, "content"),
-    (Draft("todo", "é" * 50_001), TooLarge, "content"),
-    (Draft("todo", "half \ud83d"), InvalidRequest, "content"),
-    (Draft("todo", "x", tuple("abcdefghijklmnopqrstu")), InvalidRequest, "tags"),
-    (Draft("todo", "x", ("a" * 51,)), InvalidRequest, "tags"),
-    (Draft("todo", "x", ("",)), InvalidRequest, "tags"),
-    (Draft("todo", "x", (" ",)), InvalidRequest, "tags"),
-    (Draft("todo", "x", ("a\nb",)), InvalidRequest, "tags"),
-    (Draft("todo", "x", ("a\u2028b",)), InvalidRequest, "tags"),
-    (Draft("todo", "x", ("a\x00b",)), InvalidRequest, "tags"),
-    (Draft("todo", "x", ("\ud83d",)), InvalidRequest, "tags"),
+    (NoteDraft("gossip", "x"), InvalidRequest, "category"),
+    (NoteDraft("", "x"), InvalidRequest, "category"),
+    (NoteDraft("Todo", "x"), InvalidRequest, "category"),
+    (NoteDraft("todo", ""), InvalidRequest, "content"),
+    (NoteDraft("todo", " \r\n\t"), InvalidRequest, "content"),
+    (NoteDraft("todo", "x" * 100_001), TooLarge, "content"),
+    (NoteDraft("todo", "é" * 50_001), TooLarge, "content"),
+    (NoteDraft("todo", "half \ud83d"), InvalidRequest, "content"),
+    (NoteDraft("todo", "x", tuple("abcdefghijklmnopqrstu")), InvalidRequest, "tags"),
+    (NoteDraft("todo", "x", ("a" * 51,)), InvalidRequest, "tags"),
+    (NoteDraft("todo", "x", ("",)), InvalidRequest, "tags"),
+    (NoteDraft("todo", "x", (" ",)), InvalidRequest, "tags"),
+    (NoteDraft("todo", "x", ("a\nb",)), InvalidRequest, "tags"),
+    (NoteDraft("todo", "x", ("a\u2028b",)), InvalidRequest, "tags"),
+    (NoteDraft("todo", "x", ("a\x00b",)), InvalidRequest, "tags"),
+    (NoteDraft("todo", "x", ("\ud83d",)), InvalidRequest, "tags"),
 ]
 
 
 @each(("draft", "error", "field"), BAD_DRAFTS)
 def test_what_is_wrong_with_a_note_is_named_and_nothing_is_asked_or_written(
-    draft: Draft, error: type[LiveMemoryError], field: str
+    draft: NoteDraft, error: type[LiveMemoryError], field: str
 ):
     world = new_world()
 
@@ -97,15 +97,15 @@ def test_what_is_wrong_with_a_note_is_named_and_nothing_is_asked_or_written(
 @each(
     "draft",
     [
-        Draft("todo", "x" * 100_000),
-        Draft("todo", "é" * 50_000),
-        Draft("todo", "x", tuple("abcdefghijklmnopqrst")),
-        Draft("todo", "x", ("🦊" * 50,)),
-        *(Draft(category, "x") for category in keys.CATEGORIES),
+        NoteDraft("todo", "x" * 100_000),
+        NoteDraft("todo", "é" * 50_000),
+        NoteDraft("todo", "x", tuple("abcdefghijklmnopqrst")),
+        NoteDraft("todo", "x", ("🦊" * 50,)),
+        *(NoteDraft(category, "x") for category in keys.CATEGORIES),
     ],
     ids=range(11),
 )
-def test_a_note_at_its_limits_is_taken(draft: Draft):
+def test_a_note_at_its_limits_is_taken(draft: NoteDraft):
     world = new_world()
 
     note = append(world, draft)
@@ -118,14 +118,14 @@ def test_an_agent_whose_name_would_not_parse_back_can_not_write(agent: str):
     world = new_world()
 
     with pytest.raises(InvalidName):
-        append(world, Draft("todo", "x"), agent)
+        append(world, NoteDraft("todo", "x"), agent)
     assert world.live_ids() == []
 
 
 def test_a_batch_keeps_its_order_within_the_second():
     world = new_world()
 
-    written = batch(world, [Draft("todo", str(number)) for number in range(100)])
+    written = batch(world, [NoteDraft("todo", str(number)) for number in range(100)])
 
     assert [note.note_id for note in written] == world.live_ids()
     assert [note.content for note in written] == [str(number) for number in range(100)]
@@ -136,7 +136,7 @@ def test_the_suffixes_of_a_batch_stay_eight_hex_digits(suffix: str):
     world = new_world()
 
     process = world.with_parts(new_suffix=lambda: suffix)
-    written = appending.append_batch(process, "demo", "ann", [Draft("todo", "x")] * 100)
+    written = appending.append_batch(process, "demo", "ann", [NoteDraft("todo", "x")] * 100)
 
     assert len(world.live_ids()) == 100
     assert all(keys.parse_note_id(note.note_id) for note in written)
@@ -144,12 +144,12 @@ def test_the_suffixes_of_a_batch_stay_eight_hex_digits(suffix: str):
 
 @each(("draft", "error", "field"), BAD_DRAFTS)
 def test_one_bad_note_of_a_batch_stops_all_of_it_and_is_named_by_its_place(
-    draft: Draft, error: type[LiveMemoryError], field: str
+    draft: NoteDraft, error: type[LiveMemoryError], field: str
 ):
     world = new_world()
 
     with pytest.raises(error) as refused:
-        batch(world, [Draft("todo", "fine"), Draft("todo", "fine"), draft])
+        batch(world, [NoteDraft("todo", "fine"), NoteDraft("todo", "fine"), draft])
 
     assert [found.field for found in refused.value.fields] == [f"notes.2.{field}"]
     assert world.client.counts == {}
@@ -160,7 +160,7 @@ def test_a_batch_has_1_to_100_notes(count: int, error: type[LiveMemoryError]):
     world = new_world()
 
     with pytest.raises(error) as refused:
-        batch(world, [Draft("todo", "x")] * count)
+        batch(world, [NoteDraft("todo", "x")] * count)
 
     assert [found.field for found in refused.value.fields] == ["notes"]
     assert world.client.counts == {}
@@ -170,13 +170,13 @@ def test_an_unknown_space_takes_no_note():
     world = World()
 
     for write in (
-        lambda: append(world, Draft("todo", "x")),
-        lambda: batch(world, [Draft("todo", "x")]),
+        lambda: append(world, NoteDraft("todo", "x")),
+        lambda: batch(world, [NoteDraft("todo", "x")]),
         lambda: idempotency.append_once(
             world.process,
             "demo",
             "ann",
-            Draft("todo", "x"),
+            NoteDraft("todo", "x"),
             "k",
         ),
     ):
@@ -187,10 +187,10 @@ def test_an_unknown_space_takes_no_note():
 
 def test_a_name_that_is_taken_is_not_written_over():
     world = new_world()
-    first = append(world, Draft("todo", "first"), new_suffix=lambda: "00000001")
+    first = append(world, NoteDraft("todo", "first"), new_suffix=lambda: "00000001")
     suffixes = iter(["00000001", "00000001", "00000002"])
 
-    second = append(world, Draft("todo", "second"), new_suffix=lambda: next(suffixes))
+    second = append(world, NoteDraft("todo", "second"), new_suffix=lambda: next(suffixes))
 
     assert second.note_id.endswith("_00000002")
     assert pages.get(world.process, "demo", first.note_id).content == "first"
@@ -199,10 +199,10 @@ def test_a_name_that_is_taken_is_not_written_over():
 
 def test_a_note_without_any_free_name_is_an_error_and_not_an_overwrite():
     world = new_world()
-    append(world, Draft("todo", "first"), new_suffix=lambda: "00000001")
+    append(world, NoteDraft("todo", "first"), new_suffix=lambda: "00000001")
 
     with pytest.raises(PreconditionLost):
-        append(world, Draft("todo", "second"), new_suffix=lambda: "00000001")
+        append(world, NoteDraft("todo", "second"), new_suffix=lambda: "00000001")
     assert len(world.live_ids()) == 1
 
 
@@ -212,7 +212,7 @@ def test_a_write_that_happened_although_the_store_answered_412_is_not_written_tw
     world.client.reset()
     world.client.break_at(0, "PreconditionFailed", 412, done=True)
 
-    note = append(world, Draft("todo", "once"))
+    note = append(world, NoteDraft("todo", "once"))
 
     assert world.live_ids() == [note.note_id]
 
@@ -224,5 +224,5 @@ def test_a_write_that_the_store_refused_is_an_error_for_the_client():
     world.client.break_at(0, "SlowDown", 503, done=False)
 
     with pytest.raises(StoreUnavailable):
-        append(world, Draft("todo", "x"))
+        append(world, NoteDraft("todo", "x"))
     assert world.live_ids() == []

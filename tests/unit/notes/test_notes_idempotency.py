@@ -7,7 +7,7 @@ import pytest
 from livemem.errors import InvalidRequest, PreconditionLost
 from livemem.notes import idempotency, pages
 from livemem.notes import note as notes
-from livemem.notes.appending import Draft
+from livemem.notes.appending import NoteDraft
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.cases import each
@@ -15,7 +15,7 @@ from tests.support.counting import Killed
 from tests.support.world import World
 
 WEEK = 7 * 24 * 3_600
-DRAFT = Draft("todo", "Write the docs.", ("docs",))
+DRAFT = NoteDraft("todo", "Write the docs.", ("docs",))
 
 
 def new_world() -> World:
@@ -25,7 +25,7 @@ def new_world() -> World:
     return world
 
 
-def append(world: World, draft: Draft = DRAFT, key: str = "k-1", agent: str = "ann") -> tuple[notes.Note, bool]:
+def append(world: World, draft: NoteDraft = DRAFT, key: str = "k-1", agent: str = "ann") -> tuple[notes.Note, bool]:
     return idempotency.append_once(world.process, "demo", agent, draft, key)
 
 
@@ -69,7 +69,7 @@ def test_a_repeat_after_the_consolidation_still_gives_the_same_note():
 @each("point", range(2))
 def test_a_try_that_died_is_completed_by_its_repetition(point: int, done: bool):
     world = new_world()
-    append(world, key="another", draft=Draft("todo", "warm"))
+    append(world, key="another", draft=NoteDraft("todo", "warm"))
     world.client.reset()
     world.client.kill_at(point, done=done)
     with pytest.raises(Killed):
@@ -89,9 +89,10 @@ def test_a_try_that_died_is_completed_by_its_repetition(point: int, done: bool):
 
 
 @pytest.mark.parametrize(
-    "draft", [Draft("todo", "Other."), Draft("issue", DRAFT.content, DRAFT.tags), Draft("todo", DRAFT.content)]
+    "draft",
+    [NoteDraft("todo", "Other."), NoteDraft("issue", DRAFT.content, DRAFT.tags), NoteDraft("todo", DRAFT.content)],
 )
-def test_the_key_of_another_note_is_refused_and_names_the_header(draft: Draft):
+def test_the_key_of_another_note_is_refused_and_names_the_header(draft: NoteDraft):
     world = new_world()
     append(world)
 
@@ -104,9 +105,9 @@ def test_the_key_of_another_note_is_refused_and_names_the_header(draft: Draft):
 
 def test_moving_text_between_content_and_tags_makes_another_note():
     world = new_world()
-    append(world, Draft("todo", "a", ("b", "c")))
+    append(world, NoteDraft("todo", "a", ("b", "c")))
 
-    for draft in (Draft("todo", "a", ("bc",)), Draft("todo", "ab", ("c",)), Draft("todo", "a", ("c", "b"))):
+    for draft in (NoteDraft("todo", "a", ("bc",)), NoteDraft("todo", "ab", ("c",)), NoteDraft("todo", "a", ("c", "b"))):
         with pytest.raises(InvalidRequest):
             append(world, draft)
 
@@ -138,10 +139,10 @@ def test_an_expired_key_may_come_with_another_note():
     append(world)
     world.clock.move(WEEK + 1)
 
-    note, new = append(world, Draft("todo", "Other."))
+    note, new = append(world, NoteDraft("todo", "Other."))
 
     assert new
-    assert append(world, Draft("todo", "Other.")) == (note, False)
+    assert append(world, NoteDraft("todo", "Other.")) == (note, False)
 
 
 @each(
@@ -192,7 +193,7 @@ def test_a_bad_note_claims_nothing():
     world = new_world()
 
     with pytest.raises(InvalidRequest):
-        append(world, Draft("gossip", "x"))
+        append(world, NoteDraft("gossip", "x"))
 
     assert world.keys("demo/_idempotency/") == []
 

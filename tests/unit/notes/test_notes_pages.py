@@ -13,14 +13,14 @@ from livemem import clock, limits
 from livemem.errors import InvalidName, InvalidRequest, NotFound
 from livemem.notes import appending, pages
 from livemem.notes import note as notes
-from livemem.notes.appending import Draft
-from livemem.notes.pages import Filter
+from livemem.notes.appending import NoteDraft
+from livemem.notes.pages import NotesFilter
 from livemem.spaces import head as heads
 from livemem.store import keys
 from tests.support.cases import each
 from tests.support.world import START, World
 
-ANY = Filter()
+ANY = NotesFilter()
 
 
 def space_with_notes(count: int = 12) -> World:
@@ -28,7 +28,7 @@ def space_with_notes(count: int = 12) -> World:
     world = World()
     world.create_space()
     for number in range(count):
-        draft = Draft(keys.CATEGORIES[number % 3], f"note {number}", ("even" if number % 2 == 0 else "odd",))
+        draft = NoteDraft(keys.CATEGORIES[number % 3], f"note {number}", ("even" if number % 2 == 0 else "odd",))
         agent = ("ann", "bob", "cat")[number % 3]
         appending.append(world.process, "demo", agent, draft)
         world.clock.move(60)
@@ -44,11 +44,11 @@ def know(world: World) -> None:
     world.client.reset()
 
 
-def contents(page: pages.Page) -> list[int]:
+def contents(page: pages.NotesPage) -> list[int]:
     return [int(note.content.split()[1]) for note in page.items]
 
 
-def walk(world: World, wanted: Filter, *, limit: int, oldest_first: bool = False) -> list[int]:
+def walk(world: World, wanted: NotesFilter, *, limit: int, oldest_first: bool = False) -> list[int]:
     """All notes over all pages."""
     found: list[int] = []
     after = None
@@ -79,27 +79,27 @@ def test_the_last_page_says_that_it_is_the_last(limit: int, more: bool):
 
 
 def test_a_space_without_notes_has_one_empty_page():
-    assert pages.page(space_with_notes(0).process, "demo", ANY, limit=5) == pages.Page([], None)
+    assert pages.page(space_with_notes(0).process, "demo", ANY, limit=5) == pages.NotesPage([], None)
 
 
 def at(minutes: float) -> datetime:
     return START + timedelta(minutes=minutes)
 
 
-FILTERS: list[tuple[Filter, Callable[[int], bool]]] = [
-    (Filter(category="observation"), lambda n: n % 3 == 0),
-    (Filter(agent="bob"), lambda n: n % 3 == 1),
-    (Filter(agent="bo"), lambda n: False),
-    (Filter(tag="odd"), lambda n: n % 2 == 1),
-    (Filter(tag="od"), lambda n: False),
-    (Filter(tag="odd", agent="bob"), lambda n: n % 2 == 1 and n % 3 == 1),
-    (Filter(since=at(4)), lambda n: n >= 4),
-    (Filter(since=at(4.001)), lambda n: n >= 4),
-    (Filter(until=at(4)), lambda n: n <= 4),
-    (Filter(since=at(2), until=at(3)), lambda n: n in (2, 3)),
-    (Filter(since=at(3), until=at(2)), lambda n: False),
-    (Filter(since=datetime(1, 1, 1, tzinfo=UTC)), lambda n: True),
-    (Filter(category="decision", agent="bob", tag="even", since=at(3), until=at(9)), lambda n: n == 4),
+FILTERS: list[tuple[NotesFilter, Callable[[int], bool]]] = [
+    (NotesFilter(category="observation"), lambda n: n % 3 == 0),
+    (NotesFilter(agent="bob"), lambda n: n % 3 == 1),
+    (NotesFilter(agent="bo"), lambda n: False),
+    (NotesFilter(tag="odd"), lambda n: n % 2 == 1),
+    (NotesFilter(tag="od"), lambda n: False),
+    (NotesFilter(tag="odd", agent="bob"), lambda n: n % 2 == 1 and n % 3 == 1),
+    (NotesFilter(since=at(4)), lambda n: n >= 4),
+    (NotesFilter(since=at(4.001)), lambda n: n >= 4),
+    (NotesFilter(until=at(4)), lambda n: n <= 4),
+    (NotesFilter(since=at(2), until=at(3)), lambda n: n in (2, 3)),
+    (NotesFilter(since=at(3), until=at(2)), lambda n: False),
+    (NotesFilter(since=datetime(1, 1, 1, tzinfo=UTC)), lambda n: True),
+    (NotesFilter(category="decision", agent="bob", tag="even", since=at(3), until=at(9)), lambda n: n == 4),
 ]
 
 
@@ -107,7 +107,7 @@ FILTERS: list[tuple[Filter, Callable[[int], bool]]] = [
 @each("limit", [1, 2, 500])
 @each(("wanted", "shown"), FILTERS, ids=range(len(FILTERS)))
 def test_filters_together_show_exactly_what_they_say(
-    wanted: Filter, shown: Callable[[int], bool], limit: int, oldest_first: bool
+    wanted: NotesFilter, shown: Callable[[int], bool], limit: int, oldest_first: bool
 ):
     expected = [number for number in range(12) if shown(number)]
 
@@ -129,7 +129,7 @@ def test_a_page_of_large_notes_ends_early_and_the_pages_together_still_show_all(
     assert len(page.items) == limits.PAGE_BYTES // limits.NOTE_BYTES - 1  # front matter takes its part
     in_order = walk(world, ANY, limit=500, oldest_first=oldest_first)
     assert in_order == (list(range(12)) if oldest_first else list(range(11, -1, -1)))
-    assert walk(world, Filter(tag="none"), limit=500) == []
+    assert walk(world, NotesFilter(tag="none"), limit=500) == []
 
 
 def test_a_page_holds_a_note_however_large_it_is():
@@ -185,7 +185,7 @@ def test_a_note_that_vanishes_between_listing_and_reading_is_left_out():
 def test_a_page_costs_one_list_and_one_get_for_each_note_shown():
     world = space_with_notes()
 
-    pages.page(world.process, "demo", Filter(agent="bob"), limit=3)
+    pages.page(world.process, "demo", NotesFilter(agent="bob"), limit=3)
 
     assert world.client.counts == {"LIST": 1, "GET": 3}
 
@@ -224,7 +224,7 @@ def many(
         world.inner.put_object(Bucket="b", Key=keys.note("demo", name.note_id), Body=body)
 
 
-def suffixes(page: pages.Page) -> list[int]:
+def suffixes(page: pages.NotesPage) -> list[int]:
     """The numbers of notes that `many` wrote."""
     return [int(note.note_id[-8:], 16) for note in page.items]
 
@@ -334,12 +334,12 @@ def test_notes_dated_in_the_future_are_the_newest_and_cost_no_more():
 
 
 FILTERED = {
-    "the oldest day": (Filter(until=START + timedelta(days=1)), 3, 5),
-    "a day in the middle": (Filter(since=START + timedelta(days=60), until=START + timedelta(days=61)), 1, 1),
-    "since yesterday": (Filter(since=START + timedelta(days=137)), 1, 2),
-    "an agent that writes every fourth note": (Filter(agent="bob"), 4, 2),
-    "an agent that never wrote": (Filter(agent="eve"), 14, 6),
-    "a category that is not there": (Filter(category="issue"), 14, 6),
+    "the oldest day": (NotesFilter(until=START + timedelta(days=1)), 3, 5),
+    "a day in the middle": (NotesFilter(since=START + timedelta(days=60), until=START + timedelta(days=61)), 1, 1),
+    "since yesterday": (NotesFilter(since=START + timedelta(days=137)), 1, 2),
+    "an agent that writes every fourth note": (NotesFilter(agent="bob"), 4, 2),
+    "an agent that never wrote": (NotesFilter(agent="eve"), 14, 6),
+    "a category that is not there": (NotesFilter(category="issue"), 14, 6),
 }
 
 
@@ -347,7 +347,7 @@ FILTERED = {
 @each("oldest_first", [False, True])
 @each(("wanted", "newest", "oldest"), FILTERED.values(), ids=FILTERED)
 def test_a_filtered_page_of_20000_notes_looks_at_a_bounded_number_of_names(
-    wanted: Filter, newest: int, oldest: int, oldest_first: bool
+    wanted: NotesFilter, newest: int, oldest: int, oldest_first: bool
 ):
     world = space_with_notes(0)
     many(world, 20_000, apart=600, agents=("ann", "bob", "cat", "dan"))
@@ -365,7 +365,7 @@ def test_pages_behind_a_filter_that_nothing_passes_come_to_an_end():
 
     for oldest_first in (False, True):
         world.client.reset()
-        assert walk(world, Filter(agent="eve"), limit=50, oldest_first=oldest_first) == []
+        assert walk(world, NotesFilter(agent="eve"), limit=50, oldest_first=oldest_first) == []
         assert world.client.counts["LIST"] <= 60
 
 
@@ -427,24 +427,24 @@ def test_a_page_by_tag_reads_at_most_five_hundred_notes_and_goes_on_behind_them(
     many(world, 700)
     know(world)
 
-    page = pages.page(world.process, "demo", Filter(tag="rare"), limit=10)
+    page = pages.page(world.process, "demo", NotesFilter(tag="rare"), limit=10)
 
     assert world.client.counts == {"LIST": 1, "GET": 500}
     assert page.items == []
     assert page.next_after is not None
-    assert pages.page(world.process, "demo", Filter(tag="rare"), limit=10, after=page.next_after) == pages.Page(
-        [], None
-    )
+    assert pages.page(
+        world.process, "demo", NotesFilter(tag="rare"), limit=10, after=page.next_after
+    ) == pages.NotesPage([], None)
 
 
-def wanted(**texts: Any) -> Filter:
-    return Filter.of(**{"category": None, "agent": None, "tag": None, "since": None, "until": None} | texts)
+def wanted(**texts: Any) -> NotesFilter:
+    return NotesFilter.of(**{"category": None, "agent": None, "tag": None, "since": None, "until": None} | texts)
 
 
 def test_a_filter_is_read_from_texts_also_where_a_plus_sign_arrived_as_a_space():
     found = wanted(category="todo", agent="ann", since="2026-02-20T15:00:00 01:00", until="2026-02-21")
 
-    assert found == Filter("todo", "ann", None, START, datetime(2026, 2, 21, tzinfo=UTC))
+    assert found == NotesFilter("todo", "ann", None, START, datetime(2026, 2, 21, tzinfo=UTC))
 
 
 @each(

@@ -7,7 +7,7 @@ import pytest
 
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.notes import appending, idempotency, pages
-from livemem.notes.appending import Draft
+from livemem.notes.appending import NoteDraft
 from livemem.notes.note import Note
 from livemem_http.views import NoteView
 from tests.support.cases import each
@@ -16,7 +16,7 @@ from tests.support.world import World
 
 SECRET = "ghp_" + "aB3dE6" * 6
 OTHER = "ghp_" + "Zz9yX8" * 6
-DRAFT = Draft("todo", f"Rotate {SECRET}.", ("ci", SECRET))
+DRAFT = NoteDraft("todo", f"Rotate {SECRET}.", ("ci", SECRET))
 REDACTED = ("Rotate [redacted:github].", ("ci", "[redacted:github]"))
 
 
@@ -27,22 +27,22 @@ def new_world(**settings: Any) -> World:
     return world
 
 
-def append(world: World, draft: Draft = DRAFT) -> Note:
+def append(world: World, draft: NoteDraft = DRAFT) -> Note:
     return appending.append(world.process, "demo", "ann", draft)
 
 
-def append_in_batch(world: World, draft: Draft = DRAFT) -> Note:
-    _, note = appending.append_batch(world.process, "demo", "ann", [Draft("todo", "first"), draft])
+def append_in_batch(world: World, draft: NoteDraft = DRAFT) -> Note:
+    _, note = appending.append_batch(world.process, "demo", "ann", [NoteDraft("todo", "first"), draft])
     return note
 
 
-def append_once(world: World, draft: Draft = DRAFT) -> Note:
+def append_once(world: World, draft: NoteDraft = DRAFT) -> Note:
     note, _ = idempotency.append_once(world.process, "demo", "ann", draft, "k-1")
     return note
 
 
 WAYS = pytest.mark.parametrize("way", [append, append_in_batch, append_once])
-Way = Callable[[World, Draft], Note]
+Way = Callable[[World, NoteDraft], Note]
 
 
 @WAYS
@@ -82,7 +82,7 @@ def test_without_the_setting_a_note_is_stored_as_it_was_sent(way: Way):
 def test_a_note_without_secrets_is_stored_as_it_was_sent(way: Way):
     world = new_world()
 
-    note = way(world, Draft("todo", "Rotate the keys.", ("ci",)))
+    note = way(world, NoteDraft("todo", "Rotate the keys.", ("ci",)))
 
     assert (note.content, note.tags, note.redacted) == ("Rotate the keys.", ("ci",), {})
 
@@ -103,9 +103,9 @@ def test_sizes_are_those_of_what_was_sent(way: Way):
     world = new_world()
 
     with pytest.raises(TooLarge):
-        way(world, Draft("todo", "x" * 99_990 + f" {SECRET}"))
+        way(world, NoteDraft("todo", "x" * 99_990 + f" {SECRET}"))
     with pytest.raises(InvalidRequest):
-        way(world, Draft("todo", "x", (f"{SECRET} and {SECRET}",)))
+        way(world, NoteDraft("todo", "x", (f"{SECRET} and {SECRET}",)))
     assert world.live_ids() == []
 
 
@@ -123,7 +123,7 @@ def test_a_key_knows_the_note_by_what_was_stored_so_that_nothing_tells_secrets_a
     world = new_world()
     first = append_once(world)
 
-    other = Draft("todo", f"Rotate {OTHER}.", ("ci", OTHER))
+    other = NoteDraft("todo", f"Rotate {OTHER}.", ("ci", OTHER))
 
     assert append_once(world, other).note_id == first.note_id
 
@@ -132,7 +132,7 @@ def test_a_key_knows_the_note_by_what_was_stored_so_that_nothing_tells_secrets_a
 @each("point", range(2))
 def test_a_try_that_died_left_no_secret_and_is_completed_by_its_repetition(point: int, done: bool):
     world = new_world()
-    append(world, Draft("todo", "warm"))
+    append(world, NoteDraft("todo", "warm"))
     world.client.reset()
     world.client.kill_at(point, done=done)
     with pytest.raises(Killed):
@@ -159,7 +159,7 @@ def test_the_model_never_sees_the_secret():
 def test_the_answer_has_the_field_only_where_something_was_replaced():
     world = new_world()
 
-    with_secret, without = append(world), append(world, Draft("todo", "x"))
+    with_secret, without = append(world), append(world, NoteDraft("todo", "x"))
 
     assert NoteView.of(with_secret).model_dump()["redacted"] == {"github": 2}
     assert "redacted" not in NoteView.of(without).model_dump()

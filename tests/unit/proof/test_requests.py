@@ -8,8 +8,8 @@ from livemem.access import principal
 from livemem.access import registry as registries
 from livemem.bank import files, review
 from livemem.notes import appending, idempotency, pages
-from livemem.notes.appending import Draft
-from livemem.notes.pages import Filter
+from livemem.notes.appending import NoteDraft
+from livemem.notes.pages import NotesFilter
 from livemem.spaces import directory, lifecycle
 from livemem.spaces import head as heads
 from livemem.store.capability_check import has_conditional_writes
@@ -50,14 +50,14 @@ def test_appending_takes_1_put_once_the_space_is_known(world):
 def test_appending_with_an_idempotency_key_takes_2_put(world):
     world.note("first")
     world.client.reset()
-    idempotency.append_once(world.process, "demo", "ann", Draft("todo", "x"), "k")
+    idempotency.append_once(world.process, "demo", "ann", NoteDraft("todo", "x"), "k")
     assert counts(world) == {"PUT": 2}
 
 
 def test_a_batch_takes_1_put_a_note(world):
     world.note("first")
     world.client.reset()
-    drafts = [Draft("todo", str(index)) for index in range(100)]
+    drafts = [NoteDraft("todo", str(index)) for index in range(100)]
     appending.append_batch(world.process, "demo", "ann", drafts)
     assert counts(world) == {"PUT": 100}
 
@@ -67,7 +67,7 @@ def test_a_page_of_notes_takes_1_or_2_lists_and_1_get_a_note_shown(world, count,
     fill(world, count)
     heads.refresh(world.process, "demo")
     world.client.reset()
-    pages.page(world.process, "demo", Filter(), limit=20)
+    pages.page(world.process, "demo", NotesFilter(), limit=20)
     assert counts(world) == {"LIST": lists, "GET": 20}
 
 

@@ -15,7 +15,7 @@ from livemem.recall import blocks, memory_context
 from livemem.recall.blocks import Fact, Said
 from livemem.recall.memory_context import MemoryContext
 from livemem.rooms import posting
-from livemem.rooms.message import Draft
+from livemem.rooms.message import MessageDraft
 from livemem.spaces import head as heads
 from tests.support.bucket import error
 from tests.support.cases import each
@@ -34,7 +34,7 @@ def world():
 
 
 def say(world, content, *, room="salon", author="Ann", after=60, **more):
-    posting.post(world.with_parts(embed=None), "demo", room, Draft(author, content, **more))
+    posting.post(world.with_parts(embed=None), "demo", room, MessageDraft(author, content, **more))
     world.clock.move(after)
 
 

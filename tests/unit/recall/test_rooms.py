@@ -7,7 +7,7 @@ from livemem.errors import InvalidName, InvalidRequest, NotFound
 from livemem.recall import search
 from livemem.recall.asked import Asked
 from livemem.rooms import posting
-from livemem.rooms.message import Draft
+from livemem.rooms.message import MessageDraft
 from livemem.spaces import head as heads
 from livemem.store import room_keys as keys
 from livemem.store.vector_file import name_of
@@ -27,7 +27,7 @@ def world():
 
 def say(world, content, *, room="salon", author="Ann", after=60, **more):
     """Post a message; returns its key."""
-    posted = posting.post(world.with_parts(embed=None), "demo", room, Draft(author, content, **more)).message
+    posted = posting.post(world.with_parts(embed=None), "demo", room, MessageDraft(author, content, **more)).message
     world.clock.move(after)
     said = keys.message("demo", room, clock.parse(posted.timestamp), posted.message_id)
     assert world.store.get(said)

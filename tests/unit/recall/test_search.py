@@ -45,7 +45,7 @@ def test_every_filter_admits_what_it_says():
     world = World()
     world.create_space()
     for category, tags, agent in (("todo", ("a",), "ann"), ("issue", ("a", "b"), "bob"), ("todo", (), "bob")):
-        appending.append(world.process, "demo", agent, appending.Draft(category, "thing", tags))
+        appending.append(world.process, "demo", agent, appending.NoteDraft(category, "thing", tags))
         world.clock.move(3_600)
     order = sorted(ids(find(world.process, "thing")))
 

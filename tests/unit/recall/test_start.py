@@ -13,7 +13,7 @@ from livemem.bank.synthesis import Synthesis
 from livemem.changes.rules import NewRules, change
 from livemem.errors import InvalidRequest, NotFound
 from livemem.memories import storing
-from livemem.memories.memory import Draft
+from livemem.memories.memory import MemoryDraft
 from livemem.notes import appending
 from livemem.notes.note import Note
 from livemem.recall import section_ids, start, start_material
@@ -366,7 +366,7 @@ def test_notes_that_do_not_fit_are_not_read_but_counted_decisions_first():
     world.create_space()
     for number in range(40):
         category = "decision" if number < 5 else "observation"
-        appending.append(world.process, "demo", "ann", appending.Draft(category, f"{number} " + "x" * 300))
+        appending.append(world.process, "demo", "ann", appending.NoteDraft(category, f"{number} " + "x" * 300))
         world.clock.move(1)
     world.new_process()
 
@@ -383,7 +383,7 @@ def test_what_the_agents_know_of_themselves_is_there_but_no_facts():
     world = in_use()
     kinds: Mapping[Kind, str] = {"self": "I write short notes.", "goal": "Learn French.", "fact": "The oven is hot."}
     for kind, content in kinds.items():
-        storing.store(world.process, "demo", "ann", Draft(content=content, kind=kind))
+        storing.store(world.process, "demo", "ann", MemoryDraft(content=content, kind=kind))
 
     found = start.start(world.process, "demo", StartRequest()).markdown
 
@@ -394,7 +394,7 @@ def test_what_the_agents_know_of_themselves_is_there_but_no_facts():
 
 def test_with_a_question_comes_what_answers_it_whatever_signs_are_in_it():
     world = in_use()
-    storing.store(world.process, "demo", "ann", Draft(content="The oven is hot.", kind="fact"))
+    storing.store(world.process, "demo", "ann", MemoryDraft(content="The oven is hot.", kind="fact"))
 
     for q in ("how hot is the oven", '"oven -hot*', "oven " + "word " * 5_000, "oven \ud800"):
         found = start.start(world.process, "demo", StartRequest.of(q=q))

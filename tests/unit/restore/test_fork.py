@@ -17,7 +17,7 @@ from livemem.changes.rules import NewRules
 from livemem.errors import Busy, Conflict, Forbidden, InvalidName, LiveMemoryError, NotFound, SpaceExists
 from livemem.jobs import lease, places
 from livemem.notes import idempotency
-from livemem.notes.appending import Draft
+from livemem.notes.appending import NoteDraft
 from livemem.restore import fork, provisioning, provisioning_job, restore
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
@@ -230,12 +230,12 @@ def test_a_fork_at_a_change_reads_only_what_came_later_and_copies_no_more():
 def test_only_what_was_there_then_is_in_the_fork():
     world = World()
     world.create_space()
-    idempotency.append_once(world.process, "demo", "bob", Draft("todo", "once"), "key-1")
+    idempotency.append_once(world.process, "demo", "bob", NoteDraft("todo", "once"), "key-1")
     binary = raw_note(world, b"\xff\xfe")
     world.clock.move(2)
     early = world.consolidate(agent="bob").job_id
     world.clock.move(2)
-    idempotency.append_once(world.process, "demo", "bob", Draft("todo", "twice"), "key-2")
+    idempotency.append_once(world.process, "demo", "bob", NoteDraft("todo", "twice"), "key-2")
     world.clock.move(2)
     late = world.consolidate().job_id
     world.clock.move(2)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from livemem.archives import schema
-from livemem.archives.schema import Kind, Misfit
+from livemem.archives.schema import ArchivedKind, Misfit
 from livemem.changes import sources
 from livemem.errors import InvalidArchive
 from livemem.store import conversation_keys, keys
@@ -47,7 +47,7 @@ FREE = {
 """Fields whose numbers are measured, or told by somebody else: any that is one."""
 
 
-def of_model(name: str) -> tuple[str, Kind, bytes]:
+def of_model(name: str) -> tuple[str, ArchivedKind, bytes]:
     """The name and content of a document of this model."""
     for path, body in files().items():
         kind = schema.kind_of(path)

@@ -7,14 +7,14 @@ import pytest
 from livemem.archives import archive
 from livemem.backups import manifest as manifests
 from livemem.backups import snapshots as backups
-from livemem.backups.manifest import Item
+from livemem.backups.manifest import BackupObject
 from livemem.errors import Conflict, InvalidArchive, NotFound
 from livemem.memories import forgetting, log, reading, snapshots, storing, vectors
-from livemem.memories.memory import Draft
+from livemem.memories.memory import MemoryDraft
 from livemem.restore import fork, provisioning
 from livemem.restore import source as sources
 from livemem.rooms import posting
-from livemem.rooms.message import Draft as Said
+from livemem.rooms.message import MessageDraft as Said
 from livemem.spaces import lifecycle
 from livemem.store import keys, memory_keys, room_keys
 from tests.support.archives import exported, import_it, targz, unpack
@@ -107,7 +107,7 @@ def test_memories_are_the_same_in_a_space_that_was_brought_and_go_on_there(world
 def test_what_was_stored_under_a_key_is_not_stored_twice_after_the_way(world, way):
     fill(world)
     space_id = way(world)
-    again = storing.store(world.process, space_id, "ann", Draft("1: The port is 8080."), op_id="first")
+    again = storing.store(world.process, space_id, "ann", MemoryDraft("1: The port is 8080."), op_id="first")
 
     assert (again.repeated, again.number) == (True, 1)
 
@@ -198,7 +198,7 @@ def test_a_backup_that_has_such_a_snapshot_is_brought_without_it(world):
     name = "memories/facts/snapshot/00000002.json"
 
     kept = sources.checked_items(
-        saved.value.model_copy(update={"items": (*(saved.value.items or ()), Item(name, 1, '"x"'))})
+        saved.value.model_copy(update={"items": (*(saved.value.items or ()), BackupObject(name, 1, '"x"'))})
     )
 
     assert name not in {item.name for item in kept}
@@ -217,9 +217,9 @@ def test_an_archive_with_such_a_snapshot_is_refused(world):
 def test_what_is_made_of_a_log_and_too_large_for_an_archive_is_left_out(world):
     large = archive.OBJECT_BYTES + 1
     items = [
-        Item("memories/facts/snapshot/00000100.json", large, "x"),
-        Item("memories/facts/snapshot/00000100.m.vec", 9, "z"),
-        Item("memories/facts/log/00000001.json", 9, "y"),
+        BackupObject("memories/facts/snapshot/00000100.json", large, "x"),
+        BackupObject("memories/facts/snapshot/00000100.m.vec", 9, "z"),
+        BackupObject("memories/facts/log/00000001.json", 9, "y"),
     ]
 
     fit, left_out = archive.split("demo", items)

@@ -11,7 +11,7 @@ from livemem.access import registry as registries
 from livemem.access.principal import Principal
 from livemem.backups import catalog
 from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Item
+from livemem.backups.manifest import BackupObject
 from livemem.bank import corrections
 from livemem.errors import (
     BackupDamaged,
@@ -199,12 +199,12 @@ def test_nobody_sees_a_space_before_all_of_it_is_there():
 # Damaged backups
 
 
-def change_manifest(world: World, backup_id: str, change: Callable[[list[Item]], list[Item]]) -> None:
+def change_manifest(world: World, backup_id: str, change: Callable[[list[BackupObject]], list[BackupObject]]) -> None:
     saved = manifests.load(world.process, "demo", backup_id)
     jobs.change(world.process, saved, items=tuple(change(list(saved.value.items or ()))))
 
 
-def of_kind(items: list[Item], part: str) -> Item:
+def of_kind(items: list[BackupObject], part: str) -> BackupObject:
     return next(item for item in items if part in item.name)
 
 
@@ -577,7 +577,7 @@ def test_what_a_creation_that_lost_the_race_has_written_does_not_stay():
     world.store.delete(f"_backups/demo/{backup_id}/live/.keep")
     change_manifest(world, backup_id, lambda items: [item for item in items if item.name != "live/.keep"])
     del before["live/.keep"]
-    wanted = lifecycle.NewSpace("copy", rules="Other rules.")
+    wanted = lifecycle.SpaceRequest("copy", rules="Other rules.")
     creation = Actor(
         "creation", world, lambda actor: lifecycle.create(actor.process, EVERYONE, wanted), world.clock() + INVOCATION
     )

@@ -16,8 +16,8 @@ from livemem.errors import BackupDamaged, Conflict
 from livemem.jobs import lease, places
 from livemem.jobs import run as runs
 from livemem.notes import idempotency, pages
-from livemem.notes.appending import Draft
-from livemem.notes.pages import Filter
+from livemem.notes.appending import NoteDraft
+from livemem.notes.pages import NotesFilter
 from livemem.restore import provisioning, provisioning_job, restore
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
@@ -164,7 +164,7 @@ def test_a_restored_space_reads_and_works_as_before(target: str):
     world = World()
     backup_id = backed_up(world)
     read = {
-        "notes": [note.content for note in pages.page(world.process, "demo", Filter(), limit=50).items],
+        "notes": [note.content for note in pages.page(world.process, "demo", NotesFilter(), limit=50).items],
         "bank": world.bank("demo"),
         "history": [one.number for one in history.page(world.process, "demo", limit=50, before=None)[0]],
         "then": [file.content for file in bank_then(world, "demo")],
@@ -175,13 +175,13 @@ def test_a_restored_space_reads_and_works_as_before(target: str):
     world.restore("demo", backup_id, target)
 
     assert read == {
-        "notes": [note.content for note in pages.page(world.process, target, Filter(), limit=50).items],
+        "notes": [note.content for note in pages.page(world.process, target, NotesFilter(), limit=50).items],
         "bank": world.bank(target),
         "history": [one.number for one in history.page(world.process, target, limit=50, before=None)[0]],
         "then": [file.content for file in bank_then(world, target)],
         "cited": cited(world, target),
     }
-    again, is_new = idempotency.append_once(world.process, target, "bob", Draft("todo", "twice"), "key-2")
+    again, is_new = idempotency.append_once(world.process, target, "bob", NoteDraft("todo", "twice"), "key-2")
     assert (again.content, again.space_id, is_new) == ("twice", target, False)
     run = records.get(world.process, target, 1).run_id
     assert progress.view(world.process, target, run).consolidation == 1

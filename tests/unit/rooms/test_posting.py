@@ -7,8 +7,8 @@ import pytest
 
 from livemem.errors import InvalidName, InvalidRequest, LiveMemoryError, NotFound, TooLarge
 from livemem.rooms import posting
-from livemem.rooms.message import Draft
-from livemem.rooms.posting import Posted, Refused
+from livemem.rooms.message import MessageDraft
+from livemem.rooms.posting import Posted, RefusedMessage
 from livemem.store import room_keys as keys
 from tests.support.cases import each
 from tests.support.chatter import ROOM, Chatter
@@ -129,14 +129,19 @@ def test_a_batch_that_dies_anywhere_is_whole_and_once_after_a_repeat(fault):
 
 
 def test_a_repeat_within_a_batch_is_the_same_message_or_refused(chatter):
-    drafts = [Draft("A", "one", "m1"), Draft("A", "one", "m1"), Draft("A", "two", "m1"), Draft("A", "three")]
+    drafts = [
+        MessageDraft("A", "one", "m1"),
+        MessageDraft("A", "one", "m1"),
+        MessageDraft("A", "two", "m1"),
+        MessageDraft("A", "three"),
+    ]
 
     first, again, other, last = posting.post_all(chatter.process, "demo", ROOM, drafts)
 
     assert isinstance(first, Posted)
     assert isinstance(again, Posted)
     assert (first.fresh, again.fresh, last.fresh) == (True, False, True)
-    assert isinstance(other, Refused)
+    assert isinstance(other, RefusedMessage)
     assert other.error.fields[0].field == "messages.2.message_id"
     assert sorted(one.content for one in chatter.said()) == ["one", "three"]
 
@@ -145,33 +150,33 @@ def test_one_of_a_batch_that_is_refused_does_not_keep_the_others_out(chatter):
     chatter.say("first", message_id="m1")
 
     refused, fresh = posting.post_all(
-        chatter.process, "demo", ROOM, [Draft("A", "other words", "m1"), Draft("A", "second", "m2")]
+        chatter.process, "demo", ROOM, [MessageDraft("A", "other words", "m1"), MessageDraft("A", "second", "m2")]
     )
 
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedMessage)
     assert fresh.fresh
 
 
 @each(
     ("draft", "field"),
     [
-        (Draft("", "x"), "author"),
-        (Draft("a" * 101, "x"), "author"),
-        (Draft("a\nb", "x"), "author"),
-        (Draft("   ", "x"), "author"),
-        (Draft("a", ""), "content"),
-        (Draft("a", "  \n"), "content"),
-        (Draft("a", "\ud800"), "content"),
-        (Draft("a", "x", ""), "message_id"),
-        (Draft("a", "x", "m" * 201), "message_id"),
-        (Draft("a", "x", timestamp="yesterday"), "timestamp"),
-        (Draft("a", "x", timestamp="2026-02-20T14:05:01Z"), "timestamp"),
-        (Draft("a", "x", timestamp="0001-01-01T00:00:00+14:00"), "timestamp"),
+        (MessageDraft("", "x"), "author"),
+        (MessageDraft("a" * 101, "x"), "author"),
+        (MessageDraft("a\nb", "x"), "author"),
+        (MessageDraft("   ", "x"), "author"),
+        (MessageDraft("a", ""), "content"),
+        (MessageDraft("a", "  \n"), "content"),
+        (MessageDraft("a", "\ud800"), "content"),
+        (MessageDraft("a", "x", ""), "message_id"),
+        (MessageDraft("a", "x", "m" * 201), "message_id"),
+        (MessageDraft("a", "x", timestamp="yesterday"), "timestamp"),
+        (MessageDraft("a", "x", timestamp="2026-02-20T14:05:01Z"), "timestamp"),
+        (MessageDraft("a", "x", timestamp="0001-01-01T00:00:00+14:00"), "timestamp"),
     ],
 )
 def test_what_is_not_fit_is_refused_with_the_field_before_anything_is_written(chatter, draft, field):
     with pytest.raises(InvalidRequest) as refused:
-        posting.post_all(chatter.process, "demo", ROOM, [Draft("a", "fine"), draft])
+        posting.post_all(chatter.process, "demo", ROOM, [MessageDraft("a", "fine"), draft])
 
     assert refused.value.fields[0].field == f"messages.1.{field}"
     assert not messages_of(chatter)
@@ -180,17 +185,17 @@ def test_what_is_not_fit_is_refused_with_the_field_before_anything_is_written(ch
 def test_limits_of_size_room_and_space_are_told(chatter):
     process = chatter.process
     with pytest.raises(TooLarge):
-        posting.post(process, "demo", ROOM, Draft("a", "é" * 8_001))
+        posting.post(process, "demo", ROOM, MessageDraft("a", "é" * 8_001))
     with pytest.raises(TooLarge):
-        posting.post_all(process, "demo", ROOM, [Draft("a", "x")] * 101)
+        posting.post_all(process, "demo", ROOM, [MessageDraft("a", "x")] * 101)
     with pytest.raises(InvalidRequest):
         posting.post_all(process, "demo", ROOM, [])
     with pytest.raises(InvalidName):
-        posting.post(process, "demo", "../x", Draft("a", "x"))
+        posting.post(process, "demo", "../x", MessageDraft("a", "x"))
     with pytest.raises(NotFound):
-        posting.post(process, "nowhere", ROOM, Draft("a", "x"))
-    assert posting.post(process, "demo", ROOM, Draft("a", "é" * 8_000)).fresh
-    assert posting.post(process, "demo", ROOM, Draft("Zoé Martin 🙂", "ok")).fresh
+        posting.post(process, "nowhere", ROOM, MessageDraft("a", "x"))
+    assert posting.post(process, "demo", ROOM, MessageDraft("a", "é" * 8_000)).fresh
+    assert posting.post(process, "demo", ROOM, MessageDraft("Zoé Martin 🙂", "ok")).fresh
 
 
 def test_a_message_may_have_been_said_long_ago_or_by_a_clock_that_is_a_little_ahead(chatter):

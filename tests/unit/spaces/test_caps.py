@@ -22,7 +22,7 @@ DAY = 86_400
 
 
 def make(world: World, name: str, who: Principal = ANN, process=None):
-    return lifecycle.create(process or world.process, who, lifecycle.NewSpace(name, rules="x"))
+    return lifecycle.create(process or world.process, who, lifecycle.SpaceRequest(name, rules="x"))
 
 
 def refused(action, *args, **more) -> CapReached:
@@ -75,7 +75,7 @@ def test_an_admin_of_all_spaces_is_not_counted_and_one_of_some_is_also_for_what_
 def test_a_token_that_was_rotated_gets_no_new_places():
     world = World(spaces_per_token_per_day=2)
     world.create_space("home")
-    made = tokens.create(world.process, EVERYONE, secret.new(), tokens.NewToken("ann", ["read", "write"], ["home"]))
+    made = tokens.create(world.process, EVERYONE, secret.new(), tokens.TokenRequest("ann", ["read", "write"], ["home"]))
     who = Principal("ann", ANN.permissions, ANN.space_ids, token_hash=made.token.hash)
     for number in range(2):
         make(world, f"s-{number}", who)
@@ -107,7 +107,7 @@ def test_backups_and_archives_of_a_space_have_their_caps_but_asking_again_for_on
     world = World(backups_per_space_per_day=1, exports_per_space_per_day=1)
     world.create_space("demo")
     world.create_space("other")
-    end, wanted = world.clock() + INVOCATION, snapshots.Wanted("api", "x")
+    end, wanted = world.clock() + INVOCATION, snapshots.BackupRequest("api", "x")
     snapshots.order(world.process, "demo", wanted, deadline=end)
     made = export.export(world.process, EVERYONE, "demo", end)
 
@@ -178,7 +178,7 @@ def test_without_caps_nothing_is_counted():
     world = World(**{f"{name}_per_day": 0 for name in names}, asks_at_once_per_space=0, asks_at_once_per_token=0)
     make(world, "one")
     importing.begin_upload(world.process, ANN, 10)
-    snapshots.order(world.process, "one", snapshots.Wanted("api"), deadline=world.clock() + INVOCATION)
+    snapshots.order(world.process, "one", snapshots.BackupRequest("api"), deadline=world.clock() + INVOCATION)
     caps.begin_question(world.process, "one", "x", "ann")
     caps.end_question(world.process, "one", "x")
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from livemem.bank import corrections
 from livemem.consolidation import space_change
-from livemem.consolidation.space_change import SpaceChange
+from livemem.consolidation.space_change import SpaceUpdate
 from livemem.errors import StoreUnavailable
 from livemem.jobs import counter
 from livemem.spaces import due_index, lifecycle
 from livemem.spaces.due_index import KEPT, RELIED_ON
 from livemem.store import due_keys, keys
-from livemem.store.due_keys import Entry, Kind
+from livemem.store.due_keys import DueEntry, Kind
 from livemem.upkeep import sweep
 from tests.simulation.kinds.consolidation import CONSOLIDATION
 from tests.simulation.scene import Action, prepared
@@ -51,7 +51,7 @@ def entered(world: World) -> list[str]:
     return sorted(map(_named, found))
 
 
-def _named(entry: Entry) -> str:
+def _named(entry: DueEntry) -> str:
     by_kind = {"space": entry.space_id, "notes": f"{entry.space_id}@{entry.name}"}
     return by_kind.get(entry.kind, f"{entry.kind} {entry.space_id}/{entry.name}")
 
@@ -79,7 +79,7 @@ def test_an_entrys_key_parses_back_in_its_order_of_time(space_id: str, kind: Kin
 
     entry = due_keys.parse_due(key)
 
-    assert entry == Entry(key, moment.replace(second=0, microsecond=0), space_id, kind, name)
+    assert entry == DueEntry(key, moment.replace(second=0, microsecond=0), space_id, kind, name)
     assert key.count("/") == (3 if kind in due_keys.OF_SPACES else 4)
     assert due_keys.DUE < key < due_keys.due_after(moment)
     assert moment < datetime(1, 1, 2, tzinfo=UTC) or due_keys.due_after(moment - timedelta(minutes=1)) < key
@@ -120,8 +120,8 @@ LEAVING: dict[str, Callable[[World], Any]] = {
     "a run by hand": lambda world: world.order(),
     "a correction": lambda world: corrections.write_file(world.process, "admin", "demo", "a.md", "# A\n", None),
     "a deletion": lambda world: lifecycle.delete(world.process, "demo", "demo"),
-    "a pause": lambda world: space_change.change(world.process, EVERYONE, "demo", SpaceChange(auto_paused=True)),
-    "another threshold": lambda world: space_change.change(world.process, EVERYONE, "demo", SpaceChange(threshold=1)),
+    "a pause": lambda world: space_change.change(world.process, EVERYONE, "demo", SpaceUpdate(auto_paused=True)),
+    "another threshold": lambda world: space_change.change(world.process, EVERYONE, "demo", SpaceUpdate(threshold=1)),
 }
 
 
@@ -139,7 +139,7 @@ def test_whoever_begins_what_another_may_have_to_finish_enters_the_space_first(a
 
 def test_a_change_that_starts_nothing_enters_nothing():
     world = space()
-    space_change.change(world.process, EVERYONE, "demo", SpaceChange(description="x"))
+    space_change.change(world.process, EVERYONE, "demo", SpaceUpdate(description="x"))
     assert entered(world) == []
 
 
@@ -183,7 +183,7 @@ def test_notes_below_the_threshold_leave_a_marker_that_tells_their_age_without_a
     assert entered(world) == ["demo@20260220T140000"]
     world.clock.move(1_000)
 
-    found: list[sweep.Report] = []
+    found: list[sweep.SweepReport] = []
     assert requests(world, lambda: found.append(world.sweep())) == AT_REST
 
     assert found[0].spaces == 0
@@ -215,7 +215,7 @@ def test_notes_that_wait_for_nothing_any_more_lose_their_marker(change: dict[str
     world.sweep()
     assert entered(world) == ["demo@20260220T140000"]
 
-    space_change.change(world.process, EVERYONE, "demo", SpaceChange(**change))
+    space_change.change(world.process, EVERYONE, "demo", SpaceUpdate(**change))
     world.clock.move(OLD)
     assert world.sweep().most("oldest_pending_note_seconds") == 0
 
@@ -400,7 +400,7 @@ def test_a_marker_that_can_not_be_removed_makes_no_failure_of_the_look():
             world.client.before(index, verb)
 
     world.client.before = fail
-    assert world.sweep() == sweep.Report(spaces=1)
+    assert world.sweep() == sweep.SweepReport(spaces=1)
     world.client.before = lambda index, verb: None
     world.sweep()
     assert entered(world) == []

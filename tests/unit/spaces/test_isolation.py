@@ -9,12 +9,12 @@ from livemem.access.principal import Principal
 from livemem.bank import corrections
 from livemem.errors import Conflict, Forbidden, SpaceBroken
 from livemem.jobs import queue
-from livemem.jobs.queue import Order
-from livemem.notes.appending import Draft, append
+from livemem.jobs.queue import RunOrder
+from livemem.notes.appending import NoteDraft, append
 from livemem.recall import overview, summary
 from livemem.spaces import directory, lifecycle
 from livemem.spaces import head as heads
-from livemem.spaces.lifecycle import NewSpace
+from livemem.spaces.lifecycle import SpaceRequest
 from livemem.upkeep import health
 from tests.support.cases import each
 from tests.support.world import EVERYONE, World
@@ -40,14 +40,14 @@ def copied() -> World:
 
 
 ACTS: dict[str, Any] = {
-    "append": lambda world: append(world.process, COPY, "eve", Draft("todo", "x")),
-    "consolidate": lambda world: queue.order(world.process, EVERYONE, COPY, Order("api")),
+    "append": lambda world: append(world.process, COPY, "eve", NoteDraft("todo", "x")),
+    "consolidate": lambda world: queue.order(world.process, EVERYONE, COPY, RunOrder("api")),
     "correct": lambda world: corrections.write_file(world.process, "eve", COPY, "log.md", "# Mine\n", None),
     "delete a file": lambda world: corrections.delete_file(world.process, "eve", COPY, "log.md", None),
     "undo": lambda world: corrections.undo(world.process, "eve", COPY, 1),
     "patch": lambda world: heads.patch(world.process, COPY, description="mine"),
     "delete": lambda world: lifecycle.delete(world.process, COPY, COPY),
-    "create": lambda world: lifecycle.create(world.process, EVERYONE, NewSpace(COPY)),
+    "create": lambda world: lifecycle.create(world.process, EVERYONE, SpaceRequest(COPY)),
     "info": lambda world: overview.info(world.process, COPY),
     "summary": lambda world: summary.summary(world.process, COPY),
 }
@@ -141,7 +141,7 @@ def test_a_token_that_may_not_see_a_space_learns_nothing_by_creating_it():
 
     for space_id in ("secret", "gone", "broken"):
         with pytest.raises(Forbidden) as refused:
-            lifecycle.create(world.process, eve, NewSpace(space_id))
+            lifecycle.create(world.process, eve, SpaceRequest(space_id))
         assert refused.value.detail == "The token 'eve' may not use this space."
     with pytest.raises(Conflict):
-        lifecycle.create(world.process, EVERYONE, NewSpace("gone"))
+        lifecycle.create(world.process, EVERYONE, SpaceRequest("gone"))

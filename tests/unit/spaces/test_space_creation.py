@@ -15,7 +15,7 @@ from livemem.errors import (
 )
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle, rules
-from livemem.spaces.lifecycle import NewSpace
+from livemem.spaces.lifecycle import SpaceRequest
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.world import EVERYONE, World
@@ -30,7 +30,7 @@ def create(world: World, **changes: Any) -> heads.Meta:
         "rules": "Keep a log.",
         "threshold": 30,
     }
-    return lifecycle.create(world.process, EVERYONE, NewSpace(**(wanted | changes)))
+    return lifecycle.create(world.process, EVERYONE, SpaceRequest(**(wanted | changes)))
 
 
 def test_a_new_space_has_the_documented_objects_and_costs_a_get_and_four_puts():

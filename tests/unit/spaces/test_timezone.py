@@ -3,7 +3,7 @@
 import pytest
 
 from livemem.consolidation import space_change
-from livemem.consolidation.space_change import SpaceChange
+from livemem.consolidation.space_change import SpaceUpdate
 from livemem.errors import InvalidRequest
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
@@ -57,16 +57,16 @@ def test_a_zone_can_be_changed_left_alone_and_taken_back(world):
 def test_an_unknown_zone_is_refused_and_nothing_is_written(world, name):
     before = world.keys()
     with pytest.raises(InvalidRequest) as refused:
-        lifecycle.create(world.process, EVERYONE, lifecycle.NewSpace("demo", timezone=name))
+        lifecycle.create(world.process, EVERYONE, lifecycle.SpaceRequest("demo", timezone=name))
     assert refused.value.fields[0].field == "timezone"
     assert world.keys() == before
     world.create_space()
     with pytest.raises(InvalidRequest):
-        space_change.change(world.process, EVERYONE, "demo", SpaceChange(timezone=name))
+        space_change.change(world.process, EVERYONE, "demo", SpaceUpdate(timezone=name))
 
 
 @pytest.mark.parametrize(
     "name", ["Europe/Paris", "America/Argentina/Buenos_Aires", "UTC", "Etc/GMT+5", "Australia/Lord_Howe"]
 )
 def test_names_of_the_database_are_taken(world, name):
-    assert lifecycle.create(world.process, EVERYONE, lifecycle.NewSpace("demo", timezone=name)).timezone == name
+    assert lifecycle.create(world.process, EVERYONE, lifecycle.SpaceRequest("demo", timezone=name)).timezone == name

@@ -12,7 +12,7 @@ from livemem.changes import records
 from livemem.erasure import erasure
 from livemem.errors import NotFound
 from livemem.notes import pages
-from livemem.notes.pages import Filter
+from livemem.notes.pages import NotesFilter
 from livemem.process import Process
 from livemem.recall import summary
 from livemem.store import keys
@@ -74,11 +74,11 @@ def test_the_size_that_it_reckons_is_at_least_what_notes_take_in_memory(text: st
         world.note(f"{number} {text}")
         world.clock.move(1)
     process = world.new_process()
-    pages.page(world.new_process(), "demo", Filter(), limit=40)  # what is made once, and is none of the cache's
+    pages.page(world.new_process(), "demo", NotesFilter(), limit=40)  # what is made once, and is none of the cache's
     gc.collect()
     tracemalloc.start(FRAMES)
     try:
-        pages.page(process, "demo", Filter(), limit=40)
+        pages.page(process, "demo", NotesFilter(), limit=40)
         gc.collect()
         # What other threads do meanwhile, such as servers of other tests, is none of it.
         reading = tracemalloc.Filter(True, pages.__file__, all_frames=True)
@@ -108,7 +108,7 @@ def world() -> World:
 
 FOLDED = "20260220T140000_ann_progress_00000003"
 READS = {
-    "a page of notes": (lambda p: pages.page(p, "demo", Filter(), limit=50), {"LIST": 1}),
+    "a page of notes": (lambda p: pages.page(p, "demo", NotesFilter(), limit=50), {"LIST": 1}),
     "the bank with its contents": (lambda p: files.listing(p, "demo", content=True), {"LIST": 1}),
     # Head, rules and synthesis may have changed without a listing that tells.
     "the summary": (lambda p: summary.summary(p, "demo"), {"GET": 3, "LIST": 2}),
@@ -161,7 +161,7 @@ def test_what_was_deleted_or_replaced_in_the_bucket_is_not_shown_any_more(world:
     body = world.inner.objects[held[0]].body.replace(b"note 0 0", b"........")
     world.inner.put_object(Bucket="b", Key=held[0], Body=body)
 
-    assert pages.page(process, "demo", Filter(), limit=50).items == []
+    assert pages.page(process, "demo", NotesFilter(), limit=50).items == []
     assert [file.path for file in files.listing(process, "demo", content=True)] == ["people/all.md"]
     assert "note 0 0" not in str(history.read(process, "demo", 1))
     assert "note 0 0" not in str(pages.get(process, "demo", FOLDED))

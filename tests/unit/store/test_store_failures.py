@@ -10,7 +10,7 @@ from livemem.access.registry import Registry, Token, allow_space
 from livemem.bank import corrections
 from livemem.errors import ConditionalWritesUnsupported, StoreUnavailable
 from livemem.notes import appending, idempotency
-from livemem.notes.appending import Draft
+from livemem.notes.appending import NoteDraft
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.store import capability_check, due_keys, keys
@@ -172,8 +172,8 @@ NEEDING: dict[str, Callable[[World], Any]] = {
     "change a space": lambda world: heads.patch(world.process, "demo", description="new"),
     "delete a space": lambda world: lifecycle.delete(world.process, "demo", "demo"),
     "append a note": lambda world: world.note("new"),
-    "append a batch": lambda world: appending.append_batch(world.process, "demo", "ann", [Draft("todo", "x")] * 2),
-    "append once": lambda world: idempotency.append_once(world.process, "demo", "ann", Draft("todo", "x"), "key"),
+    "append a batch": lambda world: appending.append_batch(world.process, "demo", "ann", [NoteDraft("todo", "x")] * 2),
+    "append once": lambda world: idempotency.append_once(world.process, "demo", "ann", NoteDraft("todo", "x"), "key"),
     "start at the threshold": lambda world: world.count(),
     "consolidate": lambda world: world.work(),
     "write a file": lambda world: corrections.write_file(world.process, "admin", "demo", "log.md", "# New\n", None),

@@ -22,7 +22,7 @@ from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys
 from livemem.store.stored import Stored
 from livemem.upkeep import garbage
-from livemem.upkeep.garbage_report import Failure, Found, Report, Wanted
+from livemem.upkeep.garbage_report import CollectedGarbage, GarbageFailure, GarbageOfSpace, GarbageRequest
 from tests.support.bucket import error
 from tests.support.cases import each
 from tests.support.counting import WRITES, Killed
@@ -48,12 +48,12 @@ def with_old_notes(*space_ids: str, count: int = 2, threshold: int = 0, **settin
 
 def collect(
     world: World, *, process: Process | None = None, who: Principal = EVERYONE, seconds: float = 20, **wanted: Any
-) -> Report:
-    asked = Wanted(**{"dry_run": False, **wanted})
+) -> CollectedGarbage:
+    asked = GarbageRequest(**{"dry_run": False, **wanted})
     return garbage.collect(process or world.process, who, asked, world.clock() + timedelta(seconds=seconds))
 
 
-def only(report: Report) -> Found:
+def only(report: CollectedGarbage) -> GarbageOfSpace:
     (found,) = report.spaces
     return found
 
@@ -113,7 +113,7 @@ def test_a_dry_run_tells_what_there_is_and_writes_nothing(delete_only: bool):
     before = dict(world.inner.objects)
 
     report = garbage.collect(
-        world.process, EVERYONE, Wanted(delete_only=delete_only), world.clock() + timedelta(seconds=20)
+        world.process, EVERYONE, GarbageRequest(delete_only=delete_only), world.clock() + timedelta(seconds=20)
     )
 
     assert writes(world) == set()
@@ -130,7 +130,9 @@ def test_a_dry_run_tells_what_there_is_and_writes_nothing(delete_only: bool):
 
 
 def test_a_dry_run_is_what_one_gets_without_asking_for_more():
-    assert Wanted() == Wanted(max_age_days=30, dry_run=True, delete_only=False, space_ids=(), after=None)
+    assert GarbageRequest() == GarbageRequest(
+        max_age_days=30, dry_run=True, delete_only=False, space_ids=(), after=None
+    )
 
 
 @pytest.mark.parametrize("asked", [{}, {"delete_only": True}], ids=["fold", "move"])
@@ -158,7 +160,7 @@ def test_a_space_at_rest_costs_2_get_and_3_list():
 
     # Head and lease; runs, live notes, backups. And the lists of spaces, archives and uploads.
     assert world.client.counts == {"GET": 2, "LIST": 6, "LIST uploads": 1}
-    assert report == Report(dry_run=False, looked_at=1, spaces=[], failed=[], more=False, after=None)
+    assert report == CollectedGarbage(dry_run=False, looked_at=1, spaces=[], failed=[], more=False, after=None)
 
 
 # Which notes are old
@@ -405,7 +407,7 @@ def test_a_run_that_can_not_be_started_is_told_as_a_failure_and_says_so_itself()
 
     report = collect(world, process=world.with_parts(enqueue=refuse))
 
-    assert report.failed == [Failure("demo", "internal_error", "No invocation.")]
+    assert report.failed == [GarbageFailure("demo", "internal_error", "No invocation.")]
     (key,) = [key for key in world.keys("demo/_runs/") if keys.parse_run(key)]
     saved = runs.find(world.process, "demo", keys.parse_run(key)[0])
     assert (saved.value.state, saved.value.error.code) == ("error", "not_started")
@@ -441,7 +443,7 @@ def test_work_under_way_is_no_orphan():
     world = with_old_notes()
     world.order()
     payload = world.queued.pop()
-    told: list[Report] = []
+    told: list[CollectedGarbage] = []
 
     def look(prompt: dict[str, Any]) -> str:
         told.append(collect(world, process=world.with_parts(store=world.process_on(world.inner).store)))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from livemem.digests import maintenance
 from livemem.jobs import maintainable
 from livemem.rooms import posting
-from livemem.rooms.message import Draft
+from livemem.rooms.message import MessageDraft
 from livemem.store import room_keys as keys
 from tests.support.world import World
 
@@ -28,7 +28,7 @@ def problems(world: World) -> list[str]:
 
 
 def say(world: World) -> None:
-    posting.post(world.process, "demo", "kitchen", Draft("bob", "The port is 8080 from now on."))
+    posting.post(world.process, "demo", "kitchen", MessageDraft("bob", "The port is 8080 from now on."))
 
 
 def test_messages_that_wait_for_more_than_eight_hours_are_overdue_though_no_digest_ever_ran(world):

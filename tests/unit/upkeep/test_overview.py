@@ -6,7 +6,7 @@ from livemem import __version__, limits
 from livemem.access.principal import Principal
 from livemem.errors import Forbidden, InvalidName, NotFound
 from livemem.jobs import queue
-from livemem.jobs.queue import Order
+from livemem.jobs.queue import RunOrder
 from livemem.spaces import rules
 from livemem.store import keys
 from livemem.upkeep import about
@@ -55,7 +55,7 @@ def test_about_tells_version_limits_categories_and_templates():
 
 
 def start(world: World, who: Principal, agent: str | None, space_id: str = "demo") -> str:
-    return queue.order(world.process, who, space_id, Order(trigger="api", agent=agent, requested_by=who.name)).job_id
+    return queue.order(world.process, who, space_id, RunOrder(trigger="api", agent=agent, requested_by=who.name)).job_id
 
 
 @each(

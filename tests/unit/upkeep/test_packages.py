@@ -4,11 +4,11 @@ import pytest
 
 from livemem.bank import corrections
 from livemem.memories import storing
-from livemem.memories.memory import Draft as Memory
-from livemem.notes.appending import Draft
+from livemem.memories.memory import MemoryDraft as Memory
+from livemem.notes.appending import NoteDraft
 from livemem.notes.idempotency import append_once
 from livemem.rooms import posting
-from livemem.rooms.message import Draft as Said
+from livemem.rooms.message import MessageDraft as Said
 from livemem.store import keys
 from livemem.upkeep import packages
 from tests.support.world import World
@@ -17,7 +17,7 @@ from tests.support.world import World
 def test_every_object_of_a_space_in_use_is_owned_by_one_room():
     world = World()
     world.create_space(threshold=2)
-    append_once(world.process, "demo", "ann", Draft("todo", "x"), "k")
+    append_once(world.process, "demo", "ann", NoteDraft("todo", "x"), "k")
     world.note("one")
     world.consolidate()
     corrections.write_file(world.process, "admin", "demo", "sub/new.md", "# New\n", None)

@@ -8,7 +8,7 @@ import pytest
 from livemem.changes.orphans import QUIET_AFTER
 from livemem.errors import ConditionalWritesUnsupported, Conflict, StoreUnavailable
 from livemem.jobs import lease, places
-from livemem.notes.appending import Draft
+from livemem.notes.appending import NoteDraft
 from livemem.notes.idempotency import CLAIM_LIFE, append_once
 from livemem.process import Function
 from livemem.spaces import head as heads
@@ -52,7 +52,7 @@ def test_a_healthy_account_is_left_as_it_is():
 
     report = world.sweep_all()
 
-    assert report == sweep.Report(spaces=1)
+    assert report == sweep.SweepReport(spaces=1)
     assert world.inner.objects == before
 
 
@@ -343,7 +343,7 @@ def claims(world: World, space_id: str = "demo") -> list[str]:
 
 
 def append_with_key(world: World, key: str, space_id: str = "demo") -> str:
-    note, _ = append_once(world.process, space_id, "ann", Draft("todo", key), key)
+    note, _ = append_once(world.process, space_id, "ann", NoteDraft("todo", key), key)
     return note.note_id
 
 

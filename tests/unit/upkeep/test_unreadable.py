@@ -8,7 +8,7 @@ import pytest
 
 from livemem.errors import ObjectUnreadable
 from livemem.llm import look as looks
-from livemem.llm.look import Look
+from livemem.llm.look import ApiState
 from livemem.store import keys, memory_keys
 from livemem.upkeep import health
 from tests.support import damaged
@@ -69,7 +69,7 @@ def _worked(whole: Whole) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def _models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("livemem.memories.log.SNAPSHOT_EVERY", 2)
-    monkeypatch.setattr(looks, "look", lambda *_: Look("ok", ""))
+    monkeypatch.setattr(looks, "look", lambda *_: ApiState("ok", ""))
 
 
 def problems(world: World) -> str:

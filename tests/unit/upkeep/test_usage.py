@@ -22,7 +22,7 @@ from livemem.spaces import usage as usages
 from livemem.spaces.totals import Sums
 from livemem.store import keys
 from livemem.upkeep import health, usage
-from livemem.upkeep.usage import Report
+from livemem.upkeep.usage import UsageOfDays
 from tests.support.actors import Actor
 from tests.support.bucket import error
 from tests.support.cases import each
@@ -47,11 +47,11 @@ def add(world: World, space_id: str = "demo", count: int = 2) -> None:
         world.clock.move(1)
 
 
-def of_space(world: World, days: int = 1, until: date | None = None, space_id: str = "demo") -> Report:
+def of_space(world: World, days: int = 1, until: date | None = None, space_id: str = "demo") -> UsageOfDays:
     return usage.of_space(world.process, space_id, days=days, until=until)
 
 
-def of_all(world: World, caller: Principal = EVERYONE, days: int = 1) -> Report:
+def of_all(world: World, caller: Principal = EVERYONE, days: int = 1) -> UsageOfDays:
     return usage.of_all(world.process, caller, days=days, until=None)
 
 

@@ -23,7 +23,7 @@ SHORTENED = re.compile(r"(?:sha256:)?(?P<digits>[0-9a-f]{16,64})")
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownToken:
     """A token as an admin sees it; `last_used_at` in ISO 8601, None where no use was noted."""
 
     token: Token
@@ -31,7 +31,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class TokenChange:
+class TokenUpdate:
     """What is to be changed of a token; None leaves a field alone, where None is a value `...` does.
 
     An empty `space_ids` means all spaces, so it takes `all_spaces` as well: nobody gets there by accident.
@@ -47,7 +47,7 @@ class TokenChange:
 
 def page(
     process: Process, principal: Principal, *, limit: int, after: str | None = None
-) -> tuple[list[Shown], str | None]:
+) -> tuple[list[ShownToken], str | None]:
     """The tokens that the principal may manage by their hash, those after `after`; and the hash to go on after.
 
     1 GET, and 1 LIST per 1,000 tokens that were ever used. Raises Forbidden for a token that was rotated.
@@ -57,7 +57,7 @@ def page(
     visible = sorted((entry for entry in registry.tokens if _manages(principal, entry)), key=lambda entry: entry.hash)
     behind = [entry for entry in visible if after is None or entry.hash > after]
     used = last_use.all_times(process)
-    shown = [Shown(entry, _last_used(entry, used.get(entry.hash))) for entry in behind[:limit]]
+    shown = [ShownToken(entry, _last_used(entry, used.get(entry.hash))) for entry in behind[:limit]]
     return shown, shown[-1].token.hash if len(behind) > limit else None
 
 
@@ -65,7 +65,7 @@ def _last_used(entry: Token, noted: datetime | None) -> str | None:
     return clock.iso(noted) if noted else entry.last_used_at
 
 
-def update(process: Process, principal: Principal, text: str, wanted: TokenChange) -> Token:
+def update(process: Process, principal: Principal, text: str, wanted: TokenUpdate) -> Token:
     """Change a token by its hash or the beginning of it, and return its entry: 1 GET, 1 PUT.
 
     Raises NotFound, Conflict if the beginning fits several, InvalidRequest (naming the field), Forbidden if the
@@ -89,7 +89,7 @@ def update(process: Process, principal: Principal, text: str, wanted: TokenChang
     return _find(tokens.change(process, principal, apply), principal, start)
 
 
-def _checked(process: Process, wanted: TokenChange) -> dict[str, object]:
+def _checked(process: Process, wanted: TokenUpdate) -> dict[str, object]:
     changes: dict[str, object] = {}
     if wanted.permissions is not None:
         changes["permissions"] = tokens.check_permissions(wanted.permissions)

@@ -15,7 +15,7 @@ from livemem.errors import RegistryUnreadable
 from livemem.process import Process, Timer
 from livemem.store import keys, stored
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.documents import Count, Document
+from livemem.store.documents import Count, StoredDocument
 from livemem.store.objects import Object
 from livemem.store.stored import Revised, Stored
 
@@ -32,14 +32,14 @@ MOST_TOKENS = 10_000
 """Entries that a registry may have: 6 MB."""
 
 
-class Maker(Document):
+class Maker(StoredDocument):
     """The token that made another one. `hash`: the first 16 hex digits of its own; None for the bootstrap key."""
 
     hash: str | None = None
     name: str
 
 
-class Token(Document):
+class Token(StoredDocument):
     """An entry of the registry. `space_ids: []` means all spaces; an entry without the field is no valid one."""
 
     hash: str

@@ -19,7 +19,7 @@ GRACE_DEFAULT = 3_600
 class Rotated:
     """The new token, and when the old one ends."""
 
-    made: tokens.Made
+    made: tokens.CreatedToken
     old_expires_at: str
 
 
@@ -71,7 +71,7 @@ def rotate(
 
     registry = tokens.change(process, principal, apply, manages=False, rotation=rotation)
     entries = {entry.hash: entry for entry in registry.tokens}
-    return Rotated(tokens.Made(text, entries[new]), str(entries[principal.token_hash].expires_at))
+    return Rotated(tokens.CreatedToken(text, entries[new]), str(entries[principal.token_hash].expires_at))
 
 
 def _lost(entries: Mapping[str, Token], own: Token, rotation: str | None) -> Token | None:

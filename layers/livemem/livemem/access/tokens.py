@@ -21,7 +21,7 @@ _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
 
 @dataclass(frozen=True)
-class NewToken:
+class TokenRequest:
     """A token as it is asked for. `space_ids` empty: all spaces. Without an expiry it ends with its maker, if ever."""
 
     name: str
@@ -33,14 +33,14 @@ class NewToken:
 
 
 @dataclass(frozen=True)
-class Made:
+class CreatedToken:
     """A new token: its entry, and the token itself, which is known now and never again."""
 
     text: str
     token: Token
 
 
-def create(process: Process, principal: Principal, text: str, wanted: NewToken) -> Made:
+def create(process: Process, principal: Principal, text: str, wanted: TokenRequest) -> CreatedToken:
     """Enter the token `text` (secret.new) into the registry: 1 GET, 1 PUT.
 
     Raises InvalidRequest (naming the field), Forbidden if the principal has not itself what it would give, Conflict if
@@ -67,7 +67,7 @@ def create(process: Process, principal: Principal, text: str, wanted: NewToken) 
         return changed
 
     registry = change(process, principal, apply)
-    return Made(text, next(entry for entry in registry.tokens if entry.hash == token.hash))
+    return CreatedToken(text, next(entry for entry in registry.tokens if entry.hash == token.hash))
 
 
 def entered(registry: Registry, token: Token) -> Registry:

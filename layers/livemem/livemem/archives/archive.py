@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from livemem.backups.manifest import Item, Manifest
+from livemem.backups.manifest import BackupObject, Manifest
 from livemem.bank import paths
 from livemem.store import keys, memory_keys
 from livemem.text.invisible import has_controls
@@ -41,7 +41,7 @@ LINE_BYTES = 16_384
 
 
 @dataclass(frozen=True)
-class Listed:
+class ArchivedObject:
     """One object as an archive's manifest has it; `sha256` in hex."""
 
     name: str
@@ -89,11 +89,11 @@ def is_made_again(name: str) -> bool:
     return memory_keys.parse_vectors(f"x/{name}") is not None
 
 
-def split(space_id: str, items: Iterable[Item]) -> tuple[list[Item], list[str]]:
+def split(space_id: str, items: Iterable[BackupObject]) -> tuple[list[BackupObject], list[str]]:
     """The objects of a backup that an archive holds, and the names of those that no import would take: no agent sees
     them anyway, because their names break the rules.
     """
-    fit: list[Item] = []
+    fit: list[BackupObject] = []
     left_out: list[str] = []
     for item in items:
         if is_made_again(item.name):
@@ -141,7 +141,7 @@ END = bytes(2 * tarfile.BLOCKSIZE)
 
 def manifest_bytes(
     manifest: Manifest,
-    items: Sequence[Item],
+    items: Sequence[BackupObject],
     digests: Sequence[str],
     metadata: Mapping[str, Mapping[str, str]],
     left_out: Sequence[str],
@@ -168,12 +168,12 @@ def manifest_bytes(
     return b"".join((text, _OBJECTS, b"\n", ",\n".join(lines).encode(), b"\n  ]\n}\n"))
 
 
-def _line(item: Item, digest: str, metadata: Mapping[str, str] | None) -> str:
+def _line(item: BackupObject, digest: str, metadata: Mapping[str, str] | None) -> str:
     fields: dict[str, Any] = {"name": item.name, "size": item.size, "sha256": digest}
     return "    " + json.dumps({**fields, "metadata": metadata} if metadata else fields, ensure_ascii=False)
 
 
-def read_manifest(body: bytes) -> tuple[str, Iterator[Listed]]:
+def read_manifest(body: bytes) -> tuple[str, Iterator[ArchivedObject]]:
     """The space's id in an archive's manifest, and its objects, read one by one: it may be hostile. Raises ValueError,
     RecursionError, also while they are read.
     """
@@ -186,7 +186,7 @@ def read_manifest(body: bytes) -> tuple[str, Iterator[Listed]]:
     return head["space_id"], _listed(body, start + len(_OBJECTS))
 
 
-def _listed(body: bytes, start: int) -> Iterator[Listed]:
+def _listed(body: bytes, start: int) -> Iterator[ArchivedObject]:
     while start < len(body):
         end = body.find(b"\n", start, start + LINE_BYTES)
         if end < 0:
@@ -202,7 +202,7 @@ def _listed(body: bytes, start: int) -> Iterator[Listed]:
     raise ValueError("no end of the objects")
 
 
-def _object(fields: Any) -> Listed:
+def _object(fields: Any) -> ArchivedObject:
     if not isinstance(fields, dict):
         raise ValueError("no object")  # noqa: TRY004 - what a caller expects of a bad document
     name, size, sha256, metadata = (fields.get(key) for key in ("name", "size", "sha256", "metadata"))
@@ -211,4 +211,4 @@ def _object(fields: Any) -> Listed:
         raise ValueError("no object")  # noqa: TRY004
     if not isinstance(metadata, dict) or kept(metadata) != metadata:
         raise ValueError("metadata that no object may have")
-    return Listed(name, size, sha256, metadata)
+    return ArchivedObject(name, size, sha256, metadata)

@@ -12,7 +12,7 @@ from typing import Any
 
 from livemem.archives import archive, packing
 from livemem.archives.export_job import ExportJob
-from livemem.archives.packing import Packed, Source
+from livemem.archives.packing import Packed, PackedBackup
 from livemem.backups import manifest as manifests
 from livemem.backups import snapshots
 from livemem.errors import BackupDamaged, LiveMemoryError, NotFinished, NotFound, OutOfTime, PreconditionLost, TooLarge
@@ -111,7 +111,7 @@ class _Parts:
 def _pack(work: Work[ExportJob]) -> End | None:
     """Make the archive of a complete backup from where its job stands; None if time runs out."""
     backup = manifests.load(work.process, work.job.space_id, work.job.job_id).value
-    source = Source(backup, *archive.split(work.job.space_id, backup.items or ()))
+    source = PackedBackup(backup, *archive.split(work.job.space_id, backup.items or ()))
     for _ in range(ANEW):
         try:
             return _pack_from(work, source)
@@ -122,7 +122,7 @@ def _pack(work: Work[ExportJob]) -> End | None:
     raise NotFinished("The store loses what is uploaded in parts.")
 
 
-def _pack_from(work: Work[ExportJob], source: Source) -> End | None:
+def _pack_from(work: Work[ExportJob], source: PackedBackup) -> End | None:
     process, job = work.process, work.job
     packed = Packed(list(job.digests), dict(job.metadata))
     parts = _Parts(process, keys.export(job.space_id, job.job_id), job.upload_id, list(job.etags), job.bytes)
@@ -145,7 +145,7 @@ def _pack_from(work: Work[ExportJob], source: Source) -> End | None:
     return End(changes={**NOTHING, **made, "progress": Progress(done=count, total=count)})
 
 
-def _so_far(packed: Packed, parts: _Parts, source: Source) -> Mapping[str, Any]:
+def _so_far(packed: Packed, parts: _Parts, source: PackedBackup) -> Mapping[str, Any]:
     return {
         "progress": Progress(done=len(packed.digests), total=len(source.items)),
         "upload_id": parts.upload_id,

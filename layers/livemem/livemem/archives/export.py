@@ -72,7 +72,7 @@ def export(process: Process, principal: Principal, space_id: str, deadline: date
     if asked:
         return _answer(process, _go_on(process, asked, deadline))
     with caps.making_archive(process, space_id):
-        wanted = snapshots.Wanted("export", requested_by=principal.name)
+        wanted = snapshots.BackupRequest("export", requested_by=principal.name)
         taken = snapshots.take(process, space_id, wanted, deadline=deadline, wait=True, nested=True)
         if taken.result == "unfinished":
             return _answer(process, _queue(process, space_id, taken.manifest.job_id))

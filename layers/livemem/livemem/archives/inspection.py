@@ -7,8 +7,8 @@ from typing import NoReturn
 
 from livemem import limits
 from livemem.archives import archive, schema, unpacking
-from livemem.archives.archive import Listed
-from livemem.archives.schema import Documents, Kind, Misfit
+from livemem.archives.archive import ArchivedObject
+from livemem.archives.schema import ArchivedKind, Documents, Misfit
 from livemem.archives.unpacking import Member, refused
 from livemem.errors import InvalidArchive, LiveMemoryError, TooLarge
 from livemem.markdown import front_matter
@@ -54,12 +54,12 @@ class Contents:
 
 
 @dataclass(frozen=True)
-class Space:
+class ArchivedSpace:
     """A space in an archive, as its manifest says and as it is: all its objects by name."""
 
     space_id: str
     meta: Meta
-    objects: Mapping[str, Listed]
+    objects: Mapping[str, ArchivedObject]
 
 
 def inspect(chunks: Iterator[bytes], check: Callable[[], None]) -> Contents:
@@ -100,7 +100,7 @@ def _take(found: Contents, member: Member) -> None:
             found.texts[member.path] = b"".join(held)
 
 
-def _kind(found: Contents, member: Member, name: str) -> Kind | None:
+def _kind(found: Contents, member: Member, name: str) -> ArchivedKind | None:
     """The kind of a document that is to be looked at: not behind one that can't be taken over, nor a too large one."""
     kind = None if found.misfit else schema.kind_of(name)
     if kind and member.size > kind.model.most_bytes:
@@ -109,7 +109,7 @@ def _kind(found: Contents, member: Member, name: str) -> Kind | None:
     return kind
 
 
-def _take_document(found: Contents, member: Member, body: bytes, kind: Kind) -> None:
+def _take_document(found: Contents, member: Member, body: bytes, kind: ArchivedKind) -> None:
     folder, _, name = member.path.partition("/")
     try:
         found.documents.take(name, body, kind)
@@ -127,7 +127,7 @@ def too_large(path: str, size: int, limit: int) -> TooLarge:
     return TooLarge(f"The member {unpacking.shown(path)} has {size} bytes, but at most {limit} are allowed.")
 
 
-def check_space(contents: Contents) -> Space:
+def check_space(contents: Contents) -> ArchivedSpace:
     """The space that an archive holds, if it is all there, unchanged, and what a space may hold.
 
     Raises InvalidArchive, TooLarge, which name the member.
@@ -153,12 +153,12 @@ def check_space(contents: Contents) -> Space:
     except Misfit as misfit:
         raise _refused(space_id, misfit) from None
     meta = _check_meta(space_id, contents, objects)
-    return Space(space_id, meta, objects)
+    return ArchivedSpace(space_id, meta, objects)
 
 
-def _check_manifest(space_id: str, contents: Contents) -> dict[str, Listed]:
+def _check_manifest(space_id: str, contents: Contents) -> dict[str, ArchivedObject]:
     path = f"{space_id}/{keys.MANIFEST}"
-    listed: dict[str, Listed] = {}
+    listed: dict[str, ArchivedObject] = {}
     try:
         named, items = archive.read_manifest(contents.heads[path])
         for item in items:
@@ -208,7 +208,7 @@ def _limit(name: str) -> int:
     return {keys.RULES_PATH: limits.RULES_BYTES, keys.SYNTHESIS: SYNTHESIS_BYTES}.get(name, OBJECT_BYTES)
 
 
-def _check_meta(space_id: str, contents: Contents, objects: Mapping[str, Listed]) -> Meta:
+def _check_meta(space_id: str, contents: Contents, objects: Mapping[str, ArchivedObject]) -> Meta:
     path = f"{space_id}/{keys.META}"
     try:
         meta = schema.read_head(contents.heads[path])

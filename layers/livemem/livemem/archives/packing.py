@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from livemem.archives import archive, schema
-from livemem.backups.manifest import Item, Manifest
+from livemem.backups.manifest import BackupObject, Manifest
 from livemem.errors import BackupDamaged
 from livemem.process import Process
 from livemem.store import keys, large
@@ -55,11 +55,11 @@ class Packer:
 
 
 @dataclass(frozen=True)
-class Source:
+class PackedBackup:
     """The backup of which an archive is made: its manifest and those of its objects that go into it."""
 
     manifest: Manifest
-    items: Sequence[Item]
+    items: Sequence[BackupObject]
     left_out: Sequence[str]
 
     @property
@@ -89,7 +89,7 @@ class Packed:
         self.packer.add(data)
 
 
-def pack(process: Process, source: Source, packed: Packed, put_part: Callable[[bytes], None]) -> Iterator[bool]:
+def pack(process: Process, source: PackedBackup, packed: Packed, put_part: Callable[[bytes], None]) -> Iterator[bool]:
     """Add the objects that are still missing, and put each part that is full. 1 GET for each object.
 
     Yields after each object that ends a part (True: all that is in `packed` is put), and after each window of objects
@@ -121,7 +121,7 @@ def pack(process: Process, source: Source, packed: Packed, put_part: Callable[[b
 
 
 def _pack_large(
-    process: Process, source: Source, packed: Packed, item: Item, put_part: Callable[[bytes], None]
+    process: Process, source: PackedBackup, packed: Packed, item: BackupObject, put_part: Callable[[bytes], None]
 ) -> bool:
     """Add an object that is read in pieces; parts may end within it. Whether one ends with it."""
     with large.read(process.store, source.key(item.name)) as stream:
@@ -144,7 +144,7 @@ def _pack_large(
     return True
 
 
-def finish(source: Source, packed: Packed) -> bytes:
+def finish(source: PackedBackup, packed: Packed) -> bytes:
     """The last part: what is left, the manifest and the end."""
     there = [(item, digest) for item, digest in zip(source.items, packed.digests, strict=True) if digest != LEFT_OUT]
     items, digests = [item for item, _ in there], [digest for _, digest in there]
@@ -156,15 +156,15 @@ def finish(source: Source, packed: Packed) -> bytes:
     return packed.packer.take()
 
 
-def left_out(source: Source, packed: Packed) -> list[str]:
+def left_out(source: PackedBackup, packed: Packed) -> list[str]:
     """The names of the objects that are not in the archive, although the backup has them."""
     looked_at = zip(source.items, packed.digests, strict=False)
     return [*source.left_out, *(item.name for item, digest in looked_at if digest == LEFT_OUT)]
 
 
-def _windows(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+def _windows(items: Sequence[BackupObject]) -> Iterator[Sequence[BackupObject]]:
     """The objects in groups that are read at once; a large one is a group of its own."""
-    window: list[Item] = []
+    window: list[BackupObject] = []
     size = 0
     for item in items:
         if window and (size + item.size > WINDOW_BYTES or len(window) == WINDOW_OBJECTS):
@@ -176,13 +176,13 @@ def _windows(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
         yield window
 
 
-def _check(item: Item, size: int, digest: str, etag: str) -> None:
+def _check(item: BackupObject, size: int, digest: str, etag: str) -> None:
     same = digest == item.sha256 if item.sha256 else etag in (item.etag, item.copy_etag)
     if size != item.size or not same:
         raise BackupDamaged(DAMAGED.format(item.name))
 
 
-def _note(packed: Packed, item: Item, digest: str, metadata: Mapping[str, str]) -> None:
+def _note(packed: Packed, item: BackupObject, digest: str, metadata: Mapping[str, str]) -> None:
     packed.digests.append(digest)
     kept = archive.kept(metadata)
     if kept:

@@ -23,7 +23,7 @@ from livemem.conversations.summaries_job import SummariesJob
 from livemem.conversations.summary_versions import SummaryVersions
 from livemem.conversations.turn import ToolResult, Turn
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_documents import DeadLetter, Done, Extract, StoredFacts, Try
+from livemem.digests.digest_documents import DeadLetter, DigestDone, Extract, StoredFacts, Try
 from livemem.jobs.receipt import Receipt
 from livemem.jobs.run import Run
 from livemem.memories.operation import Operation
@@ -34,7 +34,7 @@ from livemem.rooms.message import Message
 from livemem.rooms.posting import Stamp
 from livemem.spaces.head import Meta
 from livemem.store import conversation_keys, keys, memory_keys, room_keys
-from livemem.store.documents import BadShape, Document
+from livemem.store.documents import BadShape, StoredDocument
 from livemem.store.memory_keys import Kind as MemoryKind
 
 LATE = 1_000
@@ -57,14 +57,14 @@ class Misfit(ValueError):
 
 
 @dataclass(frozen=True)
-class Kind:
+class ArchivedKind:
     """The documents under names of a form; `agrees` compares one with its name, which begins with the space's id."""
 
-    model: type[Document]
+    model: type[StoredDocument]
     agrees: Callable[[Any, str], Disagreement]
 
 
-def kind_of(name: str) -> Kind | None:
+def kind_of(name: str) -> ArchivedKind | None:
     """The kind of the document under this name below a space; None for what is no document, or nobody's."""
     folder = name.partition("/")[0]
     for is_one, kind in _KINDS.get(folder, ()):
@@ -73,7 +73,7 @@ def kind_of(name: str) -> Kind | None:
     return None
 
 
-def read(name: str, body: bytes, kind: Kind) -> Document:
+def read(name: str, body: bytes, kind: ArchivedKind) -> StoredDocument:
     """The document in `body`. Raises Misfit."""
     try:
         kind.model.measure(body, numbers=True)
@@ -105,12 +105,12 @@ def fits(name: str, body: bytes) -> bool:
 
 def read_head(body: bytes) -> Meta:
     """The head of a space. Raises Misfit."""
-    head = read(keys.META, body, Kind(Meta, _agrees_anyway))
+    head = read(keys.META, body, ArchivedKind(Meta, _agrees_anyway))
     assert isinstance(head, Meta)
     return head
 
 
-def _agrees_anyway(_: Document, __: str) -> Disagreement:
+def _agrees_anyway(_: StoredDocument, __: str) -> Disagreement:
     yield from ()
 
 
@@ -205,7 +205,7 @@ def _is_of_hash(message_id: str, digest: str) -> bool:
     return REDACTED in message_id or room_keys.digest_of(message_id) == digest
 
 
-def _of_slot(document: Input | Done, key: str) -> Disagreement:
+def _of_slot(document: Input | DigestDone, key: str) -> Disagreement:
     found = room_keys.parse_digest(key)
     yield "slot", found is not None and document.slot == found[0]
 
@@ -303,7 +303,7 @@ class Documents:
     talks: dict[str, _Talk] = field(default_factory=lambda: defaultdict(_Talk))
     operations: dict[MemoryKind, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))
 
-    def take(self, name: str, body: bytes, kind: Kind) -> None:
+    def take(self, name: str, body: bytes, kind: ArchivedKind) -> None:
         """Take in the document under this name. Raises Misfit."""
         document = read(name, body, kind)
         if isinstance(document, Operation):
@@ -311,7 +311,7 @@ class Documents:
         elif name.startswith("conversations/"):
             self._take_said(self.talks[name.split("/")[1]], name, document)
 
-    def _take_said(self, talk: _Talk, name: str, document: Document) -> None:
+    def _take_said(self, talk: _Talk, name: str, document: StoredDocument) -> None:
         boundary = conversation_keys.parse_boundary(f"x/{name}")
         if isinstance(document, Conversation):
             talk.buried = document.deleted_at is not None
@@ -339,35 +339,35 @@ class Documents:
                 raise Misfit(log[max(log)], "number", "is behind operations that are not there")
 
 
-_KINDS: Mapping[str, tuple[tuple[Callable[[str], object], Kind], ...]] = {
-    "_consolidations": ((keys.parse_record, Kind(Record, _record)),),
-    "_runs": ((keys.parse_run, Kind(Run, _run)),),
-    "_idempotency": ((keys.parse_idempotency, Kind(NamedNote, _agrees_anyway)),),
-    "_erasures": ((keys.parse_erasure, Kind(Receipt, _receipt)),),
+_KINDS: Mapping[str, tuple[tuple[Callable[[str], object], ArchivedKind], ...]] = {
+    "_consolidations": ((keys.parse_record, ArchivedKind(Record, _record)),),
+    "_runs": ((keys.parse_run, ArchivedKind(Run, _run)),),
+    "_idempotency": ((keys.parse_idempotency, ArchivedKind(NamedNote, _agrees_anyway)),),
+    "_erasures": ((keys.parse_erasure, ArchivedKind(Receipt, _receipt)),),
     "conversations": (
-        (conversation_keys.parse_turn, Kind(Turn, _turn)),
-        (conversation_keys.parse_message, Kind(Floor, _agrees_anyway)),
-        (conversation_keys.parse_tool_result, Kind(ToolResult, _agrees_anyway)),
-        (_group_boundary, Kind(GroupBoundary, _agrees_anyway)),
-        (conversation_keys.parse_boundary, Kind(BlockBoundary, _agrees_anyway)),
-        (conversation_keys.parse_summary, Kind(Summary, _summary)),
-        (conversation_keys.parse_conversation, Kind(Conversation, _conversation)),
-        (conversation_keys.parse_summary_versions, Kind(SummaryVersions, _agrees_anyway)),
-        (conversation_keys.parse_job, Kind(SummariesJob, _job)),
+        (conversation_keys.parse_turn, ArchivedKind(Turn, _turn)),
+        (conversation_keys.parse_message, ArchivedKind(Floor, _agrees_anyway)),
+        (conversation_keys.parse_tool_result, ArchivedKind(ToolResult, _agrees_anyway)),
+        (_group_boundary, ArchivedKind(GroupBoundary, _agrees_anyway)),
+        (conversation_keys.parse_boundary, ArchivedKind(BlockBoundary, _agrees_anyway)),
+        (conversation_keys.parse_summary, ArchivedKind(Summary, _summary)),
+        (conversation_keys.parse_conversation, ArchivedKind(Conversation, _conversation)),
+        (conversation_keys.parse_summary_versions, ArchivedKind(SummaryVersions, _agrees_anyway)),
+        (conversation_keys.parse_job, ArchivedKind(SummariesJob, _job)),
     ),
     "memories": (
-        (memory_keys.parse_operation, Kind(Operation, _operation)),
-        (memory_keys.parse_snapshot, Kind(Snapshot, _snapshot)),
+        (memory_keys.parse_operation, ArchivedKind(Operation, _operation)),
+        (memory_keys.parse_snapshot, ArchivedKind(Snapshot, _snapshot)),
     ),
-    "rooms": ((room_keys.parse_message, Kind(Message, _message)),),
-    "_room_ids": ((room_keys.parse_id, Kind(Stamp, _stamp)),),
+    "rooms": ((room_keys.parse_message, ArchivedKind(Message, _message)),),
+    "_room_ids": ((room_keys.parse_id, ArchivedKind(Stamp, _stamp)),),
     "_digests": (
-        (_is_open, Kind(CurrentDigest, _agrees_anyway)),
-        (_part("extract"), Kind(Extract, _agrees_anyway)),
-        (_part("stored"), Kind(StoredFacts, _agrees_anyway)),
-        (_below_slot(room_keys.parse_try), Kind(Try, _agrees_anyway)),
-        (_below_slot(room_keys.parse_dead), Kind(DeadLetter, _agrees_anyway)),
-        (_below_slot(_named("input.json")), Kind(Input, _of_slot)),
-        (_below_slot(_named("done.json")), Kind(Done, _of_slot)),
+        (_is_open, ArchivedKind(CurrentDigest, _agrees_anyway)),
+        (_part("extract"), ArchivedKind(Extract, _agrees_anyway)),
+        (_part("stored"), ArchivedKind(StoredFacts, _agrees_anyway)),
+        (_below_slot(room_keys.parse_try), ArchivedKind(Try, _agrees_anyway)),
+        (_below_slot(room_keys.parse_dead), ArchivedKind(DeadLetter, _agrees_anyway)),
+        (_below_slot(_named("input.json")), ArchivedKind(Input, _of_slot)),
+        (_below_slot(_named("done.json")), ArchivedKind(DigestDone, _of_slot)),
     ),
 }

@@ -14,7 +14,7 @@ from livemem.errors import RunError
 from livemem.llm import templates, window
 from livemem.llm import tools as llm
 from livemem.llm.templates import json_line
-from livemem.llm.tools import Call, Said, Thread
+from livemem.llm.tools import Call, Thread, ToolReply
 from livemem.memories.memory import Memory
 
 TURNS = 5
@@ -103,7 +103,7 @@ def _of_step(step: Step, gone: set[int]) -> Thread:
     calls = tuple(Call(one.id, one.name, one.arguments) for one in step.calls)
     if not calls and not step.text:
         return []
-    messages: Thread = [llm.told(Said(step.text, calls))]
+    messages: Thread = [llm.told(ToolReply(step.text, calls))]
     for call, called in zip(step.calls, step.called or (), strict=True):
         shown = LEFT_OUT if id(called) in gone else called.shown
         messages.append({"role": "tool", "tool_call_id": call.id, "content": json_line(shown)})

@@ -20,7 +20,7 @@ from livemem.spaces import unreadable
 from livemem.store import ask_keys as keys
 from livemem.store import keys as all_keys
 from livemem.store import room_keys
-from livemem.store.documents import Count, Document, Finite, Line
+from livemem.store.documents import Count, Finite, Line, StoredDocument
 from livemem.store.stored import Stored
 from livemem.text.redaction import Redaction, identifier, redact
 
@@ -33,7 +33,7 @@ MESSAGE_BYTES = 16_000
 USER_BYTES = 200
 
 
-class Source(Document):
+class AnswerSource(StoredDocument):
     """Something that a tool has shown: what an answer may rest on."""
 
     kind: str
@@ -41,7 +41,7 @@ class Source(Document):
     excerpt: str
 
 
-class Called(Document):
+class Called(StoredDocument):
     """One call of a tool, and what came of it."""
 
     name: str
@@ -50,12 +50,12 @@ class Called(Document):
     """What the model reads of it; taken out when the question is answered."""
     count: Count = 0
     """How many results that are."""
-    sources: list[Source] = []
+    sources: list[AnswerSource] = []
     error: str | None = None
     ms: Finite = 0
 
 
-class AskedCall(Document):
+class AskedCall(StoredDocument):
     """A call as the model wrote it (llm/tools.py)."""
 
     id: str
@@ -63,7 +63,7 @@ class AskedCall(Document):
     arguments: str
 
 
-class Step(Document):
+class Step(StoredDocument):
     """One answer of the model, and what its calls gave: None as long as they are to be done."""
 
     text: str = ""
@@ -73,12 +73,12 @@ class Step(Document):
     called: list[Called] | None = None
 
 
-class Answer(Document):
+class Answer(StoredDocument):
     """What the user gets."""
 
     expression: Expression
     message: str
-    sources: list[Source] = []
+    sources: list[AnswerSource] = []
 
 
 class Question(Job):
@@ -120,7 +120,7 @@ class Question(Job):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AskRequest:
     """What is asked. `user`: whose session it belongs to; None for the token's own."""
 
     message: str
@@ -130,7 +130,7 @@ class Wanted:
     found: dict[str, int] = field(default_factory=dict, hash=False, compare=False)
     """What was taken out of it, by kind."""
 
-    def redacted(self) -> "Wanted":
+    def redacted(self) -> "AskRequest":
         """The question without what looks like a secret."""
         done = Redaction()
         message, user = done.text(self.message), done.identifier(self.user) if self.user is not None else None
@@ -157,7 +157,9 @@ class Wanted:
             )
 
 
-def new(process: Process, space_id: str, request_id: str, author: str, wanted: Wanted, *, may_write: bool) -> Question:
+def new(
+    process: Process, space_id: str, request_id: str, author: str, wanted: AskRequest, *, may_write: bool
+) -> Question:
     """A question that is not written yet."""
     return Question(
         job_id=request_id,
@@ -173,7 +175,7 @@ def new(process: Process, space_id: str, request_id: str, author: str, wanted: W
     )
 
 
-def check_same(question: Question, author: str, wanted: Wanted) -> None:
+def check_same(question: Question, author: str, wanted: AskRequest) -> None:
     """Raise InvalidRequest where the client's key has come with another question before."""
     # It may have been stored before questions were redacted.
     there = (redact(question.message)[0], identifier(question.user), question.session, question.room)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from livemem.ask.question import Source
+from livemem.ask.question import AnswerSource
 from livemem.memories.memory import Memory
 from livemem.search.engine import Hit
 
@@ -16,41 +16,43 @@ TITLE = 120
 
 
 @dataclass(frozen=True)
-class Shown:
+class CallResult:
     """What the model reads of a call, how many results that are, and the sources in it."""
 
     told: dict[str, Any] = field(default_factory=dict, hash=False)
     count: int = 0
-    sources: tuple[Source, ...] = ()
+    sources: tuple[AnswerSource, ...] = ()
 
 
-def of_memories(found: Iterable[tuple[Memory, float | None]]) -> Shown:
+def of_memories(found: Iterable[tuple[Memory, float | None]]) -> CallResult:
     """Memories with their scores, where there are any."""
     pairs = list(found)
     told = [_memory(memory, score) for memory, score in pairs]
-    return _listed(told, [Source(kind=one.kind, id=one.memory_id, excerpt=_excerpt(one.content)) for one, _ in pairs])
+    return _listed(
+        told, [AnswerSource(kind=one.kind, id=one.memory_id, excerpt=_excerpt(one.content)) for one, _ in pairs]
+    )
 
 
-def of_hits(hits: Iterable[Hit]) -> Shown:
+def of_hits(hits: Iterable[Hit]) -> CallResult:
     """What a search has found in notes, bank or conversations: the part of each text that fits best."""
     found = [(hit, _best_part(hit)) for hit in hits]
     told = [_hit(hit, part) for hit, part in found]
     sources = [
-        Source(kind=hit.document.kind, id=hit.document.id, excerpt=_excerpt(_snippet(hit) or part))
+        AnswerSource(kind=hit.document.kind, id=hit.document.id, excerpt=_excerpt(_snippet(hit) or part))
         for hit, part in found
     ]
     return _listed(told, sources)
 
 
-def of_stored(memory: Memory, *, merged: bool) -> Shown:
+def of_stored(memory: Memory, *, merged: bool) -> CallResult:
     """A memory as it stands after it was stored, perhaps as part of one that was there."""
     told = _memory(memory, None) | {"merged_into_one_that_was_there": merged}
-    source = Source(kind=memory.kind, id=memory.memory_id, excerpt=_excerpt(memory.content))
-    return Shown({"stored": told}, 1, (source,))
+    source = AnswerSource(kind=memory.kind, id=memory.memory_id, excerpt=_excerpt(memory.content))
+    return CallResult({"stored": told}, 1, (source,))
 
 
-def _listed(told: list[dict[str, Any]], sources: list[Source]) -> Shown:
-    return Shown({"results": told}, len(told), tuple(sources))
+def _listed(told: list[dict[str, Any]], sources: list[AnswerSource]) -> CallResult:
+    return CallResult({"results": told}, len(told), tuple(sources))
 
 
 def _memory(memory: Memory, score: float | None) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from livemem.ask.arguments import (
     StoringGoal,
     StoringSelf,
 )
-from livemem.ask.question import Answer, AskedCall, Called, Question, Source
-from livemem.ask.results import Shown
+from livemem.ask.question import Answer, AnswerSource, AskedCall, Called, Question
+from livemem.ask.results import CallResult
 from livemem.errors import (
     Busy,
     Conflict,
@@ -39,7 +39,7 @@ from livemem.llm.answering import OUT_OF_TIME
 from livemem.llm.contract import ContractError
 from livemem.llm.tools import Tool
 from livemem.memories import forgetting, reading, storing
-from livemem.memories.memory import Draft
+from livemem.memories.memory import MemoryDraft
 from livemem.process import Process
 from livemem.recall import search
 from livemem.recall.asked import Asked
@@ -68,7 +68,7 @@ TOLD = (
 """Errors that are the model's to hear: with other words, or a little later, it may go better."""
 
 
-class Refused(Exception):
+class RefusedCall(Exception):
     """What is wrong with a call, for the model."""
 
 
@@ -96,28 +96,28 @@ class Offer:
 
     description: str
     takes: type[Arguments]
-    act: Callable[[Hand, Any], Shown]
+    act: Callable[[Hand, Any], CallResult]
     writes: bool = False
 
 
-def _memories(kind: Kind) -> Callable[[Hand, Looking], Shown]:
-    def look(hand: Hand, given: Looking) -> Shown:
+def _memories(kind: Kind) -> Callable[[Hand, Looking], CallResult]:
+    def look(hand: Hand, given: Looking) -> CallResult:
         found = reading.search(hand.process, hand.space_id, given.query, kind=kind, limit=FOUND)
         return results.of_memories((one.memory, one.score) for one in found)
 
     return look
 
 
-def _recent(hand: Hand, given: Recent) -> Shown:
+def _recent(hand: Hand, given: Recent) -> CallResult:
     found = reading.recent(hand.process, hand.space_id, kind="fact", limit=given.limit)
     return results.of_memories((one, None) for one in found)
 
 
-def _notes(hand: Hand, given: Looking) -> Shown:
+def _notes(hand: Hand, given: Looking) -> CallResult:
     return results.of_hits(_found(hand, Asked.of(given.query, scope="live,bank,archive", limit=FOUND)))
 
 
-def _conversations(hand: Hand, given: Looking) -> Shown:
+def _conversations(hand: Hand, given: Looking) -> CallResult:
     hits = _found(hand, Asked.of_talk(given.query, max_results=3 * FOUND).within(None))
     # The session itself is in the prompt; and what a tool was given, or gave, was not said by anybody.
     mine = hand.question.conversation_id
@@ -142,21 +142,21 @@ def _found(hand: Hand, asked: Asked) -> list[Hit]:
         raise
 
 
-def _store_fact(hand: Hand, given: StoringFact) -> Shown:
-    return _store(hand, Draft(given.content, "fact", None, given.subjects, given.ttl))
+def _store_fact(hand: Hand, given: StoringFact) -> CallResult:
+    return _store(hand, MemoryDraft(given.content, "fact", None, given.subjects, given.ttl))
 
 
-def _store_self(hand: Hand, given: StoringSelf) -> Shown:
-    return _store(hand, Draft(given.content, "self", given.category))
+def _store_self(hand: Hand, given: StoringSelf) -> CallResult:
+    return _store(hand, MemoryDraft(given.content, "self", given.category))
 
 
-def _store_goal(hand: Hand, given: StoringGoal) -> Shown:
-    return _store(hand, Draft(given.content, "goal", given.category))
+def _store_goal(hand: Hand, given: StoringGoal) -> CallResult:
+    return _store(hand, MemoryDraft(given.content, "goal", given.category))
 
 
-def _store(hand: Hand, draft: Draft) -> Shown:
+def _store(hand: Hand, draft: MemoryDraft) -> CallResult:
     if hand.done(STORING) >= STORED_MOST:
-        raise Refused(f"At most {STORED_MOST} memories can be stored for one question.")
+        raise RefusedCall(f"At most {STORED_MOST} memories can be stored for one question.")
     told = _of_the_question(draft, hand.question)
     stored = storing.store(
         hand.process, hand.space_id, hand.question.requested_by, told, op_id=hand.op_id, until=hand.until
@@ -164,8 +164,8 @@ def _store(hand: Hand, draft: Draft) -> Shown:
     return results.of_stored(stored.memory, merged=not stored.fresh)
 
 
-def _of_the_question(draft: Draft, question: Question) -> Draft:
-    return Draft(
+def _of_the_question(draft: MemoryDraft, question: Question) -> MemoryDraft:
+    return MemoryDraft(
         draft.content,
         draft.kind,
         draft.category,
@@ -177,22 +177,22 @@ def _of_the_question(draft: Draft, question: Question) -> Draft:
     )
 
 
-def _delete(hand: Hand, given: Deleting) -> Shown:
+def _delete(hand: Hand, given: Deleting) -> CallResult:
     if not given.reason.strip():
-        raise Refused("A deletion needs a reason.")
+        raise RefusedCall("A deletion needs a reason.")
     if hand.done(["delete_memory"]) >= DELETED_MOST:
-        raise Refused(f"At most {DELETED_MOST} memory can be deleted for one question.")
+        raise RefusedCall(f"At most {DELETED_MOST} memory can be deleted for one question.")
     shown = {source.id for one in hand.before if one.name in SHOWING for source in one.sources}
     if given.id not in shown:
-        raise Refused("Only a memory that a search has shown you for this question can be deleted.")
+        raise RefusedCall("Only a memory that a search has shown you for this question can be deleted.")
     who = hand.question.requested_by
     gone = forgetting.delete(hand.process, hand.space_id, who, given.id, given.reason.strip(), op_id=hand.op_id)
-    return Shown({"deleted": gone.memory_id, "undoable": True}, 1)
+    return CallResult({"deleted": gone.memory_id, "undoable": True}, 1)
 
 
-def _respond(hand: Hand, given: Responding) -> Shown:
+def _respond(hand: Hand, given: Responding) -> CallResult:
     del hand, given
-    return Shown()
+    return CallResult()
 
 
 OFFERS: dict[str, Offer] = {
@@ -247,12 +247,12 @@ def carry_out(
 
 def _call(hand: Hand, call: AskedCall, place: int) -> tuple[Called, Arguments | None]:
     begun = hand.process.timer()
-    given, shown, error = None, Shown(), None
+    given, shown, error = None, CallResult(), None
     try:
         offer = _offer(hand, call, place)
         given = _arguments(offer.takes, call.arguments)
         shown = offer.act(hand, given)
-    except Refused as refused:
+    except RefusedCall as refused:
         given, error = None, str(refused)
     except TOLD as told:
         given, error = None, told.detail
@@ -271,11 +271,11 @@ def _call(hand: Hand, call: AskedCall, place: int) -> tuple[Called, Arguments | 
 def _offer(hand: Hand, call: AskedCall, place: int) -> Offer:
     offer = OFFERS.get(call.name)
     if not offer:
-        raise Refused(f"There is no tool of this name. There are: {', '.join(OFFERS)}.")
+        raise RefusedCall(f"There is no tool of this name. There are: {', '.join(OFFERS)}.")
     if offer.writes and not hand.question.may_write:
-        raise Refused("For this question memories can be read, not stored or deleted.")
+        raise RefusedCall("For this question memories can be read, not stored or deleted.")
     if place >= CALLS_PER_STEP and call.name != RESPOND:
-        raise Refused(f"At most {CALLS_PER_STEP} tools can be called at once; call it again if you need it.")
+        raise RefusedCall(f"At most {CALLS_PER_STEP} tools can be called at once; call it again if you need it.")
     return offer
 
 
@@ -284,11 +284,11 @@ def _arguments(takes: type[Arguments], text: str) -> Arguments:
     try:
         return contract.parse(text.strip() or "{}", takes)
     except ContractError as error:
-        raise Refused(f"Its arguments are wrong. {error}") from None
+        raise RefusedCall(f"Its arguments are wrong. {error}") from None
 
 
 def answered(given: Responding, before: Sequence[Called]) -> Answer:
     """The answer with those of its sources that a tool has shown."""
-    shown: dict[str, Source] = {source.id: source for one in before for source in one.sources}
+    shown: dict[str, AnswerSource] = {source.id: source for one in before for source in one.sources}
     named = [shown[one] for one in dict.fromkeys(given.sources) if one in shown]
     return Answer(expression=given.expression, message=given.message.strip(), sources=named)

@@ -8,7 +8,7 @@ from livemem.ask.question import EXPRESSIONS, Answer, AskedCall, Expression, Que
 from livemem.jobs.budget import Meter
 from livemem.llm import contract
 from livemem.llm.answering import NoAnswer, call_model
-from livemem.llm.tools import Said
+from livemem.llm.tools import ToolReply
 from livemem.process import Process
 
 SHORTEST_ASK = 3.0
@@ -30,7 +30,7 @@ def ask(process: Process, meter: Meter, question: Question, until: datetime) -> 
     messages = prompt.thread(question, process.settings.llmaas_context_tokens, forced=forced)
     offered = tools.offered(may_write=question.may_write, only_respond=forced)
 
-    def send(limit: int | None, timeout: float) -> Said:
+    def send(limit: int | None, timeout: float) -> ToolReply:
         return process.converse(messages, offered, limit, timeout, required=forced)
 
     try:
@@ -43,7 +43,7 @@ def ask(process: Process, meter: Meter, question: Question, until: datetime) -> 
     return _step(said, forced=forced)
 
 
-def _step(said: Said, *, forced: bool) -> Step:
+def _step(said: ToolReply, *, forced: bool) -> Step:
     calls = [AskedCall(id=one.id, name=one.name, arguments=one.arguments[:KEPT_CHARACTERS]) for one in said.calls]
     return Step(text=said.text[:KEPT_CHARACTERS], calls=calls, forced=forced, called=None if calls else [])
 

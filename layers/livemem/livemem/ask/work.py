@@ -15,7 +15,7 @@ from typing import Any
 
 from livemem import limits
 from livemem.ask import context, question, sessions, tools, turns
-from livemem.ask.question import Question, Wanted
+from livemem.ask.question import AskRequest, Question
 from livemem.errors import (
     Busy,
     InvalidRequest,
@@ -53,7 +53,7 @@ def ask(
     process: Process,
     space_id: str,
     author: str,
-    wanted: Wanted,
+    wanted: AskRequest,
     *,
     may_write: bool,
     until: datetime,
@@ -117,7 +117,7 @@ def carry_on(
     return worked
 
 
-def _checked(process: Process, wanted: Wanted, idempotency_key: str | None) -> Wanted:
+def _checked(process: Process, wanted: AskRequest, idempotency_key: str | None) -> AskRequest:
     wanted.check()
     if idempotency_key is not None and not 1 <= len(idempotency_key) <= limits.IDEMPOTENCY_KEY_CHARACTERS:
         raise InvalidRequest.of("Idempotency-Key", f"1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
@@ -127,7 +127,7 @@ def _checked(process: Process, wanted: Wanted, idempotency_key: str | None) -> W
 
 
 def _take_down(
-    process: Process, space_id: str, author: str, wanted: Wanted, idempotency_key: str | None, *, may_write: bool
+    process: Process, space_id: str, author: str, wanted: AskRequest, idempotency_key: str | None, *, may_write: bool
 ) -> Stored[Question]:
     """The question in the bucket: 1 GET and 3 PUTs, with a key 1 GET before. Raises CapReached where too many are
     answered now.

@@ -33,7 +33,7 @@ Trigger = Literal["schedule", "api", "export", "fork"]
 
 
 @dataclass(frozen=True)
-class Item:
+class BackupObject:
     """One object of a backup: its name below the space, its size in bytes and its ETag as the space had it."""
 
     name: str
@@ -64,7 +64,7 @@ class Manifest(Job):
     bytes: Count = 0
     counts: dict[str, Count] = {}
     """Live notes, bank files, records and other objects."""
-    items: tuple[Item, ...] | None = Field(default=(), exclude=True)
+    items: tuple[BackupObject, ...] | None = Field(default=(), exclude=True)
     """Its objects; None where only the first bytes were read."""
 
     @property
@@ -126,13 +126,13 @@ removes it.
 """
 
 
-def _item(entry: Any) -> Item:
+def _item(entry: Any) -> BackupObject:
     if not isinstance(entry, dict):
         raise ValueError("no object of a manifest")  # noqa: TRY004 - what a caller expects of a bad document
     size = entry.get("size")
     if type(size) is not int or size < 0:
         raise ValueError("no object of a manifest")
-    return Item(
+    return BackupObject(
         _text(entry.get("name")),
         size,
         _text(entry.get("etag")),

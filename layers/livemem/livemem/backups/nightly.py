@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from livemem.backups import catalog, retention, snapshots
-from livemem.backups.snapshots import Taken, Wanted
+from livemem.backups.snapshots import BackupOutcome, BackupRequest
 from livemem.errors import LiveMemoryError, NotFinished, NotFound, StoreUnavailable
 from livemem.process import Process
 from livemem.spaces import directory
@@ -105,7 +105,7 @@ def back_up(process: Process, payload: Mapping[str, Any], deadline: datetime) ->
         if job_id:
             taken = snapshots.go_on(process, space_id, job_id, deadline=deadline, wait=True)
         else:
-            taken = snapshots.take(process, space_id, Wanted("schedule"), deadline=deadline, wait=True)
+            taken = snapshots.take(process, space_id, BackupRequest("schedule"), deadline=deadline, wait=True)
     except NotFound:
         return {"status": "gone"}
     except NotFinished:
@@ -115,7 +115,7 @@ def back_up(process: Process, payload: Mapping[str, Any], deadline: datetime) ->
     return _told(process, taken, began) | follows
 
 
-def _told(process: Process, taken: Taken, began: datetime) -> dict[str, Any]:
+def _told(process: Process, taken: BackupOutcome, began: datetime) -> dict[str, Any]:
     manifest = taken.manifest
     return {
         "status": taken.result,

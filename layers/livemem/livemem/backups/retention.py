@@ -66,7 +66,7 @@ class Removal:
 
 
 @dataclass(frozen=True)
-class Report:
+class RetentionOutcome:
     """What goes of one space's backups, or went, and the ids of those that are kept, newest first. `unreadable` are
     left to the operator. `more`: there was no time for the rest.
     """
@@ -87,7 +87,7 @@ class Overview:
     """The same for many spaces: `reports` of those of which something goes; `next_after` where there are more."""
 
     spaces: int
-    reports: list[Report]
+    reports: list[RetentionOutcome]
     failed: list[str]
     next_after: str | None
 
@@ -120,7 +120,7 @@ def apply(
     keep_last: int | None = None,
     days: int | None = None,
     deadline: datetime | None = None,
-) -> Report:
+) -> RetentionOutcome:
     """Remove what the rule does not keep of the space's backups, and what is left of others: 1 LIST and 1 GET each; for
     each that goes 1 PUT, and 1 LIST and 1 DeleteObjects per 1,000 objects. A `dry_run` only tells.
 
@@ -135,7 +135,7 @@ def apply(
     doomed = plan(manifests, process.clock(), rule)
     whole = {one.job_id for one in manifests if one.complete}
     unreadable = [backup_id for backup_id, one in found.items() if one and not one.value]
-    report = Report(space_id, kept=[], unreadable=unreadable)
+    report = RetentionOutcome(space_id, kept=[], unreadable=unreadable)
     more = False
     for backup_id in reversed(ids):
         more = more or bool(deadline and deadline - process.clock() < LAST_ROUND)
@@ -144,7 +144,7 @@ def apply(
         elif not more:
             removal = _remove(process, space_id, backup_id, found[backup_id], doomed.get(backup_id), dry_run=dry_run)
             report.removed.extend([removal] if removal else [])
-    return Report(space_id, report.removed, report.kept, unreadable, more)
+    return RetentionOutcome(space_id, report.removed, report.kept, unreadable, more)
 
 
 def _remove(
@@ -190,14 +190,14 @@ def apply_all(
         require_conditional_writes(process.store)
     visible = (name for name in catalog.spaces(process, start_after=after or "") if principal.may_see(name))
 
-    def one(space_id: str) -> Report | None:
+    def one(space_id: str) -> RetentionOutcome | None:
         try:
             return apply(process, space_id, dry_run=dry_run, keep_last=keep_last, days=days, deadline=deadline)
         except LiveMemoryError as error:
             logger.warning("retention failed", extra={"space_id": space_id, "error_code": error.code})
             return None
 
-    reports: list[Report] = []
+    reports: list[RetentionOutcome] = []
     failed: list[str] = []
     count, last = 0, after
     while chosen := list(islice(visible, SPACES_AT_ONCE)):

@@ -13,7 +13,7 @@ from typing import Literal
 from livemem import clock, limits
 from livemem.backups import catalog
 from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Item, Manifest, Trigger
+from livemem.backups.manifest import BackupObject, Manifest, Trigger
 from livemem.changes import direct
 from livemem.errors import Busy, Conflict, NotFinished, NotFound, OutOfTime, PreconditionLost, StillAtWork
 from livemem.jobs import counter, lease, places, worker
@@ -42,7 +42,7 @@ CHANGED = "The space was changed while its backup was taken; take another one."
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BackupRequest:
     """A backup as it is asked for. One with a description is always made, others only of a space that has changed."""
 
     trigger: Trigger
@@ -51,7 +51,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Taken:
+class BackupOutcome:
     """What came of it: a backup that was `made`, the last one if the space is `unchanged` since, or one that is
     `unfinished`.
     """
@@ -60,7 +60,7 @@ class Taken:
     result: Literal["made", "unchanged", "unfinished"]
 
 
-def order(process: Process, space_id: str, wanted: Wanted, *, deadline: datetime) -> Taken:
+def order(process: Process, space_id: str, wanted: BackupRequest, *, deadline: datetime) -> BackupOutcome:
     """Take a backup within a request, for which busy spaces are waited for. It is counted how many are asked for in a
     space: 1 GET, 1 PUT. Raises what `take` raises, and CapReached.
     """
@@ -70,8 +70,14 @@ def order(process: Process, space_id: str, wanted: Wanted, *, deadline: datetime
 
 
 def take(
-    process: Process, space_id: str, wanted: Wanted, *, deadline: datetime, wait: bool = False, nested: bool = False
-) -> Taken:
+    process: Process,
+    space_id: str,
+    wanted: BackupRequest,
+    *,
+    deadline: datetime,
+    wait: bool = False,
+    nested: bool = False,
+) -> BackupOutcome:
     """Take a backup of the space. What does not fit is queued, unless it is `nested`: then the caller goes on with it.
 
     For A objects ceil(A/1000) LIST and one of the backups, A CopyObject in parallel, 3 PUT, some GET, and 1 LIST more
@@ -85,7 +91,7 @@ def take(
     wanted = replace(wanted, description=when(process.settings.redact_secrets, wanted.description))
     require_conditional_writes(process.store)
     held = _acquire(process, space_id, deadline, wait=wait)
-    taken: Taken | None = None
+    taken: BackupOutcome | None = None
     with lease.kept(process, held):
         with direct.freed_after_error(process, held):
             head = _settled(process, space_id, held)
@@ -102,7 +108,7 @@ def take(
 
 def go_on(
     process: Process, space_id: str, backup_id: str, *, deadline: datetime, wait: bool = False, nested: bool = False
-) -> Taken:
+) -> BackupOutcome:
     """Go on with an unfinished backup: requests as of `take`, and ceil(A/1000) LIST of what is there already. One that
     is complete: 1 GET.
 
@@ -126,10 +132,10 @@ def go_on(
     return _taken(worked, backup_id)
 
 
-def _taken(worked: Worked[Manifest], backup_id: str) -> Taken:
+def _taken(worked: Worked[Manifest], backup_id: str) -> BackupOutcome:
     job = worked.job
     if job and worked.outcome in ("done", "unfinished"):
-        return Taken(job, "made" if job.complete else "unfinished")
+        return BackupOutcome(job, "made" if job.complete else "unfinished")
     if job and job.error and worked.outcome == "failed":
         raise NotFinished(job.error.detail)
     # Somebody removed it meanwhile, or goes on with it.
@@ -156,13 +162,15 @@ def _settled(process: Process, space_id: str, held: lease.Held) -> Head:
     return head
 
 
-def _take(process: Process, head: Head, wanted: Wanted, held: lease.Held, deadline: datetime, *, nested: bool) -> Taken:
+def _take(
+    process: Process, head: Head, wanted: BackupRequest, held: lease.Held, deadline: datetime, *, nested: bool
+) -> BackupOutcome:
     # What is written from now on may be missing.
     now = process.clock()
     listed = contents(process, head.meta.space_id)
     last = _last_if_unchanged(process, head.meta.space_id, listed) if _may_skip(process, wanted) else None
     if last:
-        return Taken(_confirm(process, last, wanted, now), "unchanged")
+        return BackupOutcome(_confirm(process, last, wanted, now), "unchanged")
     begun = _claim(process, head, wanted, now)
     kind = replace(KIND, step=lambda work: _copy_all(work, head, listed, {}))
     work = Work(process, kind, begun, deadline, held=held, nested=nested)
@@ -209,7 +217,7 @@ def contents(process: Process, space_id: str) -> list[Entry]:
     return [entry for name, entry in listed.items() if not keys.is_derived(name) and name not in too_new]
 
 
-def _may_skip(process: Process, wanted: Wanted) -> bool:
+def _may_skip(process: Process, wanted: BackupRequest) -> bool:
     return wanted.trigger in ("export", "fork") or (process.settings.backup_skip_unchanged and not wanted.description)
 
 
@@ -235,7 +243,7 @@ def _is_whole(process: Process, manifest: Manifest) -> bool:
     return there >= {(prefix + item.name, item.size, item.copy_etag or item.etag) for item in manifest.items or ()}
 
 
-def _confirm(process: Process, last: Stored[Manifest], wanted: Wanted, now: datetime) -> Manifest:
+def _confirm(process: Process, last: Stored[Manifest], wanted: BackupRequest, now: datetime) -> Manifest:
     """Note that the space was `now` as its last backup has it; one that was made for an export alone is kept from now
     on, if a backup was asked for.
     """
@@ -247,7 +255,7 @@ def _confirm(process: Process, last: Stored[Manifest], wanted: Wanted, now: date
         raise Conflict(CHANGED, retry_after=1) from None
 
 
-def _claim(process: Process, head: Head, wanted: Wanted, now: datetime) -> Stored[Manifest]:
+def _claim(process: Process, head: Head, wanted: BackupRequest, now: datetime) -> Stored[Manifest]:
     """Begin a backup under a free id: that of the present second, or of the next ones if others were faster: 1 PUT."""
     space_id, begun = head.meta.space_id, clock.iso_millis(now)
     for later in range(CLAIM_TRIES):
@@ -274,24 +282,24 @@ def _claim(process: Process, head: Head, wanted: Wanted, now: datetime) -> Store
     raise Busy("Too many backups of this space are taken at once.")
 
 
-def _copied(process: Process, manifest: Manifest) -> dict[str, Item]:
+def _copied(process: Process, manifest: Manifest) -> dict[str, BackupObject]:
     """What is there already of an unfinished backup: by name what it was copied from, as far as that can be told."""
     prefix = keys.backup_prefix(manifest.space_id, manifest.job_id)
     known = {item.name: item for item in manifest.items or ()}
-    there: dict[str, Item] = {}
+    there: dict[str, BackupObject] = {}
     for entry in process.store.scan(prefix):
         name = entry.key.removeprefix(prefix)
         item = known.get(name)
         is_its_copy = item and item.size == entry.size and (item.copy_etag or item.etag) == entry.etag
-        there[name] = item if item and is_its_copy else Item(name, entry.size, entry.etag)
+        there[name] = item if item and is_its_copy else BackupObject(name, entry.size, entry.etag)
     return there
 
 
-def _copy_all(work: Work[Manifest], head: Head, listed: Sequence[Entry], there: Mapping[str, Item]) -> End:
+def _copy_all(work: Work[Manifest], head: Head, listed: Sequence[Entry], there: Mapping[str, BackupObject]) -> End:
     """Copy what is listed, but for what is `there` already as it is now. Raises OutOfTime, Conflict."""
     process, space_id, backup_id = work.process, work.job.space_id, work.job.job_id
     prefix = keys.prefix(space_id)
-    items: list[Item] = []
+    items: list[BackupObject] = []
     slowest = timedelta()
     for start in range(0, len(listed), BATCH):
         began = process.clock()
@@ -318,7 +326,7 @@ def _copy_all(work: Work[Manifest], head: Head, listed: Sequence[Entry], there: 
     )
 
 
-def _copy(work: Work[Manifest], entry: Entry, there: Item | None) -> Item | None:
+def _copy(work: Work[Manifest], entry: Entry, there: BackupObject | None) -> BackupObject | None:
     """Copy one object, and say what was copied; None for one that nobody misses and that is gone."""
     process, space_id = work.process, work.job.space_id
     name = entry.key.removeprefix(keys.prefix(space_id))
@@ -329,7 +337,7 @@ def _copy(work: Work[Manifest], entry: Entry, there: Item | None) -> Item | None
         try:
             copied = copying.copy(process.store, entry.key, target, if_match=entry.etag)
             if copied and copied.etag == entry.etag:
-                return Item(name, entry.size, entry.etag, copied.sha256)
+                return BackupObject(name, entry.size, entry.etag, copied.sha256)
         except PreconditionLost:
             copied = None
         now = copying.look(process.store, entry.key)
@@ -341,7 +349,7 @@ def _copy(work: Work[Manifest], entry: Entry, there: Item | None) -> Item | None
             return None
         if copied and now.etag == entry.etag:
             # The store gives each copy an ETag of its own.
-            return Item(name, entry.size, entry.etag, copied.sha256, copied.etag)
+            return BackupObject(name, entry.size, entry.etag, copied.sha256, copied.etag)
         # Somebody has written it again since the listing; or the answer to the copy was lost.
         entry = now
         _check_ours(work)
@@ -369,7 +377,7 @@ def _state(head: Head) -> tuple[object, ...]:
     return meta.uid, meta.changes, meta.committed_run, meta.late_duplicates, meta.erasing
 
 
-def _counts(items: Sequence[Item]) -> dict[str, int]:
+def _counts(items: Sequence[BackupObject]) -> dict[str, int]:
     return dict(sorted(Counter(_kind(item.name) for item in items).items()))
 
 

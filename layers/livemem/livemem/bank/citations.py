@@ -17,7 +17,7 @@ MOST_CHARACTERS = 5_000_000
 
 
 @dataclass(frozen=True)
-class Source:
+class CitedNote:
     """A note that a section rests on, and the consolidation that brought it in."""
 
     note_id: str
@@ -32,7 +32,7 @@ class Cited:
 
     heading: str
     path: list[str]
-    sources: list[Source]
+    sources: list[CitedNote]
     corrections: list[int]
     omitted: int = 0
 
@@ -65,7 +65,7 @@ def _cited(path: tuple[str, ...], trace: Trace | None) -> Cited:
     return Cited(
         heading=path[-1] if path else "",
         path=list(path),
-        sources=[Source(note_id, number) for note_id, number in found.sources.items()],
+        sources=[CitedNote(note_id, number) for note_id, number in found.sources.items()],
         corrections=found.corrections,
         omitted=found.omitted,
     )

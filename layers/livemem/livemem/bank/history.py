@@ -20,7 +20,7 @@ from livemem.store import keys
 
 
 @dataclass(frozen=True)
-class Summary:
+class RecordSummary:
     """One change of the bank, without its contents."""
 
     number: int
@@ -41,10 +41,10 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Detail:
+class RecordDetail:
     """One change of the bank with its sources, as they stand now, and its diffs."""
 
-    summary: Summary
+    summary: RecordSummary
     sources: list[notes.Note]
     changes: list[dict[str, Any]]
     synthesis: dict[str, str | None]
@@ -58,7 +58,7 @@ class Detail:
 
 def page(
     process: Process, space_id: str, *, limit: int, before: int | None, missing: list[str] | None = None
-) -> tuple[list[Summary], int | None]:
+) -> tuple[list[RecordSummary], int | None]:
     """Changes newest first, those with a number below `before`; and the number to continue with, or None.
 
     A record that cannot be read is left out, and its key is added to `missing`.
@@ -98,7 +98,7 @@ def _gone(process: Process, meta: Meta, first: int) -> Callable[[Record], bool]:
     )
 
 
-def read(process: Process, space_id: str, number: int) -> Detail:
+def read(process: Process, space_id: str, number: int) -> RecordDetail:
     """One change with sources, diffs and metrics; raises NotFound."""
     meta = heads.load(process, space_id).meta
     record = records.get(process, space_id, number)
@@ -116,10 +116,10 @@ def _holders(process: Process, space_id: str, record: Record, undone: bool) -> d
     return {note_id: found.consolidation for note_id, found in kept.items() if found.consolidation is not None}
 
 
-def detail(space_id: str, record: Record, *, undone: bool, held: Mapping[str, int]) -> Detail:
+def detail(space_id: str, record: Record, *, undone: bool, held: Mapping[str, int]) -> RecordDetail:
     """A record as users read it; `held` has the consolidation of each source that is not live."""
     synthesis = record.synthesis
-    return Detail(
+    return RecordDetail(
         summary=_summary(record, undone),
         sources=[_source(space_id, source, held.get(source.note_id)) for source in record.notes],
         changes=diffs.changes(record),
@@ -143,8 +143,8 @@ def _source(space_id: str, source: records.NoteSource, number: int | None) -> no
     return note if number is None else replace(note, status="consolidated", consolidation=number)
 
 
-def _summary(record: Record, undone: bool) -> Summary:
-    return Summary(
+def _summary(record: Record, undone: bool) -> RecordSummary:
+    return RecordSummary(
         number=record.number,
         kind=record.kind,
         trigger=record.trigger,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from livemem.bank import history
-from livemem.bank.history import Detail
+from livemem.bank.history import RecordDetail
 from livemem.changes import proposals
 from livemem.errors import NotFound
 from livemem.process import Process
@@ -13,16 +13,16 @@ from livemem.store import keys
 
 
 @dataclass(frozen=True)
-class Plan:
+class WaitingPlan:
     """A plan that waits, as a change that is yet to be made; `outdated`: it can't be committed as it stands."""
 
     review: Review
     agent: str | None
-    detail: Detail
+    detail: RecordDetail
     outdated: bool
 
 
-def read(process: Process, space_id: str, run_id: str) -> Plan:
+def read(process: Process, space_id: str, run_id: str) -> WaitingPlan:
     """The plan of a run that waits for approval: 2 GET. Raises InvalidName, NotFound where none waits."""
     keys.check_run_id(run_id)
     meta = heads.load(process, space_id).meta
@@ -31,4 +31,4 @@ def read(process: Process, space_id: str, run_id: str) -> Plan:
     if not review or not record:
         raise NotFound("plan", run_id)
     shown = history.detail(space_id, record, undone=False, held={})
-    return Plan(review, record.agent, shown, outdated=review.number != meta.changes + 1)
+    return WaitingPlan(review, record.agent, shown, outdated=review.number != meta.changes + 1)

@@ -7,12 +7,12 @@ that the plan rests on has changed since. Else the plan is given up and a run is
 from livemem import clock, limits
 from livemem.access.principal import Principal
 from livemem.bank import corrections, history
-from livemem.bank.history import Detail
+from livemem.bank.history import RecordDetail
 from livemem.changes import direct, progress, proposals, reviews
 from livemem.changes.records import Record
 from livemem.errors import Busy, Conflict, LiveMemoryError, PlanOutdated
 from livemem.jobs import lease, queue
-from livemem.jobs.queue import Order
+from livemem.jobs.queue import RunOrder
 from livemem.jobs.run import Run
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -29,7 +29,7 @@ class _Changed(LiveMemoryError):
     """What the plan rests on is another by now. No user meets it."""
 
 
-def approve(process: Process, principal: Principal, space_id: str, run_id: str, revision: str) -> Detail:
+def approve(process: Process, principal: Principal, space_id: str, run_id: str, revision: str) -> RecordDetail:
     """Commit the plan as it was read, and return the change that it made. A repeat finds it made.
 
     Raises InvalidName, NotFound, Forbidden, Conflict where no such plan waits, PlanOutdated where it can't be committed
@@ -115,7 +115,7 @@ def _approved(process: Process, principal: Principal, head: Head, own_id: str, r
 def _outdated(process: Process, principal: Principal, space_id: str) -> PlanOutdated:
     """Queue the run that makes another plan; the error names it."""
     head, run_id = heads.load(process, space_id), process.new_id()
-    order = Order(trigger="api", requested_by=principal.name)
+    order = RunOrder(trigger="api", requested_by=principal.name)
     queue.enqueue(process, head, order, run_id=run_id)
     return PlanOutdated(
         f"Bank, rules or notes have changed since the plan was made, so nothing was committed. The run {run_id} makes "

@@ -25,7 +25,7 @@ NUMBER_DIGITS = 9
 
 
 @dataclass(frozen=True)
-class Then:
+class RecordedMoment:
     """The moment right after a change."""
 
     record: Record
@@ -39,7 +39,7 @@ class Then:
         return self.record.committed_at
 
 
-def then(process: Process, space_id: str, at: str) -> Then:
+def then(process: Process, space_id: str, at: str) -> RecordedMoment:
     """The moment that `at` names: the number of a change, or a time in ISO 8601, which means the last change committed
     at or before it.
 
@@ -47,7 +47,7 @@ def then(process: Process, space_id: str, at: str) -> Then:
     """
     heads.load_recent(process, space_id)
     if at.isascii() and at.isdecimal() and len(at) <= NUMBER_DIGITS:
-        return Then(records.get(process, space_id, int(at)))
+        return RecordedMoment(records.get(process, space_id, int(at)))
     try:
         # A plus sign that a client did not escape arrives as a space.
         moment = clock.parse(at.replace(" ", "+"))
@@ -57,7 +57,7 @@ def then(process: Process, space_id: str, at: str) -> Then:
     return _last_before(process, space_id, moment, at)
 
 
-def _last_before(process: Process, space_id: str, moment: datetime, at: str) -> Then:
+def _last_before(process: Process, space_id: str, moment: datetime, at: str) -> RecordedMoment:
     read: dict[int, Record] = {}
 
     def committed(name: keys.RecordName) -> datetime:
@@ -72,10 +72,10 @@ def _last_before(process: Process, space_id: str, moment: datetime, at: str) -> 
     count = bisect_right(listed, moment, key=committed)
     if count == 0:
         raise NotFound("consolidation", at)
-    return Then(read.get(listed[count - 1].number) or records.read(process, space_id, listed[count - 1]))
+    return RecordedMoment(read.get(listed[count - 1].number) or records.read(process, space_id, listed[count - 1]))
 
 
-def bank_at(process: Process, space_id: str, moment: Then, *, content: bool = False) -> list[File]:
+def bank_at(process: Process, space_id: str, moment: RecordedMoment, *, content: bool = False) -> list[File]:
     """All files as they stood then, in the order of their paths; `last_modified` is that moment.
 
     Today's listing (with `content` also 1 GET each), and 1 GET for each later change. Raises Conflict if these are too
@@ -98,7 +98,7 @@ def bank_at(process: Process, space_id: str, moment: Then, *, content: bool = Fa
     return sorted(found, key=lambda file: file.path)
 
 
-def file_at(process: Process, space_id: str, path: str, moment: Then) -> File:
+def file_at(process: Process, space_id: str, path: str, moment: RecordedMoment) -> File:
     """One file as it stood then; `last_modified` is that moment. Reads records until one knows the file.
 
     Raises InvalidName, NotFound (it did not exist then), Conflict (too many later changes).
@@ -122,7 +122,7 @@ def file_at(process: Process, space_id: str, path: str, moment: Then) -> File:
     return _existing(path, today.content if today else None, moment)
 
 
-def synthesis_at(process: Process, space_id: str, moment: Then) -> Synthesis:
+def synthesis_at(process: Process, space_id: str, moment: RecordedMoment) -> Synthesis:
     """The synthesis as it stood then; raises NotFound if there was none, Conflict (too many later changes)."""
 
     def of(record: Record) -> SynthesisChange | None:
@@ -139,7 +139,7 @@ def synthesis_at(process: Process, space_id: str, moment: Then) -> Synthesis:
     return _synthesis(today.body.decode(errors="replace") if today else None, space_id)
 
 
-def rules_at(process: Process, space_id: str, moment: Then) -> str:
+def rules_at(process: Process, space_id: str, moment: RecordedMoment) -> str:
     """The rules as they stood then; raises NotFound if the space had none, Conflict (too many later changes)."""
     if moment.record.rules:
         return moment.record.rules.after or ""
@@ -150,7 +150,7 @@ def rules_at(process: Process, space_id: str, moment: Then) -> str:
     return today
 
 
-def _since(process: Process, space_id: str, moment: Then) -> Iterator[Record]:
+def _since(process: Process, space_id: str, moment: RecordedMoment) -> Iterator[Record]:
     """The records of the changes after it, oldest first, read as they are asked for, some at once.
 
     Raises ObjectUnreadable at one that cannot be read, Conflict.
@@ -167,13 +167,13 @@ def _since(process: Process, space_id: str, moment: Then) -> Iterator[Record]:
         raise Conflict(f"More than {MOST_CHANGES} changes came after {moment.number}: look at a later one.")
 
 
-def _existing(path: str, text: str | None, moment: Then) -> File:
+def _existing(path: str, text: str | None, moment: RecordedMoment) -> File:
     if text is None:
         raise NotFound("bank file", path)
     return _file(path, text, moment, content=True)
 
 
-def _file(path: str, text: str, moment: Then, *, content: bool) -> File:
+def _file(path: str, text: str, moment: RecordedMoment, *, content: bool) -> File:
     return File(path, len(text.encode()), moment.committed_at, text if content else None, moment.number)
 
 

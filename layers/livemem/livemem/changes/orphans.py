@@ -28,7 +28,7 @@ MOST_LISTED = 1_000
 
 
 @dataclass(frozen=True)
-class Left:
+class OrphanedRuns:
     """`run_ids` have left something behind; `seen_until`: up to this run all is well, and will stay so. There may be
     `more` behind it, of which something may still come.
     """
@@ -55,7 +55,7 @@ class _Ended:
         self._run_ids.add((uid, run_id))
 
 
-def find(process: Process, head: Head, *, ends: bool = True) -> Left:
+def find(process: Process, head: Head, *, ends: bool = True) -> OrphanedRuns:
     """What runs have left behind since the head's mark: 1 LIST, and 1 GET for each run that is not known to have ended.
 
     Runs whose invocation never came are ended here, if it `ends` any: nobody holds the space for them.
@@ -73,7 +73,7 @@ def find(process: Process, head: Head, *, ends: bool = True) -> Left:
     unasked = [run_id for run_id in asked if standing.get(run_id, "ended") == "ended"]
     seen_until = _seen_until(process, [run_id for run_id in run_ids if standing[run_id] != "ended"], run_ids)
     more = max(run_ids, default=None) != seen_until or len(listed) == MOST_LISTED
-    return Left(left, seen_until, more, _of_nobody(process, head, unasked))
+    return OrphanedRuns(left, seen_until, more, _of_nobody(process, head, unasked))
 
 
 def _of_nobody(process: Process, head: Head, run_ids: list[str]) -> list[str]:
@@ -86,7 +86,7 @@ def _of_nobody(process: Process, head: Head, run_ids: list[str]) -> list[str]:
     return [run_id for run_id in run_ids if newest and newest.meta.uid == head.meta.uid and run_id != waits]
 
 
-def remember(process: Process, head: Head, left: Left) -> None:
+def remember(process: Process, head: Head, left: OrphanedRuns) -> None:
     """Tell the head up to where all is well: 1 PUT, where that is further than it knows."""
     if left.seen_until and left.seen_until > (head.meta.runs_seen or ""):
         with suppress(PreconditionLost):

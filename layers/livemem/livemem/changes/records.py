@@ -21,7 +21,7 @@ from livemem.spaces import unreadable
 from livemem.spaces.head import Head
 from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys
-from livemem.store.documents import Document, Line, Moment, NoteId, Number
+from livemem.store.documents import Line, Moment, NoteId, Number, StoredDocument
 from livemem.store.objects import Object
 
 AT_ONCE = 16
@@ -92,7 +92,7 @@ class SynthesisChange(BaseModel, defer_build=True):
     after: str | None
 
 
-class Record(Document):
+class Record(StoredDocument):
     """`_consolidations/{n}_{first}_{last}.json`, and the plan of a run that is about to commit."""
 
     most_bytes: ClassVar[int] = 64 << 20

@@ -41,7 +41,7 @@ class Trace:
 State = dict[SectionPath, Trace]
 
 
-class SectionSources(BaseModel, defer_build=True):
+class StoredSectionSources(BaseModel, defer_build=True):
     """One section; `notes` are positions in the file's notes, such as `0-12,15`."""
 
     path: list[str]
@@ -54,7 +54,7 @@ class Sources(BaseModel, defer_build=True):
     """A file's sections after a change. Each note stands here once: id -> the consolidation that brought it in."""
 
     notes: dict[str, Number] = {}
-    sections: list[SectionSources] = []
+    sections: list[StoredSectionSources] = []
 
     @model_validator(mode="after")
     def _within_the_limits(self) -> Self:
@@ -83,7 +83,7 @@ class Sources(BaseModel, defer_build=True):
             omitted = trace.omitted + len(trace.sources) - len(found)
             if found or omitted or trace.corrections:
                 kept.append(
-                    SectionSources(
+                    StoredSectionSources(
                         path=list(path), notes=_packed(found), corrections=trace.corrections, omitted=omitted
                     )
                 )

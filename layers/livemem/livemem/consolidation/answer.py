@@ -8,7 +8,7 @@ from livemem import limits
 from livemem.llm import contract
 from livemem.llm.contract import ContractError, Part
 
-__all__ = ["Answer", "ContractError", "Discard", "FileAnswer", "SectionEdit", "parse"]
+__all__ = ["AnswerEdit", "ConsolidationAnswer", "ContractError", "Discard", "FileAnswer", "parse"]
 
 FILES = 100
 EDITS = 1_000
@@ -21,7 +21,7 @@ Reason = Annotated[str, Field(max_length=REASON_CHARACTERS)]
 Numbers = Annotated[list[int], Field(max_length=10_000)]
 
 
-class SectionEdit(Part):
+class AnswerEdit(Part):
     """One edit of a section."""
 
     op: Literal["replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section"]
@@ -44,7 +44,7 @@ class FileAnswer(Part):
     filename: Name
     action: Literal["created", "updated", "edited"]
     content: str | None = None
-    edits: Annotated[list[SectionEdit], Field(max_length=EDITS)] = []
+    edits: Annotated[list[AnswerEdit], Field(max_length=EDITS)] = []
     notes: Numbers = []
     reason: Reason | None = None
 
@@ -68,7 +68,7 @@ class Discard(Part):
     reason: Annotated[Reason, Field(min_length=1)]
 
 
-class Answer(Part):
+class ConsolidationAnswer(Part):
     """The whole answer."""
 
     bank_files: Annotated[list[FileAnswer], Field(max_length=FILES)]
@@ -84,6 +84,6 @@ class Answer(Part):
         return self
 
 
-def parse(text: str) -> Answer:
+def parse(text: str) -> ConsolidationAnswer:
     """The validated answer in the model's text; raises ContractError."""
-    return contract.parse(text, Answer)
+    return contract.parse(text, ConsolidationAnswer)

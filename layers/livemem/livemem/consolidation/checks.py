@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from livemem.bank.files import BankFile
 from livemem.consolidation import answer, placeholders, planning, prompt
-from livemem.consolidation.answer import Answer, ContractError
+from livemem.consolidation.answer import ConsolidationAnswer, ContractError
 from livemem.consolidation.collecting import Collected
 from livemem.consolidation.planning import DrawnUp
 from livemem.llm.answering import Contract, Flaw
@@ -35,10 +35,10 @@ def contract(settings: Settings, collected: Collected) -> Contract[Folded]:
         check_room(settings, collected, outcome, parsed.synthesis)
         return Folded(outcome, parsed.synthesis)
 
-    return Contract(Answer, read, lambda folded: flaws(folded.outcome, folded.synthesis))
+    return Contract(ConsolidationAnswer, read, lambda folded: flaws(folded.outcome, folded.synthesis))
 
 
-def check_placeholders(answer: Answer, collected: Collected) -> None:
+def check_placeholders(answer: ConsolidationAnswer, collected: Collected) -> None:
     """Raise ContractError if the answer holds placeholders that nothing of the space explains."""
     previous = [collected.synthesis.content] if collected.synthesis else []
     bank = [file.content for file in collected.bank]

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from livemem.consolidation import prompt
-from livemem.consolidation.answer import Answer, ContractError
+from livemem.consolidation.answer import ConsolidationAnswer, ContractError
 
 SHORTEST_LINE = 20
 """Characters from which a line of the prompt's example is nobody else's; `## Import` may well be."""
@@ -14,7 +14,7 @@ MARKS = ("<the whole file>", "<whole file>", "<the whole content>", "<Markdown>"
 ELISIONS = frozenset({"...", "…"})
 
 
-def check(answer: Answer, given: Iterable[str]) -> None:
+def check(answer: ConsolidationAnswer, given: Iterable[str]) -> None:
     """Raise ContractError for a placeholder in `answer` that none of the `given` texts of the space holds."""
     given = list(given)
     quoted: set[str] = set()
@@ -40,7 +40,9 @@ def example() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _example_lines() -> frozenset[str]:
-    lines = (_bare(line) for _, text in _texts(Answer.model_validate(example())) for line in text.splitlines())
+    lines = (
+        _bare(line) for _, text in _texts(ConsolidationAnswer.model_validate(example())) for line in text.splitlines()
+    )
     return frozenset(line for line in lines if len(line) >= SHORTEST_LINE)
 
 
@@ -59,7 +61,7 @@ def _bare(line: str) -> str:
     return line.strip().removeprefix("- ").removeprefix("* ").strip()
 
 
-def _texts(answer: Answer) -> Iterator[tuple[str, str]]:
+def _texts(answer: ConsolidationAnswer) -> Iterator[tuple[str, str]]:
     for entry in answer.bank_files:
         place = f"The content of {entry.filename[:80]!r}"
         yield place, entry.content or ""

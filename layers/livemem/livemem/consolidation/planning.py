@@ -7,7 +7,7 @@ from typing import Literal
 from livemem.bank import files, paths
 from livemem.bank.files import BankFile
 from livemem.changes.records import Before, FileChange
-from livemem.consolidation.answer import Answer, ContractError, FileAnswer
+from livemem.consolidation.answer import ConsolidationAnswer, ContractError, FileAnswer
 from livemem.markdown.blocks import SectionError
 from livemem.markdown.edits import Edit, apply_edits
 
@@ -27,7 +27,7 @@ class DrawnUp:
     uncited: frozenset[int]
 
 
-def draw_up(answer: Answer, bank: Sequence[BankFile], note_ids: Sequence[str]) -> DrawnUp:
+def draw_up(answer: ConsolidationAnswer, bank: Sequence[BankFile], note_ids: Sequence[str]) -> DrawnUp:
     """The changes that `answer` makes to `bank`; raises ContractError for whatever must not be written.
 
     `note_ids` are those of the prompt's notes in order: changes cite ids, because numbers mean nothing afterwards.

@@ -14,7 +14,7 @@ from livemem.spaces.head_fields import Mode
 
 
 @dataclass(frozen=True)
-class SpaceChange:
+class SpaceUpdate:
     """What is to be changed of a space; None leaves a field alone, for `language` and `timezone` `...` does."""
 
     description: str | None = None
@@ -35,7 +35,7 @@ class Changed:
     started_run: str | None
 
 
-def change(process: Process, principal: Principal, space_id: str, wanted: SpaceChange) -> Changed:
+def change(process: Process, principal: Principal, space_id: str, wanted: SpaceUpdate) -> Changed:
     """Change a space, and start a run at once if its threshold is reached now or it is no longer paused.
 
     No put event will come for notes that are there already. Raises Forbidden for `corrections` and

@@ -14,7 +14,7 @@ from pydantic import ValidationInfo, field_validator
 from livemem import clock
 from livemem.conversations.conversation import TurnIndex
 from livemem.conversations.parameters import LEAST_SLICED, Parameters, Profile
-from livemem.store.documents import Count, Document, Line, Moment, Number
+from livemem.store.documents import Count, Line, Moment, Number, StoredDocument
 
 Reason = Literal["slice", "duo", "chars", "time", "hardcap", "close", "turn"]
 
@@ -241,7 +241,7 @@ MOST_CHILDREN = 1_000_001
 """Of a group: `group_raw_chars` is at most a million, and a summary stands for a character at least."""
 
 
-class BlockBoundary(Document):
+class BlockBoundary(StoredDocument):
     """A boundary of level 1: characters are counted in what was said, the user's side before the assistant's."""
 
     most_bytes: ClassVar[int] = 4 << 10
@@ -284,7 +284,7 @@ class BlockBoundary(Document):
         return self.start, self.end
 
 
-class GroupBoundary(Document):
+class GroupBoundary(StoredDocument):
     """A boundary of level 2 or 3: the summaries from one number to another of the level below."""
 
     most_bytes: ClassVar[int] = 4 << 10

@@ -16,7 +16,7 @@ from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store import documents, stored
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.documents import Count, Document, Line, Moment, Path
+from livemem.store.documents import Count, Line, Moment, Path, StoredDocument
 from livemem.store.objects import Object
 from livemem.store.stored import Revised
 from livemem.text.invisible import has_controls
@@ -28,7 +28,7 @@ PATH_BYTES = 4_096
 HOST_BYTES = 255
 TurnIndex = Annotated[int, Field(ge=1, le=keys.LAST_TURN)]
 """The number of a turn in its conversation, as a document has it."""
-D = TypeVar("D", bound=Document)
+D = TypeVar("D", bound=StoredDocument)
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 

@@ -24,7 +24,7 @@ from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store import stored
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.documents import Document
+from livemem.store.documents import StoredDocument
 from livemem.store.objects import Entry, Object
 
 AT_ONCE = 16
@@ -38,7 +38,7 @@ TRIES = 10_000
 OTHER = "was used for another turn of this conversation"
 
 
-class Floor(Document):
+class Floor(StoredDocument):
     """`ids/{sha256(message_id)}.json`: behind which turn the message's own is."""
 
     most_bytes: ClassVar[int] = 1 << 10

@@ -51,7 +51,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Answer:
+class UpdateOutcome:
     """What came of it: the plan of a dry run, or the job; of one that somebody else has begun perhaps only its id."""
 
     status: Status
@@ -67,29 +67,29 @@ class Answer:
         return self.status in ("running", "queued", "failed")
 
 
-def carry_out(process: Process, space_id: str, conversation_id: str, wish: Wish, deadline: datetime) -> Answer:
+def carry_out(process: Process, space_id: str, conversation_id: str, wish: Wish, deadline: datetime) -> UpdateOutcome:
     """Do what is wished until shortly before `deadline`; an invocation of its own does the rest.
 
     Raises NotFound, InvalidRequest, PreconditionLost, StoreUnavailable.
     """
     wish.check()
     if wish.dry_run:
-        return Answer("planned", plan=plan(process, space_id, conversation_id, wish))
+        return UpdateOutcome("planned", plan=plan(process, space_id, conversation_id, wish))
     if wish.strategy == "full":
         job = rebuild(process, space_id, conversation_id, wish.profile, wish.changes)
-        return Answer("queued", job.job_id, job)
+        return UpdateOutcome("queued", job.job_id, job)
     conversations.load(process, space_id, conversation_id)
     worked = update.look(process, space_id, conversation_id, deadline, level=wish.level, by_hand=True)
     if worked.result == "nothing":
-        return Answer("nothing_to_do")
+        return UpdateOutcome("nothing_to_do")
     if worked.result == "busy":
         # Its document may come in a moment.
         other = summaries_job.find(process, space_id, conversation_id, worked.at_work)
-        return Answer("running", worked.at_work, other)
+        return UpdateOutcome("running", worked.at_work, other)
     made = worked.job
     if not made or made.status == "cancelled":
         raise NotFound("conversation", conversation_id)
-    return Answer(made.status, made.job_id, made, worked=worked)
+    return UpdateOutcome(made.status, made.job_id, made, worked=worked)
 
 
 def plan(process: Process, space_id: str, conversation_id: str, wish: Wish) -> Forecast:

@@ -18,14 +18,14 @@ from livemem.llm.usage import Usage
 from livemem.process import Process, Timer
 from livemem.store import conversation_keys as keys
 from livemem.store import listing
-from livemem.store.documents import Count, Document, Line, Moment, Number
+from livemem.store.documents import Count, Line, Moment, Number, StoredDocument
 from livemem.store.objects import Entry
 
-D = TypeVar("D", bound=Document)
+D = TypeVar("D", bound=StoredDocument)
 KNOWN_PREFIXES = 1_000
 
 
-class Entities(Document):
+class Entities(StoredDocument):
     """What is named in the source."""
 
     persons: list[str] = []
@@ -39,13 +39,13 @@ class Entities(Document):
 ENTITIES = tuple(Entities.model_fields)
 
 
-class Covers(Document):
+class Covers(StoredDocument):
     """The first and the last turn, at least in part."""
 
     turns: tuple[TurnIndex, TurnIndex]
 
 
-class Summary(Document):
+class Summary(StoredDocument):
     """`v{version}/summaries/l{level}/{number}/{hash}.json`."""
 
     most_bytes: ClassVar[int] = 16 << 20

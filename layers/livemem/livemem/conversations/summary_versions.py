@@ -16,7 +16,7 @@ from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store import stored
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Moment, StoredDocument
 from livemem.store.stored import Read, Revised, Stored
 
 FIRST = 1
@@ -28,7 +28,7 @@ KEPT = timedelta(days=1)
 S = TypeVar("S", BlockBoundary, GroupBoundary)
 
 
-class SummaryVersion(Document):
+class SummaryVersion(StoredDocument):
     """A version, and what it is built with."""
 
     version: VersionNumber
@@ -37,7 +37,7 @@ class SummaryVersion(Document):
     job_id: str = ""
 
 
-class Retired(Document):
+class Retired(StoredDocument):
     """A version that was replaced."""
 
     version: VersionNumber

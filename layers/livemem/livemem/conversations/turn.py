@@ -15,7 +15,7 @@ from livemem.conversations.conversation import TurnIndex, parsed
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
-from livemem.store.documents import Count, Document, Finite, Line, Moment
+from livemem.store.documents import Count, Finite, Line, Moment, StoredDocument
 from livemem.text.redaction import Redaction
 
 Role = Literal["user", "assistant", "tool", "system"]
@@ -33,7 +33,7 @@ MOST_CHARACTERS = 8 << 20
 """Of both sides of a turn: a request has less than 1 MiB, and marks of secrets may be longer than these."""
 
 
-class ToolCall(Document):
+class ToolCall(StoredDocument):
     """One call of a tool. `result_size` in bytes, where the result lies apart and only its beginning is here."""
 
     name: str
@@ -45,7 +45,7 @@ class ToolCall(Document):
     result_size: Count | None = None
 
 
-class Turn(Document):
+class Turn(StoredDocument):
     """`turns/....turn.json`: written once."""
 
     most_bytes: ClassVar[int] = 16 << 20
@@ -93,7 +93,7 @@ class Turn(Document):
         return self.user_message[start:last], self.assistant_message[max(0, start - border) : max(0, last - border)]
 
 
-class ToolResult(Document):
+class ToolResult(StoredDocument):
     """`tools/{turn_index}/{order}.json`: any JSON."""
 
     most_bytes: ClassVar[int] = 16 << 20

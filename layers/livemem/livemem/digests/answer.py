@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from livemem.digests.digest_documents import Fact
+from livemem.digests.digest_documents import ExtractedFact
 from livemem.errors import LiveMemoryError
 from livemem.llm import contract
 from livemem.llm.answering import Contract
@@ -19,7 +19,7 @@ ANSWER_TOKENS = 500
 """That must be left in the model's window for an answer."""
 
 
-class FoundMemory(Part):
+class ExtractedMemory(Part):
     """One memory, with the numbers of the messages that it rests on."""
 
     kind: Kind
@@ -34,15 +34,15 @@ class FoundMemory(Part):
 class DigestAnswer(Part):
     """The whole answer."""
 
-    memories: list[FoundMemory]
+    memories: list[ExtractedMemory]
 
 
-def wanted(messages: Sequence[Message], now: datetime) -> Contract[list[Fact]]:
+def wanted(messages: Sequence[Message], now: datetime) -> Contract[list[ExtractedFact]]:
     """What an answer about these messages must be."""
     return Contract(DigestAnswer, lambda text: parse(text, messages, now), answer_tokens=ANSWER_TOKENS)
 
 
-def parse(text: str, messages: Sequence[Message], now: datetime) -> list[Fact]:
+def parse(text: str, messages: Sequence[Message], now: datetime) -> list[ExtractedFact]:
     """The memories of an answer, fit to be stored; raises ContractError."""
     found = contract.parse(text, DigestAnswer).memories
     if len(found) > MOST:
@@ -52,14 +52,14 @@ def parse(text: str, messages: Sequence[Message], now: datetime) -> list[Fact]:
     return [_checked(one, f"memories.{place}.", messages, now) for place, one in enumerate(found)]
 
 
-def _checked(found: FoundMemory, where: str, messages: Sequence[Message], now: datetime) -> Fact:
+def _checked(found: ExtractedMemory, where: str, messages: Sequence[Message], now: datetime) -> ExtractedFact:
     numbers = list(dict.fromkeys(found.messages))
     missing = [number for number in numbers if not 1 <= number <= len(messages)]
     if not numbers or missing:
         raise ContractError(f"{where}messages: must be numbers of messages, from 1 to {len(messages)}.")
     try:
         ttls.until(found.ttl, now, f"{where}ttl")
-        return Fact(
+        return ExtractedFact(
             kind=found.kind,
             category=memories.check_category(found.kind, found.category, f"{where}category"),
             content=memories.check_content(found.content, f"{where}content"),

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from livemem import clock
 from livemem.digests import answer, progress, prompt
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_documents import DeadLetter, DeadMessage, Extract, Fact, GivenUp, StoredFacts, Try
+from livemem.digests.digest_documents import DeadLetter, DeadMessage, Extract, ExtractedFact, GivenUp, StoredFacts, Try
 from livemem.digests.progress import ChunkProgress
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.jobs import budget
@@ -53,7 +53,7 @@ STORING = timedelta(seconds=30)
 
 
 @dataclass
-class Task:
+class DigestTask:
     """A digest that is carried out. What it brings about is written as documents, so its worker has saved it."""
 
     work: Work[CurrentDigest]
@@ -81,7 +81,7 @@ class Task:
         with self._lock:
             self.work.used += used
 
-    def admit(self, found: list[Fact], seen: ChunkProgress) -> tuple[list[Fact], int]:
+    def admit(self, found: list[ExtractedFact], seen: ChunkProgress) -> tuple[list[ExtractedFact], int]:
         """The facts without the goals that are too many for the whole digest, and how many those are."""
         goals = len([fact for fact in found if fact.kind == "goal"])
         if not goals:
@@ -91,7 +91,7 @@ class Task:
                 answers = [keys.extract(self.space_id, self.slot, one) for one in sorted(seen.extracts)]
                 self._goals = sum(one.goals for one in progress.counted(self.process, answers, Extract))
             room = max(0, GOALS - self._goals)
-            kept: list[Fact] = []
+            kept: list[ExtractedFact] = []
             for fact in found:
                 if fact.kind != "goal" or room > 0:
                     kept.append(fact)
@@ -101,7 +101,7 @@ class Task:
         return kept, left_out
 
 
-def settle(task: Task, given: Input, seen: ChunkProgress) -> bool:
+def settle(task: DigestTask, given: Input, seen: ChunkProgress) -> bool:
     """Ask, store or give up every chunk; False where time is up. What was answered is stored before more is asked.
 
     Raises NoAnswer where the model is out, or the day's tokens are used up.
@@ -121,7 +121,7 @@ def settle(task: Task, given: Input, seen: ChunkProgress) -> bool:
     return True
 
 
-def _ask_some(task: Task, given: Input, seen: ChunkProgress, wave: Sequence[int]) -> dict[int, NoAnswer]:
+def _ask_some(task: DigestTask, given: Input, seen: ChunkProgress, wave: Sequence[int]) -> dict[int, NoAnswer]:
     """Ask for these chunks side by side; those that were answered are in `seen` then, and the others' failures told."""
     failures: dict[int, NoAnswer] = {}
 
@@ -140,7 +140,7 @@ def _ask_some(task: Task, given: Input, seen: ChunkProgress, wave: Sequence[int]
 
 
 def _count_failures(
-    task: Task, given: Input, seen: ChunkProgress, failures: dict[int, NoAnswer], *, answered: bool
+    task: DigestTask, given: Input, seen: ChunkProgress, failures: dict[int, NoAnswer], *, answered: bool
 ) -> None:
     """Note the tries, give up chunks that had three; raises the failure that stops the work, if one does."""
     for number, error in sorted(failures.items()):
@@ -182,10 +182,10 @@ def said_in(process: Process, space_id: str, chunk: Chunk) -> list[DeadMessage]:
     return sorted(there, key=lambda one: one.message.timestamp)
 
 
-def _ask(task: Task, chunk: Chunk, number: int, seen: ChunkProgress) -> None:
+def _ask(task: DigestTask, chunk: Chunk, number: int, seen: ChunkProgress) -> None:
     process = task.process
     said = [one.message for one in said_in(process, task.space_id, chunk)]
-    found: list[Fact] = []
+    found: list[ExtractedFact] = []
     with budget.metered(process, task.space_id, LATER) as meter:
         if said:
             known = _known(task, said)
@@ -206,7 +206,7 @@ def _ask(task: Task, chunk: Chunk, number: int, seen: ChunkProgress) -> None:
     task.spend(meter.used)
 
 
-def _known(task: Task, said: Sequence[Message]) -> list[Memory]:
+def _known(task: DigestTask, said: Sequence[Message]) -> list[Memory]:
     """The memories that are near to what was said. Without them the model is asked all the same."""
     text = "\n".join(f"{one.author}: {one.content}" for one in said)
     query = text.encode(errors="replace")[:QUERY_BYTES].decode(errors="ignore")
@@ -217,7 +217,7 @@ def _known(task: Task, said: Sequence[Message]) -> list[Memory]:
     return found
 
 
-def _store(task: Task, chunk: Chunk, number: int) -> bool:
+def _store(task: DigestTask, chunk: Chunk, number: int) -> bool:
     """Store what a chunk gave, each under an id made of its place, so that a repeat changes nothing; False if the chunk
     was given up.
     """
@@ -245,14 +245,14 @@ def _store(task: Task, chunk: Chunk, number: int) -> bool:
     return True
 
 
-def _note_try(task: Task, number: int, count: int, error: NoAnswer) -> int:
+def _note_try(task: DigestTask, number: int, count: int, error: NoAnswer) -> int:
     """Write down a try in vain, and return its number: whoever works beside us writes another."""
     noted = Try(code=error.code, detail=error.detail, usage=error.used, at=clock.iso_millis(task.process.clock()))
     progress.write(task.process, keys.failed_try(task.space_id, task.slot, number, count), noted)
     return count
 
 
-def _give_up(task: Task, chunk: Chunk, number: int, error: NoAnswer) -> bool:
+def _give_up(task: DigestTask, chunk: Chunk, number: int, error: NoAnswer) -> bool:
     """Give a chunk up, unless another worker has got an answer meanwhile; whether it is given up."""
     wanted = Extract(
         room=chunk.room,
@@ -267,7 +267,7 @@ def _give_up(task: Task, chunk: Chunk, number: int, error: NoAnswer) -> bool:
     return standing.given_up is not None
 
 
-def _keep_apart(task: Task, chunk: Chunk, number: int, why: GivenUp) -> None:
+def _keep_apart(task: DigestTask, chunk: Chunk, number: int, why: GivenUp) -> None:
     """Keep the messages of a chunk that was given up, whole, before they leave their room."""
     dead = DeadLetter(
         room=chunk.room,

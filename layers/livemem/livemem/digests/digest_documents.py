@@ -3,14 +3,14 @@
 from typing import ClassVar
 
 from livemem.llm.usage import Usage
-from livemem.memories.memory import Draft
+from livemem.memories.memory import MemoryDraft
 from livemem.rooms.digested import Ending
 from livemem.rooms.message import Message, MessageKey
-from livemem.store.documents import Count, Document, Line, Moment
+from livemem.store.documents import Count, Line, Moment, StoredDocument
 from livemem.store.memory_keys import Kind
 
 
-class Fact(Document):
+class ExtractedFact(StoredDocument):
     """A memory that a chunk gave, and the ids of the messages that it rests on."""
 
     kind: Kind
@@ -21,9 +21,9 @@ class Fact(Document):
     replace: bool = False
     messages: list[str] = []
 
-    def draft(self, slot: str, room: str) -> Draft:
+    def draft(self, slot: str, room: str) -> MemoryDraft:
         """The same to be stored."""
-        return Draft(
+        return MemoryDraft(
             self.content,
             kind=self.kind,
             category=self.category,
@@ -37,14 +37,14 @@ class Fact(Document):
         )
 
 
-class GivenUp(Document):
+class GivenUp(StoredDocument):
     """Why nothing more is asked about a chunk."""
 
     code: str
     detail: str
 
 
-class Extract(Document):
+class Extract(StoredDocument):
     """`extract/{chunk}.json`: what the model answered, as far as it is stored; or that the chunk was given up.
 
     The first writer of it decides, so that no chunk is given up of which another worker gets an answer.
@@ -53,7 +53,7 @@ class Extract(Document):
     most_bytes: ClassVar[int] = 16 << 20
 
     room: Line
-    facts: list[Fact]
+    facts: list[ExtractedFact]
     goals_left_out: Count = 0
     messages: Count
     """How many were there to be read."""
@@ -66,7 +66,7 @@ class Extract(Document):
         return len([fact for fact in self.facts if fact.kind == "goal"])
 
 
-class StoredFacts(Document):
+class StoredFacts(StoredDocument):
     """`stored/{chunk}.json`: all memories of the chunk are stored."""
 
     most_bytes: ClassVar[int] = 16 << 10
@@ -77,7 +77,7 @@ class StoredFacts(Document):
     """What the memories did not take: it is in the extract."""
 
 
-class Try(Document):
+class Try(StoredDocument):
     """`tries/{chunk}-{number}.json`: a try that came to nothing by the chunk itself."""
 
     most_bytes: ClassVar[int] = 256 << 10
@@ -88,14 +88,14 @@ class Try(Document):
     at: Moment
 
 
-class DeadMessage(Document):
+class DeadMessage(StoredDocument):
     """A message whole, and the name that its key has below the space."""
 
     name: MessageKey
     message: Message
 
 
-class DeadLetter(Document):
+class DeadLetter(StoredDocument):
     """`dead/{chunk}.json`: a chunk that was given up. What was said is kept here."""
 
     most_bytes: ClassVar[int] = 64 << 20
@@ -107,7 +107,7 @@ class DeadLetter(Document):
     messages: list[DeadMessage]
 
 
-class Done(Ending):
+class DigestDone(Ending):
     """`done.json`: what a digest came to. `dead` are the numbers of the chunks that were given up."""
 
     most_bytes: ClassVar[int] = 1 << 20

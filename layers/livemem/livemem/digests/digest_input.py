@@ -10,7 +10,7 @@ from livemem.digests import progress
 from livemem.llm.window import BYTES_PER_TOKEN
 from livemem.process import Process
 from livemem.rooms import digested, reading
-from livemem.rooms.digested import Chunk, Input, Taken
+from livemem.rooms.digested import Chunk, DigestedMessage, Input
 from livemem.spaces import unreadable
 from livemem.store import room_keys as keys
 from livemem.store.objects import Entry
@@ -55,7 +55,7 @@ def _gather(process: Process, space_id: str, slot: str) -> Input:
     return Input(slot=slot, created_at=clock.iso_millis(now), chunks=chunks, more=len(oldest) > MOST)
 
 
-def _of_room(process: Process, space_id: str, room: str, taken: dict[str, list[Taken]]) -> list[Listed]:
+def _of_room(process: Process, space_id: str, room: str, taken: dict[str, list[DigestedMessage]]) -> list[Listed]:
     """The oldest messages of a room that no digest has; those that came back after they were digested are removed."""
     found: list[Listed] = []
     late: list[str] = []

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from cachetools import LRUCache
 
 from livemem.digests import current_digest, digest_input, progress, reading
-from livemem.digests.work import KIND, Order, latest_slot
+from livemem.digests.work import KIND, DigestOrder, latest_slot
 from livemem.errors import LiveMemoryError
 from livemem.jobs import worker
 from livemem.process import Process, Timer
@@ -48,7 +48,7 @@ def _start(process: Process, space_id: str) -> str | None:
     try:
         slot = _due(process, space_id)
         if slot:
-            process.enqueue("digest", Order(slot).payload(space_id))
+            process.enqueue("digest", DigestOrder(slot).payload(space_id))
     except LiveMemoryError as error:
         logger.warning("rooms were not looked at", extra={"space_id": space_id, "error_code": error.code})
         return None
@@ -121,7 +121,7 @@ def catch_up(process: Process, space_id: str) -> None:
     try:
         slot = latest_slot(process, heads.load_recent(process, space_id).meta)
         if process.cache(_CaughtUp).is_new(space_id, slot) and not progress.is_done(process, space_id, slot):
-            process.enqueue("digest", Order(slot).payload(space_id))
+            process.enqueue("digest", DigestOrder(slot).payload(space_id))
     except LiveMemoryError as error:
         # The next hour finds it.
         logger.warning("a digest was not queued", extra={"space_id": space_id, "error_code": error.code})

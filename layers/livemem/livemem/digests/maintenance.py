@@ -6,7 +6,7 @@ from datetime import timedelta
 from livemem import clock
 from livemem.digests import current_digest, digest_times, progress, reading
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_documents import DeadLetter, Done, Extract, StoredFacts, Try
+from livemem.digests.digest_documents import DeadLetter, DigestDone, Extract, StoredFacts, Try
 from livemem.jobs.maintainable import Damaged, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.llm.usage import Usage
 from livemem.process import Process
@@ -125,11 +125,11 @@ def _instead_of_input(process: Process, damaged: Damaged) -> Input:
     return Input(slot=slot, created_at=clock.iso_millis(process.clock()), chunks=[], more=True)
 
 
-def _instead_of_end(process: Process, damaged: Damaged) -> Done:
+def _instead_of_end(process: Process, damaged: Damaged) -> DigestDone:
     """It has ended, and its counts are lost."""
     slot = _slot(damaged)
     seen = progress.look(process, damaged.space_id, slot)
-    return Done(
+    return DigestDone(
         slot=slot,
         messages=0,
         chunks=0,
@@ -155,7 +155,7 @@ def _slot(damaged: Damaged) -> str:
 
 _DOCUMENTS = {
     "input.json": DocumentKind(Input.from_bytes, _instead_of_input),
-    "done.json": DocumentKind(Done.from_bytes, _instead_of_end),
+    "done.json": DocumentKind(DigestDone.from_bytes, _instead_of_end),
 }
 _PARTS = {
     # It is asked for again.

@@ -4,15 +4,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from livemem.digests.digest_documents import Done
+from livemem.digests.digest_documents import DigestDone
 from livemem.errors import PreconditionLost
 from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.store import room_keys as keys
 from livemem.store import stored as storing
-from livemem.store.documents import Document
+from livemem.store.documents import StoredDocument
 
-D = TypeVar("D", bound=Document)
+D = TypeVar("D", bound=StoredDocument)
 
 WRITE_TRIES = 3
 
@@ -81,9 +81,9 @@ def readable(process: Process, key: str, kind: type[D], missing: list[str] | Non
     return unreadable.tolerated(process, kind, found, missing) if found else None
 
 
-def find_done(process: Process, space_id: str, slot: str) -> Done | None:
+def find_done(process: Process, space_id: str, slot: str) -> DigestDone | None:
     """How the digest ended, or None: 1 GET. Raises ObjectUnreadable."""
-    return read(process, keys.done(space_id, slot), Done)
+    return read(process, keys.done(space_id, slot), DigestDone)
 
 
 def is_done(process: Process, space_id: str, slot: str) -> bool:

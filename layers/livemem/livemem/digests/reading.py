@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from livemem import clock
 from livemem.digests import current_digest, digest_input, progress
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_documents import DeadLetter, Done
+from livemem.digests.digest_documents import DeadLetter, DigestDone
 from livemem.digests.progress import ChunkProgress
 from livemem.errors import NotFound
 from livemem.jobs.job import Status
@@ -37,7 +37,7 @@ class Digest:
 
     slot: str
     status: Status
-    done: Done | None = None
+    done: DigestDone | None = None
     error: str | None = None
     messages: int = 0
     """That it takes."""
@@ -105,7 +105,7 @@ def dead_letters(process: Process, space_id: str, slot: str, missing: list[str])
 
 def _summary(process: Process, space_id: str, slot: str, current: CurrentDigest) -> Digest | None:
     missing: list[str] = []
-    done = progress.readable(process, keys.done(space_id, slot), Done, missing)
+    done = progress.readable(process, keys.done(space_id, slot), DigestDone, missing)
     if done:
         return Digest(slot, "done", done, messages=done.messages, chunks=done.chunks, settled=done.chunks)
     if missing:
@@ -144,7 +144,7 @@ def _last_end(process: Process, space_id: str) -> datetime | None:
     """When a digest ended last."""
     slots = sorted(slot for slot in process.store.folders(keys.digests_prefix(space_id)) if keys.SLOT.fullmatch(slot))
     for slot in reversed(slots):
-        done = progress.readable(process, keys.done(space_id, slot), Done)
+        done = progress.readable(process, keys.done(space_id, slot), DigestDone)
         if done:
             return clock.parse(done.ended_at)
     return None

@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo
 
 from livemem import clock
 from livemem.digests import chunks, current_digest, digest_input, digest_times, progress
-from livemem.digests.chunks import Task
+from livemem.digests.chunks import DigestTask
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.digest_documents import Done, Extract, StoredFacts, Try
+from livemem.digests.digest_documents import DigestDone, Extract, StoredFacts, Try
 from livemem.errors import LiveMemoryError, NotFound, OutOfTime, PreconditionLost, RunError, StoreUnavailable
 from livemem.jobs import places, worker
 from livemem.jobs.job import Progress
@@ -42,7 +42,7 @@ MOST_SLOTS = 8
 
 
 @dataclass(frozen=True)
-class Order:
+class DigestOrder:
     """What an invocation is to do besides what is open or asked for; without a slot what is due by the clock, or if it
     is `forced` one of now.
     """
@@ -58,14 +58,14 @@ class Order:
         return {"space_id": space_id, "slot": self.slot, "forced": self.forced}
 
     @classmethod
-    def of(cls, payload: Mapping[str, Any], delivery: str = "") -> "Order":
+    def of(cls, payload: Mapping[str, Any], delivery: str = "") -> "DigestOrder":
         """The order in the payload of an invocation; one that goes on with a job names no slot. Raises InvalidName."""
         by_hand = bool(payload.get("by_hand"))
         slot = payload.get("job_id") if by_hand else payload.get("slot")
         return cls(keys.check_slot(slot) if slot is not None else None, bool(payload.get("forced")), by_hand, delivery)
 
 
-def carry_out(process: Process, space_id: str, order: Order, deadline: datetime) -> list[Worked[CurrentDigest]]:
+def carry_out(process: Process, space_id: str, order: DigestOrder, deadline: datetime) -> list[Worked[CurrentDigest]]:
     """Finish the digest that is open, then those that are asked for, until shortly before `deadline`; what is left then
     is handed over to another invocation. 2 GETs; where no digest is open 1 GET and 1 LIST, to see whether one is due.
 
@@ -113,13 +113,13 @@ def latest_slot(process: Process, meta: Meta) -> str:
     return all_keys.compact_time(digest_times.latest(process.clock(), zone_of(process, meta), hours))
 
 
-def _wanted(process: Process, meta: Meta, order: Order) -> str:
+def _wanted(process: Process, meta: Meta, order: DigestOrder) -> str:
     now = all_keys.compact_time(process.clock())
     return order.slot or (now if order.forced else latest_slot(process, meta))
 
 
 def _next(
-    process: Process, space_id: str, order: Order, current: CurrentDigest, wanted: str | None
+    process: Process, space_id: str, order: DigestOrder, current: CurrentDigest, wanted: str | None
 ) -> tuple[str | None, str | None]:
     """The slot to work on: the open one, else one that is asked for, else what is wanted; None: nothing is to do. And
     what is still wanted behind it.
@@ -135,7 +135,7 @@ def _next(
     return wanted if _is_due(process, space_id, wanted, order) else None, None
 
 
-def _is_due(process: Process, space_id: str, slot: str, order: Order) -> bool:
+def _is_due(process: Process, space_id: str, slot: str, order: DigestOrder) -> bool:
     """Whether there is anything to digest: for a slot of the clock, anything that was there by then."""
     if order.by_hand:
         return True
@@ -147,7 +147,7 @@ def _work(
     process: Process,
     space_id: str,
     slot: str,
-    order: Order,
+    order: DigestOrder,
     deadline: datetime,
     current: Stored[CurrentDigest],
 ) -> Worked[CurrentDigest]:
@@ -180,7 +180,7 @@ def _step(work: Work[CurrentDigest]) -> End:
 
 def _digest(work: Work[CurrentDigest]) -> End:
     process, space_id, slot = work.process, work.job.space_id, work.job.job_id
-    task = Task(work, zone_of(process, heads.load_recent(process, space_id).meta))
+    task = DigestTask(work, zone_of(process, heads.load_recent(process, space_id).meta))
     given = digest_input.ensure(process, space_id, slot)
     seen = progress.look(process, space_id, slot)
     done = progress.find_done(process, space_id, slot) if seen.done else None
@@ -195,7 +195,7 @@ def _digest(work: Work[CurrentDigest]) -> End:
     return End(changes={"progress": Progress(done=done.chunks, total=done.chunks), "usage": done.usage})
 
 
-def _settle_similar(task: Task) -> None:
+def _settle_similar(task: DigestTask) -> None:
     """Look at the memories that may say the same, those of this digest among them. It holds nothing up."""
     if task.in_time():
         until = task.work.deadline - chunks.MARGIN
@@ -206,7 +206,7 @@ def _settle_similar(task: Task) -> None:
             logger.warning("memories were not compared", extra={"space_id": task.space_id, "error_code": error.code})
 
 
-def _counted(task: Task, given: Input, seen: progress.ChunkProgress) -> Done:
+def _counted(task: DigestTask, given: Input, seen: progress.ChunkProgress) -> DigestDone:
     process, space_id, slot = task.process, task.space_id, task.slot
     asked = [keys.extract(space_id, slot, one) for one in sorted(seen.extracts)]
     tried = [
@@ -216,7 +216,7 @@ def _counted(task: Task, given: Input, seen: progress.ChunkProgress) -> Done:
     kept = progress.counted(process, stored, StoredFacts)
     used = [one.usage for one in progress.counted(process, asked, Extract)]
     used += [one.usage for one in progress.counted(process, tried, Try)]
-    return Done(
+    return DigestDone(
         slot=slot,
         messages=len(given.names()),
         chunks=len(given.chunks),
@@ -236,7 +236,7 @@ def _on_end(work: Work[CurrentDigest]) -> None:
     if work.counts["more"]:
         # Where it can't be queued the next hour finds the messages.
         with suppress(LiveMemoryError):
-            work.process.enqueue("digest", Order(forced=True).payload(work.job.space_id))
+            work.process.enqueue("digest", DigestOrder(forced=True).payload(work.job.space_id))
 
 
 KIND = Kind(

@@ -15,7 +15,7 @@ from livemem import clock
 from livemem.changes.records import NoteSource
 from livemem.erasure import of_conversations, of_digests, of_memories, scrubbing
 from livemem.erasure.scrubbing import Pieces
-from livemem.erasure.task import Fate, Task
+from livemem.erasure.task import ErasureTask, Fate
 from livemem.errors import InvalidName
 from livemem.notes import note as notes
 from livemem.notes.note import Note
@@ -106,7 +106,7 @@ def claimed_note(body: bytes) -> str | None:
     return str(parsed.get("note_id")) if isinstance(parsed, dict) else None
 
 
-def fate(name: str, body: bytes, task: Task) -> Fate:
+def fate(name: str, body: bytes, task: ErasureTask) -> Fate:
     """What becomes of the object of this name below the space."""
     live = keys.parse_note(f"x/{name}")
     if live:
@@ -135,7 +135,7 @@ def fate(name: str, body: bytes, task: Task) -> Fate:
     return Fate(_dump(wanted) if changed else body, frozenset(quoting))
 
 
-def _of_live(note_id: str, body: bytes, task: Task) -> Fate:
+def _of_live(note_id: str, body: bytes, task: ErasureTask) -> Fate:
     if note_id not in task.ids:
         quotes = scrubbing.occurs(_text(body), task.pieces)
         return Fate(body, frozenset({note_id} if quotes else ()))
@@ -146,7 +146,7 @@ def _of_live(note_id: str, body: bytes, task: Task) -> Fate:
     return Fate(body if is_stub(note_id, body) else stub(task.space_id, note_id, task.day))
 
 
-def _document(parsed: Any, task: Task, quoting: set[str]) -> Any:
+def _document(parsed: Any, task: ErasureTask, quoting: set[str]) -> Any:
     """A JSON document with all its texts scrubbed; in a record, or a plan, the notes are stubbed."""
     if not isinstance(parsed, dict) or not _sources(parsed):
         return _walk(parsed, task.pieces)
@@ -155,7 +155,7 @@ def _document(parsed: Any, task: Task, quoting: set[str]) -> Any:
     return {scrubbing.scrub(name, task.pieces): value for name, value in walked.items()}
 
 
-def _of_source(source: Any, task: Task, quoting: set[str]) -> Any:
+def _of_source(source: Any, task: ErasureTask, quoting: set[str]) -> Any:
     note = _source(source)
     if not note:
         return _walk(source, task.pieces)

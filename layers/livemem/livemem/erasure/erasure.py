@@ -18,7 +18,7 @@ from livemem import clock
 from livemem.access.principal import Principal
 from livemem.changes import direct, late_write_repair, records, recovery, reviews
 from livemem.erasure import occurrences, receipts, steps
-from livemem.erasure.occurrences import Found, Wanted
+from livemem.erasure.occurrences import ErasureTarget, Occurrences
 from livemem.erasure.receipts import NOT_REACHED, TOOLS
 from livemem.errors import Busy, InvalidRequest, LiveMemoryError, NotFound, OutOfTime, StillAtWork
 from livemem.jobs import counter, lease, places, worker
@@ -54,7 +54,7 @@ def erase_note(
     """
     keys.parse_note_id(note_id)
     _check_meant(erase=erase)
-    return _order(process, principal, space_id, Wanted(frozenset({note_id})), deadline)
+    return _order(process, principal, space_id, ErasureTarget(frozenset({note_id})), deadline)
 
 
 def erase_agent(
@@ -63,7 +63,7 @@ def erase_agent(
     """The same for all notes of an agent that there are now. NotFound where there is none."""
     keys.check_agent(agent)
     _check_meant(erase=erase)
-    return _order(process, principal, space_id, Wanted(agent=agent), deadline)
+    return _order(process, principal, space_id, ErasureTarget(agent=agent), deadline)
 
 
 def erase_memory(process: Process, principal: Principal, space_id: str, memory_id: str, deadline: datetime) -> Receipt:
@@ -76,7 +76,7 @@ def erase_memory(process: Process, principal: Principal, space_id: str, memory_i
     memory_keys.check_memory_id(memory_id)
     keys.check_space_id(space_id)
     ids = erasing.joined(process, space_id, memory_id)
-    return _order(process, principal, space_id, Wanted(memory_ids=ids), deadline)
+    return _order(process, principal, space_id, ErasureTarget(memory_ids=ids), deadline)
 
 
 def erase_turn(
@@ -87,7 +87,7 @@ def erase_turn(
     """
     conversation_keys.check_conversation_id(conversation_id)
     one = conversation_keys.turn_id(conversation_id, index)
-    return _order(process, principal, space_id, Wanted(turns=frozenset({one})), deadline)
+    return _order(process, principal, space_id, ErasureTarget(turns=frozenset({one})), deadline)
 
 
 def _check_meant(*, erase: bool) -> None:
@@ -95,7 +95,7 @@ def _check_meant(*, erase: bool) -> None:
         raise InvalidRequest.of("erase", "must be true: notes are never deleted, but they can be erased for ever")
 
 
-def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted, deadline: datetime) -> Receipt:
+def _order(process: Process, principal: Principal, space_id: str, wanted: ErasureTarget, deadline: datetime) -> Receipt:
     keys.check_space_id(space_id)
     require_conditional_writes(process.store)
     uid = heads.load(process, space_id).meta.uid
@@ -129,7 +129,7 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Wanted
         return _go_on(work, found if same else None, taken=True).job or work.job
 
 
-def _unknown(wanted: Wanted) -> NotFound:
+def _unknown(wanted: ErasureTarget) -> NotFound:
     if wanted.memory_ids:
         return NotFound("memory", next(iter(wanted.memory_ids)))
     if wanted.turns:
@@ -141,7 +141,7 @@ def _unknown(wanted: Wanted) -> NotFound:
     return error
 
 
-def _earlier(process: Process, head: Head, wanted: Wanted) -> Receipt | None:
+def _earlier(process: Process, head: Head, wanted: ErasureTarget) -> Receipt | None:
     """The receipt of the same request, if it was done a short time ago: perhaps its answer was lost."""
     watched = head.meta.erasing.watched if head.meta.erasing else {}
     for erasure_id in sorted(watched, reverse=True):
@@ -172,7 +172,7 @@ def _fence(process: Process, head: Head) -> None:
     recovery.recover(process, swapped)
 
 
-def _new(process: Process, principal: Principal, space_id: str, uid: str, wanted: Wanted) -> Receipt:
+def _new(process: Process, principal: Principal, space_id: str, uid: str, wanted: ErasureTarget) -> Receipt:
     now = clock.iso_millis(process.clock())
     return Receipt(
         job_id=process.new_id(),
@@ -191,7 +191,9 @@ def _new(process: Process, principal: Principal, space_id: str, uid: str, wanted
     )
 
 
-def _begin(work: Work[Receipt], principal: Principal, head: Head, wanted: Wanted, found: Found | None) -> Head:
+def _begin(
+    work: Work[Receipt], principal: Principal, head: Head, wanted: ErasureTarget, found: Occurrences | None
+) -> Head:
     """Write the receipt, and say in the head that the erasure is under way: 2 PUT. Returns the head after it.
 
     A receipt that the head has never named is none: nothing was erased for it.
@@ -246,7 +248,7 @@ def _resume(work: Work[Receipt], head: Head) -> Worked[Receipt]:
     return _go_on(work)
 
 
-def _go_on(work: Work[Receipt], found: Found | None = None, *, taken: bool = False) -> Worked[Receipt]:
+def _go_on(work: Work[Receipt], found: Occurrences | None = None, *, taken: bool = False) -> Worked[Receipt]:
     """Erase in the time that there is, after the head was swapped under the lease; the rest is queued."""
     work.kind = replace(KIND, step=partial(_erase, found=found))
     return worker.go_on(work, taken=taken)
@@ -263,7 +265,7 @@ def _step(work: Work[Receipt]) -> End:
     return _erase(work)
 
 
-def _erase(work: Work[Receipt], found: Found | None = None) -> End:
+def _erase(work: Work[Receipt], found: Occurrences | None = None) -> End:
     """Erase what the receipt says. Raises OutOfTime."""
     _close_logs(work.process, work.job)
     found = found or occurrences.find(work, _wanted(work.job))
@@ -293,10 +295,10 @@ def _close_logs(process: Process, receipt: Receipt) -> None:
         erasing.close(process, receipt.space_id, receipt.requested_by, memory_id, day)
 
 
-def _wanted(receipt: Receipt) -> Wanted:
+def _wanted(receipt: Receipt) -> ErasureTarget:
     """What is looked for: the notes that there were when it began, so that it ends."""
     agent = None if receipt.ids else receipt.agent
-    return Wanted(frozenset(receipt.note_ids), agent, frozenset(receipt.memory_ids), frozenset(receipt.turns))
+    return ErasureTarget(frozenset(receipt.note_ids), agent, frozenset(receipt.memory_ids), frozenset(receipt.turns))
 
 
 def carry_out(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from livemem.erasure import erased
 from livemem.erasure.occurrences import AT_ONCE, LEFT_ALONE, Known, check_time
 from livemem.erasure.rewriting import concerns
-from livemem.erasure.task import Task
+from livemem.erasure.task import ErasureTask
 from livemem.jobs.receipt import Receipt
 from livemem.jobs.worker import Work
 from livemem.process import Process
@@ -26,7 +26,7 @@ class Cleared:
     kept: bool
 
 
-def clear_quoting(work: Work[Receipt], task: Task, clean: set[Known], skip: str) -> Cleared:
+def clear_quoting(work: Work[Receipt], task: ErasureTask, clean: set[Known], skip: str) -> Cleared:
     """Remove the former versions of all that belongs to the space in which something of what is erased stands; without
     pieces to look for only of what can hold or name a note.
 
@@ -52,7 +52,7 @@ def clear_quoting(work: Work[Receipt], task: Task, clean: set[Known], skip: str)
     return Cleared(removed, kept)
 
 
-def _to_look_at(version: Version, task: Task, clean: set[Known], skip: str) -> bool:
+def _to_look_at(version: Version, task: ErasureTask, clean: set[Known], skip: str) -> bool:
     name = _name(version.key, task.space_id)
     if version.marker or name == skip or name in LEFT_ALONE or keys.is_of_search(name):
         return False
@@ -61,7 +61,7 @@ def _to_look_at(version: Version, task: Task, clean: set[Known], skip: str) -> b
     return concerns(name, task) or version.key.startswith(keys.EXPORTS)
 
 
-def _clear(work: Work[Receipt], batch: list[Version], task: Task, clean: set[Known]) -> int:
+def _clear(work: Work[Receipt], batch: list[Version], task: ErasureTask, clean: set[Known]) -> int:
     if not batch:
         return 0
     check_time(work)
@@ -72,7 +72,7 @@ def _clear(work: Work[Receipt], batch: list[Version], task: Task, clean: set[Kno
     return len(doomed)
 
 
-def _holds(store: Store, version: Version, task: Task, clean: set[Known]) -> bool:
+def _holds(store: Store, version: Version, task: ErasureTask, clean: set[Known]) -> bool:
     name = _name(version.key, task.space_id)
     if version.key.startswith(keys.EXPORTS) or _is_erased_note(name, task):
         return True
@@ -88,7 +88,7 @@ def _holds(store: Store, version: Version, task: Task, clean: set[Known]) -> boo
     return False
 
 
-def _is_erased_note(name: str, task: Task) -> bool:
+def _is_erased_note(name: str, task: ErasureTask) -> bool:
     live = keys.parse_note(f"x/{name}")
     return bool(live and live[1].note_id in task.ids)
 

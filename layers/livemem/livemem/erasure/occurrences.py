@@ -30,7 +30,7 @@ backups have in common is read once.
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ErasureTarget:
     """Notes by their ids, or all of an agent; or memories, or turns, by their ids."""
 
     note_ids: frozenset[str] = frozenset()
@@ -77,7 +77,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Place:
+class ErasurePlace:
     """Where objects of a space lie: below its own prefix, or below that of one of its backups."""
 
     space_id: str
@@ -102,23 +102,26 @@ LEFT_ALONE = {keys.META, keys.MANIFEST, "_lease.json"}
 
 
 @dataclass
-class Found:
+class Occurrences:
     """Notes and memories that are not erased yet: their bytes, and the keys of the objects that hold them.
 
     `held`: by place, the notes that records of it hold, also as stubs. `known`: all that were met.
     """
 
     bodies: dict[str, set[bytes]] = field(default_factory=lambda: defaultdict(set))
-    keys: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
-    held: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
+    keys: dict[ErasurePlace, set[str]] = field(default_factory=lambda: defaultdict(set))
+    held: dict[ErasurePlace, set[str]] = field(default_factory=lambda: defaultdict(set))
     known: set[str] = field(default_factory=set)
     own: set[str] = field(default_factory=set)
     """Those of them that the space itself holds."""
 
 
-def places(process: Process, space_id: str) -> list[Place]:
+def places(process: Process, space_id: str) -> list[ErasurePlace]:
     """The space's backups, and at last the space itself: 1 LIST."""
-    return [*(Place(space_id, backup_id) for backup_id in catalog.ids(process, space_id)), Place(space_id)]
+    return [
+        *(ErasurePlace(space_id, backup_id) for backup_id in catalog.ids(process, space_id)),
+        ErasurePlace(space_id),
+    ]
 
 
 def check_time(work: Work[Receipt]) -> None:
@@ -127,13 +130,13 @@ def check_time(work: Work[Receipt]) -> None:
         raise OutOfTime("The rest is done later.")
 
 
-def find(work: Work[Receipt], wanted: Wanted) -> Found:
+def find(work: Work[Receipt], wanted: ErasureTarget) -> Occurrences:
     """Look for the notes: of the space and of each backup 1 LIST per 1,000 live notes of their time and 1 per 1,000
     records, of the space 1 of its runs; 1 GET for each of the notes that is live, each record that can hold one and
     each plan, once for all that are the same. For memories: 1 LIST per 1,000 operations of each kind, 1 GET for each.
     For a turn: 2 LISTs, 1 GET, and 1 for each large result of its tools. Raises OutOfTime.
     """
-    process, found = work.process, Found()
+    process, found = work.process, Occurrences()
     read: dict[Known, Mapping[str, bytes | None]] = {}
     for place in places(process, work.job.space_id):
         check_time(work)
@@ -150,7 +153,7 @@ def find(work: Work[Receipt], wanted: Wanted) -> Found:
     return found
 
 
-def _candidates(process: Process, place: Place, wanted: Wanted) -> Iterator[tuple[str, Entry]]:
+def _candidates(process: Process, place: ErasurePlace, wanted: ErasureTarget) -> Iterator[tuple[str, Entry]]:
     for kind in KINDS if wanted.memory_ids else ():
         log = place.prefix + memory_keys.log_prefix("x", kind).removeprefix("x/")
         for entry in process.store.scan(log):
@@ -183,7 +186,7 @@ def _objects_of(one: str) -> list[str]:
     ]
 
 
-def _may_hold(name: str, wanted: Wanted) -> bool:
+def _may_hold(name: str, wanted: ErasureTarget) -> bool:
     turn = of_conversations.turn_of(name)
     if turn:
         return turn in wanted.turns
@@ -196,7 +199,7 @@ def _may_hold(name: str, wanted: Wanted) -> bool:
     return wanted.may_be_in(record) if record else keys.is_plan(name)
 
 
-def _held(process: Process, name: str, entry: Entry, wanted: Wanted) -> Mapping[str, bytes | None]:
+def _held(process: Process, name: str, entry: Entry, wanted: ErasureTarget) -> Mapping[str, bytes | None]:
     item = process.store.get(entry.key)
     if item and keys.parse_record(entry.key) and not entry.key.startswith(keys.BACKUPS):
         # Nobody could promise that the note is gone.
@@ -205,7 +208,7 @@ def _held(process: Process, name: str, entry: Entry, wanted: Wanted) -> Mapping[
     return {note_id: body for note_id, body in held.items() if wanted.admits(note_id)}
 
 
-def _take_in(found: Found, place: Place, name: str, notes: Mapping[str, bytes | None]) -> None:
+def _take_in(found: Occurrences, place: ErasurePlace, name: str, notes: Mapping[str, bytes | None]) -> None:
     for note_id, body in notes.items():
         found.known.add(note_id)
         if keys.parse_record(f"x/{name}"):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from livemem.conversations import turn as turns
 from livemem.conversations.summaries import Summary
 from livemem.conversations.turn import Turn
-from livemem.erasure.task import Fate, Task, read
+from livemem.erasure.task import ErasureTask, Fate, read
 from livemem.store import conversation_keys as keys
 
 
@@ -50,7 +50,7 @@ def contents_of(one: str, body: bytes) -> list[str]:
     return [side for side in (turn.user_message, turn.assistant_message) if side]
 
 
-def fate(name: str, body: bytes, task: Task) -> Fate | None:
+def fate(name: str, body: bytes, task: ErasureTask) -> Fate | None:
     """What becomes of the object; None for one that is none of an erased turn's, or can't be read."""
     one = turn_of(name)
     if one in task.ids:

@@ -1,12 +1,12 @@
 """What becomes of the facts that a digest took from rooms when a note or a memory that says the same is erased."""
 
-from livemem.digests.digest_documents import Extract, Fact
+from livemem.digests.digest_documents import Extract, ExtractedFact
 from livemem.erasure import scrubbing
-from livemem.erasure.task import Fate, Task, read
+from livemem.erasure.task import ErasureTask, Fate, read
 from livemem.store import room_keys as keys
 
 
-def fate(name: str, body: bytes, task: Task) -> Fate | None:
+def fate(name: str, body: bytes, task: ErasureTask) -> Fate | None:
     """What becomes of an extract; None for every other object, and for one that has nothing of what is erased.
 
     Whom a fact is about goes with what it says: a name alone is too short to be looked for.
@@ -18,7 +18,7 @@ def fate(name: str, body: bytes, task: Task) -> Fate | None:
     return Fate(extract.model_copy(update={"facts": facts}).to_bytes()) if facts != extract.facts else None
 
 
-def _scrubbed(fact: Fact, task: Task) -> Fact:
+def _scrubbed(fact: ExtractedFact, task: ErasureTask) -> ExtractedFact:
     whole = fact.content.strip() in task.texts
     content = scrubbing.ERASED if whole else scrubbing.scrub(fact.content, task.pieces)
     if content == fact.content:

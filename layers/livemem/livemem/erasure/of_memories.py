@@ -6,7 +6,7 @@ Operations of an erased memory stay without its words, so that the log goes on; 
 from collections.abc import Iterable, Mapping
 
 from livemem.erasure import scrubbing
-from livemem.erasure.task import Fate, Task, read
+from livemem.erasure.task import ErasureTask, Fate, read
 from livemem.memories import erasing
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
@@ -31,7 +31,7 @@ def contents_of(memory_id: str, body: bytes) -> list[str]:
     return erasing.texts(Operation.from_bytes(body), memory_id)
 
 
-def fate(name: str, body: bytes, task: Task) -> Fate | None:
+def fate(name: str, body: bytes, task: ErasureTask) -> Fate | None:
     """What becomes of the object; None for one that is not of memories, or can't be read."""
     if keys.parse_vectors(f"x/{name}"):
         return Fate(_vectors_without(body, task))
@@ -42,7 +42,7 @@ def fate(name: str, body: bytes, task: Task) -> Fate | None:
     return _of_snapshot(known, body, task) if known else None
 
 
-def _of_operation(one: Operation, body: bytes, task: Task) -> Fate:
+def _of_operation(one: Operation, body: bytes, task: ErasureTask) -> Fate:
     ids = {part.memory.memory_id for part in one.parts()}
     doomed = {one_id for one_id in ids & task.ids - task.kept if not erasing.is_blank(one, one_id)}
     wanted = erasing.blank(one, erasing.reason_of(task.day), doomed) if doomed else one
@@ -52,7 +52,7 @@ def _of_operation(one: Operation, body: bytes, task: Task) -> Fate:
     return Fate(body if wanted == one else wanted.to_bytes(), frozenset(quoting))
 
 
-def _of_snapshot(known: Snapshot, body: bytes, task: Task) -> Fate:
+def _of_snapshot(known: Snapshot, body: bytes, task: ErasureTask) -> Fate:
     others = [
         erasing.cleaned(memory, task.ids, task.texts) for memory in known.memories if memory.memory_id not in task.ids
     ]
@@ -62,7 +62,7 @@ def _of_snapshot(known: Snapshot, body: bytes, task: Task) -> Fate:
     return Fate(known.model_copy(update={"memories": others}).to_bytes(), quoting)
 
 
-def _vectors_without(body: bytes, task: Task) -> bytes:
+def _vectors_without(body: bytes, task: ErasureTask) -> bytes:
     if not task.vectors:
         return body
     try:
@@ -77,5 +77,5 @@ def _texts(memory: Memory) -> list[str]:
     return [memory.content, *(former.content for former in memory.history)]
 
 
-def _quote(texts: Iterable[str], task: Task) -> bool:
+def _quote(texts: Iterable[str], task: ErasureTask) -> bool:
     return any(scrubbing.occurs(text, task.pieces) for text in texts)

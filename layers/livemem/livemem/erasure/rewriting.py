@@ -8,10 +8,10 @@ from hashlib import sha256
 
 from livemem.backups import catalog
 from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Item, Manifest
+from livemem.backups.manifest import BackupObject, Manifest
 from livemem.erasure import erased, of_conversations
-from livemem.erasure.occurrences import AT_ONCE, Found, Known, Place, check_time, places
-from livemem.erasure.task import Task
+from livemem.erasure.occurrences import AT_ONCE, ErasurePlace, Known, Occurrences, check_time, places
+from livemem.erasure.task import ErasureTask
 from livemem.errors import NotFound, PreconditionLost
 from livemem.jobs import job as jobs
 from livemem.jobs.receipt import Receipt
@@ -29,10 +29,10 @@ from damage, until the manifest says it too.
 
 
 @dataclass
-class Look:
+class Rewrites:
     """What is to be changed, by place and name; what is `clean` needs no second look, wherever it is met."""
 
-    changes: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
+    changes: dict[ErasurePlace, set[str]] = field(default_factory=lambda: defaultdict(set))
     quoted_in: set[str] = field(default_factory=set)
     clean: set[Known] = field(default_factory=set)
 
@@ -54,7 +54,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Written:
+class RewrittenObject:
     """An object as it is now: its ETag, size in bytes and SHA-256 in hex."""
 
     etag: str
@@ -88,7 +88,7 @@ def kind(name: str) -> str:
     return of_talk or ("bank_files" if keys.path_in_records(name) else "other")
 
 
-def concerns(name: str, task: Task) -> bool:
+def concerns(name: str, task: ErasureTask) -> bool:
     """Whether the object can hold or name what is erased; or quote it, where there are pieces to look for."""
     if task.pieces.all:
         return True
@@ -117,13 +117,13 @@ def clear_strays(process: Process, space_id: str) -> None:
             catalog.clear(process, space_id, backup_id)
 
 
-def look(work: Work[Receipt], found: Found, task: Task, skip: str) -> Look:
+def look(work: Work[Receipt], found: Occurrences, task: ErasureTask, skip: str) -> Rewrites:
     """Find out what is to be changed, but for the object named `skip`: 1 LIST per 1,000 objects, 1 GET for each that is
     not the same as one that was read before, 1 GET for each backup's manifest. Raises OutOfTime.
 
     Without pieces to look for only what can hold or name what is erased is read.
     """
-    process, seen = work.process, Look()
+    process, seen = work.process, Rewrites()
     for place in places(process, task.space_id):
         here = replace(task, held=frozenset(found.held[place]))
         listed = [(name, entry) for name, entry in place.entries(process) if name != skip and concerns(name, task)]
@@ -136,7 +136,9 @@ def look(work: Work[Receipt], found: Found, task: Task, skip: str) -> Look:
     return seen
 
 
-def _look_at(process: Process, place: Place, task: Task, seen: Look, batch: Sequence[tuple[str, Entry]]) -> None:
+def _look_at(
+    process: Process, place: ErasurePlace, task: ErasureTask, seen: Rewrites, batch: Sequence[tuple[str, Entry]]
+) -> None:
     found = process.store.get_many([entry.key for _, entry in batch])
     for (name, _), item in zip(batch, found, strict=True):
         if not item:
@@ -149,22 +151,22 @@ def _look_at(process: Process, place: Place, task: Task, seen: Look, batch: Sequ
             seen.changes[place].add(name)
 
 
-def _items(process: Process, place: Place) -> Mapping[str, Item]:
+def _items(process: Process, place: ErasurePlace) -> Mapping[str, BackupObject]:
     found = manifests.find(process, place.space_id, place.backup_id) if place.backup_id else None
     return {item.name: item for item in (found.value.items or () if found else ())}
 
 
-def _differs(item: Item | None, entry: Entry) -> bool:
+def _differs(item: BackupObject | None, entry: Entry) -> bool:
     """Whether an object of a backup is not what its manifest says: perhaps an erasure that died has written it."""
     return item is not None and entry.etag not in (item.etag, item.copy_etag)
 
 
-def rewrite(work: Work[Receipt], place: Place, names: Iterable[str], task: Task) -> None:
+def rewrite(work: Work[Receipt], place: ErasurePlace, names: Iterable[str], task: ErasureTask) -> None:
     """Bring these objects of a place to what `task` wants: 1 GET and 1 PUT or DELETE each; of a backup also the
     manifest, 1 GET and 1 PUT. Raises OutOfTime.
     """
     process, ordered = work.process, sorted(names)
-    written: dict[str, Written | Doomed | None] = {}
+    written: dict[str, RewrittenObject | Doomed | None] = {}
     marked = work.job.job_id if place.backup_id else None
     for start in range(0, len(ordered), AT_ONCE):
         check_time(work)
@@ -178,7 +180,9 @@ def rewrite(work: Work[Receipt], place: Place, names: Iterable[str], task: Task)
     process.store.map(lambda gone: process.store.delete(gone.key, if_match=gone.etag), doomed)
 
 
-def _rewrite_one(process: Process, place: Place, name: str, task: Task, mark: str | None) -> Written | Doomed | None:
+def _rewrite_one(
+    process: Process, place: ErasurePlace, name: str, task: ErasureTask, mark: str | None
+) -> RewrittenObject | Doomed | None:
     key = place.prefix + name
     for _ in range(TRIES):
         found = process.store.get(key)
@@ -204,12 +208,12 @@ def _put(process: Process, found: Object, body: bytes, mark: str | None) -> Writ
     )
 
 
-def _as_written(etag: str, body: bytes) -> Written:
-    return Written(etag, len(body), sha256(body).hexdigest())
+def _as_written(etag: str, body: bytes) -> RewrittenObject:
+    return RewrittenObject(etag, len(body), sha256(body).hexdigest())
 
 
 def _tell_manifest(
-    process: Process, space_id: str, backup_id: str, written: Mapping[str, Written | Doomed | None]
+    process: Process, space_id: str, backup_id: str, written: Mapping[str, RewrittenObject | Doomed | None]
 ) -> None:
     for _ in range(TRIES):
         found = manifests.find(process, space_id, backup_id)
@@ -226,12 +230,12 @@ def _tell_manifest(
     raise PreconditionLost("The backup changes too often.")
 
 
-def _item(before: Item, outcome: Written | Doomed | None) -> Item | None:
+def _item(before: BackupObject, outcome: RewrittenObject | Doomed | None) -> BackupObject | None:
     if isinstance(outcome, Doomed):
         return None
     if outcome is None:
         return before
-    return Item(
+    return BackupObject(
         before.name,
         outcome.size,
         outcome.etag,
@@ -240,7 +244,9 @@ def _item(before: Item, outcome: Written | Doomed | None) -> Item | None:
     )
 
 
-def _replace(process: Process, found: Stored[Manifest], before: Sequence[Item], items: Sequence[Item]) -> None:
+def _replace(
+    process: Process, found: Stored[Manifest], before: Sequence[BackupObject], items: Sequence[BackupObject]
+) -> None:
     counts = dict(found.value.counts)
     for gone in {item.name for item in before} - {item.name for item in items}:
         name = "notes" if keys.parse_note(f"x/{gone}") else "other"

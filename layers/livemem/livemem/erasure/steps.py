@@ -14,12 +14,12 @@ from livemem.conversations import conversation as conversations
 from livemem.conversations import due
 from livemem.erasure import erased, former_versions, rewriting, scrubbing
 from livemem.erasure.former_versions import Cleared
-from livemem.erasure.occurrences import Found, Place
+from livemem.erasure.occurrences import ErasurePlace, Occurrences
 from livemem.erasure.receipts import VERSIONS_UNREACHABLE
-from livemem.erasure.rewriting import Look
-from livemem.erasure.task import Task
+from livemem.erasure.rewriting import Rewrites
+from livemem.erasure.task import ErasureTask
 from livemem.errors import VersionsUnreachable
-from livemem.jobs.receipt import Receipt, Section
+from livemem.jobs.receipt import Receipt, ReceiptSection
 from livemem.jobs.worker import Work
 from livemem.memories import erasing
 from livemem.process import Process
@@ -27,7 +27,7 @@ from livemem.spaces import head as heads
 from livemem.store import conversation_keys, keys, vector_file
 
 
-def erase(work: Work[Receipt], found: Found) -> None:
+def erase(work: Work[Receipt], found: Occurrences) -> None:
     """Erase the receipt's notes, memories or turns, which were `found` where they are. Nobody else changes the space
     meanwhile: who held the lease before was told so by a swap of the head.
 
@@ -63,12 +63,12 @@ def erase(work: Work[Receipt], found: Found) -> None:
     _clear_versions(work, lambda: former_versions.clear_former(work))
 
 
-def _task(process: Process, receipt: Receipt, found: Found) -> Task:
+def _task(process: Process, receipt: Receipt, found: Occurrences) -> ErasureTask:
     contents = {
         text for one, bodies in found.bodies.items() for body in bodies for text in erased.contents_of(one, body)
     }
     prefix = process.settings.embeddings_text_prefix
-    return Task(
+    return ErasureTask(
         receipt.space_id,
         receipt.ids,
         scrubbing.pieces_of(contents),
@@ -78,7 +78,7 @@ def _task(process: Process, receipt: Receipt, found: Found) -> Task:
     )
 
 
-def _note_look(work: Work[Receipt], seen: Look) -> None:
+def _note_look(work: Work[Receipt], seen: Rewrites) -> None:
     """Enter what is going to be changed; of what was changed already by one that died it is entered."""
     receipt = work.job
     counts = dict(receipt.counts)
@@ -92,7 +92,7 @@ def _note_look(work: Work[Receipt], seen: Look) -> None:
     )
 
 
-def _rewrite_others(work: Work[Receipt], task: Task, found: Found, seen: Look) -> None:
+def _rewrite_others(work: Work[Receipt], task: ErasureTask, found: Occurrences, seen: Rewrites) -> None:
     """Take the words out of all but the notes or memories themselves, of which one copy stays until all is done: the
     space's.
     """
@@ -102,7 +102,7 @@ def _rewrite_others(work: Work[Receipt], task: Task, found: Found, seen: Look) -
         rewriting.rewrite(work, place, names, here)
 
 
-def _remove_sources(work: Work[Receipt], task: Task, found: Found, seen: Look) -> None:
+def _remove_sources(work: Work[Receipt], task: ErasureTask, found: Occurrences, seen: Rewrites) -> None:
     for place in seen.changes:
         if place.backup_id and task.ids <= found.own:
             continue
@@ -110,7 +110,7 @@ def _remove_sources(work: Work[Receipt], task: Task, found: Found, seen: Look) -
         rewriting.rewrite(work, place, found.keys[place], here)
 
 
-def _tell_conversation(work: Work[Receipt], task: Task, one: str, seen: Look) -> None:
+def _tell_conversation(work: Work[Receipt], task: ErasureTask, one: str, seen: Rewrites) -> None:
     """Tell those who make summaries of the conversation right now that the turn is erased, remove what they made of it
     since the look, and have it made anew: 2 PUTs, 1 LIST per 1,000 summaries, 1 GET for each that is new.
 
@@ -120,7 +120,7 @@ def _tell_conversation(work: Work[Receipt], task: Task, one: str, seen: Look) ->
     assert parsed
     process, space_id, conversation_id = work.process, task.space_id, parsed[0]
     conversations.note_erased(process, space_id, *parsed)
-    place = Place(space_id)
+    place = ErasurePlace(space_id)
     listed = process.store.scan(conversation_keys.versions_prefix(space_id, conversation_id))
     named = ((entry.key.removeprefix(place.prefix), entry) for entry in listed)
     fresh = [
@@ -132,7 +132,7 @@ def _tell_conversation(work: Work[Receipt], task: Task, one: str, seen: Look) ->
     due.mark_at(process, space_id, conversation_id, process.clock())
 
 
-def _note_sources(work: Work[Receipt], found: Found) -> None:
+def _note_sources(work: Work[Receipt], found: Occurrences) -> None:
     """Enter the keys of the objects that hold them, or did: afterwards nothing tells them any more. And those of
     files that a late request may bring back for a moment, which leaves a version (changes/late_write_repair.py): 1 GET.
     """
@@ -166,7 +166,7 @@ def _counted(receipt: Receipt, kind: str, number: int) -> dict[str, int]:
     return receipt.counts | ({kind: receipt.counts.get(kind, 0) + number} if number else {})
 
 
-def sections(process: Process, receipt: Receipt) -> Iterator[Section]:
+def sections(process: Process, receipt: Receipt) -> Iterator[ReceiptSection]:
     """The sections of the bank that rest on one of the notes: 1 LIST, 1 GET each file and 1 GET its record."""
     gone = set(receipt.note_ids)
     if not gone:
@@ -174,7 +174,7 @@ def sections(process: Process, receipt: Receipt) -> Iterator[Section]:
     for file in files.listing(process, receipt.space_id, content=True):
         for cited in citations.citations(process, receipt.space_id, file).sections:
             if any(source.note_id in gone for source in cited.sources):
-                yield Section(path=file.path, heading=cited.heading, section=cited.path)
+                yield ReceiptSection(path=file.path, heading=cited.heading, section=cited.path)
 
 
 def _save(work: Work[Receipt], **changes: object) -> None:

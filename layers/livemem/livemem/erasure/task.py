@@ -7,13 +7,13 @@ from typing import TypeVar
 
 from livemem.erasure.scrubbing import Pieces
 from livemem.store import conversation_keys, keys
-from livemem.store.documents import Document
+from livemem.store.documents import StoredDocument
 
-D = TypeVar("D", bound=Document)
+D = TypeVar("D", bound=StoredDocument)
 
 
 @dataclass(frozen=True)
-class Task:
+class ErasureTask:
     """What is erased in one space or backup: notes, memories and turns by their ids, and the pieces of their texts.
 
     `kept`: those that stay for now, because their pieces are still looked for elsewhere. `held`: the notes that a

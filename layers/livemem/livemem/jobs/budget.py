@@ -24,7 +24,7 @@ from livemem import clock as clocks
 from livemem.errors import LiveMemoryError, RunError
 from livemem.jobs.lease import BACKOFF_LONGEST
 from livemem.llm.client import MAY_COST, LlmError, Reply
-from livemem.llm.tools import Said
+from livemem.llm.tools import ToolReply
 from livemem.llm.usage import Usage
 from livemem.llm.window import BYTES_PER_TOKEN
 from livemem.process import Process
@@ -82,7 +82,7 @@ class Meter:
         _reserve(self, whole)
         self._asking = prompt
 
-    def answered(self, reply: Reply | Said) -> None:
+    def answered(self, reply: Reply | ToolReply) -> None:
         """Take note of what the provider counted, or of an estimate by what the model has written."""
         estimate = (self._asking or 0) + reply.written // BYTES_PER_TOKEN
         self._end(Usage.of_call(reply.usage, estimate, cut=reply.cut))

@@ -11,7 +11,7 @@ from typing import Literal
 from livemem.errors import Busy, LiveMemoryError
 from livemem.jobs import lease, places
 from livemem.jobs import queue as queues
-from livemem.jobs.queue import Order
+from livemem.jobs.queue import RunOrder
 from livemem.jobs.run import Trigger
 from livemem.process import Process
 from livemem.spaces import contents, due_index
@@ -47,10 +47,10 @@ def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Counted:
         return Counted("not_automatic")
     if not reached(process, head):
         return Counted("below_threshold")
-    return start(process, head, Order(trigger=trigger))
+    return start(process, head, RunOrder(trigger=trigger))
 
 
-def start(process: Process, head: Head, wanted: Order, *, by_hand: bool = False) -> Counted:
+def start(process: Process, head: Head, wanted: RunOrder, *, by_hand: bool = False) -> Counted:
     """Queue a run unless somebody holds the space; of many who do so at once one does.
 
     By hand also while automatic runs wait after a failure. Raises StoreUnavailable.

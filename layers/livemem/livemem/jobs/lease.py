@@ -68,7 +68,7 @@ def _no_holder_has_ended(_: Process, __: Lease) -> bool:
 
 
 @dataclass(frozen=True)
-class Place:
+class LeasePlace:
     """Where a lease is kept, and how the bucket tells that the work of a holder has ended."""
 
     key: str
@@ -76,7 +76,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenLease:
     """A lease as it was read."""
 
     stored: Stored[Lease]
@@ -129,7 +129,7 @@ class LeaseTaken(Busy):
 class Held:
     """A lease that is ours; what is stored changes when it is renewed."""
 
-    place: Place
+    place: LeasePlace
     stored: Stored[Lease]
     before: Lease | None = None
     """The lease in whose place it is."""
@@ -143,10 +143,10 @@ class Held:
         return self.stored.value
 
 
-def look(process: Process, place: Place) -> Seen | None:
+def look(process: Process, place: LeasePlace) -> SeenLease | None:
     """The lease, or None: 1 GET. One that can't be read counts as run out."""
     found = stored.find(process.store, place.key, _read)
-    return Seen(found) if found else None
+    return SeenLease(found) if found else None
 
 
 def _read(found: Object) -> Lease:
@@ -156,20 +156,20 @@ def _read(found: Object) -> Lease:
         return Lease(kind="unreadable")
 
 
-def standing(process: Process, place: Place) -> Lease | None:
+def standing(process: Process, place: LeasePlace) -> Lease | None:
     """The lease if it has not run out: 1 GET."""
     seen = look(process, place)
     return seen.lease if seen and seen.live() else None
 
 
-def holds(process: Process, place: Place, seen: Seen) -> bool:
+def holds(process: Process, place: LeasePlace, seen: SeenLease) -> bool:
     """Whether somebody who has not ended holds it: no request, 1 GET where the lease has not run out."""
     return seen.live() and (seen.lease.kind == "backoff" or not place.has_ended(process, seen.lease))
 
 
 def acquire(
     process: Process,
-    place: Place,
+    place: LeasePlace,
     owner: str,
     kind: str,
     *,
@@ -198,7 +198,9 @@ def acquire(
     raise Busy("Somebody else began just now.")
 
 
-def _is_free(process: Process, place: Place, seen: Seen, owner: str, kind: str, worker: str, *, by_hand: bool) -> bool:
+def _is_free(
+    process: Process, place: LeasePlace, seen: SeenLease, owner: str, kind: str, worker: str, *, by_hand: bool
+) -> bool:
     old = seen.lease
     if not seen.live():
         return True
@@ -209,7 +211,7 @@ def _is_free(process: Process, place: Place, seen: Seen, owner: str, kind: str, 
     return (old.kind == "queued" and kind != "queued") or place.has_ended(process, old)
 
 
-def _fresh(seen: Seen | None, owner: str, kind: str, life: timedelta) -> Lease:
+def _fresh(seen: SeenLease | None, owner: str, kind: str, life: timedelta) -> Lease:
     fresh = Lease(owner=owner, kind=kind, seconds=life.total_seconds())
     if not seen:
         return fresh
@@ -220,7 +222,7 @@ def _fresh(seen: Seen | None, owner: str, kind: str, life: timedelta) -> Lease:
     return fresh.model_copy(update={**left, "failures": old.failures, "error": old.error})
 
 
-def _displaced(seen: Seen | None, owner: str) -> Lease | None:
+def _displaced(seen: SeenLease | None, owner: str) -> Lease | None:
     if not seen or seen.lease.kind != "queued" or seen.lease.owner == owner or not seen.live():
         return None
     left = (seen.lease.life() - seen.age).total_seconds()
@@ -327,7 +329,7 @@ def quietly_release(process: Process, held: Held) -> None:
         release(process, held)
 
 
-def forget(process: Process, place: Place, owner: str) -> None:
+def forget(process: Process, place: LeasePlace, owner: str) -> None:
     """Remove a lease that has run out if it is this owner's, whose work has ended: 1 GET, 1 DELETE; else no DELETE."""
     seen = look(process, place)
     if seen and seen.waiting_owner() == owner:

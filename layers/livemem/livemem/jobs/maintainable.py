@@ -7,14 +7,14 @@ from datetime import datetime, timedelta
 from livemem import clock
 from livemem.jobs import lease as leases
 from livemem.jobs import places
-from livemem.jobs.lease import RENEWAL_TICK, RENEWED_AFTER, Seen
+from livemem.jobs.lease import RENEWAL_TICK, RENEWED_AFTER, SeenLease
 from livemem.process import Process
 from livemem.spaces import contents, pending
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Done, Due
 from livemem.spaces.head import Head
 from livemem.store import keys
-from livemem.store.documents import Document
+from livemem.store.documents import StoredDocument
 from livemem.store.due_keys import Kind
 from livemem.store.objects import Entry
 
@@ -43,7 +43,7 @@ class Space:
 
     space_id: str
     head: Head
-    lease: Seen | None
+    lease: SeenLease | None
     busy: bool
     """Whether somebody who has not ended holds the space."""
     live: list[Entry]
@@ -122,7 +122,7 @@ class Damaged:
         return clock.iso_millis(self.entry.last_modified)
 
 
-def _nothing_instead(_: Process, __: Damaged) -> Document | None:
+def _nothing_instead(_: Process, __: Damaged) -> StoredDocument | None:
     return None
 
 
@@ -135,7 +135,7 @@ class DocumentKind:
     """
 
     check: Callable[[bytes], object]
-    instead: Callable[[Process, Damaged], Document | None] = _nothing_instead
+    instead: Callable[[Process, Damaged], StoredDocument | None] = _nothing_instead
 
 
 def _no_kind(_: str) -> DocumentKind | None:

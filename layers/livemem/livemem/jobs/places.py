@@ -3,7 +3,7 @@
 from pydantic import BaseModel
 
 from livemem.jobs.job import ENDED
-from livemem.jobs.lease import Lease, Place
+from livemem.jobs.lease import Lease, LeasePlace
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import ask_keys, conversation_keys, keys, room_keys
@@ -15,24 +15,24 @@ class _Run(BaseModel, defer_build=True):
     status: str
 
 
-def of_space(space_id: str) -> Place:
+def of_space(space_id: str) -> LeasePlace:
     """Of a space: who changes its bank now."""
-    return Place(keys.lease(space_id), lambda process, held: _has_ended(process, space_id, held))
+    return LeasePlace(keys.lease(space_id), lambda process, held: _has_ended(process, space_id, held))
 
 
-def of_conversation(space_id: str, conversation_id: str) -> Place:
+def of_conversation(space_id: str, conversation_id: str) -> LeasePlace:
     """Of a conversation: who makes its summaries now."""
-    return Place(conversation_keys.claim(space_id, conversation_id))
+    return LeasePlace(conversation_keys.claim(space_id, conversation_id))
 
 
-def of_digest(space_id: str, slot: str) -> Place:
+def of_digest(space_id: str, slot: str) -> LeasePlace:
     """Of a digest: who works on it now."""
-    return Place(room_keys.claim(space_id, slot))
+    return LeasePlace(room_keys.claim(space_id, slot))
 
 
-def of_session(space_id: str, user: str) -> Place:
+def of_session(space_id: str, user: str) -> LeasePlace:
     """Of a user's questions: which is answered now."""
-    return Place(ask_keys.session_claim(space_id, user))
+    return LeasePlace(ask_keys.session_claim(space_id, user))
 
 
 def _has_ended(process: Process, space_id: str, held: Lease) -> bool:

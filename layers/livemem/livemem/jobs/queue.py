@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Order:
+class RunOrder:
     """What a run is asked to do."""
 
     trigger: Trigger
@@ -31,7 +31,7 @@ class Order:
     replace: bool = False
 
 
-def order(process: Process, principal: Principal, space_id: str, wanted: Order) -> Run:
+def order(process: Process, principal: Principal, space_id: str, wanted: RunOrder) -> Run:
     """Queue a run by hand.
 
     Raises NotFound, Forbidden for another agent's notes without admin, TooSoon, and Conflict where a plan waits for
@@ -50,7 +50,7 @@ def order(process: Process, principal: Principal, space_id: str, wanted: Order) 
     return enqueue(process, head, wanted, run_id=run_id)
 
 
-def enqueue(process: Process, head: Head, wanted: Order, *, run_id: str) -> Run:
+def enqueue(process: Process, head: Head, wanted: RunOrder, *, run_id: str) -> Run:
     """Write a queued run and start it; if it can't be started the run says so and the error is raised."""
     run = Run(
         job_id=run_id,

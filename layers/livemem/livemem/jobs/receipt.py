@@ -8,7 +8,7 @@ from livemem.jobs.job import Job
 from livemem.store.documents import Count, Line
 
 
-class Section(BaseModel, defer_build=True):
+class ReceiptSection(BaseModel, defer_build=True):
     """A section of a bank file that rests on an erased note, by its headings from the outermost on."""
 
     path: str
@@ -32,7 +32,7 @@ class Receipt(Job):
     counts: dict[str, Count] = {}
     files: list[str] = []
     """Bank files whose text was changed: they quoted a note word for word."""
-    sections: list[Section] = []
+    sections: list[ReceiptSection] = []
     quoted_in: list[str] = []
     """Notes and memories of other ids that quote one."""
     versions: Literal["removed", "not_kept", "not_reachable"] | None = None

@@ -28,7 +28,7 @@ from livemem.errors import (
 from livemem.jobs import budget, lease
 from livemem.jobs import job as jobs
 from livemem.jobs.job import Failure, J, Status
-from livemem.jobs.lease import Held, LeaseTaken, Place
+from livemem.jobs.lease import Held, LeasePlace, LeaseTaken
 from livemem.llm.usage import Usage
 from livemem.process import Function, Process
 from livemem.spaces import unreadable
@@ -189,7 +189,7 @@ class Kind(Generic[J]):
     key: Callable[..., str]
     step: Step[J]
     below_subject: bool = False
-    place: Callable[[J], Place] | None = None
+    place: Callable[[J], LeasePlace] | None = None
     lasts: timedelta | None = None
     gives_up: bool = True
     is_final: Callable[[LiveMemoryError], bool] = is_final
@@ -319,7 +319,7 @@ def _leased(task: Work[J], *, by_hand: bool, wait: Wait | None = None) -> Iterat
         lease.quietly_release(process, held)
 
 
-def _acquired(task: Work[J], place: Place, wait: Wait | None, *, by_hand: bool) -> tuple[Held, bool]:
+def _acquired(task: Work[J], place: LeasePlace, wait: Wait | None, *, by_hand: bool) -> tuple[Held, bool]:
     process, owner, at_once = task.process, task.job.job_id, True
     while True:
         worker = process.new_id()

@@ -18,12 +18,12 @@ from livemem.llm import contract as contracts
 from livemem.llm import templates, window
 from livemem.llm.client import Ask, LlmError, Messages, Reply
 from livemem.llm.contract import ContractError
-from livemem.llm.tools import Said
+from livemem.llm.tools import ToolReply
 from livemem.llm.usage import Usage
 from livemem.settings import Settings
 
 T = TypeVar("T")
-R = TypeVar("R", Reply, Said)
+R = TypeVar("R", Reply, ToolReply)
 
 SHORTEST_ASK = 5.0
 """Seconds below which asking is pointless."""
@@ -52,7 +52,7 @@ class Counter(Protocol):
         """Reserve a call. Raises RunError where it may not be made."""
         ...
 
-    def answered(self, reply: Reply | Said) -> None:
+    def answered(self, reply: Reply | ToolReply) -> None:
         """Count a call that was answered."""
         ...
 

@@ -37,7 +37,7 @@ class ApiError(LiveMemoryError):
 
 
 @dataclass(frozen=True, repr=False)
-class Api:
+class LlmApi:
     """An API as the settings have it, and how its errors speak of it.
 
     `name` begins its errors' codes, `title` is for sentences, `variable` begins its settings' names. `key` is the key,
@@ -57,7 +57,7 @@ class Api:
 
 
 def call(
-    api: Api,
+    api: LlmApi,
     key: str,
     timeout: float,
     request: Callable[["openai.OpenAI"], object],
@@ -171,7 +171,7 @@ def told(body: object, key: str) -> str:
     return f' It says: "{said}".' if said else ""
 
 
-def _refusal(api: Api, error: "openai.APIStatusError", key: str) -> ApiError:
+def _refusal(api: LlmApi, error: "openai.APIStatusError", key: str) -> ApiError:
     """The error for an answer that is none."""
     status = error.status_code
     kind = "throttled" if status == 429 else "refused_request"
@@ -208,7 +208,7 @@ def within(seconds: float, request: Callable[[], T]) -> T:
     return outcome.result(seconds)
 
 
-def key_of(api: Api) -> str:
+def key_of(api: LlmApi) -> str:
     """The API's key; raises its error where that can't be read, or can't be one, or there is no API."""
     if not api.url:
         raise api.failed("not_configured", f"{api.variable}_API_URL is not set.")
@@ -221,7 +221,7 @@ def key_of(api: Api) -> str:
     return key or "none"
 
 
-def _parameter(api: Api) -> str:
+def _parameter(api: LlmApi) -> str:
     from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-from livemem.llm.api import Api, ApiError, call, key_of, told
+from livemem.llm.api import ApiError, LlmApi, call, key_of, told
 from livemem.settings import Settings
 from livemem.text.excerpt import excerpt
 
@@ -78,9 +78,9 @@ class Ask(Protocol):
         ...
 
 
-def api(settings: Settings) -> Api:
+def api(settings: Settings) -> LlmApi:
     """The LLM's API as the settings have it."""
-    return Api("llm", "LLM", "LLMAAS", LlmError, settings.llmaas_api_url, settings.llmaas_api_key)
+    return LlmApi("llm", "LLM", "LLMAAS", LlmError, settings.llmaas_api_url, settings.llmaas_api_key)
 
 
 def connect(settings: Settings) -> Ask:

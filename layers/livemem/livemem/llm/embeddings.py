@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from livemem.llm.api import Api, ApiError, call, key_of, within
+from livemem.llm.api import ApiError, LlmApi, call, key_of, within
 from livemem.settings import Settings
 from livemem.text.excerpt import excerpt
 
@@ -63,9 +63,9 @@ class Embed(Protocol):
         ...
 
 
-def api(settings: Settings) -> Api:
+def api(settings: Settings) -> LlmApi:
     """The embedding model's API as the settings have it."""
-    return Api(
+    return LlmApi(
         "embedding",
         "embedding model",
         "EMBEDDINGS",
@@ -156,7 +156,7 @@ def _passes(error: EmbeddingError) -> bool:
     return error.code in PASSING and error.http_status != 501
 
 
-def _key(target: Api, timeout: float) -> str:
+def _key(target: LlmApi, timeout: float) -> str:
     # Where it is a parameter, reading it may take longer than a search may wait.
     try:
         return within(timeout, lambda: key_of(target))
@@ -164,7 +164,7 @@ def _key(target: Api, timeout: float) -> str:
         raise target.failed("timeout", "The embedding model's key could not be read in time.") from error
 
 
-def _ask(settings: Settings, target: Api, key: str, texts: list[str], timeout: float) -> list[Vector]:
+def _ask(settings: Settings, target: LlmApi, key: str, texts: list[str], timeout: float) -> list[Vector]:
     """One request; raises EmbeddingError."""
     if timeout <= 0:
         raise target.failed("timeout", "There was no time left to ask the embedding model.")
@@ -183,7 +183,7 @@ def _ask(settings: Settings, target: Api, key: str, texts: list[str], timeout: f
     )
 
 
-def _read(settings: Settings, target: Api, answer: Any, count: int, key: str) -> list[Vector]:
+def _read(settings: Settings, target: LlmApi, answer: Any, count: int, key: str) -> list[Vector]:
     """The vectors of an answer to `count` texts; raises EmbeddingError, or what reading another form raises."""
     answered = answer.get("model")
     if isinstance(answered, str) and answered and not is_same_model(settings.embeddings_model, answered):
@@ -209,7 +209,7 @@ def _read(settings: Settings, target: Api, answer: Any, count: int, key: str) ->
     return vectors
 
 
-def _vector(target: Api, given: object) -> Vector:
+def _vector(target: LlmApi, given: object) -> Vector:
     """A list of numbers, or 32-bit floats in base64, as a vector of length 1."""
     numbers: Sequence[float]
     if isinstance(given, str):

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from livemem.errors import LiveMemoryError
 from livemem.llm.api import ApiError
 from livemem.store import documents, keys
-from livemem.store.documents import Document
+from livemem.store.documents import StoredDocument
 from livemem.store.objects import Store
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ T = TypeVar("T")
 NOTED_SECONDS = 60
 
 
-class _Note(Document):
+class _Note(StoredDocument):
     error: str | None = None
 
 

@@ -3,21 +3,21 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from livemem.llm.api import Api, ApiError, call, key_of
+from livemem.llm.api import ApiError, LlmApi, call, key_of
 
 if TYPE_CHECKING:
     import openai
 
 
 @dataclass(frozen=True)
-class Look:
+class ApiState:
     """Whether the API answers as it should, and what is to be said of it."""
 
     status: Literal["ok", "unreachable", "refused", "not_configured"]
     detail: str | None = None
 
 
-def look(api: Api, model: str, *, timeout: float = 3) -> Look:
+def look(api: LlmApi, model: str, *, timeout: float = 3) -> ApiState:
     """Ask the API for its models, with the key: it costs nothing, and shows a bad address, key or model.
 
     `timeout` is in seconds, for all of it.
@@ -31,8 +31,8 @@ def look(api: Api, model: str, *, timeout: float = 3) -> Look:
     except ApiError as error:
         return _look_at(api, error)
     if names and not _lists(names, model):
-        return Look("ok", f"The {api.title}'s API does not list the model {model!r}.")
-    return Look("ok")
+        return ApiState("ok", f"The {api.title}'s API does not list the model {model!r}.")
+    return ApiState("ok")
 
 
 def _model_names(body: object) -> set[str]:
@@ -50,15 +50,15 @@ def _lists(names: set[str], model: str) -> bool:
     return not names.isdisjoint({model, f"{model}:latest", f"models/{model}"})
 
 
-def _look_at(api: Api, error: ApiError) -> Look:
+def _look_at(api: LlmApi, error: ApiError) -> ApiState:
     if error.http_status in (404, 405, 501):
         # Not every provider lists its models; but this is also what a wrong path looks like.
-        return Look(
+        return ApiState(
             "ok", f"{error.detail} It has no list of models, or {api.variable}_API_URL has a wrong path (/v1?)."
         )
     kind = error.code.removeprefix(f"{api.name}_")
     if kind in ("not_configured", "key_unreadable"):
-        return Look("not_configured", error.detail)
+        return ApiState("not_configured", error.detail)
     if kind in ("timeout", "unreachable", "unavailable"):
-        return Look("unreachable", error.detail)
-    return Look("refused", error.detail)
+        return ApiState("unreachable", error.detail)
+    return ApiState("refused", error.detail)

@@ -46,7 +46,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Said:
+class ToolReply:
     """One answer: text, calls of tools, or both. `usage` and `cut` as in a reply."""
 
     text: str = ""
@@ -65,7 +65,7 @@ class Converse(Protocol):
 
     def __call__(
         self, messages: Thread, tools: Sequence[Tool], max_tokens: int | None, timeout: float, *, required: bool = False
-    ) -> Said:
+    ) -> ToolReply:
         """The answer to `messages`; raises LlmError.
 
         `required`: the answer should be a call (`tool_choice`). Not every provider heeds that, and one that refuses it
@@ -79,7 +79,7 @@ def connect(settings: Settings) -> Converse:
 
     def converse(
         messages: Thread, tools: Sequence[Tool], max_tokens: int | None, timeout: float, *, required: bool = False
-    ) -> Said:
+    ) -> ToolReply:
         # No response_format: providers take it for a rule about all that is answered, calls included.
         optional = parameters(settings, max_tokens) | ({"tool_choice": "required"} if required else {})
         offered = [_function(tool, strict=settings.llmaas_json_mode == "schema") for tool in tools]
@@ -114,7 +114,7 @@ def texts(messages: Thread) -> list[dict[str, str]]:
     ]
 
 
-def told(said: Said) -> dict[str, Any]:
+def told(said: ToolReply) -> dict[str, Any]:
     """The answer as a message of the conversation that goes on.
 
     Of a name that no tool may have, and of arguments that are no JSON, only what providers take back.
@@ -142,13 +142,13 @@ def _function(tool: Tool, *, strict: bool) -> dict[str, Any]:
     return {"type": "function", "function": function | ({"strict": True} if strict else {})}
 
 
-def _said(completion: Any, key: str, messages: Thread) -> Said:
+def _said(completion: Any, key: str, messages: Thread) -> ToolReply:
     # A provider that cut the prompt is told by its words: those of the content alone, as calls may be counted anyhow.
     plain = [{"role": message["role"], "content": message.get("content") or ""} for message in messages]
     found = choice(completion, key, plain, FINISHED)
     text = found.message.content
     calls = _calls(found.message, found.usage)
-    said = Said(_storable(text) if isinstance(text, str) else "", calls, found.usage, found.cut)
+    said = ToolReply(_storable(text) if isinstance(text, str) else "", calls, found.usage, found.cut)
     if not said.text.strip() and not said.calls:
         raise LlmError("llm_empty", "The LLM's answer is empty.", usage=found.usage)
     return said

@@ -75,7 +75,7 @@ class Heading(NamedTuple):
         return Heading(self.start + by, self.body + by, self.level, self.line)
 
 
-class Block(NamedTuple):
+class MarkdownBlock(NamedTuple):
     """A block on the top level; of a list, each of its items is one.
 
     ``item_of``: for an item the kind of its list ("bullet_list_open-"), else empty; ``begins_list``: it is the first
@@ -90,10 +90,10 @@ class Block(NamedTuple):
     begins_list: bool = False
     spaced: bool = False
 
-    def moved(self, by: int) -> Block:
+    def moved(self, by: int) -> MarkdownBlock:
         """The same block, `by` lines further down."""
         kind, start, end, heading, item_of, begins_list, spaced = self
-        return Block(kind, start + by, end + by, heading and heading.moved(by), item_of, begins_list, spaced)
+        return MarkdownBlock(kind, start + by, end + by, heading and heading.moved(by), item_of, begins_list, spaced)
 
 
 # Callers ask for one section of a text after the other; the last few texts are not split each time.
@@ -108,7 +108,7 @@ def is_blank(line: str) -> bool:
     return not line.strip(" \t\r\n")
 
 
-def parse(lines: Sequence[str], effort: Effort | None = None) -> list[Block]:
+def parse(lines: Sequence[str], effort: Effort | None = None) -> list[MarkdownBlock]:
     """Return the blocks on the top level.
 
     Raises SectionError if lists are nested too deeply to see all of them, or if it takes more than ``effort`` (by
@@ -118,7 +118,7 @@ def parse(lines: Sequence[str], effort: Effort | None = None) -> list[Block]:
         tokens = _markdown().parse("".join(lines), {"effort": effort or Effort()})
     except RecursionError:
         raise SectionError("quotes or lists are nested too deeply") from None
-    blocks: list[Block] = []
+    blocks: list[MarkdownBlock] = []
     item_of, begins_list = "", False
     for index, token in enumerate(tokens):
         if token.type == "list_item_open" and token.level >= _MAX_NESTING - 1:
@@ -130,9 +130,9 @@ def parse(lines: Sequence[str], effort: Effort | None = None) -> list[Block]:
         if token.level == 0 and token.type in _LISTS:
             item_of, begins_list = token.type + token.markup, True
         elif token.level == 0:
-            blocks.append(Block(token.type, start, end, _heading(token, tokens[index + 1 : index + 2])))
+            blocks.append(MarkdownBlock(token.type, start, end, _heading(token, tokens[index + 1 : index + 2])))
         elif token.level == 1 and token.type == "list_item_open":
-            blocks.append(Block(token.type, start, end, None, item_of, begins_list))
+            blocks.append(MarkdownBlock(token.type, start, end, None, item_of, begins_list))
             begins_list = False
         elif token.level == 2 and blocks[-1].item_of and start > blocks[-1].start and is_blank(lines[start - 1]):
             blocks[-1] = blocks[-1]._replace(spaced=True)
@@ -147,7 +147,7 @@ def _heading(token: Token, following: list[Token]) -> Heading | None:
     return Heading(start, end, level, collapse("#" * level + " " + following[0].content))
 
 
-def headings_of(blocks: Iterable[Block]) -> list[Heading]:
+def headings_of(blocks: Iterable[MarkdownBlock]) -> list[Heading]:
     """Those of the blocks that are headings."""
     return [block.heading for block in blocks if block.heading]
 

@@ -13,9 +13,9 @@ from typing import Literal
 
 from livemem.errors import FieldError
 from livemem.markdown.blocks import (
-    Block,
     Effort,
     Heading,
+    MarkdownBlock,
     SectionError,
     collapse,
     headings_of,
@@ -56,7 +56,7 @@ class _Document:
     """
 
     lines: tuple[str, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[MarkdownBlock, ...]
     sections: tuple[Section, ...]
     line_ending: str
     open_end: bool
@@ -68,7 +68,7 @@ class _Content:
     """The content of an edit as lines of the document, without blank lines around it, and what it is made of."""
 
     lines: tuple[str, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[MarkdownBlock, ...]
 
     @property
     def headings(self) -> list[Heading]:
@@ -175,7 +175,7 @@ def _add(document: _Document, edit: Edit) -> _Document:
     body = _content(document, edit, heading.level, heading.line)
     first_lines = [line + document.line_ending, *[document.line_ending] * bool(body.lines)]
     blocks = [block.moved(len(first_lines)) for block in body.blocks]
-    content = _Content((*first_lines, *body.lines), (Block("heading_open", 0, 1, heading), *blocks))
+    content = _Content((*first_lines, *body.lines), (MarkdownBlock("heading_open", 0, 1, heading), *blocks))
     result = _put_new(document, _end_of_text(document.lines, at), content)
     if parent and all(section.path != (*parent.path, heading.line) for section in result.sections):
         raise SectionError(f"it would not become a child of {shown(parent.path[-1])} but of a section inside that")
@@ -221,7 +221,7 @@ def _content(document: _Document, edit: Edit, level: int, heading: str) -> _Cont
     return content
 
 
-def _closed_blocks(lines: list[str], effort: Effort) -> list[Block]:
+def _closed_blocks(lines: list[str], effort: Effort) -> list[MarkdownBlock]:
     """Return the blocks of lines without endings; raise if a heading behind them would still be a part of one."""
     *blocks, last = parse([line + "\n" for line in [*lines, "", "# end"]], effort)
     if not last.heading or last.start != len(lines) + 1:
@@ -322,7 +322,7 @@ def _spliced(
 
 def _parse_until_as_before(
     document: _Document, lines: tuple[str, ...], low: int, tail: int, shift: int
-) -> tuple[list[Block], int]:
+) -> tuple[list[MarkdownBlock], int]:
     """Parse ``lines`` from ``low`` on until a block behind the change begins as it did before.
 
     Returns the blocks, the last one as long as it was, and how many of the document's blocks they reach to. That is the
@@ -340,7 +340,7 @@ def _parse_until_as_before(
     return fresh, number + 1
 
 
-def _begin_alike(one: Block, other: Block) -> bool:
+def _begin_alike(one: MarkdownBlock, other: MarkdownBlock) -> bool:
     return (one.kind, one.start, one.item_of, one.heading) == (other.kind, other.start, other.item_of, other.heading)
 
 
@@ -360,7 +360,7 @@ def _open(text: str) -> _Document:
     return _Document(tuple(lines), tuple(blocks), tuple(sections), line_ending, open_end, effort)
 
 
-def _start_of(part: Section | Block) -> int:
+def _start_of(part: Section | MarkdownBlock) -> int:
     return part.start
 
 
@@ -370,12 +370,12 @@ def _children(document: _Document, section: Section) -> list[Section]:
     return [other for other in inside if len(other.path) == depth]
 
 
-def _own_blocks(document: _Document, section: Section) -> tuple[Block, ...]:
+def _own_blocks(document: _Document, section: Section) -> tuple[MarkdownBlock, ...]:
     first, stop = (bisect_left(document.blocks, line, key=_start_of) for line in (section.body, section.own_end))
     return document.blocks[first:stop]
 
 
-def _tight_list(lines: Sequence[str], blocks: Sequence[Block], which: Literal[0, -1]) -> str:
+def _tight_list(lines: Sequence[str], blocks: Sequence[MarkdownBlock], which: Literal[0, -1]) -> str:
     """Return the kind of the list that the blocks begin (0) or end with (-1) if it is a tight one, else ""."""
     starts = [number for number, block in enumerate(blocks) if block.begins_list or not block.item_of]
     items = blocks[: [*starts, len(blocks)][1]] if which == 0 else blocks[starts[-1] :]

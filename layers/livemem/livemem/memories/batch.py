@@ -22,7 +22,7 @@ TOGETHER = 10
 
 
 @dataclass(frozen=True)
-class Wanted:
+class MemoryToStore:
     """A memory that is to be stored, what names its operation, and its vector."""
 
     memory: Memory
@@ -30,7 +30,9 @@ class Wanted:
     vector: Floats | None
 
 
-def judged(process: Process, space_id: str, wanted: Sequence[Wanted], until: datetime | None) -> Mapping[Pair, Verdict]:
+def judged(
+    process: Process, space_id: str, wanted: Sequence[MemoryToStore], until: datetime | None
+) -> Mapping[Pair, Verdict]:
     """The verdicts on each memory and what is near to it, as far as there are any: 1 LIST for each kind, and
     `model_judge.judge` for each ten memories. The 40 pairs of a call go to the nearest ones of each memory first.
 
@@ -61,7 +63,7 @@ def _by_both(content: str, there: Sequence[Near]) -> list[Near]:
 
 
 def _candidates(
-    process: Process, space_id: str, kind: Kind, wanted: Sequence[Wanted]
+    process: Process, space_id: str, kind: Kind, wanted: Sequence[MemoryToStore]
 ) -> Iterator[tuple[str, list[Near]]]:
     """The memories of a kind that are asked about, each with what is near to it."""
     some = [one for one in wanted if one.memory.kind == kind]

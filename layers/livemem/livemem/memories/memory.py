@@ -7,7 +7,7 @@ from typing import Literal
 
 from livemem import limits
 from livemem.errors import InvalidRequest
-from livemem.store.documents import Count, Document, Line, Moment
+from livemem.store.documents import Count, Line, Moment, StoredDocument
 from livemem.store.memory_keys import Kind
 from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction
@@ -29,7 +29,7 @@ HISTORY = 20
 _SUBJECT = re.compile(r"[^\s,/]+(?:[ -][^\s,/]+)*")
 
 
-class Provenance(Document):
+class Provenance(StoredDocument):
     """Who stored it, and what it rests on."""
 
     author: Line
@@ -42,7 +42,7 @@ class Provenance(Document):
     note_id: Line | None = None
 
 
-class Former(Document):
+class Former(StoredDocument):
     """A content that was replaced, or a restatement that was merged into a more precise one."""
 
     content: str
@@ -52,7 +52,7 @@ class Former(Document):
     author: Line
 
 
-class Absorbed(Document):
+class Absorbed(StoredDocument):
     """What was merged into a memory, and has not been split off again."""
 
     number: int
@@ -63,7 +63,7 @@ class Absorbed(Document):
     """Whether that was a memory of its own before."""
 
 
-class Memory(Document):
+class Memory(StoredDocument):
     """One durable fact, as it stands after an operation."""
 
     memory_id: Line
@@ -87,7 +87,7 @@ class Memory(Document):
 
 
 @dataclass(frozen=True)
-class Draft:
+class MemoryDraft:
     """A memory to be stored.
 
     `replace`: what is most similar is replaced by it, also where it is shorter and where that shortens its life.

@@ -11,7 +11,7 @@ from livemem.errors import InvalidRequest, MemoriesBroken
 from livemem.memories.memory import Memory, Provenance
 from livemem.process import Process
 from livemem.spaces import unreadable
-from livemem.store.documents import Document, Finite, Line, Moment, Number
+from livemem.store.documents import Finite, Line, Moment, Number, StoredDocument
 from livemem.store.memory_keys import Kind
 from livemem.store.objects import Object
 
@@ -29,7 +29,7 @@ OP_ID_CHARACTERS = 24
 """Of the hash of an operation's cause: no two of a space have the same."""
 
 
-class Merged(Document):
+class Merged(StoredDocument):
     """How what was to be stored met a memory that was there."""
 
     score: Finite
@@ -44,21 +44,21 @@ class Merged(Document):
     """The memory before, without its history."""
 
 
-class Also(Document):
+class Also(StoredDocument):
     """What an operation does to another memory at the same time."""
 
     op: Op
     memory: Memory
 
 
-class Vector(Document):
+class StoredVector(StoredDocument):
     """What an embedding model made of the content: 16-bit floats, little-endian, in base64."""
 
     model: Line
     values: Annotated[str, Field(max_length=32_768)]
 
     @classmethod
-    def of(cls, model: str, halves: bytes) -> "Vector":
+    def of(cls, model: str, halves: bytes) -> "StoredVector":
         """A vector of 16-bit floats."""
         return cls(model=model, values=base64.b64encode(halves).decode())
 
@@ -67,7 +67,7 @@ class Vector(Document):
         return base64.b64decode(self.values, validate=True)
 
 
-class Operation(Document):
+class Operation(StoredDocument):
     """`log/{number}.json`."""
 
     most_bytes: ClassVar[int] = 4 << 20
@@ -94,7 +94,7 @@ class Operation(Document):
     """Memories of which the LLM said that they are of something else than this one."""
     corrected: list[str] = []
     """The fields that a correction made others of."""
-    vector: Vector | None = None
+    vector: StoredVector | None = None
 
     def parts(self) -> list[Also]:
         """All that it does, to each of its memories: the one that it is of comes last."""

@@ -24,7 +24,7 @@ QUERY_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Found:
+class NearMemory:
     """A memory and how near it is to the question: a cosine, or the likeness of their letters."""
 
     memory: Memory
@@ -32,10 +32,10 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Answer:
+class FoundMemories:
     """What was found, the best first. `degraded`: why it was not compared by meaning although there is a model."""
 
-    found: list[Found]
+    found: list[NearMemory]
     by: str
     degraded: str | None = None
 
@@ -48,7 +48,7 @@ def search(
     kind: Kind | None = None,
     subject: str | None = None,
     limit: int = FOUND_DEFAULT,
-) -> list[Found]:
+) -> list[NearMemory]:
     """The memories that are most like a question (`ask`), without what is told beside them."""
     return ask(process, space_id, query, kind=kind, subject=subject, limit=limit).found
 
@@ -62,7 +62,7 @@ def ask(
     subject: str | None = None,
     limit: int = FOUND_DEFAULT,
     missing: list[str] | None = None,
-) -> Answer:
+) -> FoundMemories:
     """The unexpired memories that are most like a question, whatever their scores are: 1 LIST for each kind, and 1 call
     of the embedding model. Where that fails they are compared by their letters.
 
@@ -78,19 +78,19 @@ def ask(
         try:
             (vector,) = vectors.embed(process, [query], query=True, seconds=QUERY_SECONDS)
             scored = _by_meaning(process, space_id, some, wanted, vector, limit)
-            return Answer(_linked(process, some, _best(scored, limit)), "vector")
+            return FoundMemories(_linked(process, some, _best(scored, limit)), "vector")
         except EmbeddingUnavailable as error:
             degraded = error.detail
     scored = [
         one for _, memories in wanted for one in _best_of(memories, nearest.by_letters(process, memories, query), limit)
     ]
-    return Answer(_linked(process, some, _best(scored, limit)), "lexical", degraded)
+    return FoundMemories(_linked(process, some, _best(scored, limit)), "lexical", degraded)
 
 
-def _linked(process: Process, some: Sequence[tuple[Kind, State]], found: Sequence[Found]) -> list[Found]:
+def _linked(process: Process, some: Sequence[tuple[Kind, State]], found: Sequence[NearMemory]) -> list[NearMemory]:
     """What was found, with the memories that may say the same."""
     by_kind, now = dict(some), process.clock()
-    return [Found(by_kind[one.memory.kind].shown(one.memory, now), one.score) for one in found]
+    return [NearMemory(by_kind[one.memory.kind].shown(one.memory, now), one.score) for one in found]
 
 
 def _by_meaning(
@@ -100,19 +100,19 @@ def _by_meaning(
     wanted: Sequence[tuple[Kind, list[Memory]]],
     vector: Floats,
     limit: int,
-) -> list[Found]:
-    scored: list[Found] = []
+) -> list[NearMemory]:
+    scored: list[NearMemory] = []
     for (kind, found), (_, memories) in zip(some, wanted, strict=True):
         rows = vectors.of(process, space_id, kind, found, len(vector))
         scored += _best_of(memories, nearest.by_meaning(memories, vector, rows), limit)
     return scored
 
 
-def _best_of(memories: Sequence[Memory], scores: Sequence[float] | Floats, limit: int) -> list[Found]:
-    return [Found(memories[place], score) for place, score in nearest.best(scores, limit)]
+def _best_of(memories: Sequence[Memory], scores: Sequence[float] | Floats, limit: int) -> list[NearMemory]:
+    return [NearMemory(memories[place], score) for place, score in nearest.best(scores, limit)]
 
 
-def _best(scored: list[Found], limit: int) -> list[Found]:
+def _best(scored: list[NearMemory], limit: int) -> list[NearMemory]:
     return sorted(scored, key=lambda one: one.score, reverse=True)[:limit]
 
 

@@ -9,21 +9,21 @@ from typing import ClassVar
 from livemem import clock
 from livemem.errors import NotFound
 from livemem.memories.memory import Memory
-from livemem.memories.operation import Operation, Vector
-from livemem.store.documents import Document, Moment, Number
+from livemem.memories.operation import Operation, StoredVector
+from livemem.store.documents import Moment, Number, StoredDocument
 
 REPEATED_WITHIN = timedelta(days=30)
 """For how long a repeat is known: digests that wait for their model, and clients that send again, take less."""
 
 
-class Done(Document):
+class OperationDone(StoredDocument):
     """An operation by its cause."""
 
     number: Number
     at: Moment
 
 
-class Snapshot(Document):
+class Snapshot(StoredDocument):
     """`snapshot/{number}.json`: the state after an operation."""
 
     most_bytes: ClassVar[int] = 64 << 20
@@ -32,7 +32,7 @@ class Snapshot(Document):
     op_id: str
     """Of that operation: a space that was restored may have got another one under its number since."""
     memories: list[Memory]
-    done: dict[str, Done]
+    done: dict[str, OperationDone]
     deleted: dict[str, Number]
 
 
@@ -45,9 +45,9 @@ class State:
 
     number: int = 0
     memories: Mapping[str, Memory] = field(default_factory=dict)
-    done: Mapping[str, Done] = field(default_factory=dict)
+    done: Mapping[str, OperationDone] = field(default_factory=dict)
     deleted: Mapping[str, int] = field(default_factory=dict)
-    vectors: Mapping[str, Vector] = field(default_factory=dict)
+    vectors: Mapping[str, StoredVector] = field(default_factory=dict)
     """Those of the contents of operations since the snapshot, by memory."""
     op_id: str = ""
     """Of the newest operation."""
@@ -123,7 +123,7 @@ def applied(state: State, operations: Sequence[Operation], etag: str) -> State:
                 deleted[memory_id] = one.number
         if one.vector and one.op == "put":
             vectors[one.memory.memory_id] = one.vector
-        done[one.op_id] = Done(number=one.number, at=one.at)
+        done[one.op_id] = OperationDone(number=one.number, at=one.at)
     last = operations[-1]
     return State(last.number, memories, done, deleted, vectors, last.op_id, etag, state.snapshot)
 

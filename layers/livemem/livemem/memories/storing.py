@@ -22,7 +22,7 @@ from livemem.memories import (
     ttl,
     vectors,
 )
-from livemem.memories.memory import Draft, Memory
+from livemem.memories.memory import Memory, MemoryDraft
 from livemem.memories.merging import Candidate, Near, Verdict
 from livemem.memories.model_judge import Pair
 from livemem.memories.operation import Merged, Operation
@@ -67,7 +67,7 @@ def store(
     process: Process,
     space_id: str,
     author: str,
-    draft: Draft,
+    draft: MemoryDraft,
     *,
     op_id: str | None = None,
     until: datetime | None = None,
@@ -90,7 +90,7 @@ def store_all(
     process: Process,
     space_id: str,
     author: str,
-    drafts: Sequence[Draft],
+    drafts: Sequence[MemoryDraft],
     *,
     op_ids: Sequence[str | None] | None = None,
     until: datetime | None = None,
@@ -111,7 +111,9 @@ def store_all(
     require_conditional_writes(process.store)
     texts = [one.candidate.content for one in wanted]
     found: Sequence[Floats | None] = vectors.embed(process, texts) if process.embed else [None] * len(texts)
-    asked = [batch.Wanted(one.candidate.memory, one.op_id, vector) for one, vector in zip(wanted, found, strict=True)]
+    asked = [
+        batch.MemoryToStore(one.candidate.memory, one.op_id, vector) for one, vector in zip(wanted, found, strict=True)
+    ]
     verdicts = batch.judged(process, space_id, asked, until) if len(wanted) > 1 else None
     done: list[StoredMemory | Failed] = []
     for one, vector in zip(wanted, found, strict=True):
@@ -122,7 +124,7 @@ def store_all(
     return done
 
 
-def _checked(process: Process, author: str, draft: Draft, cause: str | None, where: str) -> _Wanted:
+def _checked(process: Process, author: str, draft: MemoryDraft, cause: str | None, where: str) -> _Wanted:
     """The draft as it is to be stored; `where` stands before the names of fields in errors."""
     content = memory.check_content(draft.content, f"{where}content")
     kind = keys.check_kind(draft.kind)

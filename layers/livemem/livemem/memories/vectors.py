@@ -151,9 +151,9 @@ def _names(process: Process, contents: Iterable[str]) -> dict[bytes, str]:
     return {name_of(content, prefix): content for content in contents}
 
 
-def encoded(process: Process, vector: Floats) -> operation.Vector:
+def encoded(process: Process, vector: Floats) -> operation.StoredVector:
     """A vector as it is stored with its operation."""
-    return operation.Vector.of(embeddings.name(process.settings), vector.astype(HALF).tobytes())
+    return operation.StoredVector.of(embeddings.name(process.settings), vector.astype(HALF).tobytes())
 
 
 def keep(process: Process, space_id: str, kind: Kind, snapshot: int, rows: Rows, memories: Iterable[Memory]) -> None:
@@ -182,7 +182,7 @@ def _of_operations(state: State, model: str, missing: Mapping[str, Memory]) -> d
     return found
 
 
-def _decoded(vector: operation.Vector) -> Floats | None:
+def _decoded(vector: operation.StoredVector) -> Floats | None:
     try:
         one = np.frombuffer(vector.halves(), dtype=HALF).astype(np.float32)
     except ValueError:

@@ -21,7 +21,7 @@ APPEND_TRIES = 5
 
 
 @dataclass(frozen=True)
-class Draft:
+class NoteDraft:
     """A note to be appended."""
 
     category: str
@@ -31,7 +31,7 @@ class Draft:
     """How many secrets of each kind were taken out of it (redaction.py)."""
 
 
-def check_draft(draft: Draft, field: str = "") -> None:
+def check_draft(draft: NoteDraft, field: str = "") -> None:
     """Raise InvalidRequest or TooLarge, naming the field below `field` (such as `notes.3.`), unless the note is fit."""
     if draft.category not in keys.CATEGORIES:
         raise InvalidRequest.of(f"{field}category", f"must be one of {', '.join(keys.CATEGORIES)}")
@@ -46,7 +46,7 @@ def check_draft(draft: Draft, field: str = "") -> None:
         limits.check_text(f"{field}tags", tag, 4 * limits.TAG_CHARACTERS)
 
 
-def prepare(process: Process, draft: Draft, field: str = "") -> Draft:
+def prepare(process: Process, draft: NoteDraft, field: str = "") -> NoteDraft:
     """The note as it is to be stored: checked as it was sent (check_draft), then redacted if the settings say so.
 
     Every way to write a note begins here, so that neither the note nor what is derived from it holds a secret.
@@ -55,13 +55,13 @@ def prepare(process: Process, draft: Draft, field: str = "") -> Draft:
     return _redact(draft) if process.settings.redact_secrets else draft
 
 
-def _redact(draft: Draft) -> Draft:
+def _redact(draft: NoteDraft) -> NoteDraft:
     done = Redaction()
     content, tags = done.text(draft.content), tuple(done.text(tag) for tag in draft.tags)
     return replace(draft, content=content, tags=tags, redacted=done.counted())
 
 
-def append(process: Process, space_id: str, agent: str, draft: Draft) -> Note:
+def append(process: Process, space_id: str, agent: str, draft: NoteDraft) -> Note:
     """Append one note: 1 PUT. `new_suffix` makes 8 hex digits. Raises NotFound for an unknown space."""
     draft = prepare(process, draft)
     heads.load_recent(process, space_id)
@@ -69,7 +69,7 @@ def append(process: Process, space_id: str, agent: str, draft: Draft) -> Note:
     return write(process, new_note(space_id, agent, draft, process.clock(), process.new_suffix()))
 
 
-def append_batch(process: Process, space_id: str, agent: str, drafts: Sequence[Draft]) -> list[Note]:
+def append_batch(process: Process, space_id: str, agent: str, drafts: Sequence[NoteDraft]) -> list[Note]:
     """Append notes, all checked before the first is written, then one PUT each in parallel.
 
     If the store fails on the way some are written: the error says so and the client may list what arrived.
@@ -89,7 +89,7 @@ def append_batch(process: Process, space_id: str, agent: str, drafts: Sequence[D
     return process.store.map(lambda note: write(process, note), made)
 
 
-def new_note(space_id: str, agent: str, draft: Draft, now: datetime, suffix: str) -> Note:
+def new_note(space_id: str, agent: str, draft: NoteDraft, now: datetime, suffix: str) -> Note:
     """A note of `agent`, named by its moment and `suffix` (8 hex digits), not yet written. Raises InvalidName."""
     name = keys.NoteName(now, keys.check_agent(agent), draft.category, suffix)
     return Note(

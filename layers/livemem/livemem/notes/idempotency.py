@@ -11,13 +11,13 @@ from typing import ClassVar
 from livemem import clock, limits
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost
 from livemem.notes import appending, pages
-from livemem.notes.appending import Draft
+from livemem.notes.appending import NoteDraft
 from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys, stored
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.documents import Document, Line, Moment, NoteId
+from livemem.store.documents import Line, Moment, NoteId, StoredDocument
 
 IDEMPOTENCY_LIFE = timedelta(days=7)
 """For how long a repeat gives the first note (docs/bucket.md)."""
@@ -29,7 +29,7 @@ CLAIM_LIFE = IDEMPOTENCY_LIFE + timedelta(days=1)
 CLAIMS_AT_ONCE = 1_000
 
 
-class NamedNote(Document):
+class NamedNote(StoredDocument):
     """`_idempotency/{sha256}.json`: the note of a key, the hash of what it says, and when the key came first."""
 
     most_bytes: ClassVar[int] = 4_096
@@ -39,7 +39,9 @@ class NamedNote(Document):
     created_at: Moment
 
 
-def append_once(process: Process, space_id: str, agent: str, draft: Draft, idempotency_key: str) -> tuple[Note, bool]:
+def append_once(
+    process: Process, space_id: str, agent: str, draft: NoteDraft, idempotency_key: str
+) -> tuple[Note, bool]:
     """Append one note under the client's Idempotency-Key: 2 PUT. Returns the note and whether it is new.
 
     The key's object names the note before the note is written, so a repeat completes a first try that died between.

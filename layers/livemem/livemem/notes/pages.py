@@ -24,7 +24,7 @@ NAMES_SCAN = 5_000
 
 
 @dataclass(frozen=True)
-class Filter:
+class NotesFilter:
     """Which notes a page shows; None is any. `since` and `until` are inclusive."""
 
     category: str | None = None
@@ -36,7 +36,7 @@ class Filter:
     @classmethod
     def of(
         cls, *, category: str | None, agent: str | None, tag: str | None, since: str | None, until: str | None
-    ) -> "Filter":
+    ) -> "NotesFilter":
         """The filter of a request's texts; raises InvalidRequest or InvalidName, naming the field."""
         if category is not None and category not in keys.CATEGORIES:
             raise InvalidRequest.of("category", f"must be one of {', '.join(keys.CATEGORIES)}")
@@ -63,7 +63,7 @@ def _moment(field: str, text: str | None) -> datetime | None:
 
 
 @dataclass(frozen=True)
-class Page:
+class NotesPage:
     """One page of notes, and the note id after which the next one begins (None at the end)."""
 
     items: list[Note]
@@ -93,8 +93,14 @@ def get(process: Process, space_id: str, note_id: str) -> Note:
 
 
 def page(
-    process: Process, space_id: str, wanted: Filter, *, limit: int, after: str | None = None, oldest_first: bool = False
-) -> Page:
+    process: Process,
+    space_id: str,
+    wanted: NotesFilter,
+    *,
+    limit: int,
+    after: str | None = None,
+    oldest_first: bool = False,
+) -> NotesPage:
     """One page of live notes in the order in which they were written, or back: a few LIST, however many there are
     (contents.notes_in_order), and at most `limit` GET (with a tag filter at most 500).
 
@@ -112,12 +118,12 @@ def page(
     notes = [note for note in read_all(process, space_id, live) if note]
     shown = [note for note in notes if wanted.tag is None or wanted.tag in note.tags]
     if len(shown) > limit or (len(shown) == limit and scan[-1][1].note_id != shown[-1].note_id):
-        return Page(shown[:limit], shown[limit - 1].note_id)
-    return Page(shown, end)
+        return NotesPage(shown[:limit], shown[limit - 1].note_id)
+    return NotesPage(shown, end)
 
 
 def _behind(
-    process: Process, space_id: str, wanted: Filter, after: str | None, *, oldest_first: bool
+    process: Process, space_id: str, wanted: NotesFilter, after: str | None, *, oldest_first: bool
 ) -> Iterator[tuple[Entry, keys.NoteName]]:
     """The notes behind the cursor `after`, of those from `since` to `until`."""
     cursor = keys.parse_note_id(after) if after else None
@@ -132,7 +138,7 @@ def _behind(
 
 
 def _chosen(
-    ordered: Iterator[tuple[Entry, keys.NoteName]], wanted: Filter, most: int
+    ordered: Iterator[tuple[Entry, keys.NoteName]], wanted: NotesFilter, most: int
 ) -> tuple[list[tuple[Entry, keys.NoteName]], str | None]:
     """The first of the notes that the filter admits, up to `most` and to what one answer can hold, at least one; and
     the id of the last that was looked at, None at the end.

@@ -9,7 +9,7 @@ from livemem.notes import pages
 from livemem.recall import chatter, facts, talk
 from livemem.recall.sources import ARCHIVE, BANK, LIVE
 from livemem.search import words
-from livemem.search.index import Filter
+from livemem.search.index import DocumentFilter
 from livemem.search.words import Query
 from livemem.store import conversation_keys, keys, room_keys
 
@@ -37,7 +37,7 @@ class Asked:
 
     text: str
     query: Query
-    filter: Filter
+    filter: DocumentFilter
     limit: int
     recency: float
     kinds: tuple[str, ...] | None = None
@@ -75,7 +75,7 @@ class Asked:
         if not query.words and not query.prefixes:
             raise InvalidRequest.of("q", "holds no word to look for")
         # The same rules, and the same words when they are broken, as for pages of notes.
-        checked = pages.Filter.of(category=category, agent=None, tag=tag, since=since, until=until)
+        checked = pages.NotesFilter.of(category=category, agent=None, tag=tag, since=since, until=until)
         if author is not None and not keys.AGENT.fullmatch(author):
             raise InvalidName("author", "must be the name of an agent: letters, digits and hyphens")
         kinds = _kinds(scope or (DEFAULT if some is None else OF_CONVERSATION))
@@ -84,7 +84,7 @@ class Asked:
         return cls(
             text,
             query,
-            Filter(
+            DocumentFilter(
                 # Of a conversation there is nothing else.
                 None if alone else kinds,
                 author,

@@ -4,7 +4,7 @@ from livemem import clock
 from livemem.process import Process
 from livemem.rooms import message as messages
 from livemem.search.documents import Document, Reading, storable
-from livemem.search.view import Source, held
+from livemem.search.view import DocumentSource, held
 from livemem.store import room_keys as keys
 from livemem.store.objects import Object
 
@@ -19,7 +19,7 @@ def group(room: str) -> str:
     return f"rooms/{room}"
 
 
-def all_of(process: Process, space_id: str) -> Source:
+def all_of(process: Process, space_id: str) -> DocumentSource:
     """Where the messages of all rooms of a space come from: 1 LIST per 1,000, and 1 GET for each that is new.
 
     They are listed whole each time: what a digest has taken away is found no more.
@@ -27,13 +27,13 @@ def all_of(process: Process, space_id: str) -> Source:
     return _below(process, keys.rooms_prefix(space_id))
 
 
-def of_room(process: Process, space_id: str, room: str) -> Source:
+def of_room(process: Process, space_id: str, room: str) -> DocumentSource:
     """Where those of one room come from: the same of them alone."""
     return _below(process, keys.room_prefix(space_id, room))
 
 
-def _below(process: Process, prefix: str) -> Source:
-    return Source(
+def _below(process: Process, prefix: str) -> DocumentSource:
+    return DocumentSource(
         prefix,
         held(lambda key: keys.parse_message(key) is not None),
         _read,

@@ -8,7 +8,7 @@ from livemem.memories import operation as operations
 from livemem.memories.memory import Memory
 from livemem.process import Process
 from livemem.search.documents import Document, Reading, storable
-from livemem.search.view import Source, Tail, View, held
+from livemem.search.view import DocumentSource, SearchView, Tail, held
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS
 from livemem.store.objects import Object
@@ -17,7 +17,7 @@ MEMORY = "memory"
 """A kind of documents: a durable fact, or what an agent knows of itself, or wants."""
 
 
-def all_of(process: Process, space_id: str, *, whole: bool = False) -> Source:
+def all_of(process: Process, space_id: str, *, whole: bool = False) -> DocumentSource:
     """Where the documents of all memories of a space come from: 3 LISTs, and 1 GET for each new operation; once a
     minute 1 LIST per 1,000 operations instead.
 
@@ -25,7 +25,7 @@ def all_of(process: Process, space_id: str, *, whole: bool = False) -> Source:
     a one too; what it rewrites is seen within the minute, or at once if the `whole` log is to be listed.
     """
     prefix = keys.prefix(space_id)
-    return Source(
+    return DocumentSource(
         prefix,
         held(lambda key: keys.parse_operation(key) is not None),
         lambda item: _read(process, item),
@@ -40,7 +40,7 @@ def _tails(space_id: str, known: Iterable[str]) -> list[Tail]:
     return [(prefix, max((key for key in some if key.startswith(prefix)), default="")) for prefix in prefixes]
 
 
-def rewritten(process: Process, view: View, space_id: str) -> bool:
+def rewritten(process: Process, view: SearchView, space_id: str) -> bool:
     """Whether an operation that the view knows is another one by now, or gone: 1 LIST per 1,000, none where it knows
     none.
     """
@@ -52,7 +52,7 @@ def rewritten(process: Process, view: View, space_id: str) -> bool:
     return any(there.get(key) != mark for key, mark in known.items())
 
 
-def count(view: View) -> int:
+def count(view: SearchView) -> int:
     """How many operations the view knows."""
     return sum(len(marks) for folder, marks in view.known.items() if keys.is_of_memories(folder.partition("/")[2]))
 

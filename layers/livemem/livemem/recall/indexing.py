@@ -17,7 +17,7 @@ from livemem.recall import facts, search, talk
 from livemem.recall.sources import sources, uncounted
 from livemem.search import segments, snapshots
 from livemem.search.segments import Segments
-from livemem.search.view import View
+from livemem.search.view import SearchView
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
 from livemem.store import keys
@@ -73,7 +73,7 @@ def index(process: Process, space_id: str, deadline: datetime) -> dict[str, Any]
     return done
 
 
-def _snapshot(process: Process, meta: Meta, view: View, *, whole: bool) -> bool:
+def _snapshot(process: Process, meta: Meta, view: SearchView, *, whole: bool) -> bool:
     """Whether a snapshot was written: where there is none as new as the space's last change, or none that knows all but
     some hundred objects of the conversations.
 
@@ -101,7 +101,7 @@ def _snapshot(process: Process, meta: Meta, view: View, *, whole: bool) -> bool:
 
 
 def _forget(
-    process: Process, view: View, space_id: str, orders: Sequence[str], in_time: Callable[[], bool]
+    process: Process, view: SearchView, space_id: str, orders: Sequence[str], in_time: Callable[[], bool]
 ) -> Mapping[str, Any]:
     """Carry out orders: with the snapshots gone, take vectors of what no document says any more out of the segments."""
     wanted = set(view.shape().hashes)
@@ -113,7 +113,7 @@ def _forget(
     return {"forgotten": len(orders)}
 
 
-def _take_back(process: Process, view: View, space_id: str, in_time: Callable[[], bool]) -> None:
+def _take_back(process: Process, view: SearchView, space_id: str, in_time: Callable[[], bool]) -> None:
     """Where a conversation was removed, or a memory erased, while it was indexed, order anew that it is forgotten: what
     was written just now may hold it, though the order was carried out. 1 LIST per 1,000 objects of conversations and of
     memories, none where there are none.
@@ -134,7 +134,7 @@ def _erased_meanwhile(process: Process, meta: Meta) -> bool:
     return not now or now.meta.uid != meta.uid or now.meta.erasing != meta.erasing
 
 
-def _embed(process: Process, view: View, kept: Segments, in_time: Callable[[], bool]) -> Mapping[str, Any]:
+def _embed(process: Process, view: SearchView, kept: Segments, in_time: Callable[[], bool]) -> Mapping[str, Any]:
     """Embed what has no vector, the latest first, and put small segments together."""
     whole = view.shape()
     done = {"embedded": 0}
@@ -162,7 +162,7 @@ def _dimensions(process: Process) -> int:
     return configured or len(process.embed([PROBE], query=False, timeout=TEXTS_SECONDS)[0])
 
 
-def _write(process: Process, view: View, kept: Segments, places: Sequence[int]) -> None:
+def _write(process: Process, view: SearchView, kept: Segments, places: Sequence[int]) -> None:
     """Embed these passages and keep that as a segment."""
     assert process.embed
     whole = view.shape()
@@ -171,7 +171,7 @@ def _write(process: Process, view: View, kept: Segments, places: Sequence[int]) 
     kept.write(process.store, {whole.hashes[place]: vector for place, vector in zip(places, fresh, strict=True)})
 
 
-def _merge(process: Process, view: View, kept: Segments) -> int:
+def _merge(process: Process, view: SearchView, kept: Segments) -> int:
     doomed = kept.damaged()
     process.store.delete_many(doomed)
     for key in doomed:

@@ -33,11 +33,11 @@ from livemem.recall.asked import Asked
 from livemem.recall.sources import sources, uncounted
 from livemem.recall.talk import Looks
 from livemem.search import engine
-from livemem.search.engine import Hit, Meaning, Question
-from livemem.search.index import Filter
+from livemem.search.engine import Hit, Meaning, SpaceQuery
+from livemem.search.index import DocumentFilter
 from livemem.search.segments import Segments
 from livemem.search.vectors import Pool
-from livemem.search.view import View, Views
+from livemem.search.view import SearchView, Views
 from livemem.spaces import directory
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
@@ -66,7 +66,7 @@ REINDEX_SECONDS = 60
 
 
 @dataclass(frozen=True)
-class Answer:
+class SpaceHits:
     """What was found in one space. `score`s are comparable within it only.
 
     `unembedded`: documents that ranking by meaning has not seen yet, at least in part. `failure`: the code of the error
@@ -125,7 +125,7 @@ class _Resting:
         self.codes = TTLCache[str, str](1, RESTS_SECONDS, timer)
 
 
-def search(process: Process, space_id: str, asked: Asked) -> Answer:
+def search(process: Process, space_id: str, asked: Asked) -> SpaceHits:
     """The best documents of a space: 1 LIST per 1,000 objects that can be found, side by side, 1 GET for each that this
     process has not read before, and 1 call of the embedding model, where there is one, and 1 more for what is new.
 
@@ -137,7 +137,7 @@ def search(process: Process, space_id: str, asked: Asked) -> Answer:
 
 def several(
     process: Process, principal: Principal, named: str | None, asked: Asked
-) -> tuple[list[Answer], list[FailedSpace]]:
+) -> tuple[list[SpaceHits], list[FailedSpace]]:
     """The same in several spaces at once, with 1 call for the question; `named` are their ids with commas in between,
     without it all that the principal may see. A space that can't be searched is named, and the others answer.
 
@@ -146,7 +146,7 @@ def several(
     space_ids = _spaces(process, principal, named)
     vector = vector_of(process, asked.text)
 
-    def one(space_id: str) -> Answer | LiveMemoryError | None:
+    def one(space_id: str) -> SpaceHits | LiveMemoryError | None:
         try:
             return _in(process, heads.load_recent(process, space_id).meta, asked, lambda: vector)
         except NotFound:
@@ -166,10 +166,10 @@ def several(
     if errors and len(errors) == len(found):
         raise next(iter(errors.values()))
     failed = [FailedSpace(space_id, error.code, error.detail) for space_id, error in errors.items()]
-    return [answer for answer in found.values() if isinstance(answer, Answer)], failed
+    return [answer for answer in found.values() if isinstance(answer, SpaceHits)], failed
 
 
-def merged(answers: Sequence[Answer], limit: int) -> list[tuple[str, Hit]]:
+def merged(answers: Sequence[SpaceHits], limit: int) -> list[tuple[str, Hit]]:
     """The hits of several spaces by their ranks: all the first ones, then all the second ones. Scores of different
     spaces can't be compared.
     """
@@ -200,7 +200,7 @@ def _spaces(process: Process, principal: Principal, named: str | None) -> list[s
     return space_ids
 
 
-def in_conversation(process: Process, space_id: str, conversation_id: str, asked: Asked) -> Answer:
+def in_conversation(process: Process, space_id: str, conversation_id: str, asked: Asked) -> SpaceHits:
     """The best of one conversation: 2 GETs, 1 LIST for new turns and 1 per 1,000 summaries, all side by side, and 1 GET
     for each that is new. Raises NotFound, SearchNotReady.
     """
@@ -215,7 +215,7 @@ def in_conversation(process: Process, space_id: str, conversation_id: str, asked
 
 def in_conversations(
     process: Process, space_id: str, asked: Asked, *, cwd: str | None = None, host: str | None = None
-) -> Answer:
+) -> SpaceHits:
     """The best of the conversations of a folder, or of the whole space: 1 LIST per 1,000 of them and then as
     `in_conversation` for each; where they are many, as `search`. Raises NotFound, InvalidRequest, SearchNotReady.
     """
@@ -227,7 +227,7 @@ def in_conversations(
     return found_in(process, meta, [wanted], lambda: vector_of(process, asked.text))[0]
 
 
-def in_rooms(process: Process, space_id: str, asked: Asked, until: datetime | None = None) -> Answer:
+def in_rooms(process: Process, space_id: str, asked: Asked, until: datetime | None = None) -> SpaceHits:
     """The best of what is said in rooms, or in one, that is relevant enough (ROOM_MIN_RELEVANCE): as `search`.
 
     `until`: when it reads no further. Raises NotFound, SearchNotReady.
@@ -238,11 +238,13 @@ def in_rooms(process: Process, space_id: str, asked: Asked, until: datetime | No
         return answers[0]
 
 
-def _in(process: Process, meta: Meta, asked: Asked, embedded: Callable[[], Vector]) -> Answer:
+def _in(process: Process, meta: Meta, asked: Asked, embedded: Callable[[], Vector]) -> SpaceHits:
     return found_in(process, meta, [asked], embedded)[0]
 
 
-def found_in(process: Process, meta: Meta, questions: Sequence[Asked], embedded: Callable[[], Vector]) -> list[Answer]:
+def found_in(
+    process: Process, meta: Meta, questions: Sequence[Asked], embedded: Callable[[], Vector]
+) -> list[SpaceHits]:
     """The answers to several questions with the same text about the same part of a space. Raises SearchNotReady."""
     with answering(process, meta, questions, embedded) as (_, answers):
         return answers
@@ -256,7 +258,7 @@ def answering(
     embedded: Callable[[], Vector],
     until: datetime | None = None,
     looks: Looks | None = None,
-) -> Iterator[tuple[View, list[Answer]]]:
+) -> Iterator[tuple[SearchView, list[SpaceHits]]]:
     """The same, with the view for as long as the context lasts. `looks` are those at the conversation that it is about,
     where others look at it too.
     """
@@ -284,7 +286,7 @@ def answering(
         meaning = Meaning(vector.values, pool, view.rows(pool)) if pool and vector.values is not None else None
         left = _documents(view, _missing(view, pool)) if view.segments else 0
         answers = [
-            Answer(
+            SpaceHits(
                 space_id,
                 engine.search(
                     view.index,
@@ -310,7 +312,7 @@ def answering(
 
 
 def _follow(
-    process: Process, view: View, space_id: str, asked: Asked, in_time: Callable[[], bool], looks: Looks | None
+    process: Process, view: SearchView, space_id: str, asked: Asked, in_time: Callable[[], bool], looks: Looks | None
 ) -> list[str] | None:
     """Bring the view to what the bucket holds of what is asked for; which of the conversations there are, if it is
     about some alone.
@@ -324,19 +326,19 @@ def _follow(
     return talk.follow(process, view, space_id, asked.conversations, asked.levels, in_time, looks)
 
 
-def _question(view: View, space_id: str, asked: Asked, moment: str) -> Question:
+def _question(view: SearchView, space_id: str, asked: Asked, moment: str) -> SpaceQuery:
     wanted = _filter(view, space_id, asked)
-    return Question(asked.query, wanted, asked.limit, asked.recency, asked.least, asked.excerpts, moment)
+    return SpaceQuery(asked.query, wanted, asked.limit, asked.recency, asked.least, asked.excerpts, moment)
 
 
-def _filter(view: View, space_id: str, asked: Asked) -> Filter:
+def _filter(view: SearchView, space_id: str, asked: Asked) -> DocumentFilter:
     """The filter, with the groups of some levels of all conversations where they are asked for."""
     if asked.filter.groups is not None or set(asked.levels) == set(talk.LEVELS):
         return asked.filter
     return replace(asked.filter, groups=talk.groups(talk.known(view, space_id), asked.levels))
 
 
-def _preferred(view: View, gaps: NDArray[np.int64], asked: Asked) -> NDArray[np.int64]:
+def _preferred(view: SearchView, gaps: NDArray[np.int64], asked: Asked) -> NDArray[np.int64]:
     """Those of the passages, of documents that may be found where only some may; the others come first."""
     if asked.filter.groups is None:
         return gaps
@@ -345,7 +347,7 @@ def _preferred(view: View, gaps: NDArray[np.int64], asked: Asked) -> NDArray[np.
     return gaps[np.argsort(near[whole.owner[gaps]], kind="stable")]
 
 
-def viewing(process: Process, meta: Meta) -> AbstractContextManager[View]:
+def viewing(process: Process, meta: Meta) -> AbstractContextManager[SearchView]:
     """The view of a space in this process, for one use."""
     prefix = process.settings.embeddings_text_prefix
 
@@ -385,7 +387,7 @@ def vector_of(process: Process, text: str) -> Vector:
     return Vector(np.asarray(found[0], dtype=np.float32))
 
 
-def _pool(view: View, vector: Vector) -> Pool | None:
+def _pool(view: SearchView, vector: Vector) -> Pool | None:
     """The vectors that can be compared with the question's, those of its length; without it most that there are."""
     if not view.segments:
         return None
@@ -395,18 +397,20 @@ def _pool(view: View, vector: Vector) -> Pool | None:
     return view.segments.pools.setdefault(dimensions, Pool(dimensions))
 
 
-def _missing(view: View, pool: Pool | None) -> NDArray[np.int64]:
+def _missing(view: SearchView, pool: Pool | None) -> NDArray[np.int64]:
     """The places of the passages that have no vector to compare with."""
     if pool is None:
         return np.arange(len(view.shape().hashes))
     return np.flatnonzero(view.rows(pool) < 0)
 
 
-def _documents(view: View, gaps: NDArray[np.int64]) -> int:
+def _documents(view: SearchView, gaps: NDArray[np.int64]) -> int:
     return len(np.unique(view.shape().owner[gaps]))
 
 
-def _close_gaps(process: Process, view: View, vector: Vector, gaps: NDArray[np.int64]) -> tuple[Vector, Pool | None]:
+def _close_gaps(
+    process: Process, view: SearchView, vector: Vector, gaps: NDArray[np.int64]
+) -> tuple[Vector, Pool | None]:
     """Embed a few of the texts that are missing, the latest ones, and keep that in memory: the indexer stores it."""
     assert process.embed
     assert view.segments

@@ -16,7 +16,7 @@ from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.recall import chatter, facts, talk
 from livemem.search.documents import Document, Reading, storable
-from livemem.search.view import Source, View, held
+from livemem.search.view import DocumentSource, SearchView, held
 from livemem.spaces import contents
 from livemem.store import keys
 from livemem.store.objects import Entry, Object
@@ -32,7 +32,7 @@ NOTES = "notes/{}"
 
 def sources(
     process: Process, space_id: str, kinds: Collection[str] | None = None, *, whole: bool = False
-) -> list[Source]:
+) -> list[DocumentSource]:
     """Where the documents of a space come from, or those of some kinds. `whole`: all is listed each time."""
     of_notes = kinds is None or not {LIVE, ARCHIVE, BANK}.isdisjoint(kinds)
     of_talk = kinds is None or not {talk.TURN, talk.SUMMARY}.isdisjoint(kinds)
@@ -44,7 +44,7 @@ def sources(
     ]
 
 
-def uncounted(view: View) -> int:
+def uncounted(view: SearchView) -> int:
     """How many objects the view knows that came without a change of the space, and stay there.
 
     Messages of rooms are not among them: a digest takes them away.
@@ -52,23 +52,23 @@ def uncounted(view: View) -> int:
     return talk.count(view) + facts.count(view)
 
 
-def _of_notes(process: Process, space_id: str) -> list[Source]:
+def _of_notes(process: Process, space_id: str) -> list[DocumentSource]:
     """Of notes and the bank, always all of them: a note moves from its own object into a record, and back."""
     return [
-        Source(
+        DocumentSource(
             keys.live_prefix(space_id),
             held(lambda key: keys.parse_note(key) is not None),
             lambda item: _note(space_id, item),
             lambda: contents.all_live_notes(process, space_id),
         ),
-        Source(
+        DocumentSource(
             keys.bank_prefix(space_id),
             held(lambda key: keys.parse_bank_file(key) is not None),
             _bank_file,
             lambda: list(process.store.scan(keys.bank_prefix(space_id))),
             mark=_when_written,
         ),
-        Source(
+        DocumentSource(
             keys.records_prefix(space_id),
             held(lambda key: keys.parse_record(key) is not None),
             lambda item: _record(space_id, item),

@@ -22,7 +22,7 @@ from livemem.process import Process
 from livemem.recall import load_first, section_ids, side_by_side, summary
 from livemem.recall.section_ids import OwnText
 from livemem.recall.side_by_side import Task
-from livemem.recall.summary import Summary
+from livemem.recall.summary import WholeSpace
 from livemem.search.documents import Document, storable
 from livemem.spaces import contents
 from livemem.spaces.contents import Newest
@@ -126,7 +126,7 @@ def load(process: Process, space_id: str, *, characters: int, question: str | No
     if SPACE in failures:
         failed = failures[SPACE]
         raise failed if isinstance(failed, LiveMemoryError) else StoreUnavailable("The space was not read in time.")
-    whole: Summary = results[SPACE]
+    whole: WholeSpace = results[SPACE]
     assert whole.live
     shown = {note.note_id for note in whole.live.notes}
     newest_first = whole.live.notes[::-1]

@@ -11,7 +11,7 @@ from livemem.bank import files, time_travel
 from livemem.bank import synthesis as syntheses
 from livemem.bank.files import File
 from livemem.bank.synthesis import Synthesis
-from livemem.bank.time_travel import Then
+from livemem.bank.time_travel import RecordedMoment
 from livemem.changes import late_duplicates
 from livemem.errors import NotFound
 from livemem.notes import pages
@@ -39,7 +39,7 @@ class Live:
 
 
 @dataclass(frozen=True)
-class Summary:
+class WholeSpace:
     """A space whole: its meta, rules (None if not wanted), synthesis, bank in the order of the rules, and what is not
     folded yet. A look back says to what moment, and has no live notes: meta is that of today.
     """
@@ -49,7 +49,7 @@ class Summary:
     synthesis: Synthesis | None
     bank: list[File]
     live: Live | None
-    then: Then | None = None
+    then: RecordedMoment | None = None
 
 
 def summary(
@@ -59,7 +59,7 @@ def summary(
     at: str | None = None,
     with_rules: bool = True,
     choose: Callable[[Newest], Sequence[Entry]] | None = None,
-) -> Summary:
+) -> WholeSpace:
     """The space as it is, or as it stood at the time `at` (time_travel.then).
 
     `choose` says which of the live notes that were listed are read, the last one first; else the newest (LIVE_NOTES).
@@ -86,7 +86,7 @@ def summary(
         lambda: pages.read_all(process, space_id, choose(newest) if choose else _fitting(newest.entries)),
         lambda: late_duplicates.hidden(process, space_id, newest.listed),
     )
-    return Summary(
+    return WholeSpace(
         meta,
         text if with_rules else None,
         syntheses.parse_synthesis(_text(synthesis)) if synthesis else None,
@@ -99,7 +99,7 @@ def summary(
     )
 
 
-def _back(process: Process, space_id: str, at: str, *, with_rules: bool) -> Summary:
+def _back(process: Process, space_id: str, at: str, *, with_rules: bool) -> WholeSpace:
     meta = heads.load(process, space_id).meta
     then = time_travel.then(process, space_id, at)
     text = time_travel.rules_at(process, space_id, then)
@@ -107,7 +107,7 @@ def _back(process: Process, space_id: str, at: str, *, with_rules: bool) -> Summ
     with suppress(NotFound):
         synthesis = time_travel.synthesis_at(process, space_id, then)
     bank = time_travel.bank_at(process, space_id, then, content=True)
-    return Summary(meta, text if with_rules else None, synthesis, in_order_of(text, bank), None, then)
+    return WholeSpace(meta, text if with_rules else None, synthesis, in_order_of(text, bank), None, then)
 
 
 def in_order_of(text: str, bank: Sequence[File]) -> list[File]:

@@ -16,7 +16,7 @@ from livemem.conversations.turn import ToolCall, Turn
 from livemem.errors import ConversationBroken
 from livemem.process import Process
 from livemem.search.documents import Document, Reading, storable
-from livemem.search.view import NEWEST, Source, Tail, View
+from livemem.search.view import NEWEST, DocumentSource, SearchView, Tail
 from livemem.store import conversation_keys as keys
 from livemem.store.conversation_keys import SummaryKey
 from livemem.store.objects import Entry, Object
@@ -52,12 +52,12 @@ def groups(conversation_ids: Iterable[str], levels: Collection[int] = LEVELS) ->
     return tuple(group(one, level) for one in conversation_ids for level in sorted(levels))
 
 
-def all_of(process: Process, space_id: str) -> Source:
+def all_of(process: Process, space_id: str) -> DocumentSource:
     """Where the documents of all conversations of a space come from: 1 LIST per 1,000 objects of any kind below them,
     and 1 GET for each conversation that was built anew.
     """
     prefix = keys.prefix(space_id)
-    return Source(
+    return DocumentSource(
         prefix,
         lambda entries: _chosen(process, entries),
         _read,
@@ -123,7 +123,7 @@ def of_one(
     version: int,
     levels: Collection[int] = LEVELS,
     looks: Looks | None = None,
-) -> list[Source]:
+) -> list[DocumentSource]:
     """Where those of one conversation come from: 1 LIST for new turns, 3 for new summaries; once a minute 1 LIST per
     1,000 summaries instead, since one that is made anew is not behind the last one.
     """
@@ -132,7 +132,7 @@ def of_one(
     found = []
     if 0 in levels:
         found.append(
-            Source(
+            DocumentSource(
                 turns,
                 lambda entries: [entry for entry in entries if keys.parse_turn(entry.key)],
                 _read,
@@ -144,7 +144,7 @@ def of_one(
         )
     if any(levels):
         found.append(
-            Source(
+            DocumentSource(
                 # What is known of other versions counts no more.
                 keys.versions_prefix(space_id, conversation_id),
                 _current,
@@ -169,7 +169,7 @@ def _tails(prefix: str, known: Iterable[str]) -> list[Tail]:
 
 def follow(
     process: Process,
-    view: View,
+    view: SearchView,
     space_id: str,
     conversation_ids: Sequence[str],
     levels: Collection[int],
@@ -182,7 +182,7 @@ def follow(
     are those at the only one, where others look at it too.
     """
 
-    def look(sources: list[Source]) -> list[int | None]:
+    def look(sources: list[DocumentSource]) -> list[int | None]:
         view.follow(process.store, sources, in_time)
         return []
 
@@ -215,7 +215,7 @@ def follow(
     return [one for one, number in standing.items() if number is not None]
 
 
-def _drop_erased(view: View, space_id: str, conversation_id: str, erased: Sequence[int]) -> None:
+def _drop_erased(view: SearchView, space_id: str, conversation_id: str, erased: Sequence[int]) -> None:
     """Drop what the view knows of turns that were erased since, and summaries of before: turns are listed up to the
     newest one that is known, and summaries whole once a minute alone. No request.
     """
@@ -234,25 +234,25 @@ def _drop_erased(view: View, space_id: str, conversation_id: str, erased: Sequen
     view.drop(doomed)
 
 
-def known(view: View, space_id: str) -> set[str]:
+def known(view: SearchView, space_id: str) -> set[str]:
     """The conversations that the view knows something of."""
     prefix = keys.prefix(space_id)
     return {folder.removeprefix(prefix).partition("/")[0] for folder in view.known if folder.startswith(prefix)}
 
 
-def count(view: View) -> int:
+def count(view: SearchView) -> int:
     """How many objects of conversations the view knows."""
     return sum(len(marks) for folder, marks in view.known.items() if keys.searched_folder(folder))
 
 
-def _known_version(view: View, space_id: str, conversation_id: str) -> int:
+def _known_version(view: SearchView, space_id: str, conversation_id: str) -> int:
     """The one that the view has summaries of: most likely it still counts."""
     prefix = keys.versions_prefix(space_id, conversation_id)
     there = [keys.version_of(folder) or FIRST for folder in view.known if folder.startswith(prefix)]
     return max(there, default=FIRST)
 
 
-def _other_versions(view: View, space_id: str, conversation_id: str, number: int) -> list[str]:
+def _other_versions(view: SearchView, space_id: str, conversation_id: str, number: int) -> list[str]:
     """The folders of those versions that the view has summaries of and that do not count."""
     prefix = keys.versions_prefix(space_id, conversation_id)
     folders = [folder for folder, marks in view.known.items() if marks and folder.startswith(prefix)]
@@ -428,7 +428,7 @@ def _of_summary(key: SummaryKey, summary: Summary) -> Document:
     )
 
 
-def turn_of(view: View, conversation_id: str, index: int) -> Turn | None:
+def turn_of(view: SearchView, conversation_id: str, index: int) -> Turn | None:
     """A turn as the view knows it: what was said, and the names of its tools. None where it knows nothing of it."""
     found = [view.index.named(f"{conversation_id}/{index}/{side}") for side in (USER, ASSISTANT, TOOL)]
     told = next((one for one in found if one), None)

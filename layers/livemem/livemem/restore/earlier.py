@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from livemem import clock
-from livemem.backups.manifest import Item
+from livemem.backups.manifest import BackupObject
 from livemem.bank import synthesis as syntheses
 from livemem.bank.time_travel import MOST_CHANGES
 from livemem.changes import records
@@ -22,7 +22,7 @@ from livemem.errors import BackupDamaged, Conflict, InvalidName, NotFound
 from livemem.process import Process
 from livemem.restore import source as sources
 from livemem.restore.relabel import is_record, is_run
-from livemem.restore.source import Source
+from livemem.restore.source import SourceBackup
 from livemem.spaces.head import Meta
 from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys, memory_keys
@@ -32,7 +32,7 @@ SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
-class Written:
+class EarlierObject:
     """An object as it was then, which the backup has otherwise or no more."""
 
     body: bytes
@@ -40,14 +40,14 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Then:
+class EarlierSpace:
     """The space right after the change. `items` are as the backup has them, but for those whose content tells that they
     are of later (`keep`); `written` are the others by name.
     """
 
     meta: Meta
-    items: list[Item]
-    written: dict[str, Written]
+    items: list[BackupObject]
+    written: dict[str, EarlierObject]
     number: int
     moment: datetime
 
@@ -105,7 +105,7 @@ def check(known: Collection[int], number: int, newest: int) -> None:
         raise Conflict(f"The record of change {min(removed)} was removed: how the space stood before, nobody knows.")
 
 
-def draw_up(process: Process, source: Source, number: int) -> Then:
+def draw_up(process: Process, source: SourceBackup, number: int) -> EarlierSpace:
     """The space as it stood right after change `number`: 1 GET for its record and each later one, and where these hold
     a consolidation for each earlier one up to the consolidation before.
 
@@ -126,7 +126,7 @@ def draw_up(process: Process, source: Source, number: int) -> Then:
     names = [name for name in recorded if name.number <= number]
     forgotten = _memories_of_later(process, source, moment)
     items = [item for item in source.items if item.name not in forgotten]
-    return Then(
+    return EarlierSpace(
         meta=_meta(meta, record, undoing, last, names),
         items=[item for item in items if _is_as_it_was(item.name, number, moment, undoing)],
         written=dict(_written(undoing, {name.number: name for name in names})),
@@ -135,11 +135,11 @@ def draw_up(process: Process, source: Source, number: int) -> Then:
     )
 
 
-def _records(items: Sequence[Item]) -> dict[keys.RecordName, Item]:
+def _records(items: Sequence[BackupObject]) -> dict[keys.RecordName, BackupObject]:
     return {name: item for item in items if is_record(item.name) and (name := keys.parse_record(f"x/{item.name}"))}
 
 
-def _read(process: Process, source: Source, item: Item) -> Record:
+def _read(process: Process, source: SourceBackup, item: BackupObject) -> Record:
     body = sources.read(process, source, item).body
     try:
         return Record.from_bytes(body)
@@ -147,12 +147,14 @@ def _read(process: Process, source: Source, item: Item) -> Record:
         raise BackupDamaged(sources.DAMAGED.format(item.name)) from None
 
 
-def _read_all(process: Process, source: Source, items: Sequence[Item]) -> Iterator[Record]:
+def _read_all(process: Process, source: SourceBackup, items: Sequence[BackupObject]) -> Iterator[Record]:
     for start in range(0, len(items), records.AT_ONCE):
         yield from process.store.map(lambda item: _read(process, source, item), items[start : start + records.AT_ONCE])
 
 
-def _last_consolidation(process: Process, source: Source, earlier: Mapping[int, Item], record: Record) -> Record | None:
+def _last_consolidation(
+    process: Process, source: SourceBackup, earlier: Mapping[int, BackupObject], record: Record
+) -> Record | None:
     """The newest consolidation up to the change of `record`, undone or not; None where its record was removed."""
     for number in range(record.number, max(record.number - MOST_CHANGES, 0), -1):
         if number not in earlier:
@@ -221,14 +223,14 @@ def _is_as_it_was(name: str, number: int, moment: datetime, undoing: _Undoing) -
     return True
 
 
-def _memories_of_later(process: Process, source: Source, moment: datetime) -> set[str]:
+def _memories_of_later(process: Process, source: SourceBackup, moment: datetime) -> set[str]:
     """The operations on memories that came after a moment, and the snapshots that rest on them: a few GETs a kind."""
-    logs: dict[Kind, dict[int, Item]] = {}
+    logs: dict[Kind, dict[int, BackupObject]] = {}
     for item in source.items:
         if one := memory_keys.parse_operation(f"x/{item.name}"):
             logs.setdefault(one.kind, {})[one.number] = item
 
-    def is_later(item: Item) -> bool:
+    def is_later(item: BackupObject) -> bool:
         written = _field(sources.read(process, source, item).body, "at")
         try:
             return isinstance(written, str) and clock.parse(written) > moment
@@ -243,15 +245,18 @@ def _memories_of_later(process: Process, source: Source, moment: datetime) -> se
     return gone | memory_keys.beyond_log(left)
 
 
-def _written(undoing: _Undoing, recorded: Mapping[int, keys.RecordName]) -> Iterator[tuple[str, Written]]:
+def _written(undoing: _Undoing, recorded: Mapping[int, keys.RecordName]) -> Iterator[tuple[str, EarlierObject]]:
     try:
         for path, before in undoing.files.items():
             if before:
                 name = path if path in (keys.RULES_PATH, keys.SYNTHESIS) else f"bank/{path}"
-                yield keys.check_object_name(name), Written(before.content.encode(), _metadata(path, before, recorded))
+                yield (
+                    keys.check_object_name(name),
+                    EarlierObject(before.content.encode(), _metadata(path, before, recorded)),
+                )
         for note_id, body in undoing.notes.items():
             if body is not None:
-                yield f"live/{note_id}.md", Written(body)
+                yield f"live/{note_id}.md", EarlierObject(body)
     except (InvalidName, UnicodeEncodeError):
         raise BackupDamaged(sources.HOSTILE) from None
 

@@ -16,10 +16,10 @@ from livemem.errors import OutOfTime
 from livemem.process import Process
 from livemem.restore import earlier, new_space, restore
 from livemem.restore import source as sources
-from livemem.restore.earlier import Then, Written
+from livemem.restore.earlier import EarlierObject, EarlierSpace
 from livemem.restore.new_space import Provisioned
 from livemem.restore.relabel import follows, relabel
-from livemem.restore.source import Source
+from livemem.restore.source import SourceBackup
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import Arrival
@@ -55,7 +55,7 @@ def order(
         return there
     # Before a backup is taken for it.
     new_space.check_free(process, principal, target)
-    wanted = snapshots.Wanted("fork", requested_by=principal.name)
+    wanted = snapshots.BackupRequest("fork", requested_by=principal.name)
     taken = snapshots.take(process, space_id, wanted, deadline=deadline, wait=True, nested=True)
     arrival = arrival.model_copy(update={"backup_id": taken.manifest.job_id})
     return new_space.begin(process, principal, target, arrival)
@@ -91,7 +91,7 @@ def _backup(process: Process, arrival: Arrival, deadline: datetime) -> bool:
     return taken.result != "unfinished" and deadline - process.clock() >= restore.MARGIN
 
 
-def _provision_then(process: Process, source: Source, then: Then, deadline: datetime) -> Provisioned:
+def _provision_then(process: Process, source: SourceBackup, then: EarlierSpace, deadline: datetime) -> Provisioned:
     restore.provision_items(process, source, then.items, deadline, then.keep)
     restore.in_batches(process, list(then.written.items()), lambda one: _write(process, source, *one), deadline)
     wanted = {item.name for item in then.items} | then.written.keys()
@@ -100,7 +100,7 @@ def _provision_then(process: Process, source: Source, then: Then, deadline: date
     return Provisioned(then.meta, sum(1 for _ in process.store.scan(keys.prefix(source.names.target))))
 
 
-def _write(process: Process, source: Source, name: str, written: Written) -> None:
+def _write(process: Process, source: SourceBackup, name: str, written: EarlierObject) -> None:
     body = relabel(name, written.body, source.names) if follows(name, source.names) else written.body
     there = source.there.get(name)
     if there and there.size == len(body) and follows(name, source.names):

@@ -14,7 +14,7 @@ from hashlib import md5
 from livemem import clock, limits
 from livemem.access.principal import Principal
 from livemem.archives import archive, inspection, unpacking
-from livemem.archives.inspection import Contents, Space
+from livemem.archives.inspection import ArchivedSpace, Contents
 from livemem.errors import (
     InvalidArchive,
     InvalidRequest,
@@ -109,7 +109,7 @@ def order(process: Process, principal: Principal, wanted: NewImport, deadline: d
         try:
             with _opened(process, wanted.upload_id, found.etag) as stream:
                 checked = _checked(_inspect(process, stream, deadline), wanted.options())
-            source = checked.space_id if isinstance(checked, Space) else None
+            source = checked.space_id if isinstance(checked, ArchivedSpace) else None
         except OutOfTime:
             logger.info("archive is checked later", extra={"bytes": found.size})
     arrival = Arrival(
@@ -141,7 +141,7 @@ def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
     assert arrival.upload_id
     with _opened(process, arrival.upload_id, arrival.upload_etag) as stream:
         checked = _checked(_inspect(process, stream, deadline), arrival.options)
-    if not isinstance(checked, Space):
+    if not isinstance(checked, ArchivedSpace):
         return markdown_import.provision(process, head, checked)
     with _opened(process, arrival.upload_id, arrival.upload_etag) as stream:
         _provision_space(process, head, checked, stream, deadline)
@@ -182,7 +182,7 @@ def _inspect(process: Process, stream: Stream, deadline: datetime) -> Contents:
     return inspection.inspect(stream.chunks, _timer(process, deadline))
 
 
-def _checked(contents: Contents, options: Mapping[str, str]) -> Space | markdown_import.Folder:
+def _checked(contents: Contents, options: Mapping[str, str]) -> ArchivedSpace | markdown_import.Folder:
     if not contents.is_space():
         return markdown_import.check_folder(contents)
     space = inspection.check_space(contents)
@@ -198,7 +198,7 @@ class _Object:
     body: bytes
 
 
-def _provision_space(process: Process, head: Head, space: Space, stream: Stream, deadline: datetime) -> None:
+def _provision_space(process: Process, head: Head, space: ArchivedSpace, stream: Stream, deadline: datetime) -> None:
     names = Names(space.space_id, head.meta.space_id, head.meta.uid)
     prefix = keys.prefix(names.target)
     there = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
@@ -223,14 +223,14 @@ def _windows(stream: Stream, check: Callable[[], None]) -> Iterator[list[_Object
         yield window
 
 
-def _write(process: Process, space: Space, item: _Object, names: Names, there: Entry | None) -> None:
+def _write(process: Process, space: ArchivedSpace, item: _Object, names: Names, there: Entry | None) -> None:
     body = relabel(item.name, item.body, names) if follows(item.name, names) else item.body
     if there and there.size == len(body) and there.etag == f'"{md5(body, usedforsecurity=False).hexdigest()}"':
         return
     restore.write(process, keys.prefix(names.target) + item.name, body, space.objects[item.name].metadata or None)
 
 
-def _provisioned(head: Head, arrival: Arrival, space: Space) -> Provisioned:
+def _provisioned(head: Head, arrival: Arrival, space: ArchivedSpace) -> Provisioned:
     meta = space.meta.model_copy(
         update={
             "space_id": head.meta.space_id,

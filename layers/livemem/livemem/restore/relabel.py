@@ -21,7 +21,7 @@ class Names:
     uid: str
 
 
-class _AnyRun(documents.Document):
+class _AnyRun(documents.StoredDocument):
     """A run of which only this is asked, so that it is read whatever else is in it."""
 
     most_bytes: ClassVar[int] = Run.most_bytes

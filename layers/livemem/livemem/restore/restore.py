@@ -8,14 +8,14 @@ from livemem import clock
 from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.backups import catalog
-from livemem.backups.manifest import Item
+from livemem.backups.manifest import BackupObject
 from livemem.errors import Conflict, OutOfTime, PreconditionLost
 from livemem.process import Process
 from livemem.restore import new_space
 from livemem.restore import source as sources
 from livemem.restore.new_space import Provisioned
 from livemem.restore.relabel import follows, relabel
-from livemem.restore.source import Source
+from livemem.restore.source import SourceBackup
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import Arrival
@@ -77,7 +77,7 @@ def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
 
 
 def provision_items(
-    process: Process, source: Source, items: Sequence[Item], deadline: datetime, keep: Keep | None = None
+    process: Process, source: SourceBackup, items: Sequence[BackupObject], deadline: datetime, keep: Keep | None = None
 ) -> None:
     """Bring these objects of the backup, but for those that `keep` refuses; what is there already is not written again.
     Raises OutOfTime.
@@ -93,7 +93,7 @@ def in_batches(process: Process, items: Sequence[T], provision_one: Callable[[T]
         process.store.map(provision_one, items[start : start + BATCH])
 
 
-def _provision_item(process: Process, source: Source, item: Item, keep: Keep | None) -> None:
+def _provision_item(process: Process, source: SourceBackup, item: BackupObject, keep: Keep | None) -> None:
     """Bring one object, verified, unless it is there. Raises BackupDamaged."""
     moved = follows(item.name, source.names)
     # Nobody but who brings the space writes such objects into it, and the folder was empty before.
@@ -135,7 +135,7 @@ def write(
     raise PreconditionLost("Somebody else brings this space, or has done so.")
 
 
-def clear_strays(process: Process, source: Source, wanted: Collection[str]) -> None:
+def clear_strays(process: Process, source: SourceBackup, wanted: Collection[str]) -> None:
     """Remove what was in the space and does not belong into it: a creation that was not fast enough may have left it.
 
     1 GET and 1 DELETE each where there is something. Raises PreconditionLost where the space can be seen by now.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from livemem.backups import manifest as manifests
-from livemem.backups.manifest import Item, Manifest
+from livemem.backups.manifest import BackupObject, Manifest
 from livemem.errors import BackupDamaged, Busy, InvalidName, PreconditionLost, SpaceBroken
 from livemem.process import Process
 from livemem.restore.relabel import Names
@@ -26,18 +26,18 @@ HOSTILE = "The manifest of the backup names what no space can hold, or one objec
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceBackup:
     """A backup, and the space that is brought from it: `items` are the objects to bring but for the head, `there` is
     what the space holds already, by name.
     """
 
     manifest: Manifest
     names: Names
-    items: tuple[Item, ...]
-    head: Item
+    items: tuple[BackupObject, ...]
+    head: BackupObject
     there: Mapping[str, Entry]
 
-    def key(self, item: Item) -> str:
+    def key(self, item: BackupObject) -> str:
         """Where the backup has the object."""
         return keys.backup_object(self.manifest.space_id, self.manifest.job_id, item.name)
 
@@ -45,7 +45,7 @@ class Source:
         """Where the space is to have the object of this name."""
         return keys.prefix(self.names.target) + name
 
-    def has(self, item: Item) -> bool:
+    def has(self, item: BackupObject) -> bool:
         """Whether the space has the object already, as the backup has it."""
         there = self.there.get(item.name)
         if not there or there.size != item.size:
@@ -54,7 +54,7 @@ class Source:
         return there.etag == item.etag or (item.copy_etag is not None and keys.is_immutable(item.name))
 
 
-def checked_items(manifest: Manifest) -> tuple[Item, ...]:
+def checked_items(manifest: Manifest) -> tuple[BackupObject, ...]:
     """All objects of a backup that belong into a space; raises BackupDamaged for names that no space can hold."""
     items = manifest.items or ()
     try:
@@ -92,7 +92,7 @@ def complete(process: Process, space_id: str, backup_id: str) -> Stored[Manifest
 
 
 @contextmanager
-def opened(process: Process, head: Head) -> Iterator[Source]:
+def opened(process: Process, head: Head) -> Iterator[SourceBackup]:
     """The backup that a space is brought from, for as long as it is read: 2 GET, and 1 LIST per 1,000 objects of the
     backup and of the space.
 
@@ -108,7 +108,7 @@ def opened(process: Process, head: Head) -> Iterator[Source]:
         raise
 
 
-def _source(process: Process, manifest: Manifest, head: Head) -> Source:
+def _source(process: Process, manifest: Manifest, head: Head) -> SourceBackup:
     space_id, items = head.meta.space_id, checked_items(manifest)
     own = next((item for item in items if item.name == keys.META), None)
     if not own:
@@ -121,18 +121,18 @@ def _source(process: Process, manifest: Manifest, head: Head) -> Source:
             raise BackupDamaged(DAMAGED.format(item.name))
     names = Names(manifest.space_id, space_id, head.meta.uid)
     others = tuple(item for item in items if item is not own)
-    return Source(manifest, names, others, own, _listed(process, keys.prefix(space_id)))
+    return SourceBackup(manifest, names, others, own, _listed(process, keys.prefix(space_id)))
 
 
 def _listed(process: Process, prefix: str) -> dict[str, Entry]:
     return {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
 
 
-def _is_same(etag: str, item: Item) -> bool:
+def _is_same(etag: str, item: BackupObject) -> bool:
     return etag in (item.etag, item.copy_etag)
 
 
-def read(process: Process, source: Source, item: Item) -> Object:
+def read(process: Process, source: SourceBackup, item: BackupObject) -> Object:
     """One object of the backup: 1 GET. Raises BackupDamaged where it is not what the manifest says."""
     found = process.store.get(source.key(item))
     if not found or len(found.body) != item.size:
@@ -142,7 +142,7 @@ def read(process: Process, source: Source, item: Item) -> Object:
     return found
 
 
-def copy(process: Process, source: Source, item: Item) -> None:
+def copy(process: Process, source: SourceBackup, item: BackupObject) -> None:
     """Copy one object as it is: 1 CopyObject, 1 HEAD more where the store gives each copy an ETag of its own.
 
     Raises BackupDamaged where it is not what the manifest says.
@@ -152,7 +152,7 @@ def copy(process: Process, source: Source, item: Item) -> None:
         raise BackupDamaged(DAMAGED.format(item.name))
 
 
-def _is_whole(process: Process, source: Source, item: Item, copied: Copied) -> bool:
+def _is_whole(process: Process, source: SourceBackup, item: BackupObject, copied: Copied) -> bool:
     if item.sha256 and copied.sha256:
         return item.sha256 == copied.sha256
     if copied.etag == item.etag:
@@ -161,7 +161,7 @@ def _is_whole(process: Process, source: Source, item: Item, copied: Copied) -> b
     return bool(found and (found.etag, found.size) == (item.copy_etag, item.size))
 
 
-def read_head(process: Process, source: Source) -> Meta:
+def read_head(process: Process, source: SourceBackup) -> Meta:
     """The head as the backup has it, in the name of the new space: 1 GET. Raises BackupDamaged."""
     body = read(process, source, source.head).body
     try:

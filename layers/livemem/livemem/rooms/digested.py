@@ -10,7 +10,7 @@ from livemem.process import Process
 from livemem.rooms.message import MessageKey
 from livemem.spaces import unreadable
 from livemem.store import room_keys as keys
-from livemem.store.documents import Document, Line, Moment, Position
+from livemem.store.documents import Line, Moment, Position, StoredDocument
 from livemem.store.keys import compact_time
 from livemem.store.objects import Entry
 
@@ -20,14 +20,14 @@ REMEMBERED = timedelta(days=2)
 """For how long a message that was digested is known again."""
 
 
-class Chunk(Document):
+class Chunk(StoredDocument):
     """What is asked of the model at once: messages of one room, the oldest first, by their keys below the space."""
 
     room: Line
     messages: list[MessageKey]
 
 
-class Input(Document):
+class Input(StoredDocument):
     """`input.json`: exactly what a digest takes."""
 
     most_bytes: ClassVar[int] = 4 << 20
@@ -43,7 +43,7 @@ class Input(Document):
         return [name for chunk in self.chunks for name in chunk.messages]
 
 
-class Ending(Document):
+class Ending(StoredDocument):
     """The part of `done.json` that is asked for here."""
 
     slot: Line
@@ -51,7 +51,7 @@ class Ending(Document):
 
 
 @dataclass(frozen=True)
-class Taken:
+class DigestedMessage:
     """A digest that has taken a message: in which chunk, and when it did. `over`: it has ended."""
 
     slot: str
@@ -75,7 +75,7 @@ class _Dead:
     chunks: frozenset[int]
 
 
-def since(process: Process, space_id: str, moment: datetime) -> dict[str, list[Taken]]:
+def since(process: Process, space_id: str, moment: datetime) -> dict[str, list[DigestedMessage]]:
     """By name the messages that were taken since a moment, each with the digests that took it.
 
     1 LIST per 1,000 documents of the digests of these days, 1 GET for each input and each end that this process has not
@@ -93,7 +93,7 @@ def since(process: Process, space_id: str, moment: datetime) -> dict[str, list[T
             ends[slot] = entry
         elif (chunk := keys.parse_dead(name)) is not None:
             dead.setdefault(slot, set()).add(chunk)
-    found: dict[str, list[Taken]] = {}
+    found: dict[str, list[DigestedMessage]] = {}
     known = process.store.map(lambda slot: _input(process, inputs[slot]), list(inputs))
     given_up = process.store.map(lambda slot: _ending(process, ends[slot]) if slot in ends else None, list(inputs))
     for slot, one, end in zip(inputs, known, given_up, strict=True):
@@ -101,7 +101,7 @@ def since(process: Process, space_id: str, moment: datetime) -> dict[str, list[T
             continue
         lost = end.chunks if end else frozenset(dead.get(slot, ()))
         for name, chunk in one.chunk_of.items():
-            taken = Taken(slot, chunk, one.created_at, end is not None, chunk in lost)
+            taken = DigestedMessage(slot, chunk, one.created_at, end is not None, chunk in lost)
             found.setdefault(name, []).append(taken)
     return found
 

@@ -10,7 +10,7 @@ from livemem import clock, limits
 from livemem.errors import InvalidRequest
 from livemem.store import room_keys as keys
 from livemem.store import timing
-from livemem.store.documents import Document, Line, Moment
+from livemem.store.documents import Line, Moment, StoredDocument
 from livemem.store.objects import Object
 from livemem.store.room_keys import MessageName
 from livemem.text.invisible import has_controls
@@ -32,7 +32,7 @@ MessageKey = Annotated[str, AfterValidator(_check_name)]
 """The name of a message below its space: what is named so is moved and removed, so nothing else may be."""
 
 
-class Message(Document):
+class Message(StoredDocument):
     """The document: written once."""
 
     most_bytes: ClassVar[int] = 256 << 10
@@ -48,7 +48,7 @@ class Message(Document):
 
 
 @dataclass(frozen=True)
-class Draft:
+class MessageDraft:
     """A message to be posted. Without a `message_id` a repeat is another message.
 
     `timestamp` in ISO 8601: when it was said; None: now. `author` is a name as people write it.
@@ -61,7 +61,7 @@ class Draft:
     redacted: dict[str, int] = field(default_factory=dict, hash=False)
 
 
-def check(draft: Draft, now: datetime, where: str = "") -> Draft:
+def check(draft: MessageDraft, now: datetime, where: str = "") -> MessageDraft:
     """The draft with its time in UTC; raises InvalidRequest or TooLarge, naming the field below `where`."""
     if not 1 <= len(draft.author) <= AUTHOR_CHARACTERS or has_controls(draft.author):
         message = f"1 to {AUTHOR_CHARACTERS} characters, no control characters"
@@ -87,7 +87,7 @@ def _said_at(text: str, now: datetime, field: str) -> str:
     return clock.iso_millis(moment)
 
 
-def redacted(draft: Draft) -> Draft:
+def redacted(draft: MessageDraft) -> MessageDraft:
     """The draft without what looks like a secret."""
     done = Redaction()
     return replace(

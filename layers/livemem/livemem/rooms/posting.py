@@ -15,7 +15,7 @@ from livemem.errors import InvalidRequest, PreconditionLost, TooLarge
 from livemem.process import Process
 from livemem.rooms import digested, fullness
 from livemem.rooms import message as messages
-from livemem.rooms.message import Draft, Message
+from livemem.rooms.message import Message, MessageDraft
 from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.store import room_keys as keys
@@ -53,7 +53,7 @@ class Posted:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedMessage:
     """One of a batch that was not written: its id is another message's."""
 
     error: InvalidRequest
@@ -63,7 +63,7 @@ class Refused:
 class _Stamped:
     """A message with its time; `since`: when its id came first, if that was before."""
 
-    draft: Draft
+    draft: MessageDraft
     message: Message
     since: datetime | None
     now: datetime
@@ -73,19 +73,21 @@ class _Stamped:
         return clock.parse(self.message.timestamp)
 
 
-def post(process: Process, space_id: str, room: str, draft: Draft) -> Posted:
+def post(process: Process, space_id: str, room: str, draft: MessageDraft) -> Posted:
     """Post a message: 2 PUTs with an id of its own, 1 without.
 
     Raises NotFound, InvalidRequest (also for an id that was used with other words), TooLarge, RoomFull.
     """
     checked = _checked(process, draft, "")
     done = _post(process, space_id, room, [checked], [""])[0]
-    if isinstance(done, Refused):
+    if isinstance(done, RefusedMessage):
         raise done.error
     return done
 
 
-def post_all(process: Process, space_id: str, room: str, drafts: Sequence[Draft]) -> list[Posted | Refused]:
+def post_all(
+    process: Process, space_id: str, room: str, drafts: Sequence[MessageDraft]
+) -> list[Posted | RefusedMessage]:
     """Post up to 100 messages, in 2 round trips: what became of each, in their order.
 
     All are checked before the first is written. Raises as `post` does, but for an id that was used with other words.
@@ -99,14 +101,14 @@ def post_all(process: Process, space_id: str, room: str, drafts: Sequence[Draft]
     return _post(process, space_id, room, checked, where)
 
 
-def _checked(process: Process, draft: Draft, where: str) -> Draft:
+def _checked(process: Process, draft: MessageDraft, where: str) -> MessageDraft:
     draft = messages.check(draft, process.clock(), where)
     return messages.redacted(draft) if process.settings.redact_secrets else draft
 
 
 def _post(
-    process: Process, space_id: str, room: str, drafts: Sequence[Draft], where: Sequence[str]
-) -> list[Posted | Refused]:
+    process: Process, space_id: str, room: str, drafts: Sequence[MessageDraft], where: Sequence[str]
+) -> list[Posted | RefusedMessage]:
     keys.check_room(room)
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
@@ -132,7 +134,7 @@ def _post(
     ]
 
 
-def _stamp(process: Process, space_id: str, room: str, draft: Draft, now: datetime) -> _Stamped:
+def _stamp(process: Process, space_id: str, room: str, draft: MessageDraft, now: datetime) -> _Stamped:
     """The message with its time: 1 PUT if it has an id, 1 GET more if that came before."""
     message = Message(
         message_id=draft.message_id if draft.message_id is not None else process.new_id(),
@@ -163,7 +165,7 @@ def _time_in(body: bytes, otherwise: str) -> str:
         return otherwise
 
 
-def _write(process: Process, space_id: str, room: str, one: _Stamped, where: str) -> Posted | Refused:
+def _write(process: Process, space_id: str, room: str, one: _Stamped, where: str) -> Posted | RefusedMessage:
     """Write the message unless it is there, or was: 1 PUT; of one whose id came before 1 GET, and where it is not there
     1 LIST.
     """
@@ -201,14 +203,17 @@ def _is_taken(process: Process, space_id: str, key: str, came: datetime) -> bool
     return name is not None and name.name in digested.since(process, space_id, came - timing.SKEW)
 
 
-def _compared(one: _Stamped, there: Message, where: str) -> Posted | Refused:
+def _compared(one: _Stamped, there: Message, where: str) -> Posted | RefusedMessage:
     if not there.says(one.message):
-        return Refused(InvalidRequest.of(f"{where}message_id", OTHER))
+        return RefusedMessage(InvalidRequest.of(f"{where}message_id", OTHER))
     return Posted(there, fresh=False, redacted=one.draft.redacted)
 
 
-def _again(first: Posted | Refused, draft: Draft, where: str) -> Posted | Refused:
+def _again(first: Posted | RefusedMessage, draft: MessageDraft, where: str) -> Posted | RefusedMessage:
     """The same id a second time in one batch."""
-    if isinstance(first, Refused) or (first.message.author, first.message.content) != (draft.author, draft.content):
-        return Refused(InvalidRequest.of(f"{where}message_id", OTHER))
+    if isinstance(first, RefusedMessage) or (first.message.author, first.message.content) != (
+        draft.author,
+        draft.content,
+    ):
+        return RefusedMessage(InvalidRequest.of(f"{where}message_id", OTHER))
     return replace(first, fresh=False, redacted=draft.redacted)

@@ -24,7 +24,7 @@ class RoomInfo:
 
 
 @dataclass(frozen=True)
-class Page:
+class MessagesPage:
     """Messages, and the name after which the next page begins (None at the end)."""
 
     items: list[Message]
@@ -54,7 +54,7 @@ def _newest(process: Process, space_id: str, room: str) -> str | None:
 
 def page(
     process: Process, space_id: str, room: str, *, limit: int, after: str | None = None, oldest_first: bool = False
-) -> Page:
+) -> MessagesPage:
     """Messages of a room that wait for a digest, the newest first: a few LISTs however many there are, 1 GET each.
 
     `after` is a name that a page gave. A page may hold fewer than `limit` and not be the last. Raises NotFound,
@@ -73,7 +73,7 @@ def page(
     some = found[:limit]
     items = read(process, space_id, some)
     items.sort(key=lambda one: one.timestamp, reverse=not oldest_first)
-    return Page(items, _short(some[-1]) if len(found) > limit else None)
+    return MessagesPage(items, _short(some[-1]) if len(found) > limit else None)
 
 
 def _short(name: MessageName) -> str:

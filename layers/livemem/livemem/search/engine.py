@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from livemem.search import passages, ranking, words
 from livemem.search.documents import Document
-from livemem.search.index import Filter, Index
+from livemem.search.index import DocumentFilter, Index
 from livemem.search.ranking import Instances
-from livemem.search.shape import Numbers, Shape
+from livemem.search.shape import IndexShape, Numbers
 from livemem.search.vectors import Pool, Rows
 from livemem.search.words import Query
 
@@ -27,11 +27,11 @@ FEW = 0.25
 
 
 @dataclass(frozen=True)
-class Question:
+class SpaceQuery:
     """What is asked of one space."""
 
     query: Query
-    filter: Filter
+    filter: DocumentFilter
     limit: int
     recency: float = 0.0
     least: float | None = None
@@ -72,7 +72,7 @@ class Hit:
     relevance: float | None = None
 
 
-def search(index: Index, whole: Shape, meaning: Meaning | None, question: Question) -> list[Hit]:
+def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: SpaceQuery) -> list[Hit]:
     """The best documents of the view for a question, the best one first; at most `limit`.
 
     Without `meaning` by words alone.
@@ -126,7 +126,7 @@ def search(index: Index, whole: Shape, meaning: Meaning | None, question: Questi
     return hits
 
 
-def _relevance(whole: Shape, meaning: Meaning, wanted: NDArray[np.bool_]) -> NDArray[np.float32]:
+def _relevance(whole: IndexShape, meaning: Meaning, wanted: NDArray[np.bool_]) -> NDArray[np.float32]:
     """The relevance (Hit) of the documents that are `wanted`, from 0 to 1; NaN for all others.
 
     The plain cosine, which says the same whatever else there is; ranking looks at what tells a space's texts apart.
@@ -150,13 +150,13 @@ def _bounded(query: Query) -> Query:
     return replace(query, words=query.words[:MOST_WORDS], prefixes=query.prefixes[:MOST_WORDS])
 
 
-def _named(whole: Shape, query: Query) -> NDArray[np.bool_] | None:
+def _named(whole: IndexShape, query: Query) -> NDArray[np.bool_] | None:
     """The documents whose author the query names; None where it names none."""
     named = [place for place, author in enumerate(whole.authors) if words.names(query, author)]
     return np.isin(whole.author, named) if named else None
 
 
-def _instances(index: Index, whole: Shape, terms: Sequence[str]) -> Instances:
+def _instances(index: Index, whole: IndexShape, terms: Sequence[str]) -> Instances:
     """Where these words stand, by place in the order of ranking; kept as long as the documents stay the same."""
     name = " ".join(terms)
     if name not in whole.kept:
@@ -173,7 +173,7 @@ def _instances(index: Index, whole: Shape, terms: Sequence[str]) -> Instances:
     return whole.kept[name]
 
 
-def _cosines(whole: Shape, meaning: Meaning, candidates: NDArray[np.bool_] | None) -> NDArray[np.float32]:
+def _cosines(whole: IndexShape, meaning: Meaning, candidates: NDArray[np.bool_] | None) -> NDArray[np.float32]:
     """The cosine of each passage with the question; NaN for those that have no vector, and those that do not matter:
     of documents that may not be found, and are no neighbours of any that may.
     """
@@ -192,7 +192,7 @@ def _cosines(whole: Shape, meaning: Meaning, candidates: NDArray[np.bool_] | Non
     return found
 
 
-def _candidates(index: Index, whole: Shape, question: Question) -> NDArray[np.bool_] | None:
+def _candidates(index: Index, whole: IndexShape, question: SpaceQuery) -> NDArray[np.bool_] | None:
     query, count = question.query, len(whole.documents)
     groups = question.filter.groups
     allowed = None if groups is None else whole.of_groups(groups)
@@ -211,7 +211,7 @@ def _candidates(index: Index, whole: Shape, question: Question) -> NDArray[np.bo
     return allowed
 
 
-def _held(whole: Shape, instances: Sequence[Instances]) -> NDArray[np.int64]:
+def _held(whole: IndexShape, instances: Sequence[Instances]) -> NDArray[np.int64]:
     """How many different words of the query stand in each passage."""
     counts = np.zeros(len(whole.passages), dtype=np.int64)
     for places, _ in instances:
@@ -221,7 +221,7 @@ def _held(whole: Shape, instances: Sequence[Instances]) -> NDArray[np.int64]:
     return counts
 
 
-def _best_passage(whole: Shape, place: int, held: NDArray[np.int64], cosines: NDArray[np.float32] | None) -> int:
+def _best_passage(whole: IndexShape, place: int, held: NDArray[np.int64], cosines: NDArray[np.float32] | None) -> int:
     """Which passage of a document answers best: by the words in it, then by its cosine; counted from 0."""
     first, last = np.searchsorted(whole.owner, [place, place + 1])
     some = held[first:last].astype(np.float64)

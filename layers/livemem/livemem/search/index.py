@@ -21,11 +21,11 @@ from livemem.store import vector_file
 _PLACES = 1 << 20
 """More than a passage has words."""
 
-__all__ = ["Columns", "Filter", "Index", "Passages", "Unusable"]
+__all__ = ["Columns", "DocumentFilter", "Index", "Passages", "Unusable"]
 
 
 @dataclass(frozen=True)
-class Filter:
+class DocumentFilter:
     """Which documents may be found; None is any. `since` and `until` are inclusive, ISO 8601 in UTC."""
 
     kinds: tuple[str, ...] | None = None
@@ -284,7 +284,7 @@ class Index:
         found = self._all("SELECT DISTINCT n FROM words JOIN passages ON p = words.rowid WHERE words MATCH ?", (match,))
         return [row[0] for row in found]
 
-    def admitted(self, wanted: Filter) -> list[int] | None:
+    def admitted(self, wanted: DocumentFilter) -> list[int] | None:
         """The numbers of the documents that pass the filter, whatever their groups; None where all do."""
         tests = {
             "author = ?": wanted.author,

@@ -27,7 +27,7 @@ FEW = 2_000
 
 
 @dataclass(frozen=True)
-class Shape:
+class IndexShape:
     """All documents and passages in the order of ranking; `documents` and `passages` are their numbers in the index.
 
     That order is by group, then position, then number.
@@ -87,13 +87,13 @@ class _Documents:
     tells: NDArray[np.bool_]
 
 
-def shape(index: Index) -> Shape:
+def shape(index: Index) -> IndexShape:
     """The shape of all that is in the index."""
     documents = _documents(index.columns(), [], {})
     return _made(documents, *_passages(index.passages()), before=None)
 
 
-def updated(index: Index, old: Shape, touched: AbstractSet[int]) -> Shape:
+def updated(index: Index, old: IndexShape, touched: AbstractSet[int]) -> IndexShape:
     """The same, where only the documents with these numbers may be others than those of `old`, or gone."""
     if len(touched) > FEW:
         return shape(index)
@@ -113,7 +113,7 @@ def updated(index: Index, old: Shape, touched: AbstractSet[int]) -> Shape:
     return _made(documents, passages, owners, beginnings, lengths, hashes, before=before)
 
 
-def _merged(old: Shape, stays: NDArray[np.bool_], fresh: _Documents) -> _Documents:
+def _merged(old: IndexShape, stays: NDArray[np.bool_], fresh: _Documents) -> _Documents:
     """The documents that stay with the new ones among them."""
     order = [one for one, kept in zip(old.order, stays.tolist(), strict=True) if kept]
     at = np.array([_place(order, one) for one in fresh.order], dtype=np.int64)
@@ -187,7 +187,7 @@ def _made(
     hashes: NDArray[np.object_],
     *,
     before: Numbers | None,
-) -> Shape:
+) -> IndexShape:
     """The shape of documents in their order, and passages in any, whose documents are told by their numbers."""
     document_at = _places(documents.numbers)
     owner = document_at[owners]
@@ -204,7 +204,7 @@ def _made(
         documents.asks,
         documents.tells,
     )
-    return Shape(
+    return IndexShape(
         documents.numbers,
         documents.authors,
         documents.author,

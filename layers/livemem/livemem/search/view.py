@@ -25,7 +25,7 @@ from livemem.search import snapshots
 from livemem.search.documents import Reading
 from livemem.search.index import Index, Unusable
 from livemem.search.segments import Segments
-from livemem.search.shape import Shape
+from livemem.search.shape import IndexShape
 from livemem.search.vectors import Pool, Rows
 from livemem.store import conversation_keys, listing, room_keys
 from livemem.store.objects import Entry, Object, Store
@@ -53,7 +53,7 @@ Tail = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Source:
+class DocumentSource:
     """Objects of a space that documents are made of, all those below `prefix`.
 
     `everything` lists them where nothing is known of them. `heir`: what is in objects of other sources moves into
@@ -102,7 +102,7 @@ class _Listed:
 
 
 @dataclass
-class View:
+class SearchView:
     """One space; used by one thread at a time (Views.using)."""
 
     uid: str
@@ -124,12 +124,12 @@ class View:
     """How the last listing below a prefix is done again side by side."""
     changed: int = 0
     """Counts the changes."""
-    _shape: tuple[int, Shape] | None = None
+    _shape: tuple[int, IndexShape] | None = None
     _before: int | None = None
     """What `changed` was when the shape was made of which the present one was."""
     _rows: tuple[int, Pool, int, Rows] | None = None
 
-    def shape(self) -> Shape:
+    def shape(self) -> IndexShape:
         """The shape of its documents, kept until they change."""
         if not self._shape or self._shape[0] != self.changed:
             touched = frozenset(self.index.touched)
@@ -157,7 +157,7 @@ class View:
         self._rows = (self.changed, pool, len(pool), rows)
         return rows
 
-    def follow(self, store: Store, sources: Sequence[Source], in_time: Callable[[], bool]) -> None:
+    def follow(self, store: Store, sources: Sequence[DocumentSource], in_time: Callable[[], bool]) -> None:
         """Bring it to what the bucket holds now.
 
         1 LIST per 1,000 objects that are known, side by side, and 1 GET for each that is new. Objects that were removed
@@ -175,14 +175,16 @@ class View:
             if not again:
                 return
 
-    def _known(self, source: Source) -> Mapping[str, str]:
+    def _known(self, source: DocumentSource) -> Mapping[str, str]:
         """The marks of what is known of a source, by their keys."""
         if source.prefix in self.known:
             return self.known[source.prefix]
         folders = [marks for folder, marks in self.known.items() if folder.startswith(source.prefix)]
         return folders[0] if len(folders) == 1 else {key: mark for marks in folders for key, mark in marks.items()}
 
-    def _listed(self, store: Store, sources: Sequence[Source], segments: Segments | None = None) -> dict[str, _Listed]:
+    def _listed(
+        self, store: Store, sources: Sequence[DocumentSource], segments: Segments | None = None
+    ) -> dict[str, _Listed]:
         """What there is below the sources' prefixes, in one round trip; new segments are read beside it."""
         now = self.timer()
         jobs = [(source.prefix, job) for source in sources for job in self._looks(store, source)]
@@ -203,7 +205,7 @@ class View:
             found[source.prefix] = _Listed(source.chosen(entries), whole)
         return found
 
-    def _looks(self, store: Store, source: Source) -> list[Callable[[], _Listed]]:
+    def _looks(self, store: Store, source: DocumentSource) -> list[Callable[[], _Listed]]:
         """The listings of a source that are done side by side."""
         known = self._known(source)
         if not known:
@@ -217,7 +219,7 @@ class View:
         return [partial(_list, store, source.listed, part) for part in ranges]
 
     @staticmethod
-    def _newest(store: Store, source: Source, known: Mapping[str, str]) -> _Listed:
+    def _newest(store: Store, source: DocumentSource, known: Mapping[str, str]) -> _Listed:
         newest = min(known)
         page = source.newest() if source.newest else list(store.scan(source.prefix, limit=NEWEST))
         there = next((entry for entry in page if entry.key == newest), None)
@@ -225,16 +227,16 @@ class View:
             return _Listed([entry for entry in page if entry.key <= newest], whole=False)
         return _Listed(source.everything())
 
-    def _gone(self, source: Source, found: Mapping[str, _Listed]) -> set[str]:
+    def _gone(self, source: DocumentSource, found: Mapping[str, _Listed]) -> set[str]:
         there = found[source.prefix]
         return self._known(source).keys() - {entry.key for entry in there.entries} if there.whole else set()
 
     def _take_in(
-        self, store: Store, sources: Sequence[Source], found: Mapping[str, _Listed], in_time: Callable[[], bool]
+        self, store: Store, sources: Sequence[DocumentSource], found: Mapping[str, _Listed], in_time: Callable[[], bool]
     ) -> bool:
         """Read what is new and forget what is gone; whether something must be read once more."""
         again = False
-        new: list[tuple[Source, str]] = []
+        new: list[tuple[DocumentSource, str]] = []
         for source in sorted(sources, key=lambda source: not source.heir):
             known = self._known(source)
             keys = [entry.key for entry in found[source.prefix].entries if known.get(entry.key) != source.mark(entry)]
@@ -314,7 +316,7 @@ class Views:
     def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
         """None yet; the folder is made when it is needed."""
         self._timer = timer
-        self._views: OrderedDict[str, View] = OrderedDict()
+        self._views: OrderedDict[str, SearchView] = OrderedDict()
         self._lock = threading.Lock()
         self._in_use: dict[str, threading.Lock] = {}
         self._folder: Path | None = None
@@ -323,7 +325,7 @@ class Views:
     @contextmanager
     def using(
         self, store: Store, space_id: str, uid: str, *, prefix: str = "", segments: Callable[[], Segments | None]
-    ) -> Iterator[View]:
+    ) -> Iterator[SearchView]:
         """The view of a space for as long as the context lasts, by one thread at a time: a new one is made of the
         newest snapshot. One whose file turns out to be damaged is thrown away.
         """
@@ -349,7 +351,7 @@ class Views:
         if view:
             _discard(view)
 
-    def _find(self, space_id: str, uid: str) -> View | None:
+    def _find(self, space_id: str, uid: str) -> SearchView | None:
         with self._lock:
             view = self._views.get(space_id)
             if view:
@@ -362,7 +364,7 @@ class Views:
 
     def _make(
         self, store: Store, space_id: str, uid: str, prefix: str, segments: Callable[[], Segments | None]
-    ) -> View:
+    ) -> SearchView:
         path = self._path()
         try:
             index, loaded = _opened(store, space_id, uid, path, prefix)
@@ -370,7 +372,7 @@ class Views:
             # Half a snapshot: the next try has a file of its own.
             path.unlink(missing_ok=True)
             raise
-        view = View(
+        view = SearchView(
             uid, index, segments(), snapshot=loaded.number, said=loaded.said, damaged=loaded.damaged, timer=self._timer
         )
         for key, etag in index.known().items():
@@ -423,6 +425,6 @@ def _opened(store: Store, space_id: str, uid: str, path: Path, prefix: str) -> t
         return Index(path, prefix), snapshots.Loaded(None, damaged=damaged)
 
 
-def _discard(view: View) -> None:
+def _discard(view: SearchView) -> None:
     view.index.close()
     view.index.path.unlink(missing_ok=True)

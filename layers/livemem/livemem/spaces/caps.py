@@ -32,7 +32,7 @@ SOON = 10
 """Seconds after which to ask again where a place is given back when something ends."""
 
 
-class Place(BaseModel, frozen=True, defer_build=True):
+class TakenPlace(BaseModel, frozen=True, defer_build=True):
     """A place that is taken. `by`: which token has it, where that counts."""
 
     id: str
@@ -46,9 +46,9 @@ class Places(Revised):
     They are not in the folder of the space, since archives are made of spaces that are deleted, too.
     """
 
-    places: dict[str, list[Place]] = {}
+    places: dict[str, list[TakenPlace]] = {}
 
-    def standing(self, what: str, now: datetime) -> list[Place]:
+    def standing(self, what: str, now: datetime) -> list[TakenPlace]:
         """Those that are not over."""
         return [one for one in self.places.get(what, []) if clock.parse(one.until) > now]
 
@@ -109,7 +109,7 @@ def begin_question(process: Process, space_id: str, question_id: str, by: str) -
         Cap("asks_at_once_per_space", "questions that are answered now in this space"),
         Cap("asks_at_once_per_token", "questions of this token that are answered now in this space", by),
     ]
-    place = Place(id=question_id, by=by, until=clock.iso(process.clock() + QUESTION))
+    place = TakenPlace(id=question_id, by=by, until=clock.iso(process.clock() + QUESTION))
     _take(process, keys.caps_of_space(space_id), "question", place, caps)
 
 
@@ -141,7 +141,7 @@ def _on_a_day(process: Process, key: str, what: str, cap: Cap) -> Iterator[None]
     if not getattr(process.settings, cap.setting):
         yield
         return
-    place = Place(id=process.new_id(), until=clock.iso(process.clock() + DAY))
+    place = TakenPlace(id=process.new_id(), until=clock.iso(process.clock() + DAY))
     _take(process, key, what, place, [cap])
     try:
         yield
@@ -152,7 +152,7 @@ def _on_a_day(process: Process, key: str, what: str, cap: Cap) -> Iterator[None]
         raise
 
 
-def _take(process: Process, key: str, what: str, place: Place, caps: Sequence[Cap]) -> None:
+def _take(process: Process, key: str, what: str, place: TakenPlace, caps: Sequence[Cap]) -> None:
     if not any(getattr(process.settings, cap.setting) for cap in caps):
         return
     refused: list[CapReached] = []
@@ -184,7 +184,7 @@ def _change(process: Process, key: str, make: Callable[[Places], Places | None])
     )
 
 
-def _reached(cap: Cap, most: int, counted: Sequence[Place], now: datetime) -> CapReached:
+def _reached(cap: Cap, most: int, counted: Sequence[TakenPlace], now: datetime) -> CapReached:
     name = cap.setting.upper()
     if name.endswith("_DAY"):
         free = min(clock.parse(one.until) for one in counted)

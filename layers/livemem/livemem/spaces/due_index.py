@@ -32,7 +32,7 @@ from cachetools import LRUCache
 from livemem.errors import LiveMemoryError
 from livemem.process import Process, Timer
 from livemem.store import documents, due_keys, keys, objects, timing
-from livemem.store.due_keys import Entry, Kind
+from livemem.store.due_keys import DueEntry, Kind
 
 FromNow = Literal["space", "room"]
 """Kinds of which an entry tells that something is about to happen; those of the others tell when it is over."""
@@ -55,7 +55,7 @@ class Due:
     space_id: str
     kind: Kind
     name: str
-    entries: tuple[Entry, ...]
+    entries: tuple[DueEntry, ...]
 
     def may_go(self, now: datetime) -> bool:
         """Whether nothing can come any more that relies on any of its entries."""
@@ -150,7 +150,7 @@ def always(process: Process, kind: Kind, *, most: int) -> list[Due]:
 
 
 def _grouped(there: Iterable[objects.Entry]) -> dict[Kind, list[Due]]:
-    found: dict[tuple[Kind, str, str], list[Entry]] = {}
+    found: dict[tuple[Kind, str, str], list[DueEntry]] = {}
     for one in there:
         entry = due_keys.parse_due(one.key)
         if entry:

@@ -33,7 +33,7 @@ come late. The slowest that deletes is the sweep."""
 
 
 @dataclass(frozen=True)
-class NewSpace:
+class SpaceRequest:
     """A space as it is asked for; None takes the default."""
 
     space_id: str
@@ -46,7 +46,7 @@ class NewSpace:
     consolidation_mode: Mode = "auto"
 
 
-def create(process: Process, principal: Principal, wanted: NewSpace) -> Meta:
+def create(process: Process, principal: Principal, wanted: SpaceRequest) -> Meta:
     """Create a space and return its meta: 1 GET, 4 PUT. A token with a list of spaces gets it added; it is counted how
     many it makes: 1 GET, 1 PUT.
 
@@ -63,7 +63,7 @@ def create(process: Process, principal: Principal, wanted: NewSpace) -> Meta:
         raise
 
 
-def _create(process: Process, principal: Principal, space_id: str, wanted: NewSpace) -> Meta:
+def _create(process: Process, principal: Principal, space_id: str, wanted: SpaceRequest) -> Meta:
     limits.check_text("description", wanted.description, limits.DESCRIPTION_BYTES, blank=True)
     if wanted.owner is not None:
         limits.check_text("owner", wanted.owner, limits.OWNER_BYTES)
@@ -122,7 +122,7 @@ def find_tombstone(process: Process, space_id: str) -> Head | None:
     return head
 
 
-def _rules_text(wanted: NewSpace) -> str:
+def _rules_text(wanted: SpaceRequest) -> str:
     text = rules.chosen(wanted.rules, wanted.rules_template)
     return rules.template(rules.DEFAULT_TEMPLATE) if text is None else text
 

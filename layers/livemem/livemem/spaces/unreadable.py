@@ -13,10 +13,10 @@ from livemem.process import Process
 from livemem.spaces import due_index
 from livemem.spaces.due_index import Due
 from livemem.store import due_keys, keys
-from livemem.store.documents import Document
+from livemem.store.documents import StoredDocument
 from livemem.store.objects import Object
 
-D = TypeVar("D", bound=Document)
+D = TypeVar("D", bound=StoredDocument)
 
 MOST = 1_000
 """Entries that one look lists: one request."""

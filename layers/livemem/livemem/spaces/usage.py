@@ -19,7 +19,7 @@ from livemem.process import Process
 from livemem.spaces import totals
 from livemem.spaces.totals import Added, Sums
 from livemem.store import keys
-from livemem.store.documents import Document
+from livemem.store.documents import StoredDocument
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ UNENDED = timedelta(days=1)
 """A run that was queued longer ago has ended: the sweep sees to that."""
 
 
-class RunTold(Document):
+class RunTold(StoredDocument):
     """The fields of a run (jobs/run.py) that are asked for here."""
 
     model_config = ConfigDict(extra="ignore")

@@ -106,7 +106,7 @@ def check_shape(text: str, *, values: int, depth: int, numbers: bool = False) ->
         raise BadShape("numbers")
 
 
-class Document(BaseModel):
+class StoredDocument(BaseModel):
     """Base of stored JSON. Unknown fields survive a read and a write, so versions of the service can share a bucket."""
 
     # Built when one is first read or written: that is what a cold start of most functions never does.

@@ -26,7 +26,7 @@ _DUE = re.compile(
 
 
 @dataclass(frozen=True)
-class Entry:
+class DueEntry:
     """An entry of the index: from `moment` on this `kind` of thing is to be looked at, the one called `name` where a
     space may have several.
     """
@@ -52,7 +52,7 @@ def due_after(moment: datetime) -> str:
     return f"{DUE}{_minute(moment)}~"
 
 
-def parse_due(key: str) -> Entry | None:
+def parse_due(key: str) -> DueEntry | None:
     """What the key of an entry says; None for every other key."""
     match = _DUE.fullmatch(key)
     moment = keys.compact_moment(f"{match['time']}00") if match else None
@@ -60,7 +60,7 @@ def parse_due(key: str) -> Entry | None:
         return None
     kind = next(one for one in KINDS if one == match["kind"])
     name = unquote(match["name"] or "")
-    return Entry(key, moment, match["space"], kind, name) if bool(name) != (kind in OF_SPACES) else None
+    return DueEntry(key, moment, match["space"], kind, name) if bool(name) != (kind in OF_SPACES) else None
 
 
 def step_before(moment: datetime, step: timedelta = STEP) -> datetime:

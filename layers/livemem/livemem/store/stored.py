@@ -22,7 +22,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from livemem.errors import PreconditionLost
 from livemem.store import documents
-from livemem.store.documents import Document, Line
+from livemem.store.documents import Line, StoredDocument
 from livemem.store.objects import Object, Store
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class Stampable(Protocol):
         """What is stored; it holds the id."""
 
 
-class Revised(Document):
+class Revised(StoredDocument):
     """Base of such a document."""
 
     write_id: Line = ""
@@ -55,7 +55,7 @@ class Revised(Document):
         return self.model_copy(update={"write_id": write_id})
 
 
-D = TypeVar("D", bound=Document)
+D = TypeVar("D", bound=StoredDocument)
 T = TypeVar("T")
 V = TypeVar("V", bound=Stampable)
 

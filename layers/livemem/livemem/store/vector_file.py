@@ -30,7 +30,7 @@ class BadVectors(ValueError):
 
 
 @dataclass(frozen=True)
-class Shape:
+class VectorShape:
     """How many rows a file has, and how many numbers a row."""
 
     rows: int
@@ -49,20 +49,20 @@ def name_of(text: str, prefix: str) -> bytes:
     return hashlib.sha256((prefix + text).encode(errors="replace")).digest()[:NAME_BYTES]
 
 
-def shape_of(body: bytes) -> Shape:
+def shape_of(body: bytes) -> VectorShape:
     """The shape of a file that is whole. Raises BadVectors; looks at the header and the length alone."""
     if len(body) < HEADER_BYTES:
         raise BadVectors("no vectors")
     magic, version, dimensions, rows = _HEADER.unpack_from(body)
     if (magic, version) != (MAGIC, VERSION):
         raise BadVectors("no vectors of this format")
-    found = _checked(Shape(rows, dimensions))
+    found = _checked(VectorShape(rows, dimensions))
     if len(body) != HEADER_BYTES + found.rows * found.row_bytes:
         raise BadVectors("vectors of another length than the header says")
     return found
 
 
-def _checked(shape: Shape) -> Shape:
+def _checked(shape: VectorShape) -> VectorShape:
     if not 0 < shape.dimensions <= MOST_DIMENSIONS or shape.rows > MOST_ROWS:
         raise BadVectors("vectors out of bounds")
     return shape
@@ -78,7 +78,7 @@ def read(body: bytes) -> dict[bytes, bytes]:
 
 def write(rows: Mapping[bytes, bytes], dimensions: int) -> bytes:
     """A file of these rows, each of so many 16-bit numbers. Raises BadVectors."""
-    shape = _checked(Shape(len(rows), dimensions))
+    shape = _checked(VectorShape(len(rows), dimensions))
     if any(len(name) != NAME_BYTES or len(row) != shape.row_bytes - NAME_BYTES for name, row in rows.items()):
         raise BadVectors("rows of different lengths")
     parts = [_HEADER.pack(MAGIC, VERSION, dimensions, len(rows))]

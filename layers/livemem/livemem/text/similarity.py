@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from livemem.text.tokens import Token, is_common, read
+from livemem.text.tokens import TextToken, is_common, read
 
 _NOT_PLAIN = re.compile("(?=[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209c\u2150-\u215e])")
 """Before digits that NFKC would put in a line with others: 10² is not 102, and 1½ not 11/2."""
@@ -117,7 +117,7 @@ def differs(new: str, old: str) -> bool:
     return any(swap.names_another() or (alike and swap.is_of_another_thing(is_stated=is_stated)) for swap in swaps)
 
 
-def _are_too_short(one: Sequence[Token], other: Sequence[Token]) -> bool:
+def _are_too_short(one: Sequence[TextToken], other: Sequence[TextToken]) -> bool:
     """Whether there is nothing to know them by: of two words ("ship 3", "ship 4") one alone is in both."""
     roots, others = ([token.root for token in tokens] for tokens in (one, other))
     if min(len(roots), len(others)) > SHORT or _letters(one) == _letters(other):
@@ -129,8 +129,8 @@ def _are_too_short(one: Sequence[Token], other: Sequence[Token]) -> bool:
 class _Swap:
     """Words of one text where the other one has others."""
 
-    one: Sequence[Token]
-    other: Sequence[Token]
+    one: Sequence[TextToken]
+    other: Sequence[TextToken]
     leads: bool
     """No word that says something stands before them in either text."""
     ends: bool
@@ -157,14 +157,14 @@ class _Swap:
             return True
         return self.is_all and not self._any(lambda token: token.is_number)
 
-    def _any(self, holds: Callable[[Token], bool]) -> bool:
+    def _any(self, holds: Callable[[TextToken], bool]) -> bool:
         return any(holds(token) for token in [*self.one, *self.other])
 
-    def _both(self, holds: Callable[[Token], bool]) -> bool:
+    def _both(self, holds: Callable[[TextToken], bool]) -> bool:
         return any(map(holds, self.one)) and any(map(holds, self.other))
 
 
-def _swaps(one: Sequence[Token], other: Sequence[Token]) -> list[_Swap]:
+def _swaps(one: Sequence[TextToken], other: Sequence[TextToken]) -> list[_Swap]:
     matcher = SequenceMatcher(None, [token.root for token in one], [token.root for token in other], autojunk=False)
     changes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
     is_all = len(changes) == 1 and matcher.ratio() >= MOST
@@ -182,5 +182,5 @@ def _swaps(one: Sequence[Token], other: Sequence[Token]) -> list[_Swap]:
     ]
 
 
-def _letters(tokens: Sequence[Token]) -> str:
+def _letters(tokens: Sequence[TextToken]) -> str:
     return "".join(token.root for token in tokens)

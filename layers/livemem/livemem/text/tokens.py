@@ -55,7 +55,7 @@ maintenant desormais actuellement aujourd hui ici tres ne pas
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class TextToken:
     """One word, number, name or address, in the order of the text."""
 
     root: str
@@ -77,10 +77,10 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Said:
+class TextTokens:
     """What one text says, as far as its letters tell."""
 
-    tokens: tuple[Token, ...]
+    tokens: tuple[TextToken, ...]
     negates: bool
     asks: bool
 
@@ -100,7 +100,7 @@ class Said:
         return frozenset(token.root for token in self.tokens if token.opens)
 
     @property
-    def telling(self) -> list[Token]:
+    def telling(self) -> list[TextToken]:
         """Those that say something, in their order."""
         return [token for token in self.tokens if not token.is_common]
 
@@ -110,7 +110,7 @@ class Said:
         return frozenset(token.root for token in self.telling)
 
 
-def read(text: str) -> Said:
+def read(text: str) -> TextTokens:
     """What a text of one or a few sentences says."""
     plain = unicodedata.normalize("NFC", text).replace("\u2010", "-").replace("\u2011", "-")
     negates = bool(_NOT_CONTRACTED.search(plain))
@@ -119,7 +119,7 @@ def read(text: str) -> Said:
     plain = _THOUSANDS.sub(lambda found: re.sub(r"\D", "", found[0]), plain)
     tokens = _labelled(list(_tokens(plain)))
     negates = negates or any(token.root in _listed(_NEGATIONS) for token in tokens)
-    return Said(tuple(tokens), negates, plain.rstrip().endswith("?"))
+    return TextTokens(tuple(tokens), negates, plain.rstrip().endswith("?"))
 
 
 def folded(word: str) -> str:
@@ -132,7 +132,7 @@ def is_common(word: str) -> bool:
     return word in _listed(_COMMON)
 
 
-def _tokens(text: str) -> Iterator[Token]:
+def _tokens(text: str) -> Iterator[TextToken]:
     for found in _TOKEN.finditer(text):
         begins = bool(_SENTENCE_END.search(text[max(0, found.start() - 3) : found.start()]))
         parts = found[0].split("-") if _COMPOUND.fullmatch(found[0]) else [found[0]]
@@ -140,7 +140,7 @@ def _tokens(text: str) -> Iterator[Token]:
             yield _token(part, begins=begins and not at)
 
 
-def _labelled(tokens: list[Token]) -> list[Token]:
+def _labelled(tokens: list[TextToken]) -> list[TextToken]:
     """The number in "room 4 has" tells which room it is; in "4 rooms" and "it takes 4 days" it does not."""
     return [
         replace(token, is_label=True)
@@ -150,19 +150,19 @@ def _labelled(tokens: list[Token]) -> list[Token]:
     ]
 
 
-def _token(word: str, *, begins: bool) -> Token:
+def _token(word: str, *, begins: bool) -> TextToken:
     """`begins`: it stands first in a sentence, where a capital says nothing."""
     plain = folded(word)
     if _IDENTIFIER.search(word) or (len(word) == 1 and word.isupper() and not is_common(plain)):
         # Its case may be a part of it.
-        return Token(word, is_name=True)
+        return TextToken(word, is_name=True)
     if plain[0].isdigit() or plain in _listed(_DATES) or plain in _listed(_COUNTED):
-        return Token(_root(plain), is_number=True)
+        return TextToken(_root(plain), is_number=True)
     if is_common(plain) or plain in _listed(_NEGATIONS):
-        return Token(plain, is_common=True)
+        return TextToken(plain, is_common=True)
     capital = word[0].isupper()
     is_name = capital and (not begins or word[1:] != word[1:].lower())
-    return Token(_root(plain), is_name=is_name, opens=capital and begins)
+    return TextToken(_root(plain), is_name=is_name, opens=capital and begins)
 
 
 def _root(word: str) -> str:

@@ -9,7 +9,7 @@ from livemem.store import keys
 
 
 @dataclass(frozen=True)
-class About:
+class ServiceFacts:
     """Version, limits (bytes, counts, seconds by their names), categories and rules templates."""
 
     version: str
@@ -18,10 +18,10 @@ class About:
     rules_templates: list[str]
 
 
-def about(process: Process) -> About:
+def about(process: Process) -> ServiceFacts:
     """What the service is and what it allows."""
     settings = process.settings
-    return About(
+    return ServiceFacts(
         version=__version__,
         limits={
             "note_bytes": limits.NOTE_BYTES,

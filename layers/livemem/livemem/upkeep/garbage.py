@@ -19,8 +19,8 @@ from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.capability_check import require_conditional_writes
 from livemem.upkeep import garbage_space
-from livemem.upkeep.garbage_report import Failure, Found, Report, Wanted
-from livemem.upkeep.garbage_space import Job
+from livemem.upkeep.garbage_report import CollectedGarbage, GarbageFailure, GarbageOfSpace, GarbageRequest
+from livemem.upkeep.garbage_space import GarbageCall
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ MOVING_AT_ONCE = 4
 """Spaces whose notes are moved at once: what was begun must end within the margin."""
 
 
-def collect(process: Process, principal: Principal, wanted: Wanted, deadline: datetime) -> Report:
+def collect(process: Process, principal: Principal, wanted: GarbageRequest, deadline: datetime) -> CollectedGarbage:
     """Look at the spaces, and clear up in them unless it is a dry run, which writes nothing.
 
     For each space 2 GET, 3 where it is held, 1 for each backup, and at most 6 LIST where little is there: live notes,
@@ -43,7 +43,7 @@ def collect(process: Process, principal: Principal, wanted: Wanted, deadline: da
     if not wanted.dry_run:
         require_conditional_writes(process.store)
     until = keys.compact_time(process.clock() - age)
-    job = Job(process, principal.name, wanted, until, deadline)
+    job = GarbageCall(process, principal.name, wanted, until, deadline)
     looks: list[_Look] = []
     everywhere = not (wanted.space_ids or principal.space_ids or wanted.after)
     archives = _clear_archives(job) if everywhere else _Archives()
@@ -76,7 +76,7 @@ def _check_age(days: int) -> timedelta:
     return timedelta(days=days)
 
 
-def _candidates(process: Process, principal: Principal, wanted: Wanted) -> Iterator[str]:
+def _candidates(process: Process, principal: Principal, wanted: GarbageRequest) -> Iterator[str]:
     """The ids of the spaces to look at, in order: 1 GET for each that is named, else 1 LIST per 1,000."""
     if wanted.after is not None:
         keys.check_space_id(wanted.after)
@@ -112,23 +112,23 @@ def _exists(process: Process, space_id: str) -> bool:
 class _Look:
     """What came of one space."""
 
-    found: Found
-    failure: Failure | None = None
+    found: GarbageOfSpace
+    failure: GarbageFailure | None = None
 
 
-def _look_after(job: Job, space_id: str) -> _Look:
-    look = _Look(Found(space_id))
+def _look_after(job: GarbageCall, space_id: str) -> _Look:
+    look = _Look(GarbageOfSpace(space_id))
     try:
         garbage_space.clear_up(job, look.found)
     except NotFound:
         # Deleted meanwhile.
         return look
     except LiveMemoryError as error:
-        look.failure = Failure(space_id, error.code, error.detail)
+        look.failure = GarbageFailure(space_id, error.code, error.detail)
     except Exception as error:  # noqa: BLE001 - whatever lies in one space must not stop the others
         # Not with its text, which may hold data.
         logger.error("garbage of a space", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
-        look.failure = Failure(space_id, "internal_error", "The space can't be cleared up.")
+        look.failure = GarbageFailure(space_id, "internal_error", "The space can't be cleared up.")
     return look
 
 
@@ -137,26 +137,26 @@ class _Archives:
     """What came of the archives and uploads that are over."""
 
     removed: int = 0
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[GarbageFailure, ...] = ()
 
 
-def _clear_archives(job: Job) -> _Archives:
+def _clear_archives(job: GarbageCall) -> _Archives:
     """Remove them: what expiry.expire takes."""
     try:
         over = expiry.expire(job.process, dry_run=job.wanted.dry_run)
     except LiveMemoryError as error:
-        return _Archives(failures=(Failure(keys.EXPORTS.removesuffix("/"), error.code, error.detail),))
+        return _Archives(failures=(GarbageFailure(keys.EXPORTS.removesuffix("/"), error.code, error.detail),))
     return _Archives(len(over.exports) + len(over.uploads))
 
 
-def _report(wanted: Wanted, looks: list[_Look], archives: _Archives, *, more: bool) -> Report:
+def _report(wanted: GarbageRequest, looks: list[_Look], archives: _Archives, *, more: bool) -> CollectedGarbage:
     done = wanted.after
     for look in looks:
         if look.found.unfinished:
             more = True
             break
         done = look.found.space_id
-    return Report(
+    return CollectedGarbage(
         dry_run=wanted.dry_run,
         looked_at=len(looks),
         spaces=[look.found for look in looks if not look.found.is_empty()],

@@ -9,7 +9,7 @@ Action = Literal["none", "consolidate", "move", "busy", "oversized_notes"]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class GarbageRequest:
     """What is asked for. A note is old from `max_age_days` on. `delete_only`: old notes are moved to a record and not
     folded. `space_ids` empty: all spaces that the caller may see. Goes on behind the space `after`.
     """
@@ -22,7 +22,7 @@ class Wanted:
 
 
 @dataclass
-class Found:
+class GarbageOfSpace:
     """What was found in a space, and done there unless it is a dry run.
 
     `old_notes` are counted up to 10,000; `oldest` is when the first of them was written. `action`: a consolidation is
@@ -47,12 +47,12 @@ class Found:
 
     def is_empty(self) -> bool:
         """Whether there was nothing."""
-        return self == Found(self.space_id)
+        return self == GarbageOfSpace(self.space_id)
 
 
 @dataclass(frozen=True)
-class Failure:
-    """A space in which something failed; what was done there before is in its `Found`."""
+class GarbageFailure:
+    """A space in which something failed; what was done there before is in its `GarbageOfSpace`."""
 
     space_id: str
     code: str
@@ -60,7 +60,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Report:
+class CollectedGarbage:
     """What was found and done. `looked_at` counts spaces; `spaces` are those with anything to tell, by id. Archives and
     uploads that are over (`exports_removed`, objects) are looked for where no spaces are named, by who may see all. If
     there is `more`, a call with `after` as it is here goes on.
@@ -68,8 +68,8 @@ class Report:
 
     dry_run: bool
     looked_at: int
-    spaces: list[Found]
-    failed: list[Failure]
+    spaces: list[GarbageOfSpace]
+    failed: list[GarbageFailure]
     more: bool
     after: str | None
     exports_removed: int = 0

@@ -11,11 +11,11 @@ from livemem.changes import maintenance as changes
 from livemem.errors import Busy
 from livemem.jobs import counter, maintainable, retention
 from livemem.jobs.maintainable import Space
-from livemem.jobs.queue import Order
+from livemem.jobs.queue import RunOrder
 from livemem.process import Process
 from livemem.spaces import contents, due_index
 from livemem.store.objects import Entry
-from livemem.upkeep.garbage_report import Found, Wanted
+from livemem.upkeep.garbage_report import GarbageOfSpace, GarbageRequest
 
 MOST_COUNTED = 10_000
 """Old notes of a space that are counted: ten LIST."""
@@ -24,12 +24,12 @@ MARGIN = timedelta(seconds=5)
 
 
 @dataclass(frozen=True)
-class Job:
+class GarbageCall:
     """One call: who orders what, what is old by then, and until when there is time."""
 
     process: Process
     author: str
-    wanted: Wanted
+    wanted: GarbageRequest
     until: str
     deadline: datetime
 
@@ -38,7 +38,7 @@ class Job:
         return self.deadline - self.process.clock() > MARGIN
 
 
-def clear_up(job: Job, found: Found) -> None:
+def clear_up(job: GarbageCall, found: GarbageOfSpace) -> None:
     """Look at the space that `found` names, clear up in it unless it is a dry run, and put down there what came of it.
 
     Raises NotFound if it is deleted meanwhile, and whatever fails.
@@ -57,7 +57,7 @@ def clear_up(job: Job, found: Found) -> None:
     _clear_backups(job, found)
 
 
-def _clear_notes(job: Job, space: Space, found: Found) -> None:
+def _clear_notes(job: GarbageCall, space: Space, found: GarbageOfSpace) -> None:
     old = list(islice(archive_notes.old_notes(job.process, space.head, job.until), MOST_COUNTED))
     if not old:
         return
@@ -69,7 +69,7 @@ def _clear_notes(job: Job, space: Space, found: Found) -> None:
         _consolidate(job, space, found, old)
 
 
-def _consolidate(job: Job, space: Space, found: Found, old: list[Entry]) -> None:
+def _consolidate(job: GarbageCall, space: Space, found: GarbageOfSpace, old: list[Entry]) -> None:
     """Queue a run; also where the space does not consolidate by itself, is paused, or waits after a failure."""
     process, meta = job.process, space.head.meta
     aside = meta.oversized_notes.standing(process.settings.llmaas_context_tokens)
@@ -81,11 +81,11 @@ def _consolidate(job: Job, space: Space, found: Found, old: list[Entry]) -> None
         found.action = "consolidate"
     else:
         due_index.leave(process, found.space_id)
-        outcome = counter.start(process, space.head, Order("gc", requested_by=job.author), by_hand=True)
+        outcome = counter.start(process, space.head, RunOrder("gc", requested_by=job.author), by_hand=True)
         found.action, found.run_id = "busy" if outcome.result == "busy" else "consolidate", outcome.run_id
 
 
-def _move(job: Job, found: Found) -> None:
+def _move(job: GarbageCall, found: GarbageOfSpace) -> None:
     """Move the notes to records until none is left, or the time is over."""
     found.action = "move"
     if job.wanted.dry_run:
@@ -108,7 +108,7 @@ def _move(job: Job, found: Found) -> None:
         left -= len(record.notes)
 
 
-def _clear_runs(job: Job, space: Space, found: Found) -> None:
+def _clear_runs(job: GarbageCall, space: Space, found: GarbageOfSpace) -> None:
     """Remove the documents of old runs until none is left, or the time is over."""
     process = job.process
     if job.wanted.dry_run:
@@ -123,7 +123,7 @@ def _clear_runs(job: Job, space: Space, found: Found) -> None:
             return
 
 
-def _clear_backups(job: Job, found: Found) -> None:
+def _clear_backups(job: GarbageCall, found: GarbageOfSpace) -> None:
     """Clear away what is left of backups that nobody finished: 1 LIST, and 1 GET for each backup."""
     process, space_id = job.process, found.space_id
     ids = catalog.ids(process, space_id)

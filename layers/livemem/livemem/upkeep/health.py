@@ -14,7 +14,7 @@ from livemem.jobs.maintainable import HealthProblem, Maintainable, Space
 from livemem.llm import client as llm
 from livemem.llm import embeddings, last_call
 from livemem.llm import look as looks
-from livemem.llm.look import Look
+from livemem.llm.look import ApiState
 from livemem.process import Process
 from livemem.settings import Settings
 from livemem.spaces import directory, unreadable
@@ -137,7 +137,7 @@ def _look_at_embeddings(settings: Settings) -> Checks:
     return _seen("embeddings", seen, offline=_are_offline_embeddings(settings))
 
 
-def _seen(name: str, seen: Look, *, offline: bool) -> Checks:
+def _seen(name: str, seen: ApiState, *, offline: bool) -> Checks:
     """What `look` saw of a model that is set; offline models are called so where they answer."""
     checks: Checks = {} if offline and seen.status == "ok" else {name: seen.status}
     return checks | ({f"{name}_detail": seen.detail} if seen.detail else {})

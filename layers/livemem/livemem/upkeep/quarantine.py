@@ -1,9 +1,9 @@
 """What is kept of an object that was set aside because it could not be read."""
 
-from livemem.store.documents import Document, Moment
+from livemem.store.documents import Moment, StoredDocument
 
 
-class Quarantined(Document):
+class Quarantined(StoredDocument):
     """`_quarantine/{id}.json`: beside it, in `{id}.object`, the bytes as they were. `name` is the key below the space
     under which the object was; `instead` the SHA-256 of what took its place, None where nothing did.
     """

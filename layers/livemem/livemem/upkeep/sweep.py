@@ -51,7 +51,7 @@ class Entered:
 
 
 @dataclass
-class Report:
+class SweepReport:
     """What a sweep did: `done` by what it was and by space, with how many or how old (in seconds) where that tells."""
 
     spaces: int = 0
@@ -76,7 +76,7 @@ class Report:
             by_space[space_id] = by_space.get(space_id, 0) + number
 
 
-def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> Report:
+def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> SweepReport:
     """Look at all that is due, and at every space that is, or at all there are (`everything`), until shortly before
     `deadline`.
 
@@ -93,7 +93,7 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
     if left:
         require_conditional_writes(process.store)
     # Before the spaces: neither waits for what lies in them, and each has its share.
-    report = Report()
+    report = SweepReport()
     _look_at_due(process, due, report, deadline)
     report.unreadable = _check_unreadable(process, due.get("unreadable", []), _share(process, deadline))
     kind: Kind | None = ("all" if everything else "due") if len(left) > SPACES_AT_ONCE else None
@@ -112,7 +112,7 @@ def _look_at_spaces(
     process: Process,
     space_ids: Sequence[str],
     entered: Mapping[str, Entered],
-    report: Report,
+    report: SweepReport,
     deadline: datetime,
     *,
     kind: Kind | None,
@@ -156,7 +156,7 @@ def _entered(due: Mapping[due_keys.Kind, Sequence[Due]]) -> dict[str, Entered]:
 
 
 def _look_at_due(
-    process: Process, due: Mapping[due_keys.Kind, Sequence[Due]], report: Report, deadline: datetime
+    process: Process, due: Mapping[due_keys.Kind, Sequence[Due]], report: SweepReport, deadline: datetime
 ) -> None:
     """Let each package look at what is due of its kinds, and add to the report what was done."""
     for package in packages.PACKAGES:
@@ -212,7 +212,7 @@ def _leave_to_the_next(process: Process, missed: Sequence[str], deadline: dateti
         process.store.map(lambda space_id: due_index.leave(process, space_id), missed[start : start + SPACES_AT_ONCE])
 
 
-def _add_oldest(report: Report, resting: Mapping[str, Entered], now: datetime) -> None:
+def _add_oldest(report: SweepReport, resting: Mapping[str, Entered], now: datetime) -> None:
     """Take in how long a note waits in the spaces that were not looked at: that of the oldest is enough."""
     waiting = [(moment, space_id) for space_id, there in resting.items() for moment in there.moments()]
     if waiting:

@@ -10,12 +10,12 @@ from typing import ClassVar, Literal
 from livemem.errors import StoreUnavailable
 from livemem.process import Process
 from livemem.store import documents, keys
-from livemem.store.documents import Document, Line
+from livemem.store.documents import Line, StoredDocument
 
 Kind = Literal["all", "due"]
 
 
-class Place(Document):
+class SweepCursor(StoredDocument):
     """`_system/sweeps/{kind}.json`."""
 
     most_bytes: ClassVar[int] = 4 << 10
@@ -28,7 +28,7 @@ def ordered(process: Process, kind: Kind, space_ids: Sequence[str]) -> list[str]
     """The spaces (sorted) in the order in which they are to be looked at: 1 GET."""
     found = process.store.get(keys.sweep_place(kind))
     try:
-        behind = Place.from_bytes(found.body).behind if found else ""
+        behind = SweepCursor.from_bytes(found.body).behind if found else ""
     except ValueError:
         behind = ""
     return [*(one for one in space_ids if one > behind), *(one for one in space_ids if one <= behind)]
@@ -46,4 +46,4 @@ def end(process: Process, kind: Kind) -> None:
 
 def _note(process: Process, kind: Kind, behind: str) -> None:
     with suppress(StoreUnavailable):
-        process.store.put(keys.sweep_place(kind), Place(behind=behind).to_bytes(), content_type=documents.JSON)
+        process.store.put(keys.sweep_place(kind), SweepCursor(behind=behind).to_bytes(), content_type=documents.JSON)

@@ -30,7 +30,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Report:
+class UsageOfDays:
     """`days`: each day from the first to the last, those without runs too. `spaces`: the 100 that used most."""
 
     days: Mapping[date, Sums]
@@ -39,7 +39,7 @@ class Report:
     budget: Budget
 
 
-def of_space(process: Process, space_id: str, *, days: int, until: date | None) -> Report:
+def of_space(process: Process, space_id: str, *, days: int, until: date | None) -> UsageOfDays:
     """The report of a space, for so many days up to `until` (UTC; None: today): 1 GET a day.
 
     Raises NotFound, InvalidRequest.
@@ -53,7 +53,7 @@ def of_space(process: Process, space_id: str, *, days: int, until: date | None) 
     return _report(by_day, wanted, today, process.settings.llm_daily_token_budget_per_space)
 
 
-def of_all(process: Process, caller: Principal, *, days: int, until: date | None) -> Report:
+def of_all(process: Process, caller: Principal, *, days: int, until: date | None) -> UsageOfDays:
     """The same of all spaces that the caller may see, with those that are deleted since: 1 LIST a day, and at most 16
     GETs.
 
@@ -77,14 +77,14 @@ def service_budget(process: Process) -> Budget:
     return Budget(process.settings.llm_daily_token_budget or None, used.usage.tokens)
 
 
-def _report(by_day: Mapping[date, Mapping[str, Sums]], wanted: list[date], today: date, limit: int) -> Report:
+def _report(by_day: Mapping[date, Mapping[str, Sums]], wanted: list[date], today: date, limit: int) -> UsageOfDays:
     shown = {day: by_day.get(day, {}) for day in wanted}
     by_space: dict[str, Sums] = {}
     for some in shown.values():
         for name, sums in some.items():
             by_space[name] = by_space.get(name, Sums()).plus(sums)
     most = sorted(by_space, key=lambda name: (-by_space[name].usage.tokens, name))[:SHOWN_SPACES]
-    return Report(
+    return UsageOfDays(
         days={day: _together(some.values()) for day, some in shown.items()},
         total=_together(by_space.values()),
         spaces={name: by_space[name] for name in most},

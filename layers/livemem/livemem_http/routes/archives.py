@@ -70,7 +70,7 @@ def create_backup(space_id: str, body: views.NewBackup | None = None) -> Respons
     nothing has changed since the last one, which is answered, and says so (`unchanged_at`).
     """
     description = body.description if body else ""
-    wanted = snapshots.Wanted("api", description, api.principal().name)
+    wanted = snapshots.BackupRequest("api", description, api.principal().name)
     taken = snapshots.order(process(), space_id, wanted, deadline=_soon())
     status = {"made": HTTPStatus.CREATED, "unchanged": HTTPStatus.OK, "unfinished": HTTPStatus.ACCEPTED}
     headers = {"Location": f"/v1/spaces/{space_id}/backups/{taken.manifest.job_id}"}

@@ -151,7 +151,7 @@ def list_notes(
     """The notes that wait for a consolidation, newest first. All filters must fit. Notes that are consolidated already
     are in the history, and each can still be asked for by its id.
     """
-    wanted = pages.Filter.of(category=category, agent=agent, tag=tag, since=since, until=until)
+    wanted = pages.NotesFilter.of(category=category, agent=agent, tag=tag, since=since, until=until)
     page = pages.page(
         process(), space_id, wanted, limit=limit, after=cursors.decode_note(cursor), oldest_first=order == "asc"
     )

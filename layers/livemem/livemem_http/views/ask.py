@@ -8,10 +8,10 @@ from livemem.ask.question import (
     MESSAGE_BYTES,
     USER_BYTES,
     Answer,
+    AnswerSource,
+    AskRequest,
     Called,
     Question,
-    Source,
-    Wanted,
 )
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
@@ -61,9 +61,9 @@ class NewQuestion(Body):
         told("The room whose messages belong to the context.", "salon", pattern=f"^{room_keys.ROOM.pattern}$"),
     ] = None
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> AskRequest:
         """The question for the domain."""
-        return Wanted(self.message, self.user, self.session, self.room)
+        return AskRequest(self.message, self.user, self.session, self.room)
 
 
 class SourceView(View):
@@ -81,7 +81,7 @@ class SourceView(View):
     excerpt: Annotated[str, told("How it begins, or its best part.", "Ines looks after the ferry timetable.")]
 
     @classmethod
-    def of(cls, source: Source) -> "SourceView":
+    def of(cls, source: AnswerSource) -> "SourceView":
         return cls(kind=source.kind, id=source.id, excerpt=source.excerpt)
 
 

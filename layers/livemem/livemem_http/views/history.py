@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from livemem.bank.history import Detail, Summary
+from livemem.bank.history import RecordDetail, RecordSummary
 from livemem_http.views.fields import (
     Discarded,
     Gapped,
@@ -56,7 +56,7 @@ class ChangeSummary(View):
     metrics: Metrics
 
     @classmethod
-    def of(cls, summary: Summary) -> "ChangeSummary":
+    def of(cls, summary: RecordSummary) -> "ChangeSummary":
         return cls.model_validate(summary, from_attributes=True)
 
 
@@ -115,7 +115,7 @@ class ChangeDetail(ChangeSummary):
     usage: Annotated[LlmUsage, told("What it asked of the LLM.")]
 
     @classmethod
-    def of_detail(cls, detail: Detail) -> "ChangeDetail":
+    def of_detail(cls, detail: RecordDetail) -> "ChangeDetail":
         return cls(
             **ChangeSummary.of(detail.summary).model_dump(),
             **folding(detail),
@@ -124,7 +124,7 @@ class ChangeDetail(ChangeSummary):
         )
 
 
-def folding(detail: "Detail") -> dict[str, Any]:
+def folding(detail: "RecordDetail") -> dict[str, Any]:
     """What a change, or a plan of one, tells of its notes and of what it does with them."""
     return {
         "sources": [NoteView.of(note) for note in detail.sources],

@@ -15,14 +15,14 @@ from livemem.memories.memory import (
     CONTENT_BYTES,
     SUBJECT_CHARACTERS,
     SUBJECTS,
-    Draft,
     Former,
     Memory,
+    MemoryDraft,
     Origin,
 )
 from livemem.memories.operation import By, Kept
 from livemem.memories.outcome import StoredMemory
-from livemem.memories.reading import Answer, Found
+from livemem.memories.reading import FoundMemories, NearMemory
 from livemem.memories.splitting import Split
 from livemem.memories.storing import BATCH, Failed
 from livemem.store import conversation_keys, keys
@@ -141,9 +141,9 @@ class NewMemory(Body):
     ] = None
     note_id: Annotated[Annotated[str, AfterValidator(_of_note)] | None, told("The note that it rests on.")] = None
 
-    def draft(self) -> Draft:
+    def draft(self) -> MemoryDraft:
         """The memory for the domain."""
-        return Draft(**{**self.model_dump(), "subjects": tuple(self.subjects)})
+        return MemoryDraft(**{**self.model_dump(), "subjects": tuple(self.subjects)})
 
 
 def _check_batch(memories: Any) -> Any:
@@ -169,7 +169,7 @@ class NewMemories(Body):
         ),
     ]
 
-    def drafts(self) -> list[Draft]:
+    def drafts(self) -> list[MemoryDraft]:
         """The memories for the domain."""
         return [one.draft() for one in self.memories]
 
@@ -351,7 +351,7 @@ class FoundMemory(MemoryView):
     )
 
     @classmethod
-    def found(cls, one: Found) -> "FoundMemory":
+    def found(cls, one: NearMemory) -> "FoundMemory":
         return cls.model_validate(fields(one.memory) | {"score": round(one.score, 4)})
 
 
@@ -373,7 +373,7 @@ class MemoriesFound(Sparse):
     unreadable: Unreadable = None
 
     @classmethod
-    def of(cls, answer: Answer, missing: list[str]) -> "MemoriesFound":
+    def of(cls, answer: FoundMemories, missing: list[str]) -> "MemoriesFound":
         items = [FoundMemory.found(one) for one in answer.found]
         told = {"items": items, "ranking": answer.by, "degraded": answer.degraded, "unreadable": missing or None}
         return cls.model_validate(told)

@@ -27,7 +27,7 @@ from livemem_http.views.fields import (
 )
 
 if TYPE_CHECKING:
-    from livemem.notes.appending import Draft
+    from livemem.notes.appending import NoteDraft
 
 
 class NewNote(Body):
@@ -39,11 +39,11 @@ class NewNote(Body):
         list[Tag], Field(description="Words to find the note by.", examples=[["storage"]], max_length=limits.TAGS)
     ] = []
 
-    def draft(self) -> "Draft":
+    def draft(self) -> "NoteDraft":
         """The note for the domain."""
-        from livemem.notes.appending import Draft  # noqa: PLC0415 - readers make none
+        from livemem.notes.appending import NoteDraft  # noqa: PLC0415 - readers make none
 
-        return Draft(self.category, self.content, tuple(self.tags))
+        return NoteDraft(self.category, self.content, tuple(self.tags))
 
 
 def _check_batch(notes: Any) -> Any:

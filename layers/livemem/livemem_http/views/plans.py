@@ -7,7 +7,7 @@ from livemem_http.views.history import FileDiff, SynthesisBeforeAfter, folding
 from livemem_http.views.notes import NoteView
 
 if TYPE_CHECKING:
-    from livemem.bank.plans import Plan
+    from livemem.bank.plans import WaitingPlan
 
 
 class Approval(Body):
@@ -49,7 +49,7 @@ class RunPlan(View):
     metrics: Metrics
 
     @classmethod
-    def of_plan(cls, plan: "Plan") -> "RunPlan":
+    def of_plan(cls, plan: "WaitingPlan") -> "RunPlan":
         summary = plan.detail.summary
         return cls(
             run_id=plan.review.run_id,

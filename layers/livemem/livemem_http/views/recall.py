@@ -6,7 +6,7 @@ from pydantic import BaseModel, SerializerFunctionWrapHandler, model_serializer
 
 from livemem.recall.blocks import Fact, Said
 from livemem.recall.memory_context import MemoryContext
-from livemem.recall.search import Answer
+from livemem.recall.search import SpaceHits
 from livemem.search.engine import Hit
 from livemem_http.views import search
 from livemem_http.views.fields import Moment, Sparse, told
@@ -73,7 +73,7 @@ class RoomAnswer(search.Ranked):
     items: Annotated[list[RoomHitView], told("What was said.")]
 
     @classmethod
-    def of(cls, answer: Answer) -> "RoomAnswer":
+    def of(cls, answer: SpaceHits) -> "RoomAnswer":
         return cls(items=[RoomHitView.of(answer.space_id, hit) for hit in answer.hits], **search.ranked([answer]))
 
 

@@ -3,12 +3,12 @@
 from typing import Annotated
 
 from livemem.digests import reading
-from livemem.digests.digest_documents import Done
+from livemem.digests.digest_documents import DigestDone
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
-from livemem.rooms.message import AUTHOR_CHARACTERS, CONTENT_BYTES, MESSAGE_ID_CHARACTERS, Draft, Message
-from livemem.rooms.posting import BATCH, Posted, Refused
-from livemem.rooms.reading import Page, RoomInfo
+from livemem.rooms.message import AUTHOR_CHARACTERS, CONTENT_BYTES, MESSAGE_ID_CHARACTERS, Message, MessageDraft
+from livemem.rooms.posting import BATCH, Posted, RefusedMessage
+from livemem.rooms.reading import MessagesPage, RoomInfo
 from livemem.store import room_keys as keys
 from livemem_http.views.fields import (
     Body,
@@ -79,9 +79,9 @@ class NewRoomMessage(Body):
     message_id: MessageId | None = None
     timestamp: SaidAt | None = None
 
-    def draft(self) -> Draft:
+    def draft(self) -> MessageDraft:
         """The message for the domain."""
-        return Draft(self.author, self.content, self.message_id, self.timestamp)
+        return MessageDraft(self.author, self.content, self.message_id, self.timestamp)
 
 
 class NewRoomMessages(Body):
@@ -89,7 +89,7 @@ class NewRoomMessages(Body):
 
     messages: Annotated[list[NewRoomMessage], told("One to 100 messages.", minItems=1, maxItems=BATCH)]
 
-    def drafts(self) -> list[Draft]:
+    def drafts(self) -> list[MessageDraft]:
         """The messages for the domain."""
         return [message.draft() for message in self.messages]
 
@@ -120,9 +120,9 @@ class MessagePosted(Sparse):
     ] = None
 
     @classmethod
-    def of(cls, posted: Posted | Refused, message_id: str | None = None) -> "MessagePosted":
+    def of(cls, posted: Posted | RefusedMessage, message_id: str | None = None) -> "MessagePosted":
         """`message_id` is that of the request, for what was refused."""
-        if isinstance(posted, Refused):
+        if isinstance(posted, RefusedMessage):
             return cls(message_id=message_id or "", error={"code": posted.error.code, "detail": posted.error.detail})
         return cls(
             message_id=posted.message.message_id,
@@ -170,7 +170,7 @@ class RoomMessagePage(View):
     next_cursor: NextCursor = None
 
     @classmethod
-    def of(cls, page: Page, cursor: str | None) -> "RoomMessagePage":
+    def of(cls, page: MessagesPage, cursor: str | None) -> "RoomMessagePage":
         return cls(items=[RoomMessageView.of(one) for one in page.items], next_cursor=cursor)
 
 
@@ -199,7 +199,7 @@ class DigestCounts(View):
     ended_at: Annotated[Moment, told("When it ended, UTC.", "2026-02-20T17:00:31.580Z")]
 
     @classmethod
-    def of(cls, done: Done) -> "DigestCounts":
+    def of(cls, done: DigestDone) -> "DigestCounts":
         return cls(**done.model_dump(include=set(cls.model_fields)))
 
 

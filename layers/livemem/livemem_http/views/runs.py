@@ -25,7 +25,7 @@ from livemem_http.views.fields import (
 )
 
 if TYPE_CHECKING:
-    from livemem.jobs.queue import Order
+    from livemem.jobs.queue import RunOrder
 
 
 RunJob = Annotated[str, job_told("consolidation", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
@@ -46,11 +46,11 @@ class NewConsolidation(Body):
     )
     replace: Annotated[bool, told("Gives up a plan that waits for approval; the run makes another.", False)] = False
 
-    def order(self, principal: Principal) -> "Order":
+    def order(self, principal: Principal) -> "RunOrder":
         """The run for the domain."""
-        from livemem.jobs.queue import Order  # noqa: PLC0415 - readers make none
+        from livemem.jobs.queue import RunOrder  # noqa: PLC0415 - readers make none
 
-        return Order("api", self.agent, self.max_notes, self.dry_run, principal.name, self.replace)
+        return RunOrder("api", self.agent, self.max_notes, self.dry_run, principal.name, self.replace)
 
 
 class RunQueued(View):

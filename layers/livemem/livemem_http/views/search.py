@@ -10,7 +10,7 @@ from livemem import clock
 from livemem.recall import chatter, facts, search, talk
 from livemem.recall.briefing import ShownSummary, ShownTurn
 from livemem.recall.context import Context
-from livemem.recall.search import Answer, FailedSpace
+from livemem.recall.search import FailedSpace, SpaceHits
 from livemem.recall.sources import BANK
 from livemem.search.engine import Hit
 from livemem_http.views.fields import Moment, SpaceId, Sparse, told
@@ -225,13 +225,13 @@ class SearchAnswer(Ranked):
     ] = None
 
     @classmethod
-    def of(cls, answer: Answer, *, explain: bool) -> "SearchAnswer":
+    def of(cls, answer: SpaceHits, *, explain: bool) -> "SearchAnswer":
         return cls.of_several([answer], len(answer.hits), explain=explain, named=False)
 
     @classmethod
     def of_several(
         cls,
-        answers: Sequence[Answer],
+        answers: Sequence[SpaceHits],
         limit: int,
         *,
         explain: bool,
@@ -250,11 +250,11 @@ class TalkAnswer(Ranked):
     items: Annotated[list[TalkHitView], told("What was said, and summaries.")]
 
     @classmethod
-    def of(cls, answer: Answer) -> "TalkAnswer":
+    def of(cls, answer: SpaceHits) -> "TalkAnswer":
         return cls(items=[TalkHitView.of(answer.space_id, hit) for hit in answer.hits], **ranked([answer]))
 
 
-def ranked(answers: Sequence[Answer]) -> dict[str, Any]:
+def ranked(answers: Sequence[SpaceHits]) -> dict[str, Any]:
     """What is told of a search, by the names of Ranked's fields."""
     failures = [answer.failure for answer in answers if answer.failure]
     hybrid = any(answer.ranking == "hybrid" for answer in answers)

@@ -45,10 +45,9 @@ from livemem_http.views.notes import NoteView
 # Only admin makes and changes spaces; the views are also those of readers, whose cold start would wait for it.
 if TYPE_CHECKING:
     from livemem.changes.rules import NewRules
-    from livemem.consolidation.space_change import Changed
-    from livemem.consolidation.space_change import SpaceChange as WantedChange
+    from livemem.consolidation.space_change import Changed, SpaceUpdate
     from livemem.recall.overview import Info
-    from livemem.recall.summary import Summary as SpaceWhole
+    from livemem.recall.summary import WholeSpace
     from livemem.spaces import lifecycle
 
 
@@ -64,11 +63,11 @@ class NewSpace(Body):
     timezone: Annotated[Timezone | None, Field(description=TIMEZONE)] = None
     consolidation_mode: Annotated[Mode, Field(description=CONSOLIDATION_MODE)] = "auto"
 
-    def wanted(self) -> "lifecycle.NewSpace":
+    def wanted(self) -> "lifecycle.SpaceRequest":
         """The space for the domain."""
         from livemem.spaces import lifecycle  # noqa: PLC0415
 
-        return lifecycle.NewSpace(
+        return lifecycle.SpaceRequest(
             self.space_id,
             self.description,
             self.rules,
@@ -92,13 +91,13 @@ class SpaceChange(Body):
     language: Annotated[Language | None, Field(description=LANGUAGE)] = None
     timezone: Annotated[Timezone | None, Field(description=TIMEZONE)] = None
 
-    def wanted(self) -> "WantedChange":
+    def wanted(self) -> "SpaceUpdate":
         """The change for the domain; a `language` or `timezone` that is not sent stays as it is, null resets
         it.
         """
-        from livemem.consolidation.space_change import SpaceChange as WantedChange  # noqa: PLC0415
+        from livemem.consolidation.space_change import SpaceUpdate  # noqa: PLC0415
 
-        return WantedChange(
+        return SpaceUpdate(
             self.description,
             self.owner,
             self.consolidation_threshold,
@@ -291,7 +290,7 @@ class SpaceSummary(SpaceView):
         return handler({name: part for name, part in schema.items() if name != "serialization"})
 
     @classmethod
-    def of_summary(cls, summary: "SpaceWhole") -> "SpaceSummary":
+    def of_summary(cls, summary: "WholeSpace") -> "SpaceSummary":
         live, then = summary.live, summary.then
         return cls(
             **SpaceView.of(summary.meta).model_dump(),

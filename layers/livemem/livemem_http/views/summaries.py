@@ -217,7 +217,7 @@ class UpdateView(Sparse):
     plan: Annotated[PlanView | None, told("Of a dry run: what would be done.")] = None
 
     @classmethod
-    def of(cls, answer: orders.Answer) -> "UpdateView":
+    def of(cls, answer: orders.UpdateOutcome) -> "UpdateView":
         return cls(
             status=answer.status,
             job_id=answer.job_id,

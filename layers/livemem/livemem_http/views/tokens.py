@@ -6,10 +6,10 @@ from pydantic import Field
 
 from livemem import limits
 from livemem.access import management, rotation, tokens
-from livemem.access.management import Revoked, Shown
+from livemem.access.management import Revoked, ShownToken
 from livemem.access.registry import Token
 from livemem.access.rotation import Rotated
-from livemem.access.tokens import Made
+from livemem.access.tokens import CreatedToken
 from livemem_http.views.fields import Agent, Body, Moment, NextCursor, SpaceId, View, told
 
 TokenHash = Annotated[
@@ -49,9 +49,9 @@ class NewToken(Body):
     expires_at: Until | None = None
     email: Email | None = None
 
-    def wanted(self) -> tokens.NewToken:
+    def wanted(self) -> tokens.TokenRequest:
         """The token for the domain."""
-        return tokens.NewToken(
+        return tokens.TokenRequest(
             self.name, self.permissions, self.space_ids, self.expires_in_days, self.expires_at, self.email
         )
 
@@ -70,10 +70,10 @@ class TokenChange(Body):
     expires_at: Until | None = None
     email: Email | None = None
 
-    def wanted(self) -> management.TokenChange:
+    def wanted(self) -> management.TokenUpdate:
         """The change for the domain; null takes an expiry or an address away."""
         given = self.model_fields_set
-        return management.TokenChange(
+        return management.TokenUpdate(
             self.permissions,
             self.space_ids,
             self.all_spaces,
@@ -169,7 +169,7 @@ class TokenShown(TokenView):
     ]
 
     @classmethod
-    def of_shown(cls, shown: Shown) -> "TokenShown":
+    def of_shown(cls, shown: ShownToken) -> "TokenShown":
         return cls(**TokenView.of(shown.token).model_dump(), last_used_at=shown.last_used_at)
 
 
@@ -189,7 +189,7 @@ class TokenMade(TokenView):
     ]
 
     @classmethod
-    def of_made(cls, made: Made) -> "TokenMade":
+    def of_made(cls, made: CreatedToken) -> "TokenMade":
         return cls(**TokenView.of(made.token).model_dump(), token=made.text)
 
 

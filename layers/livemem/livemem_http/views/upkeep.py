@@ -137,9 +137,9 @@ class GarbageWanted(Body):
     space_ids: Annotated[list[SpaceId], told("Only these spaces; empty: all that the token may see.", ["demo"])] = []
     after: Annotated[SpaceId | None, told("Go on behind this space: `after` of the last answer.")] = None
 
-    def wanted(self) -> garbage_report.Wanted:
+    def wanted(self) -> garbage_report.GarbageRequest:
         """The same for the domain."""
-        return garbage_report.Wanted(
+        return garbage_report.GarbageRequest(
             self.max_age_days, self.dry_run, self.delete_only, tuple(self.space_ids), self.after
         )
 
@@ -181,7 +181,7 @@ class GarbageReport(View):
     after: Annotated[str | None, told("The last space that was looked at.", None)]
 
     @classmethod
-    def of(cls, report: garbage_report.Report) -> "GarbageReport":
+    def of(cls, report: garbage_report.CollectedGarbage) -> "GarbageReport":
         names = set(cls.model_fields)
         known = {name: getattr(report, name) for name in names if hasattr(report, name)}
         spaces = [asdict(found) for found in report.spaces]

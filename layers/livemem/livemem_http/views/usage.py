@@ -6,7 +6,7 @@ from livemem_http.views.fields import SpaceId, View, told
 
 if TYPE_CHECKING:
     from livemem.spaces.totals import Sums
-    from livemem.upkeep.usage import Budget, Report
+    from livemem.upkeep.usage import Budget, UsageOfDays
 
 Day = Annotated[str, told("A day, UTC.", "2026-02-20", format="date")]
 
@@ -79,7 +79,7 @@ class UsageReport(View):
     ]
 
     @classmethod
-    def of(cls, report: "Report") -> "UsageReport":
+    def of(cls, report: "UsageOfDays") -> "UsageReport":
         return cls(
             items=[UsedOnDay(date=str(day), **Used.fields_of(sums)) for day, sums in report.days.items()],
             total=Used.of(report.total),
@@ -93,7 +93,7 @@ class ServiceUsage(UsageReport):
     spaces: Annotated[list[UsedBySpace], told("The spaces that used most, at most 100, those first that used more.")]
 
     @classmethod
-    def of(cls, report: "Report") -> "ServiceUsage":
+    def of(cls, report: "UsageOfDays") -> "ServiceUsage":
         whole = UsageReport.of(report)
         spaces = [UsedBySpace(space_id=name, **Used.fields_of(sums)) for name, sums in report.spaces.items()]
         return cls(items=whole.items, total=whole.total, budget=whole.budget, spaces=spaces)

@@ -13,7 +13,7 @@ from livemem.conversations import conversation as conversations
 from livemem.conversations import log
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft
-from livemem.llm.tools import Call, Said, Thread, Tool
+from livemem.llm.tools import Call, Thread, Tool, ToolReply
 from livemem.memories import reading
 from local.offline_llm.agent import next_calls
 from local.offline_llm.api import ApiError
@@ -30,13 +30,13 @@ def body(messages: Any, tools: Sequence[Tool], **more: Any) -> dict[str, Any]:
     return {"model": "offline-rules", "messages": messages, "tools": offered, **more}
 
 
-def offline(messages: Thread, tools: Sequence[Tool], max_tokens: int | None, timeout: float, **more: Any) -> Said:
+def offline(messages: Thread, tools: Sequence[Tool], max_tokens: int | None, timeout: float, **more: Any) -> ToolReply:
     found = complete_chat(body(messages, tools), "c", 0)
     choice = found["choices"][0]
     assert choice["finish_reason"] == "tool_calls"
     told = list(choice["message"]["tool_calls"])
     calls = [Call(one["id"], one["function"]["name"], one["function"]["arguments"]) for one in told]
-    return Said("", tuple(calls), {"prompt_tokens": 1, "completion_tokens": 1})
+    return ToolReply("", tuple(calls), {"prompt_tokens": 1, "completion_tokens": 1})
 
 
 @pytest.fixture

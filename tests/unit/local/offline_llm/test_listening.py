@@ -5,7 +5,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from livemem.digests import answer, prompt
-from livemem.digests.digest_documents import Fact
+from livemem.digests.digest_documents import ExtractedFact
 from livemem.memories.memory import Memory, Provenance
 from livemem.rooms.message import Message
 from local.offline_llm.chat import complete_chat
@@ -34,7 +34,7 @@ def known(content: str) -> Memory:
     )
 
 
-def listen(messages: list[Message], *memories: Memory) -> list[Fact]:
+def listen(messages: list[Message], *memories: Memory) -> list[ExtractedFact]:
     """What the service takes from the offline model's answer to its own prompt."""
     question = prompt.build("general", messages, memories, ZoneInfo("Europe/Paris"), START, 100_000)
     completion = complete_chat({"model": "x", "messages": question}, "id", 0)
