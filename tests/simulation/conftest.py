@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from livemem.markdown import front_matter
-from livemem.store.documents import Document
+from livemem.store.documents import StoredDocument
 
 
 @pytest.fixture(scope="session", autouse=True)
 def parsed_once() -> Iterator[None]:
     """The same bytes are the same document: nobody changes one in place, which is checked at the end."""
-    parse: Any = vars(Document)["from_bytes"].__func__
-    known: dict[tuple[type[Document], bytes], Document] = {}
+    parse: Any = vars(StoredDocument)["from_bytes"].__func__
+    known: dict[tuple[type[StoredDocument], bytes], StoredDocument] = {}
     split = cache(front_matter.read)
 
-    def from_bytes(cls: type[Document], body: bytes) -> Document:
+    def from_bytes(cls: type[StoredDocument], body: bytes) -> StoredDocument:
         if (cls, body) not in known:
             known[cls, body] = parse(cls, body)
         return known[cls, body]
@@ -27,7 +27,7 @@ def parsed_once() -> Iterator[None]:
         return dict(fields), content
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Document, "from_bytes", classmethod(from_bytes))
+        patch.setattr(StoredDocument, "from_bytes", classmethod(from_bytes))
         patch.setattr(front_matter, "read", read)
         yield
         assert [found for (cls, body), found in known.items() if found != parse(cls, body)] == []
