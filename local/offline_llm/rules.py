@@ -48,7 +48,7 @@ _ABOUT = re.compile(
     r"^(?:sections?|structure|headings?|layout|format|contents?|examples?|updates?|when to update|guidelines?)\s*:?$",
     re.IGNORECASE,
 )
-_COMMENT = re.compile(r"<!--.*?-->")
+_COMMENT = re.compile(r"<!--.{0,200}?-->")
 _EDGES = " \t:;,-–—*_`\"'"
 
 

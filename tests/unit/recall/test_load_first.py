@@ -40,6 +40,8 @@ def chosen(text: str, bank=BANK) -> list[tuple[str, tuple[str, ...]]]:
         ("<!-- LOAD FIRST -->", []),
         ("`<!-- load first -->` is a mark.", []),
         ("# a.md\n- `## B`: what is\n  " + LINE.format("left of it."), [Mark("a.md", "b")]),
+        (LINE.format("# a.md\n- Known issues: what b.md says"), [Mark("a.md", "known issues")]),
+        (LINE.format("Read b.md before all else."), [Mark("b.md", None)]),
         (LINE.format("# a.md and b.md"), [Mark("a.md", None), Mark("b.md", None)]),
         (LINE.format("- `# A` and `## B`"), [Mark(None, "a"), Mark(None, "b")]),
         (LINE.format("### a.md") + "\r\n" + LINE.format("### b.md"), [Mark("a.md", None), Mark("b.md", None)]),
@@ -84,3 +86,9 @@ def test_any_rules_and_any_headings_are_taken(text: str, bank):
     place = load_first.order(f"{text} <!-- load first -->\n{text}", bank)
 
     assert all(at is None or at >= 0 for at in (place(*one) for one in bank))
+
+
+def test_long_lines_of_signs_are_not_looked_at_for_long():
+    for sign in ("<!--", " ", "`# ", "*", ". ", "a.md ", "# "):
+        assert load_first.marks(LINE.format("x" + sign * (49_000 // len(sign)))) is not None
+        load_first.order(f"{sign * 10_000}\n" * 4, [("a.md", (sign * 100_000,))])

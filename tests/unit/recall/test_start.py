@@ -211,6 +211,30 @@ def test_a_section_that_is_larger_than_the_budget_gives_its_newest_lines_and_say
         assert "- bank/a.md#A > Known issues (" in pieces(found)[-1]
 
 
+def test_what_a_question_finds_is_not_counted_among_what_is_left_out():
+    notes = live(*("y" * 700 for _ in range(3)))
+    hits = [start_material.StartHit("archive", f"n{number}", "x" * 30, (DAY, "ann")) for number in range(9)]
+    hits += [start_material.StartHit("memory", f"m{number}", "a fact", (DAY,)) for number in range(9)]
+    hits.append(start_material.StartHit("live", notes[2].note_id, notes[2].content, (DAY,)))
+    section_of = {"a.md": f"# A\n\n{section(900)}\n"}
+
+    found = start.render(material(section_of, live=notes, found=hits), 3_000, "en")
+
+    assert len(shown(found, "question")) > 9
+    assert len(shown(found, "question")) + len(shown(found, "live")) < 9 + 9 + 3
+    told = sum(f"notes/{note.note_id}" in shown(found) for note in notes)
+    assert f"- new notes: {3 - told} (" in found.markdown
+
+
+def test_newest_lines_of_a_very_long_text_are_whole_too():
+    lines = [f"- fact {number} (2026-01-{number * 20 // 30_000 + 1:02})" for number in range(30_000)]
+    for text, end in (("\n".join(lines), -1), ("\n".join(lines[::-1]), 0)):
+        found = start.newest_lines(text, 50_000)
+        assert 49_900 < len(found) <= 50_000
+        assert found.split("\n")[end] == "- fact 29999 (2026-01-20)"
+        assert set(found.split("\n")) <= set(lines)
+
+
 def test_newest_lines_are_whole_entries_or_none():
     text = "- one\n\n  goes on\n\n- two\n\n```\ncode\n\n```"
 
@@ -224,7 +248,7 @@ def test_newest_lines_are_whole_entries_or_none():
 def test_rules_that_mark_everything_leave_the_question_its_third_and_name_the_rest():
     bank = {f"{name}.md": f"# {name}\n\n{section(1_500)}\n" for name in "abcdefghij"}
     marked = "".join(f"## {path} <!-- load first -->\n" for path in bank)
-    hits = [start_material.StartHit("note", f"n{number}", "x" * 300, (DAY, "ann")) for number in range(20)]
+    hits = [start_material.StartHit("archive", f"n{number}", "x" * 300, (DAY, "ann")) for number in range(20)]
     for found_of, least in (([], 0), (hits, 6)):
         of = material(bank, marked, found=found_of)
 
@@ -239,7 +263,7 @@ def test_rules_that_mark_everything_leave_the_question_its_third_and_name_the_re
 
 def test_what_holds_now_is_not_displaced_by_a_question_where_it_fits():
     bank = {"a.md": f"# A\n\n## Known issues\n\n{section(6_000)}\n\n## Rest\n\n{section(9_000)}\n"}
-    hits = [start_material.StartHit("note", f"n{number}", "x" * 200, (DAY, "ann")) for number in range(20)]
+    hits = [start_material.StartHit("archive", f"n{number}", "x" * 200, (DAY, "ann")) for number in range(20)]
 
     found = start.render(material(bank, found=hits), 8_000, "en")
 

@@ -18,7 +18,9 @@ USUAL = (
 )
 """Headings, and names of files, that tell what holds now, in the order in which they are given."""
 
-_COMMENT = re.compile(r"<!--.*?-->")
+_COMMENT = re.compile(r"<!--.{0,200}?-->")
+_LONGEST_LINE = 2_000
+"""Characters of a line of rules that are looked at, and of a heading."""
 _FILE = re.compile(r"(?<![\w/.-])[A-Za-z0-9][A-Za-z0-9._/-]*\.md\b(?![\w/-])")
 _LEAD = re.compile(r"^\W*$")
 _HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})\s+(?P<text>.*)$")
@@ -74,7 +76,7 @@ def marks(rules: str) -> list[Mark]:
     level = 0
     opening = ""
     for line in rules.splitlines():
-        text = _COMMENT.sub("", line).rstrip()
+        text = _COMMENT.sub("", line[:_LONGEST_LINE]).rstrip()
         heading = _HEADING.match(text)
         # A bullet may go on in further lines; what it names stands in its first one.
         opening = text if heading or not opening or not text or _BULLET.match(text) else opening
@@ -83,22 +85,24 @@ def marks(rules: str) -> list[Mark]:
             scope, level = _path(named[0][0]), len(heading["marks"]) if heading else 0
         elif heading and len(heading["marks"]) <= (level or len(heading["marks"])):
             scope = None
-        if MARK.search(line):
+        if MARK.search(line[-_LONGEST_LINE:]):
             found += _named(opening, scope)
     return list(dict.fromkeys(found))
 
 
 def _named(text: str, scope: str | None) -> list[Mark]:
+    heading = _HEADING.match(text)
+    files = list(_FILE.finditer(text))
     titles = _HEADING_SPAN.findall(text)
-    files = [_path(name) for name in _FILE.findall(text)]
-    if not titles and files:
-        return [Mark(path, None) for path in files]
-    if not titles:
-        heading = _HEADING.match(text)
-        rest = heading["text"] if heading else _BULLET.sub("", text).strip()
-        bold = _BOLD.match(rest)
-        titles = [bold[1] if bold else _BEHIND_NAME.sub("", rest)]
-    return [Mark(scope, plain) for title in titles if (plain := _plain(title))]
+    rest = heading["text"] if heading else _BULLET.sub("", text).strip()
+    bold, lead = _BOLD.match(rest), _BEHIND_NAME.sub("", rest)
+    if titles:
+        named = titles
+    elif files and (heading or _LEAD.match(text[: files[0].start()]) or (not bold and lead == rest)):
+        return [Mark(_path(one[0]), None) for one in files]
+    else:
+        named = [bold[1] if bold else lead]
+    return [Mark(scope, plain) for title in named if (plain := _plain(title))]
 
 
 def _path(name: str) -> str:
@@ -107,7 +111,7 @@ def _path(name: str) -> str:
 
 def _plain(text: str) -> str:
     """The words of a heading, without case, accents and signs."""
-    bare = unicodedata.normalize("NFKD", _COMMENT.sub("", text[:1_000]).casefold())
+    bare = unicodedata.normalize("NFKD", _COMMENT.sub("", text[:_LONGEST_LINE]).casefold())
     return " ".join(re.sub(r"[\W_]+", " ", "".join(c for c in bare if not unicodedata.combining(c))).split())
 
 

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal, get_args
 
 from livemem.errors import InvalidRequest
@@ -28,6 +29,10 @@ SHARE_OF_QUESTION = 3
 """The part of the budget that answers to a question may take: a third."""
 SHARE_OF_OUTLINE = 5
 """The part above which the outline names files in the place of sections: a fifth."""
+PARTIAL_MOST = 8
+"""Sections that are larger than the budget, of which the newest lines are looked for: each takes half of the rest."""
+PARSED_MOST, ENDS = 100_000, 2_000
+"""Characters of such a section that are taken apart, and of both its ends that tell which is the newer one."""
 DESCRIPTION = 200
 """Characters of the space's description that are shown."""
 
@@ -150,15 +155,15 @@ class _Page:
         some.sort(key=lambda one: one.first or 0)
         for section in some:
             self._take_section(section, "load_first")
-        for section in some:
-            if self._outline.holds(section) and len(_whole(section)) > self._room:
-                self._take_newest(section)
+        too_large = [one for one in some if self._outline.holds(one) and len(_whole(one)) > self._room]
+        for section in too_large[:PARTIAL_MOST]:
+            self._take_newest(section)
         return not any(self._outline.holds(section) for section in some)
 
     def live(self) -> None:
         """Notes that are not folded yet."""
         for note in self._material.live:
-            self._take_item("note", note.note_id, _note_line(note), "live")
+            self._take_item("live", note.note_id, _note_line(note), "live")
 
     def synthesis(self) -> None:
         """The text of the last consolidation."""
@@ -219,10 +224,11 @@ class _Page:
             self._rested_on |= section.notes
 
     def _take_item(
-        self, kind: Literal["note", "memory"], name: str, line: str, why: Why, most: int | None = None
+        self, kind: Literal["live", "archive", "memory"], name: str, line: str, why: Why, most: int | None = None
     ) -> None:
-        source = f"notes/{name}" if kind == "note" else f"memories/{name}"
-        self._take(why, _Piece(kind, source, line), (kind, name), most)
+        memory = kind == "memory"
+        piece = _Piece("memory", f"memories/{name}", line) if memory else _Piece("note", f"notes/{name}", line)
+        self._take(why, piece, (kind, name), most)
 
     def _take_newest(self, section: StartSection) -> None:
         """The newest lines of a section that is larger than the budget, in up to half of what is left: others come
@@ -265,20 +271,30 @@ def _line(told: Iterable[str], text: str) -> str:
 
 def newest_lines(text: str, most: int) -> str:
     """The newest entries of a text that together have at most so many characters: those at its end, or at its beginning
-    where that bears the later day. Entries are whole; empty if not even one fits.
+    where that bears the later day. Entries are whole; empty if not even one fits. Only the nearer part of a very long
+    text is taken apart.
     """
-    lines = split_lines(text)
+    first, last = _DAY.findall(text[:ENDS]), _DAY.findall(text[-ENDS:])
+    from_top = bool(first and last) and first[0] > last[-1]
+    near = text[:PARSED_MOST] if from_top else text[-PARSED_MOST:]
+    lines = split_lines(near)
     try:
         blocks = [(one.start, one.end) for one in parse(lines)]
     except SectionError:
         blocks = [(number, number + 1) for number in range(len(lines))]
-    days = [max(_DAY.findall("".join(lines[start:end])), default="") for start, end in blocks]
-    known = [one for one in days if one]
-    from_top = bool(known) and known[0] > known[-1]
-    kept = ""
-    for start, end in blocks if from_top else reversed(blocks):
-        more = "".join(lines[:end] if from_top else lines[start:]).strip("\r\n")
-        if len(more) > most:
-            break
-        kept = more
-    return kept
+    if len(near) < len(text):
+        # That at which the text was cut off is not whole.
+        blocks = blocks[:-1] if from_top else blocks[1:]
+    at = [0, *accumulate(map(len, lines))]
+    if from_top:
+        kept = max(
+            (
+                at[end]
+                for _, end in blocks
+                if at[end] - len(lines[end - 1]) + len(lines[end - 1].rstrip("\r\n")) <= most
+            ),
+            default=0,
+        )
+        return near[:kept].rstrip("\r\n")
+    kept = min((at[start] for start, _ in blocks if len(near) - at[start] <= most), default=len(near))
+    return near[kept:]

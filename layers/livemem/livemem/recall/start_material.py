@@ -66,11 +66,16 @@ class StartSection:
     first: int | None = None
 
 
+HitKind = Literal["section", "live", "archive", "memory"]
+
+
 @dataclass(frozen=True)
 class StartHit:
-    """What answers a question: a section, by its file (`path`) and its headings (`address`), a note or a memory."""
+    """What answers a question: a section, by its file (`path`) and its headings (`address`); a note, live or folded; a
+    memory.
+    """
 
-    kind: Literal["section", "note", "memory"]
+    kind: HitKind
     id: str
     text: str
     told: tuple[str, ...]
@@ -181,13 +186,13 @@ def _found(process: Process, space_id: str, question: str) -> list[StartHit]:
     text = words.plain(storable(question))[:QUERY_CHARACTERS]
     if not words.parse(text).words:
         return []
-    kinds: Mapping[str, Literal["section", "memory"]] = {sources.BANK: "section", facts.MEMORY: "memory"}
+    kinds: Mapping[str, HitKind] = {sources.BANK: "section", sources.LIVE: "live", facts.MEMORY: "memory"}
     asked = Asked.of(text, scope=SCOPE, limit=HITS)
     hits = search.search(process, space_id, asked).hits
-    return [_hit(kinds.get(hit.document.kind, "note"), hit.document) for hit in hits]
+    return [_hit(kinds.get(hit.document.kind, "archive"), hit.document) for hit in hits]
 
 
-def _hit(kind: Literal["section", "note", "memory"], found: Document) -> StartHit:
+def _hit(kind: HitKind, found: Document) -> StartHit:
     told = (found.time[:16], found.author, found.category, *(f"#{tag}" for tag in found.tags))
     return StartHit(kind, found.id, found.text, told, found.group, found.source.get("section", ""))
 

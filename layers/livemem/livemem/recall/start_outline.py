@@ -1,5 +1,6 @@
 """What the start of a session leaves out, named: so that an agent knows what there is, and how to read it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,8 +13,8 @@ LONGEST_ID = 200
 """Characters of an id that are shown. A section with a longer one is found by reading its file."""
 
 LeftOutItem = StartSection | tuple[str, str] | None
-"""What may be taken: a section; a live note, a memory or the synthesis, by its kind and id; None: what is not left out
-anywhere.
+"""What may be taken: a section; or by its kind and id a note (`live` or `archive`), a `memory` or the `synthesis`; or
+nothing.
 """
 
 
@@ -60,9 +61,11 @@ class LeftOut:
         self._by_section = sum(map(len, self._lines.values()))
         self._by_file = sum(len(self._file_line(left)) for left in self._files.values())
         self._synthesis = len(material.synthesis.content.strip()) if material.synthesis else 0
-        self._notes, self._exact = material.live_count, material.live_exact
-        self._memories = len(material.memories)
+        self._exact = material.live_exact
+        self._own = {one.memory_id for one in material.memories}
         self._taken: set[tuple[str, str]] = set()
+        self._left = Counter(live=material.live_count, own=len(self._own), synthesis=int(self._synthesis > 0))
+        self._longest_more = len(self._more(list(self._files.values())))
         self._folded = False
         self._folded = self._form(None, None)[1]
 
@@ -92,7 +95,7 @@ class LeftOut:
             return rest + by_section, False
         if rest + by_file <= self._most:
             return rest + by_file, True
-        return max(self._most, rest + len(self._more(list(self._files.values())))), True
+        return max(self._most, rest + self._longest_more), True
 
     def take(self, item: LeftOutItem, room: int) -> None:
         """It is not left out any more; the list may take so many characters."""
@@ -105,6 +108,7 @@ class LeftOut:
             del self._sections[id(item)]
         elif item:
             self._taken.add(item)
+            self._left[self._counted(item)] -= 1
 
     def text(self) -> str:
         """The list with its heading; empty where nothing is left out."""
@@ -148,13 +152,20 @@ class LeftOut:
 
     def _extras(self, item: LeftOutItem) -> list[str]:
         """The lines of what is no section, once the item is taken as well."""
-        taken = [kind for kind, _ in self._taken | ({item} if isinstance(item, tuple) else set())]
-        notes, memories = self._notes - taken.count("note"), self._memories - taken.count("memory")
-        words = self._words
-        lines = [words.synthesis.format(chars=self._synthesis)] * bool(self._synthesis and "synthesis" not in taken)
+        words, left = self._words, self._left
+        gone = self._counted(item) if isinstance(item, tuple) else ""
+        notes, memories = left["live"] - (gone == "live"), left["own"] - (gone == "own")
+        lines = [words.synthesis.format(chars=self._synthesis)] * (left["synthesis"] - (gone == "synthesis") > 0)
         lines += [(words.notes if self._exact else words.more_notes).format(count=notes)] * (notes > 0)
         lines += [words.memories.format(count=memories)] * (memories > 0)
         return [f"{line}\n" for line in lines]
+
+    def _counted(self, item: tuple[str, str]) -> str:
+        """Among what the item is counted; empty for what the list never names: facts, and notes that are folded."""
+        kind, name = item
+        if kind == "memory":
+            return "own" if name in self._own else ""
+        return kind if kind in self._left else ""
 
 
 def _without(left: _Left, section: StartSection) -> _Left:
