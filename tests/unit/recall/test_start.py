@@ -13,7 +13,7 @@ from livemem.bank.synthesis import Synthesis
 from livemem.changes.rules import NewRules, change
 from livemem.errors import InvalidRequest, NotFound
 from livemem.memories import storing
-from livemem.memories.memory import MemoryDraft
+from livemem.memories.memory import Memory, MemoryDraft, Provenance
 from livemem.notes import appending
 from livemem.notes.note import Note
 from livemem.recall import section_ids, start, start_material
@@ -226,6 +226,56 @@ def test_what_a_question_finds_is_not_counted_among_what_is_left_out():
     assert f"- new notes: {3 - told} (" in found.markdown
 
 
+def memory(number: int, content: str) -> Memory:
+    return Memory(
+        memory_id=f"m{number}",
+        kind="self",
+        content=content,
+        created_at=DAY,
+        updated_at=DAY,
+        provenance=Provenance(author="ann"),
+    )
+
+
+def test_the_outline_counts_new_notes_memories_and_the_synthesis_that_are_not_given():
+    of = material(
+        {},
+        live=live("z" * 1_900, "short"),
+        synthesis=Synthesis(DAY, 1, 1, "s" * 1_900),
+        memories=[memory(1, "w" * 1_900), memory(2, "I am."), memory(3, "w" * 1_900)],
+        found=[start_material.StartHit("memory", "m9", "a fact", (DAY,))],
+    )
+
+    found = start.render(of, 2_000, "en")
+
+    assert pieces(found)[-1] == (
+        "\n## Left out (`read` takes the id)\n- synthesis (1900 characters)\n"
+        "- new notes: 1 (`search`, scope live)\n- memories of the agents: 2 (`search`, scope memories)\n"
+    )
+    assert shown(found, "own") == ["memories/m2"]
+    assert shown(start.render(of, 20_000, "en"), "outline") == []
+    check(of, found, 2_000)
+
+
+def test_a_section_that_comes_first_is_given_whole_or_its_newest_lines_whatever_its_size():
+    for size in range(1_000, 2_400, 10):
+        of = material({"a.md": f"# A\n\n## Known issues\n\n{section(size)}\n"}, live=live("x" * 100))
+        found = start.render(of, 2_000, "en")
+        check(of, found, 2_000)
+        assert shown(found, "load_first") == ["bank/a.md#A > Known issues"], size
+
+
+def test_what_there_is_place_for_is_filled_however_many_sections_there_are():
+    for count in range(10, 80, 4):
+        bank = {"a.md": "# A\n\n" + "".join(f"## Part {n} of the whole\n\n{section(280)}\n\n" for n in range(count))}
+        for most in (2_000, 4_000, 8_000):
+            of = material(bank)
+            found = start.render(of, most, "en")
+            check(of, found, most)
+            outline = pieces(found)[-1]
+            assert len(found.markdown) > most - 360 - most // 5 * ("Part" in outline) or len(shown(found)) > count
+
+
 def test_newest_lines_of_a_very_long_text_are_whole_too():
     lines = [f"- fact {number} (2026-01-{number * 20 // 30_000 + 1:02})" for number in range(30_000)]
     for text, end in (("\n".join(lines), -1), ("\n".join(lines[::-1]), 0)):
@@ -426,6 +476,20 @@ def test_with_a_question_comes_what_answers_it_whatever_signs_are_in_it():
         assert found.degraded == ()
     for q in ("", " ", "?!", "-"):
         assert not shown(start.start(world.process, "demo", StartRequest.of(q=q)), "question")
+
+
+def test_a_section_that_answers_the_question_is_given_whole_behind_the_notes_that_do():
+    world = in_use()
+    section_of = "# Ferry\n\n## When\n\nThe ferry leaves at nine.\n\n## Who\n\n" + "Somebody. " * 900
+    corrections.write_file(world.process, "bob", "demo", "ferry.md", section_of, None)
+    world.note("The ferry was late.")
+    world.clock.move(60)
+
+    found = start.start(world.process, "demo", StartRequest.of(q="When does the ferry leave?"))
+
+    assert shown(found, "question")[-1] == "bank/ferry.md#Ferry > When"
+    assert [part.kind for part in found.parts if part.why == "question"] == ["note", "section"]
+    assert found.markdown.count("The ferry leaves at nine.") == found.markdown.count("The ferry was late.") == 1
 
 
 def test_a_search_or_memories_that_fail_are_named_and_the_rest_comes(monkeypatch):
