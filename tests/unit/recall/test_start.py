@@ -11,7 +11,7 @@ from livemem.bank import corrections
 from livemem.bank.files import File
 from livemem.bank.synthesis import Synthesis
 from livemem.changes.rules import NewRules, change
-from livemem.errors import InvalidRequest, NotFound
+from livemem.errors import InvalidRequest, NotFound, StoreUnavailable
 from livemem.memories import storing
 from livemem.memories.memory import Memory, MemoryDraft, Provenance
 from livemem.notes import appending
@@ -24,6 +24,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import rules
 from livemem.store.memory_keys import Kind
 from livemem.text.invisible import visible
+from tests.support.bucket import error
 from tests.support.world import World
 
 META = World().create_space()
@@ -505,6 +506,27 @@ def test_a_search_or_memories_that_fail_are_named_and_the_rest_comes(monkeypatch
 
     assert found.degraded == ("memories", "search")
     assert "a live one" in found.markdown
+
+
+def test_many_threads_and_one_give_the_same():
+    told = [
+        start.start(in_use(threads=threads).process, "demo", StartRequest.of(q="note", max_chars=2_000))
+        for threads in (1, 8)
+    ]
+
+    assert told[0] == told[1]
+
+
+def test_a_store_that_does_not_answer_is_no_empty_space():
+    world = in_use()
+
+    def fail(_index: int, verb: str) -> None:
+        raise error("InternalError", 500, verb)
+
+    world.client.before = fail
+
+    with pytest.raises(StoreUnavailable):
+        start.start(world.process, "demo", StartRequest())
 
 
 def test_marks_of_changed_rules_hold_at_once():
