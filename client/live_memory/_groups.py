@@ -293,12 +293,13 @@ class ConsolidationsGroup(Group):
         """
         return self._invoke("list_consolidations", locals())
 
-    def undo(self, space_id: str, number: str) -> models.ChangeDetail:
+    def undo(self, space_id: str, number: str) -> models.ChangeSummary:
         """Undo the newest change.
 
         Bring bank, synthesis and rules back to what they were before a change, and its notes back to life. Only the
         newest change that stands can be undone, so repeated undo walks back step by step. The undo is a change of its
-        own; after that of a consolidation no other starts by itself (`auto_paused`).
+        own; after that of a consolidation no other starts by itself (`auto_paused`). The change's own route has its
+        diffs.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
