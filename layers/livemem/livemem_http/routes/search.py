@@ -179,6 +179,8 @@ Task = Annotated[
         examples=["the nightly backup fails"],
     ),
 ]
+
+
 @api.route(
     "GET",
     "/v1/spaces/{space_id}/start",
