@@ -13,6 +13,7 @@ from local.embeddings import Embeddings, read_embeddings
 from local.front.guard import Networks
 from local.functions.async_queue import RETRY_SECONDS
 from local.functions.expressions import read_expression
+from local.machine_zone import of_machine
 from local.service_settings import find_problems
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -115,17 +116,18 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         sweep_seconds=checks.read("LIVEMEM_SWEEP_SECONDS", _read_seconds, None),
         retry_seconds=checks.read("LIVEMEM_RETRY_SECONDS", _read_pauses, RETRY_SECONDS),
         invoke_from=checks.read("LIVEMEM_INVOKE_FROM", _read_networks, ()),
-        parameters=_read_parameters(checks),
+        parameters=_read_parameters(checks, values),
         outer=values,
     )
     checks.finish()
     return config
 
 
-def _read_parameters(checks: Checks) -> dict[str, str]:
-    """The parameters of the schedule of backups."""
+def _read_parameters(checks: Checks, values: Mapping[str, str]) -> dict[str, str]:
+    """The time zone of this machine, and the parameters of the schedule of backups."""
     given = {
         "BackupSchedule": checks.read("BACKUP_SCHEDULE", _read_schedule, None),
+        "DefaultTimezone": of_machine(values) if not values.get("DEFAULT_TIMEZONE") else None,
         "BackupTimezone": checks.read("BACKUP_TIMEZONE", _read_timezone, None),
         "BackupScheduleState": checks.read("BACKUP_SCHEDULE_STATE", _read_state, None),
     }

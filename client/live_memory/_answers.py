@@ -10,6 +10,8 @@ import httpx
 from live_memory._building import MARKDOWN, Request
 from live_memory.errors import FieldProblem, LiveMemoryError
 
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
 _SHOWN = 200
 _REQUEST_IDS = ("apigw-requestid", "x-amzn-requestid")
 
@@ -71,13 +73,33 @@ def problem(response: httpx.Response) -> LiveMemoryError:
 
 
 def broken(error: httpx.HTTPError) -> LiveMemoryError:
-    """The error for a request that had no answer."""
+    """The error for a request that had no answer; it names the address of one that reached nobody."""
     # These fail before the first byte is sent.
     before = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError))
     reason = str(error) or type(error).__name__
     if before:
-        return LiveMemoryError("no_connection", f"There is no connection: {reason}")
+        return LiveMemoryError("no_connection", f"There is no connection{_whereto(error)}: {reason}{_local(error)}")
     return LiveMemoryError("no_answer", f"There was no answer: {reason}")
+
+
+def _url(error: httpx.HTTPError) -> httpx.URL | None:
+    try:
+        return error.request.url
+    except RuntimeError:
+        return None
+
+
+def _whereto(error: httpx.HTTPError) -> str:
+    url = _url(error)
+    return f" to {url.scheme}://{url.netloc.decode()}" if url else ""
+
+
+def _local(error: httpx.HTTPError) -> str:
+    """What to do where nothing listens on this machine."""
+    url = _url(error)
+    if not url or url.host not in LOOPBACK:
+        return ""
+    return ". Does the service run? In the folder of Live Memory, `make run` starts it"
 
 
 def _unexpected(response: httpx.Response, why: str) -> LiveMemoryError:

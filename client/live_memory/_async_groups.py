@@ -127,7 +127,7 @@ class AsyncConsolidationsGroup(Group):
         """As `ConsolidationsGroup.list`."""
         return await self._invoke("list_consolidations", locals())
 
-    async def undo(self, space_id: str, number: str) -> models.ChangeDetail:
+    async def undo(self, space_id: str, number: str) -> models.ChangeSummary:
         """As `ConsolidationsGroup.undo`."""
         return await self._invoke("undo_consolidation", locals())
 

@@ -16,7 +16,6 @@ from live_memory.errors import BadArgument, LiveMemoryError
 
 _UNDER_WAY = frozenset({"queued", "running"})
 _SHORTEST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.2, 3.0, 1.3
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Steps = Generator[Request | float, httpx.Response | httpx.HTTPError | None, Any]
 
@@ -39,7 +38,7 @@ class Target:
             "timeout": timeout,
             "follow_redirects": False,
             # A proxy has no business between a program and its own machine.
-            "trust_env": httpx.URL(self.url).host not in _LOOPBACK,
+            "trust_env": httpx.URL(self.url).host not in _answers.LOOPBACK,
         }
 
 
@@ -54,6 +53,8 @@ def target(url: str | None, token: str | None, variables: Mapping[str, str] = os
     except (ValueError, httpx.InvalidURL):
         # What they say may hold a password.
         raise BadArgument("The URL of the service can't be read.") from None
+    if url and "://" not in url:
+        raise BadArgument("The URL of the service has no scheme: add http:// or https:// before it.")
     if not parsed.hostname or parsed.scheme not in ("http", "https"):
         raise BadArgument("The URL of the service is missing: set LIVEMEM_URL, such as https://memory.example.org.")
     if "@" in parsed.netloc or parsed.query or parsed.fragment:

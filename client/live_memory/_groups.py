@@ -293,12 +293,13 @@ class ConsolidationsGroup(Group):
         """
         return self._invoke("list_consolidations", locals())
 
-    def undo(self, space_id: str, number: str) -> models.ChangeDetail:
+    def undo(self, space_id: str, number: str) -> models.ChangeSummary:
         """Undo the newest change.
 
         Bring bank, synthesis and rules back to what they were before a change, and its notes back to life. Only the
         newest change that stands can be undone, so repeated undo walks back step by step. The undo is a change of its
-        own; after that of a consolidation no other starts by itself (`auto_paused`).
+        own; after that of a consolidation no other starts by itself (`auto_paused`). The change's own route has its
+        diffs.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1454,7 +1455,7 @@ class SearchGroup(Group):
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             q: What the answer will be about, mostly what somebody has just said: text, never syntax. Without a word
                 in it the newest messages and facts come.
-            lang: The language of the two headings.
+            lang: The language of the headings. Without it that of `Accept-Language`, then the space's, then English.
             room: Only what was said in this room; without it in all of the space.
             limit: How many messages, and how many facts, at most.
         """
@@ -1674,7 +1675,7 @@ class SpacesGroup(Group):
             max_chars: Characters of the Markdown at most, 2000 to 100000: kept exactly.
             q: What the session is about: text, never syntax. What answers it best comes too, in up to a third of the
                 characters.
-            lang: The language of the headings; without it that of the space.
+            lang: The language of the headings. Without it that of `Accept-Language`, then the space's, then English.
         """
         return self._invoke("get_start", locals())
 

@@ -16,8 +16,8 @@ _FOR_CATEGORY = (1.0, 0.4, 0.3, 0.25)
 _FOR_SUBJECT = (1.0, 0.7, 0.5, 0.3)
 _MAX_OVERLAP = 4.0
 _TAG_FACTOR = 1.5
-# Decisions and observations belong with their subject where the rules have a section for it, so what a section that
-# is named after them draws beyond this counts little.
+# Observations belong with their subject where the rules have a section for it, and decisions where they have none for
+# decisions, so what a section that is named after them draws beyond this counts little.
 _FLOATING = {"decision": 1.0, "observation": 1.0}
 _BEYOND = 0.05
 # A section that is named after other categories is no place for what merely shares words with it.
@@ -33,7 +33,7 @@ _DONE = re.compile(r"\b(?:done|finished|completed|works|fixed|resolved|implement
 
 @dataclass(frozen=True)
 class Shelf:
-    """A place for notes: a section (or a whole file without sections) with what draws notes to it.
+    """A place for notes: a section (or a whole file without sections) with what draws notes to it, and the categories that it is `named` after.
 
     `day` is the prefix that a note's date must have ("" = any), for files that are made per day or month.
     """
@@ -44,6 +44,7 @@ class Shelf:
     affinity: Mapping[str, float]
     words: Mapping[str, float]
     kinds: frozenset[str]
+    named: frozenset[str]
 
 
 def list_shelves(files: Sequence[tuple[FileSpec, str]]) -> list[Shelf]:
@@ -57,7 +58,7 @@ def list_shelves(files: Sequence[tuple[FileSpec, str]]) -> list[Shelf]:
             description = spec.description if leaf is None else leaf.description
             texts = (heading, description, f"{spec.name.removesuffix('.md')} {spec.title}", spec.description)
             kinds = open_kinds(heading, description)
-            shelves.append(Shelf(spec, leaf, day, _affinity(texts, kinds), _words(texts), kinds))
+            shelves.append(Shelf(spec, leaf, day, _affinity(texts, kinds), _words(texts), kinds, _named(heading)))
     return shelves
 
 
@@ -98,6 +99,9 @@ def choose_shelf(note: Note, category: str, shelves: Sequence[Shelf], rarity: Ma
     if _QUANTITY.search(note.content):
         text |= {stem("measured")}
     fitting = [shelf for shelf in shelves if note.day.startswith(shelf.day)] or list(shelves)
+    if category == "decision":
+        # Who asks for a section of decisions looks for them there.
+        fitting = [shelf for shelf in fitting if category in shelf.named] or fitting
 
     def score(shelf: Shelf) -> float:
         overlap = math.fsum(
@@ -114,6 +118,10 @@ def word_rarity(shelves: Sequence[Shelf]) -> dict[str, float]:
     """The weight (up to 1) of each word that describes shelves: the fewer shelves share it, the more it tells."""
     counts = Counter(word for shelf in shelves for word in shelf.words)
     return {word: math.log(1 + len(shelves) / count) / math.log(1 + len(shelves)) for word, count in counts.items()}
+
+
+def _named(heading: str) -> frozenset[str]:
+    return frozenset(category for category, value in affinities(heading).items() if value >= _NAMED)
 
 
 def _affinity(texts: Sequence[str], kinds: frozenset[str]) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """The synthesis of a consolidation: a short account of its notes and of what stays open."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -10,6 +11,8 @@ from local.offline_llm.entries import Note, clean_text
 MADE_BY = "Made by the offline rules (model `offline-rules`), not by a language model."
 MAX_BYTES = 1_500
 _MAX_LINE = 150
+_MAX_SENTENCE = 300
+_SENTENCE_END = re.compile(r"(?<=[.!?…])[)\]\"'”»]*\s+(?=[^\W_a-zà-ÿ]|[\"'“«(`])")
 _LATEST = 4
 _PLURALS = {"todo": "todos", "progress": "progress", "insight": "insights"}
 _OPEN_TITLES = {"todo": "Open todos", "question": "Open questions", "issue": "Open issues", "current": "Under way"}
@@ -22,11 +25,11 @@ def write_synthesis(notes: Sequence[Note], waiting: Sequence[OpenEntry]) -> str:
     """
     lines = [f"{_head(notes)} {MADE_BY}"]
     for title, category in (("Latest decisions", "decision"), ("Latest progress", "progress")):
-        chosen = [note for note in notes if note.category == category][-_LATEST:]
-        lines += _list(title, [clean_text(note.content) for note in reversed(chosen)], None)
+        texts = [clean_text(note.content) for note in reversed(notes) if note.category == category]
+        lines += _list(title, texts, None)
     for kind in OPEN_KINDS:
         texts = [entry.text for entry in waiting if kind in entry.kinds and (len(entry.kinds) == 1 or kind == "todo")]
-        lines += _list(_OPEN_TITLES[kind], texts[::-1][:_LATEST], len(texts))
+        lines += _list(_OPEN_TITLES[kind], texts[::-1], len(texts))
     return _fit(lines)
 
 
@@ -48,15 +51,22 @@ def _head(notes: Sequence[Note]) -> str:
 
 
 def _list(title: str, texts: Sequence[str], total: int | None) -> list[str]:
-    if not texts:
+    """The first of the texts that can be told in whole sentences."""
+    shown = [short for text in texts if (short := _short(text))][:_LATEST]
+    if not shown:
         return []
-    count = f" ({len(texts)} newest of {total})" if total is not None and total > len(texts) else ""
-    return ["", f"**{title}{count}**", "", *(f"- {_short(text)}" for text in texts)]
+    count = f" ({len(shown)} newest of {total})" if total is not None and total > len(shown) else ""
+    return ["", f"**{title}{count}**", "", *(f"- {text}" for text in shown)]
 
 
 def _short(text: str) -> str:
+    """As many whole sentences as fit into a line, at least the first; nothing where that is too long."""
     line = " ".join(text.replace("<", "\\<").replace("#", "\\#").split())
-    return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1].rsplit(" ", 1)[0] + "…"
+    if len(line) <= _MAX_LINE:
+        return line
+    ends = [found.start() for found in _SENTENCE_END.finditer(line)] + [len(line)]
+    end = max((end for end in ends if end <= _MAX_LINE), default=ends[0])
+    return line[:end] if end <= _MAX_SENTENCE else ""
 
 
 def _fit(lines: list[str]) -> str:

@@ -29,8 +29,8 @@ def told(service: Service):
     fact = memories.MemoryDraft("The oven is a Bosch.", category="kitchen", subjects=["oven"], ttl="7d")
     storing.store(process(), "demo", "ann", fact)
 
-    def get(what, **query):
-        headers = {"accept": "text/markdown"} if query.pop("markdown", False) else {}
+    def get(what, headers=None, **query):
+        headers = (headers or {}) | ({"accept": "text/markdown"} if query.pop("markdown", False) else {})
         space_id = query.pop("space_id", "demo")
         return service.http("search", "GET", f"{SPACE}/{what}", space_id=space_id, query=query, headers=headers)
 
@@ -76,7 +76,7 @@ def test_hits_come_as_markdown_for_a_prompt(told):
 
 
 def test_the_context_is_two_blocks_and_the_same_as_data(told):
-    answer = body(told("memories/context", q="oven", room="salon"))
+    answer = body(told("memories/context", q="oven", room="salon", lang="fr"))
 
     assert answer["markdown"] == (
         "[Contexte live - extraits pertinents du Salon, pas une conversation complète]\n"
@@ -112,8 +112,18 @@ def test_the_context_comes_as_markdown_in_both_languages_and_without_a_question(
         "• The oven is a Bosch.\n"
     )
     assert told("memories/context", lang="en", markdown=True)["body"] == text
+    assert told("memories/context", markdown=True)["body"] == text
     (fact,) = body(told("memories/context"))["facts"]
     assert fact["score"] is None
+
+
+def test_headings_follow_accept_language_where_the_query_names_none_and_caches_know_it(told):
+    french = {"accept-language": "de, fr-CH;q=0.8"}
+    for what, begin in (("memories/context", "[Contexte"), ("start", "# Mémoire")):
+        answer = told(what, headers=french, markdown=True)
+        assert answer["body"].startswith(begin)
+        assert "Accept-Language" in answer["headers"]["Vary"]
+        assert not told(what, headers=french, lang="en", markdown=True)["body"].startswith(begin)
 
 
 def test_a_search_of_the_space_finds_memories_and_messages(told):

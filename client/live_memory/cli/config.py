@@ -19,6 +19,8 @@ from live_memory.cli.exits import NO_ACCESS, Refused
 
 DEFAULT_PROFILE = "default"
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+LOCAL_URL = "http://127.0.0.1:3000"
+"""Where `make run` serves."""
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -178,6 +180,8 @@ def check_url(url: str) -> str:
         host, _ = parts.hostname, parts.port
     except ValueError:
         host, parts = None, urlsplit("")
+    if "://" not in url:
+        raise Refused(f"The URL has no scheme: add http:// for this machine ({LOCAL_URL}), https:// for another.")
     if parts.scheme not in {"http", "https"} or not host:
         raise Refused("The URL must look like https://memory.example.org.")
     if parts.username is not None or parts.query or parts.fragment:

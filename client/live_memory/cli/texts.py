@@ -14,7 +14,12 @@ def clean(text: str) -> str:
 def one_line(text: str, width: int | None = None) -> str:
     """The text on one line, at most `width` characters of it."""
     line = " ".join(clean(text).split())
-    return line if width is None or len(line) <= width else line[: max(width - 1, 0)] + "…"
+    return line if width is None else cut(line, width)
+
+
+def cut(line: str, width: int) -> str:
+    """At most `width` characters of a line; where it was longer, its last one is an ellipsis."""
+    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
 
 
 def as_json(value: Any, *, indent: int | None = None) -> str:

@@ -23,6 +23,7 @@ from livemem import limits
 from livemem.access import decision, secret
 from livemem.access.principal import PERMISSIONS, Permission, Principal
 from livemem.errors import AnswerTooLarge, NotConfigured
+from livemem.recall.blocks import Lang
 from livemem.store import keys
 from livemem.text.invisible import visible
 from livemem_http import bodies, environment, negotiation, problems, queries, routing, sending, texts
@@ -262,6 +263,11 @@ class Api:
         """204."""
         return Response(int(HTTPStatus.NO_CONTENT))
 
+    def language(self) -> Lang | None:
+        """The language of headings that the request's Accept-Language asks for; the answer says that it depends on it."""
+        self.resolver.context["varies"] = "Accept, Accept-Language"
+        return negotiation.language(self.resolver.current_event.headers.get("accept-language"))
+
     def path_rest(self) -> str:
         """The `{path+}` of the request, decoded."""
         match: Match = self.resolver.context["match"]
@@ -284,7 +290,7 @@ def _negotiated(render: Renderer) -> Callable[..., Response[Any]]:
 
     def negotiate(app: Any, next_middleware: Callable[[Any], Response[Any]]) -> Response[Any]:
         response = next_middleware(app)
-        response.headers["Vary"] = "Accept"
+        response.headers["Vary"] = app.context.get("varies", "Accept")
         if not negotiation.prefers_markdown(app.current_event.headers.get("accept")):
             return response
         headers = {**response.headers, "Content-Type": f"{negotiation.MARKDOWN}; charset=utf-8"}

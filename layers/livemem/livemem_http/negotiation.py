@@ -1,10 +1,16 @@
-"""Which form of an answer the client asks for (RFC 9110, 12.5): JSON, or Markdown where a route has it; compressed."""
+"""Which form of an answer the client asks for (RFC 9110, 12.5): JSON, or Markdown where a route has it; compressed; in
+which language its headings are.
+"""
 
 from urllib.request import parse_http_list
+
+from livemem.recall.blocks import LANGUAGES, Lang
 
 MARKDOWN = "text/markdown"
 JSON = "application/json"
 LINES = "application/x-ndjson"
+LANGUAGES_READ = 1_000
+"""Characters of an Accept-Language header that are read; browsers send fewer than a hundred."""
 
 
 def prefers_markdown(accept: str | None) -> bool:
@@ -22,6 +28,16 @@ def takes_gzip(accept_encoding: str | None) -> bool:
     codings = dict(_range(part) for part in parse_http_list(accept_encoding or ""))
     gzip = codings.get("gzip", codings.get("x-gzip", codings.get("*", 0.0)))
     return gzip > 0 and gzip >= codings.get("identity", 0.0)
+
+
+def language(accept_language: str | None) -> Lang | None:
+    """The language of headings that an Accept-Language header likes best (RFC 9110, 12.5.4), the first of equals; None
+    where it names none that there is.
+    """
+    named = [_range(part) for part in parse_http_list((accept_language or "")[:LANGUAGES_READ])]
+    known = [(weight, lang) for tag, weight in named for lang in LANGUAGES if lang == tag.partition("-")[0]]
+    best = max((weight for weight, _ in known), default=0.0)
+    return next((lang for weight, lang in known if weight == best > 0), None)
 
 
 def _weight(media_type: str, ranges: list[tuple[str, float]]) -> tuple[float, int]:

@@ -7,7 +7,7 @@ What the other tools are is in `catalog.py`.
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 
 from livemem import limits
 from livemem.ask import question as questions
@@ -20,6 +20,7 @@ from livemem.memories.memory import MemoryDraft as Fact
 from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
 from livemem.recall import start
+from livemem.recall.blocks import LANGUAGES, Lang
 from livemem.recall.start import StartRequest
 from livemem.store import keys, memory_keys
 from livemem.text.items import joined
@@ -30,7 +31,6 @@ from livemem_mcp.session import McpSession, Needs
 from livemem_mcp.tool import McpTool, ToolAnswer
 
 POLL_SECONDS = 1.0
-LANGUAGES = ("en", "fr")
 
 CORE: dict[str, McpTool] = {}
 
@@ -71,11 +71,15 @@ def _tool(
     reads=True,
     q={"type": "string", "description": "the task"},
     max_chars={"type": "integer"},
+    lang={"enum": list(LANGUAGES)},
 )
-def start_session(session: McpSession, space_id: str | None = None, **wanted: Any) -> ToolAnswer:
+def start_session(
+    session: McpSession, space_id: str | None = None, lang: Lang | None = None, **wanted: Any
+) -> ToolAnswer:
     """Call first in every session: what holds now, what is new, and ids of all the rest."""
     space = session.enter("read", space_id)
-    view = StartView.of(start.start(session.process, space, StartRequest.of(**wanted)))
+    request = StartRequest.of(lang=session.language(lang), **wanted)
+    view = StartView.of(start.start(session.process, space, request))
     return ToolAnswer(view.markdown, telling.as_json(view))
 
 
@@ -96,7 +100,7 @@ def read(
     cursor: str | None = None,
     space_id: str | None = None,
 ) -> ToolAnswer:
-    """A file, section, note, turn, summary or memory, by an id that another tool gave."""
+    """A file, section, note, turn, summary or memory, by an id that a tool gave."""
     from livemem_mcp import reading  # noqa: PLC0415 - it weighs
 
     return reading.read(session, session.enter("read", space_id), id, max_chars, cursor)
@@ -147,7 +151,7 @@ def write_notes(session: McpSession, notes: list[dict[str, Any]], space_id: str 
     reads=True,
     query={"type": "string", "minLength": 1},
     scope={"type": "string", "default": "all", "description": "some of live,bank,archive,conversations,memories,rooms"},
-    limit={"type": "integer", "default": 8},
+    limit={"type": "integer"},
 )
 def search_all(
     session: McpSession, query: str, scope: str = "all", limit: int = 8, space_id: str | None = None
@@ -166,13 +170,13 @@ def search_all(
     reads=True,
     message=_TEXT,
     conversation_id={"type": "string", "description": "to continue a stored conversation"},
-    language={"enum": list(LANGUAGES)},
+    lang={"enum": list(LANGUAGES)},
 )
 def context(
     session: McpSession,
     message: str,
     conversation_id: str | None = None,
-    language: Literal["en", "fr"] = "en",
+    lang: Lang | None = None,
     space_id: str | None = None,
 ) -> ToolAnswer:
     """What is known about what the user just said."""
@@ -181,7 +185,7 @@ def context(
     space = session.enter("read", space_id)
     if conversation_id is not None:
         return finding.context_of_conversation(session, space, message, conversation_id)
-    return finding.context(session, space, message, language)
+    return finding.context(session, space, message, session.language(lang))
 
 
 @_tool(
@@ -193,7 +197,7 @@ def context(
     kind={"enum": list(memory_keys.KINDS)},
     category={"type": "string"},
     subjects={"type": "array", "items": {"type": "string"}},
-    ttl={"type": "string", "description": "such as 30d; else for ever"},
+    ttl={"type": "string", "description": "such as 30d"},
 )
 def remember(session: McpSession, content: str, space_id: str | None = None, **fields: Any) -> ToolAnswer:
     """Keep one durable fact, such as a preference. What is known already is merged."""

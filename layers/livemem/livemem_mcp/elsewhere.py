@@ -71,7 +71,7 @@ def event_of(session: McpSession, operation: Mapping[str, Any], arguments: Mappi
         "routeKey": _route(operation),
         "rawPath": path,
         "rawQueryString": urlencode(query),
-        "headers": {"authorization": session.authorization, **headers},
+        "headers": {"authorization": session.authorization, **_language(session), **headers},
         "requestContext": {
             "http": {"method": operation["method"], "path": quote(path)},
             "requestId": session.request_id,
@@ -82,6 +82,10 @@ def event_of(session: McpSession, operation: Mapping[str, Any], arguments: Mappi
     event |= {"pathParameters": parameters} if parameters else {}
     event |= {"queryStringParameters": query} if query else {}
     return event | ({"body": body} if body is not None else {})
+
+
+def _language(session: McpSession) -> dict[str, str]:
+    return {"accept-language": session.accept_language} if session.accept_language else {}
 
 
 def _route(operation: Mapping[str, Any]) -> str:

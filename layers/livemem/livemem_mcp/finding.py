@@ -1,6 +1,5 @@
 """Core tools that look into all of the memory. They load what a search needs: so `core` waits until one is called."""
 
-from typing import Literal
 from urllib.parse import unquote
 
 from livemem.ask import work
@@ -13,6 +12,7 @@ from livemem.recall import context as contexts
 from livemem.recall import memory_context, section_ids
 from livemem.recall import search as searching
 from livemem.recall.asked import Asked
+from livemem.recall.blocks import Lang
 from livemem_http import metrics
 from livemem_http.views.memories import Written
 from livemem_http.views.recall import MemoryContextView, memory_context_as_markdown
@@ -55,10 +55,10 @@ def _id(hit: HitView | TalkHitView, below: str) -> str:
     return source["href"].removeprefix(below)
 
 
-def context(session: McpSession, space_id: str, message: str, language: Literal["en", "fr"]) -> ToolAnswer:
+def context(session: McpSession, space_id: str, message: str, lang: Lang | None) -> ToolAnswer:
     """What is known of a message."""
     limit = memory_context.LIMIT_DEFAULT
-    found = memory_context.context(session.process, space_id, message, room=None, lang=language, limit=limit)
+    found = memory_context.context(session.process, space_id, message, room=None, lang=lang, limit=limit)
     view = MemoryContextView.of(found)
     return ToolAnswer(memory_context_as_markdown(view) or NOTHING, telling.as_json(view))
 

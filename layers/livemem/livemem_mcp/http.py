@@ -81,6 +81,7 @@ def _answer(
         invoke=invoke,
         pause=pause,
         structured=_structured(event),
+        accept_language=headers.get("accept-language", ""),
     )
     mcp = server.build(session)
     return asyncio.run(_exchange(mcp, method, headers, body.encode(errors="replace")))

@@ -10,7 +10,9 @@ from livemem.access import decision
 from livemem.access.principal import Permission, Principal
 from livemem.errors import InvalidRequest
 from livemem.process import Process
+from livemem.recall.blocks import Lang
 from livemem.store import keys
+from livemem_http import negotiation
 
 Toolset = Literal["core", "read", "full"]
 TOOLSETS: tuple[Toolset, ...] = ("core", "read", "full")
@@ -26,7 +28,8 @@ Invoke = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 @dataclass(frozen=True)
 class McpSession:
     """One request, whose id stands in the logs of all that work for it. `space` is where a call acts that names no
-    space; `until` is when the answer must be there; `structured` says whether answers of tools come as JSON too.
+    space; `until` is when the answer must be there; `structured` says whether answers of tools come as JSON too;
+    `accept_language` is the request's header of that name.
     """
 
     request_id: str
@@ -39,10 +42,15 @@ class McpSession:
     invoke: Invoke
     pause: Callable[[float], None] = time.sleep
     structured: bool = True
+    accept_language: str = ""
 
     def may(self, needs: Needs) -> bool:
         """Whether the token has the permission."""
         return needs == "any" or needs in self.principal.permissions
+
+    def language(self, lang: Lang | None) -> Lang | None:
+        """The language of headings that the call names, else the request; None: the space has one, or it is English."""
+        return lang or negotiation.language(self.accept_language)
 
     def enter(self, needs: Permission, space_id: str | None) -> str:
         """The id of the space in which a call acts, once access to it is granted.

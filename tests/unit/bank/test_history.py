@@ -146,14 +146,16 @@ def test_notes_that_were_folded_again_after_an_undo_are_shown_with_the_consolida
     assert statuses(world, 5) == [("consolidated", 5)] * 2
 
 
-def test_the_answer_to_an_undo_shows_its_notes_as_live():
+def test_an_undo_is_answered_as_the_history_lists_it_and_its_own_page_shows_its_notes_as_live():
     world = space_with_history()
 
-    answer = corrections.undo(world.process, "admin", "demo", 2)
-    assert answer.sources == []
+    corrections.undo(world.process, "admin", "demo", 2)
     answer = corrections.undo(world.process, "admin", "demo", 1)
 
-    assert [(note.content, note.status) for note in answer.sources] == [("one", "live")]
+    found = history.read(world.process, "demo", answer.number)
+    assert answer == found.summary
+    assert (answer.undoes, answer.notes_count) == (1, 1)
+    assert [(note.content, note.status) for note in found.sources] == [("one", "live")]
 
 
 @pytest.mark.parametrize("number", [0, 5, -1])

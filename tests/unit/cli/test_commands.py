@@ -1,6 +1,7 @@
 """The daily commands: what they ask, what they show, and JSON of each."""
 
 import json as jsons
+import re
 from pathlib import Path
 from typing import Any
 
@@ -456,3 +457,15 @@ def test_a_space_says_its_mode_and_which_plan_waits(desk: Desk):
 def test_the_history_says_who_approved(desk: Desk):
     desk.answers = {"list_consolidations": page(change(2, author=None, model="big", approved_by="ann"))}
     assert "\tbig, approved by ann\t" in desk.say("history").out
+
+
+def test_a_change_takes_two_lines_of_a_narrow_terminal_and_no_path_is_split(desk: Desk):
+    files = [{"action": "updated", "path": f"decisions/of-the-team-{number}.md"} for number in range(9)]
+    desk.answers = {"list_consolidations": page(change(12, model="qwen3-2507:235b", files=files, notes_count=30))}
+    desk.terminal = True
+    desk.environ |= {"NO_COLOR": "1"}
+    shown = re.sub(r"\x1b\[\d*m", "", desk.say("history").out)
+    first, second = shown.rstrip("\n").split("\n")
+    assert first == "  12  2026-02-20 14:05:00  consolidation  30 notes  by qwen3-2507:235b"
+    assert second == "      decisions/of-the-team-0.md, decisions/of-the-team-1.md, and 7 more"
+    assert len(second) <= 80

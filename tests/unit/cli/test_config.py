@@ -142,6 +142,11 @@ def test_what_is_no_url_of_a_service_is_refused(url: str):
         config.check_url(url)
 
 
+def test_a_url_without_a_scheme_is_answered_with_the_one_to_add():
+    with pytest.raises(Refused, match="add http://"):
+        config.check_url("127.0.0.1:3000")
+
+
 @each(
     ("url", "is_open"),
     [("http://x.org", True), ("https://x.org", False), ("http://127.0.0.1:3000", False), ("http://[::1]:3000", False)],

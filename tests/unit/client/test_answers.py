@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from live_memory import FieldProblem, LiveMemoryError
+from live_memory._answers import broken
 from tests.support.cases import each
 from tests.support.scripted import NOTE, TOKEN, URL, Scripted, good, problem
 
@@ -145,3 +146,13 @@ def test_a_token_that_was_made_is_not_shown_by_its_model():
     token = Scripted(good(made, 201)).client().tokens.create(name="ann", permissions=["read"])
     assert token.token == TOKEN
     assert TOKEN not in repr(token)
+
+
+def test_who_reaches_nobody_learns_the_address_and_what_to_start():
+    refused = httpx.ConnectError("[Errno 111] Connection refused")
+    with pytest.raises(LiveMemoryError) as caught:
+        Scripted(refused).client(retries=0).spaces.get("demo")
+    assert caught.value.detail == f"There is no connection to {URL}: [Errno 111] Connection refused"
+    local = httpx.ConnectError("refused", request=httpx.Request("GET", "http://127.0.0.1:3000/v1/health"))
+    assert "to http://127.0.0.1:3000: refused" in broken(local).detail
+    assert "`make run`" in broken(local).detail

@@ -1,6 +1,6 @@
 """Markdown is what a client gets that wants it more than JSON; everybody else gets JSON."""
 
-from livemem_http.negotiation import prefers_markdown
+from livemem_http.negotiation import language, prefers_markdown
 from tests.support.cases import each
 
 
@@ -49,3 +49,22 @@ def test_markdown_is_preferred(accept):
 )
 def test_json_stays_the_default(accept):
     assert not prefers_markdown(accept)
+
+
+@each(
+    ("header", "found"),
+    [
+        (None, None),
+        ("", None),
+        ("*", None),
+        ("de, nl;q=0.5", None),
+        ("fr-CA, en;q=0.8", "fr"),
+        ("de, EN-gb;q=0.7, fr;q=0.9", "fr"),
+        ("en;q=0.5, fr;q=0.5", "en"),
+        ("fr;q=0", None),
+        ("fr;q=2, en;q=nan, french", None),
+        ("x," * 10_000 + "fr", None),
+    ],
+)
+def test_the_language_of_headings_is_the_best_liked_one_that_there_is(header, found):
+    assert language(header) == found

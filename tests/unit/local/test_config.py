@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from local.config import ConfigError, read_config
+from local.machine_zone import of_machine
 from tests.support.cases import each
 
 
@@ -101,8 +102,8 @@ def test_a_long_value_is_told_in_short(name):
 
 
 def test_when_backups_run_is_a_matter_of_the_templates_parameters():
-    assert read_config({"BACKUP_SCHEDULE": "", "BACKUP_TIMEZONE": ""}).parameters == {}
     given = {
+        "DEFAULT_TIMEZONE": "Europe/Paris",
         "BACKUP_SCHEDULE": "cron(30 3 ? * SUN *)",
         "BACKUP_TIMEZONE": "Europe/Paris",
         "BACKUP_SCHEDULE_STATE": "DISABLED",
@@ -112,6 +113,28 @@ def test_when_backups_run_is_a_matter_of_the_templates_parameters():
         "BackupTimezone": "Europe/Paris",
         "BackupScheduleState": "DISABLED",
     }
+
+
+def test_spaces_that_name_no_time_zone_have_that_of_the_machine_unless_one_is_given(tmp_path):
+    (tmp_path / "zoneinfo/Europe").mkdir(parents=True)
+    (tmp_path / "zoneinfo/Europe/Lisbon").touch()
+    linked, copied = tmp_path / "linked", tmp_path / "copied"
+    linked.symlink_to(tmp_path / "zoneinfo/Europe/Lisbon")
+    copied.touch()
+    found = [
+        of_machine(variables, localtime)
+        for variables, localtime in [
+            ({"TZ": "Asia/Tokyo"}, linked),
+            ({"TZ": ":Asia/Tokyo"}, linked),
+            ({"TZ": "CET-1CEST"}, linked),
+            ({"TZ": "/etc/passwd"}, copied),
+            ({"TZ": "Europe"}, tmp_path / "nowhere"),
+            ({}, copied),
+        ]
+    ]
+    assert found == ["Asia/Tokyo", "Asia/Tokyo", "Europe/Lisbon", "UTC", "UTC", "UTC"]
+    assert read_config({"TZ": "Asia/Tokyo", "BACKUP_SCHEDULE": ""}).parameters == {"DefaultTimezone": "Asia/Tokyo"}
+    assert read_config({"TZ": "Asia/Tokyo", "DEFAULT_TIMEZONE": "Europe/Rome"}).parameters == {}
 
 
 def test_what_has_a_meaning_when_it_is_empty_may_be_empty():

@@ -301,7 +301,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("search", {"query": "x", "limit": "8"}, "limit"),
     ("search", {"query": "x", "limit": True}, "limit"),
     ("search", {"query": "x", "limit": 1.5}, "limit"),
-    ("context", {"message": "x", "language": "xx"}, "language"),
+    ("context", {"message": "x", "lang": "xx"}, "lang"),
     ("remember", {"content": "x", "kind": "rumour"}, "kind"),
     ("remember", {"content": "x", "subjects": [None]}, "subjects.0"),
     ("consolidate", {"wait": "yes"}, "wait"),

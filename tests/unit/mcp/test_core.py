@@ -233,3 +233,12 @@ def test_an_answer_that_cannot_leave_the_function_is_told_as_a_result(agents, mo
     told = agents.refused(tool, **arguments)
 
     assert told == f"{answer_is} larger than 4000 bytes: ask for its parts one by one. [answer_too_large]"
+
+
+def test_an_agent_has_headings_in_the_language_of_the_call_else_of_the_request(agents: Agents):
+    french = {"accept-language": "fr"}
+    for tool, arguments, begin in (("start_session", {}, "# Mémoire"), ("context", {"message": "oven"}, "Nothing")):
+        found = agents.result(tool, {"space_id": "demo", **arguments}, headers=french)
+        assert found["content"][0]["text"].startswith(begin)
+    assert agents.text("start_session", space_id="demo", lang="en").startswith("# Memory")
+    assert agents.text("start_session", space_id="demo").startswith("# Memory")

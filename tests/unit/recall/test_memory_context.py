@@ -55,7 +55,7 @@ def test_the_blocks_are_exactly_these(world):
     say(world, "Qui a éteint le four ?", author="Ann")
     store(world.process, "Le four est un Bosch.")
 
-    assert load(world.process, "four", room="salon").markdown == (
+    assert load(world.process, "four", room="salon", lang="fr").markdown == (
         "[Contexte live - extraits pertinents du Salon, pas une conversation complète]\n"
         "• Zoé (20/02 15:00) : Le four est allumé.\n"
         "• Ann (20/02 15:01) : Qui a éteint le four ?\n"
@@ -71,6 +71,16 @@ def test_the_blocks_are_exactly_these(world):
         "[Memory - facts that you know]\n"
         "• Le four est un Bosch.\n"
     )
+
+
+def test_headings_are_in_the_language_of_the_space_where_none_is_asked_for_else_in_english(world):
+    store(world.process, "Le four est un Bosch.")
+    assert load(world.process, "four").markdown.startswith("[Memory")
+    heads.patch(world.process, "demo", language="fr-CA")
+    assert load(world.with_parts(), "four").markdown.startswith("[Mémoire")
+    assert load(world.with_parts(), "four", lang="en").markdown.startswith("[Memory")
+    heads.patch(world.process, "demo", language="de")
+    assert load(world.with_parts(), "four").markdown.startswith("[Memory")
 
 
 @each(
@@ -126,7 +136,7 @@ def test_times_are_those_of_the_spaces_time_zone(world, zone, told):
         heads.patch(world.process, "demo", timezone=zone)
     say(world, "The oven is on.", timestamp="2026-02-20T14:00:00Z")
 
-    assert f"• Ann ({told}) : The oven is on." in load(world.with_parts(), "oven").markdown
+    assert f"• Ann ({told}): The oven is on." in load(world.with_parts(), "oven").markdown
 
 
 def test_without_a_question_the_newest_come(world):
@@ -184,7 +194,7 @@ def test_a_long_message_shows_the_part_that_fits_and_a_long_fact_its_beginning(w
     said, fact = (line for line in load(world.process, "oven").markdown.splitlines() if line.startswith("•"))
 
     assert "The oven is on." in said
-    assert said.startswith("• Ann (20/02 15:00) : … ")
+    assert said.startswith("• Ann (20/02 15:00): … ")
     assert said.endswith(" …")
     assert len(said) < 400
     assert fact.startswith("• The oven needs gas")

@@ -367,6 +367,8 @@ def test_a_pause_is_shown_and_degrades_nothing(llm_server: LlmServer):
     found = look(world, llm_server)
 
     assert (found.status, problems(found)) == ("ok", [("demo", "auto_paused")])
+    assert found.problems[0].detail.startswith("Automatic consolidation is paused: change 1 was undone. ")
+    assert "`livemem space set demo --resume`" in found.problems[0].detail
 
 
 def test_a_space_whose_head_can_not_be_read_degrades_and_does_not_hide_the_others(llm_server: LlmServer):

@@ -10,6 +10,7 @@ from live_memory.cli.options import Json, Limit, MaybeSpace, Space, named
 from live_memory.cli.output import Output
 from live_memory.cli.session import Session, given, opened
 
+Lang = Annotated[str | None, typer.Option("--lang", help="Of the headings: en or fr; else that of the space.")]
 At = Annotated[int | None, typer.Option("--at", min=0, help="As it stood after this change of the history.")]
 
 
@@ -17,7 +18,7 @@ def start(
     ctx: typer.Context,
     query: Annotated[str | None, typer.Argument(help="What the session is about; what answers it comes too.")] = None,
     max_chars: Annotated[int | None, typer.Option(help="Characters at most, 2000 to 100000; else 8000.")] = None,
-    lang: Annotated[str | None, typer.Option(help="Of the headings: en or fr; else that of the space.")] = None,
+    lang: Lang = None,
     space: Space = None,
     json: Json = False,
 ) -> None:
@@ -135,6 +136,7 @@ def context(
     query: Annotated[str | None, typer.Argument(help="What it is about.")] = None,
     conversation: Annotated[str | None, typer.Option(help="Of this conversation: recent and relevant turns.")] = None,
     room: Annotated[str | None, typer.Option(help="With messages of this room.")] = None,
+    lang: Lang = None,
     limit: Limit = None,
     space: Space = None,
     json: Json = False,
@@ -146,7 +148,7 @@ def context(
             arguments |= {"conversation_id": conversation, "max_results": limit}
             _markdown(session, "load_context", arguments)
         else:
-            _markdown(session, "load_memory_context", {**arguments, "room": room, "limit": limit})
+            _markdown(session, "load_memory_context", {**arguments, "room": room, "lang": lang, "limit": limit})
 
 
 def ask(

@@ -64,16 +64,41 @@ def history(
 
 
 def _changes(out: Output, found: list[dict[str, Any]]) -> None:
-    rows = []
-    for one in found:
-        kind = f"undo of {one['undoes']}" if one.get("undoes") else one["kind"]
-        files = ", ".join(file["path"] for file in one["files"])
-        who = one.get("author") or one.get("model") or ""
-        if one.get("approved_by"):
-            who += f", approved by {one['approved_by']}"
-        state = "undone" if one["undone"] else ""
-        rows.append([one["number"], texts.moment(one["committed_at"]), kind, one["notes_count"], who, state, files])
+    if out.styled:
+        out.lines([line for one in found for line in _two_lines(one, out.console().width)])
+        return
+    rows = [[*_told(one), ", ".join(file["path"] for file in one["files"])] for one in found]
     out.table(["change", "when (UTC)", "what", "notes", "by", "", "files"], rows)
+
+
+def _told(one: dict[str, Any]) -> list[Any]:
+    """Number, time, kind, notes, who and state of a change."""
+    kind = f"undo of {one['undoes']}" if one.get("undoes") else one["kind"]
+    who = one.get("author") or one.get("model") or ""
+    if one.get("approved_by"):
+        who += f", approved by {one['approved_by']}"
+    state = "undone" if one["undone"] else ""
+    return [one["number"], texts.moment(one["committed_at"]), kind, one["notes_count"], who, state]
+
+
+def _two_lines(one: dict[str, Any], width: int) -> list[tuple[str, str]]:
+    """A change on a terminal of so many columns: what it was, then as many of its files as have room."""
+    number, when, kind, notes, who, state = _told(one)
+    parts = [when, kind, texts.count(notes, "note"), who and f"by {who}", state]
+    head = f"{number:>4}  " + "  ".join(texts.one_line(part) for part in parts if part)
+    lines = [(texts.cut(head, width), "dim" if state else "bold")]
+    files = [texts.one_line(file["path"]) for file in one["files"]]
+    shown = len(files)
+    while shown > 1 and len(_listed(files, shown)) > width:
+        shown -= 1
+    if files:
+        lines.append((texts.cut(_listed(files, shown), width), ""))
+    return lines
+
+
+def _listed(files: list[str], shown: int) -> str:
+    more = len(files) - shown
+    return "      " + ", ".join(files[:shown]) + (f", and {more} more" if more else "")
 
 
 def diff(

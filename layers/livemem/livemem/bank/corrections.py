@@ -10,7 +10,7 @@ from livemem import limits
 from livemem.access.principal import Principal
 from livemem.bank import files, history
 from livemem.bank.files import BankFile, File
-from livemem.bank.history import RecordDetail
+from livemem.bank.history import RecordSummary
 from livemem.changes import direct, records
 from livemem.changes import undo as undoing
 from livemem.changes.records import Before, FileChange, Record
@@ -137,9 +137,9 @@ def delete_file(process: Process, author: str, space_id: str, path: str, reason:
     )
 
 
-def undo(process: Process, author: str, space_id: str, number: int) -> RecordDetail:
-    """Undo the newest change (changes/undo.py), and the undo itself as the history shows it."""
-    return history.detail(space_id, undoing.undo(process, author, space_id, number), undone=False, held={})
+def undo(process: Process, author: str, space_id: str, number: int) -> RecordSummary:
+    """Undo the newest change (changes/undo.py), and the undo itself as the history lists it."""
+    return history.summary(undoing.undo(process, author, space_id, number), undone=False)
 
 
 def _manual(process: Process, author: str, head: Head, run_id: str, files: list[FileChange]) -> Record:

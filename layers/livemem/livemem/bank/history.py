@@ -77,7 +77,7 @@ def page(
     more = first > 1 and (len(shown) == top - first or _any_before(process, space_id, first))
     if missing is not None:
         missing += [keys.record(space_id, name) for name, record in read if not isinstance(record, Record)]
-    items = [_summary(record, gone(record)) for _, record in read if isinstance(record, Record)]
+    items = [summary(record, undone=gone(record)) for _, record in read if isinstance(record, Record)]
     return items, first if more else None
 
 
@@ -120,7 +120,7 @@ def detail(space_id: str, record: Record, *, undone: bool, held: Mapping[str, in
     """A record as users read it; `held` has the consolidation of each source that is not live."""
     synthesis = record.synthesis
     return RecordDetail(
-        summary=_summary(record, undone),
+        summary=summary(record, undone=undone),
         sources=[_source(space_id, source, held.get(source.note_id)) for source in record.notes],
         changes=diffs.changes(record),
         synthesis={
@@ -143,7 +143,8 @@ def _source(space_id: str, source: records.NoteSource, number: int | None) -> no
     return note if number is None else replace(note, status="consolidated", consolidation=number)
 
 
-def _summary(record: Record, undone: bool) -> RecordSummary:
+def summary(record: Record, *, undone: bool) -> RecordSummary:
+    """A record as the history lists it."""
     return RecordSummary(
         number=record.number,
         kind=record.kind,

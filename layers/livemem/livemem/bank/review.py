@@ -70,7 +70,8 @@ def refuse(process: Process, principal: Principal, space_id: str, run_id: str, r
         now = clock.iso(process.clock())
         decision = Decision(status="refused", message=reason, by=principal.name, at=now)
         # Else its notes would set off the very run that was refused.
-        reviews.decide(process, head, decision, auto_paused=True)
+        reason_of_pause = f"the plan of the run {run.job_id} was refused"
+        reviews.decide(process, head, decision, auto_paused=True, pause_reason=reason_of_pause)
     finally:
         lease.quietly_release(process, held)
     return progress.view(process, space_id, run_id)

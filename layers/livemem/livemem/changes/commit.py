@@ -276,12 +276,13 @@ def _totals(meta: Meta, record: Record) -> dict[str, object]:
     if record.folds():
         changes["last_consolidation"] = record.committed_at
         changes["prompt_cut"] = record.usage.prompts_cut > 0
-        changes["auto_paused"] = False if record.trigger == "api" else meta.auto_paused
+        if record.trigger == "api":
+            changes |= {"auto_paused": False, "pause_reason": None}
     if record.plan_of and meta.review and meta.review.run_id == record.plan_of:
         changes["review"] = None
     if record.kind == "undo" and record.notes:
         # Else the notes that came back would set off the very consolidation that was undone.
-        changes["auto_paused"] = True
+        changes |= {"auto_paused": True, "pause_reason": f"change {record.undoes} was undone"}
     return changes
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from livemem import clock as clocks
 from livemem.bank import synthesis as syntheses
 from livemem.changes.records import Record, SynthesisChange
-from livemem.consolidation import checks, prompt
+from livemem.consolidation import checks, prompt, rules_files
 from livemem.consolidation.checks import Folded
 from livemem.consolidation.collecting import Collected
 from livemem.jobs.run import Run
@@ -19,7 +19,8 @@ def record(
     process: Process, head: Head, run: Run, collected: Collected, answered: Answered[Folded], started: datetime
 ) -> Record:
     """The record of what the run folds, the next one after `head`."""
-    outcome, synthesis = answered.value.outcome, answered.value.synthesis
+    folded, warnings = rules_files.complete(process.settings, collected, answered.value)
+    outcome, synthesis = folded.outcome, folded.synthesis
     ids = [note.note_id for note in collected.notes]
     # A note that two runs in a row leave out is folded all the same, and marked: it must not wait for ever.
     kept = {number for number in outcome.uncited if ids[number - 1] not in head.meta.left_out}
@@ -67,7 +68,7 @@ def record(
         uncited=[ids[number - 1] for number in uncited],
         left_out=[ids[number - 1] for number in sorted(kept)],
         oversized_notes=collected.oversized_notes.bounded(),
-        warnings=[checks.too_long(synthesis)] if len(synthesis) > checks.SYNTHESIS_CHARACTERS else [],
+        warnings=[*([checks.too_long(synthesis)] if len(synthesis) > checks.SYNTHESIS_CHARACTERS else []), *warnings],
         usage=answered.used,
         metrics=metrics,
     )

@@ -14,6 +14,7 @@ from livemem.text.invisible import visible
 
 Lang = Literal["fr", "en"]
 LANGUAGES: tuple[Lang, ...] = ("fr", "en")
+LANGUAGE_DEFAULT: Lang = "en"
 TEXT_CHARACTERS = 500
 """Of a message that are shown; of a longer one the part that fits the question, or its beginning."""
 FACT_CHARACTERS = 1_000
@@ -59,6 +60,12 @@ class Fact:
     memory_id: str
     content: str
     score: float | None = None
+
+
+def language_of(tag: str | None) -> Lang:
+    """The language of the headings for the language of a space (a tag such as `fr-CA`); English for all others."""
+    primary = (tag or "").casefold().partition("-")[0]
+    return next((lang for lang in LANGUAGES if lang == primary), LANGUAGE_DEFAULT)
 
 
 def markdown(said: Sequence[Said], facts: Sequence[Fact], lang: Lang, zone: tzinfo, room: str | None = None) -> str:

@@ -51,18 +51,18 @@ def context(
     query: str | None = None,
     *,
     room: str | None = None,
-    lang: Lang = "fr",
+    lang: Lang | None = None,
     limit: int = LIMIT_DEFAULT,
 ) -> MemoryContext:
     """Up to `limit` messages of rooms, or of one, and as many facts, that are about what somebody said; the newest ones
-    where that holds no word to look for.
+    where that holds no word to look for. `lang` None is the language of the space, else English.
 
     As `search.in_rooms` and `memories.reading.search`, side by side. A source that fails is left out. Raises NotFound,
     InvalidName, InvalidRequest; and what the first source failed with if both did.
     """
     if room is not None:
         room_keys.check_room(room)
-    if lang not in get_args(Lang):
+    if lang is not None and lang not in get_args(Lang):
         raise InvalidRequest.of("lang", f"must be one of {', '.join(blocks.LANGUAGES)}")
     if not 1 <= limit <= LIMIT_MOST:
         raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
@@ -77,7 +77,7 @@ def context(
         raise _failure(failures[MESSAGES])
     said: list[Said] = sorted(results.get(MESSAGES, []), key=_order)
     facts: list[Fact] = results.get(FACTS, [])
-    text = blocks.markdown(said, facts, lang, _zone(process, meta), room)
+    text = blocks.markdown(said, facts, lang or blocks.language_of(meta.language), _zone(process, meta), room)
     return MemoryContext(said, facts, text, tuple(name for name in SECONDS if name in failures))
 
 

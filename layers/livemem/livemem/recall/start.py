@@ -17,7 +17,7 @@ from livemem.memories.memory import Memory
 from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.recall import start_material
-from livemem.recall.blocks import LANGUAGES, Lang
+from livemem.recall.blocks import LANGUAGES, Lang, language_of
 from livemem.recall.start_material import StartMaterial, StartSection
 from livemem.recall.start_outline import LeftOut, LeftOutItem, day, shown_id
 from livemem.recall.start_words import WORDS, StartWords
@@ -95,12 +95,7 @@ class StartRequest:
 def start(process: Process, space_id: str, wanted: StartRequest) -> Start:
     """The start of a session in a space: the requests of `start_material.load`. Raises NotFound, StoreUnavailable."""
     material = start_material.load(process, space_id, characters=wanted.max_chars, question=wanted.q)
-    return render(material, wanted.max_chars, wanted.lang or _language(material))
-
-
-def _language(material: StartMaterial) -> Lang:
-    told = (material.meta.language or "").casefold()
-    return next((lang for lang in LANGUAGES if told.partition("-")[0] == lang), "en")
+    return render(material, wanted.max_chars, wanted.lang or language_of(material.meta.language))
 
 
 def render(material: StartMaterial, max_chars: int, lang: Lang) -> Start:

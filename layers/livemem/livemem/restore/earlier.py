@@ -180,6 +180,7 @@ def _meta(meta: Meta, record: Record, undoing: _Undoing, last: Record | None, na
         "left_out": [],
         "oversized_notes": OversizedNotes(),
         "auto_paused": False,
+        "pause_reason": None,
     }
     if undoing.consolidated:
         changes["last_consolidation"] = last and last.committed_at

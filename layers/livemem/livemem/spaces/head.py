@@ -64,6 +64,8 @@ class Meta(Revised):
     uid: Line
     consolidation_threshold: Count
     auto_paused: bool = False
+    pause_reason: Line | None = None
+    """Why it is paused, as the end of a sentence; None: it is not, or an older version paused it."""
     corrections: Corrections = "admin"
     consolidation_mode: Mode = "auto"
     language: str | None = None
@@ -329,6 +331,7 @@ def patch(
         wanted["consolidation_threshold"] = threshold
     if auto_paused is not None:
         wanted["auto_paused"] = auto_paused
+        wanted["pause_reason"] = "somebody paused it" if auto_paused else None
     if corrections is not None:
         wanted["corrections"] = corrections
     if consolidation_mode is not None:

@@ -14,6 +14,10 @@ PROMPT_CUT = (
     "The model read only a part of the last prompt, so it may have missed notes that it said it used. Raise the "
     "provider's own context length (Ollama: OLLAMA_CONTEXT_LENGTH), or lower LLMAAS_CONTEXT_TOKENS to it."
 )
+PAUSED = (
+    "Automatic consolidation is paused: {0}. A consolidation started by hand (`livemem consolidate -s {1}`) ends the "
+    "pause when it succeeds; `livemem space set {1} --resume` ends it at once."
+)
 
 
 def maintain(_: Process, space: Space) -> Mapping[str, float]:
@@ -27,7 +31,8 @@ def problems(_: Process, space: Space) -> list[HealthProblem]:
     if space.head.meta.prompt_cut:
         found.append(HealthProblem(space.space_id, "prompt_cut", PROMPT_CUT))
     if space.head.meta.auto_paused:
-        found.append(HealthProblem(space.space_id, "auto_paused", "Automatic consolidation is paused.", wrong=False))
+        why = space.head.meta.pause_reason or "a change was undone or a plan refused"
+        found.append(HealthProblem(space.space_id, "auto_paused", PAUSED.format(why, space.space_id), wrong=False))
     return found
 
 

@@ -124,13 +124,13 @@ def delete_bank_file(space_id: str, reason: Annotated[views.Reason | None, Query
     tag="consolidations",
     summary="Undo the newest change",
 )
-def undo_consolidation(space_id: str, number: str) -> views.ChangeDetail:
+def undo_consolidation(space_id: str, number: str) -> views.ChangeSummary:
     """Bring bank, synthesis and rules back to what they were before a change, and its notes back to life. Only the
     newest change that stands can be undone, so repeated undo walks back step by step. The undo is a change of its own;
-    after that of a consolidation no other starts by itself (`auto_paused`).
+    after that of a consolidation no other starts by itself (`auto_paused`). The change's own route has its diffs.
     """
     change = corrections.undo(process(), api.principal().name, space_id, history.check_number(number))
-    return views.ChangeDetail.of_detail(change)
+    return views.ChangeSummary.of(change)
 
 
 # As with sections of the bank, what it needs beyond that is the space's own choice (`corrections`).

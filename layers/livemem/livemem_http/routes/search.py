@@ -148,7 +148,13 @@ Message = Annotated[
         examples=["Who turned the oven off?"],
     ),
 ]
-Language = Annotated[Lang, Query(description="The language of the two headings.", examples=["fr"])]
+Headings = Annotated[
+    Lang | None,
+    Query(
+        description="The language of the headings. Without it that of `Accept-Language`, then the space's, then English.",
+        examples=["en"],
+    ),
+]
 Shown = Annotated[
     int,
     Query(
@@ -173,9 +179,6 @@ Task = Annotated[
         examples=["the nightly backup fails"],
     ),
 ]
-StartLanguage = Annotated[
-    Lang | None, Query(description="The language of the headings; without it that of the space.", examples=["en"])
-]
 
 
 @api.route(
@@ -188,13 +191,14 @@ StartLanguage = Annotated[
     summary="Start a session",
 )
 def get_start(
-    space_id: str, max_chars: StartChars = start.CHARS_DEFAULT, q: Task = None, lang: StartLanguage = None
+    space_id: str, max_chars: StartChars = start.CHARS_DEFAULT, q: Task = None, lang: Headings = None
 ) -> StartView:
     """What an agent is given at its start, within so many characters: what holds now (what the rules mark as *load
     first*), what answers `q`, new notes, the synthesis, what changed last, and the names of all that is left out. A
     section is given whole or named. Everything at once: the summary.
     """
-    return StartView.of(start.start(process(), space_id, StartRequest.of(max_chars=max_chars, q=q, lang=lang)))
+    wanted = StartRequest.of(max_chars=max_chars, q=q, lang=lang or api.language())
+    return StartView.of(start.start(process(), space_id, wanted))
 
 
 @api.route(
@@ -356,7 +360,7 @@ def search_rooms(
 def load_memory_context(
     space_id: str,
     q: Message = None,
-    lang: Language = "fr",
+    lang: Headings = None,
     room: OfRoom = None,
     limit: Shown = memory_context.LIMIT_DEFAULT,
 ) -> MemoryContextView:
@@ -364,6 +368,7 @@ def load_memory_context(
     space, and the facts that are nearest to it. A source that fails or takes too long is named in `degraded`, and the
     rest comes.
     """
+    lang = lang or api.language()
     return MemoryContextView.of(memory_context.context(process(), space_id, q, room=room, lang=lang, limit=limit))
 
 

@@ -43,8 +43,8 @@ def bank_of(rules: str, *batches: Sequence[Note]) -> dict[str, str]:
         ("progress", "Started on the search; under way since noon.", "activeContext.md", "## Current focus"),
         ("insight", "Small steps find errors sooner.", "progress.md", "## Lessons learned"),
         ("decision", "We take the smaller of both, because it is simpler.", "systemPatterns.md", "## Decisions"),
-        ("decision", "Each role has a policy that denies other permissions.", "systemPatterns.md", "## Security"),
-        ("decision", "Packages are pinned with a lock of all dependencies.", "techContext.md", "## Tools and versions"),
+        ("decision", "Each role has a policy that denies other permissions.", "systemPatterns.md", "## Decisions"),
+        ("decision", "Packages are pinned with a lock of all dependencies.", "systemPatterns.md", "## Decisions"),
         ("observation", "Reading a page takes 12 ms.", "techContext.md", "## Measurements"),
         ("observation", "The fixtures of the test suite need no sockets.", "techContext.md", "## Tests"),
         ("observation", "Users expect short names, people complained.", "productContext.md", "## Users"),
@@ -379,9 +379,19 @@ def test_the_synthesis_tells_period_authors_counts_and_what_is_open_and_who_made
 
 def test_the_synthesis_stays_below_two_kilobytes() -> None:
     batch = [
-        make_note(n, ["decision", "todo", "issue"][n % 3], f"{n} " + "größere Wörter " * 50) for n in range(1, 200)
+        make_note(n, ["decision", "todo", "issue"][n % 3], f"{n} " + "Größere Wörter stehen hier überall. " * 50)
+        for n in range(1, 200)
     ]
     assert 500 < len(fold(STANDARD, {}, batch)["synthesis"].encode()) < 2_000
+
+
+def test_the_synthesis_quotes_whole_sentences() -> None:
+    long = "We keep S3, as v1.2 of the plan says. It is the only store. " + "Nothing else is needed for it. " * 9
+    endless = "word " * 200
+    told = fold(STANDARD, {}, notes(("decision", long), ("decision", endless), ("todo", "Ask Ann")))["synthesis"]
+    kept = "We keep S3, as v1.2 of the plan says. It is the only store." + " Nothing else is needed for it." * 2
+    assert f"**Latest decisions**\n\n- {kept}\n\n**Open todos**\n\n- Ask Ann" in told
+    assert "…" not in told
 
 
 # Size

@@ -1,0 +1,117 @@
+"""Files that the rules ask for and that the first consolidation did not make: they are created with their headings.
+
+Rules are any text. Only what is written clearly counts: a line that begins with the name of a file, and below it the
+heading lines in backticks, or list items that begin in bold. Pure.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from livemem.bank import paths
+from livemem.changes.records import FileChange
+from livemem.consolidation import answer, checks
+from livemem.consolidation.answer import ContractError
+from livemem.consolidation.checks import Folded
+from livemem.consolidation.collecting import Collected
+from livemem.settings import Settings
+
+REASON = "The rules ask for it; the answer did not create it."
+
+_COMMENT = re.compile(r"<!--.*?-->")
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})\s+(?P<text>.*)$")
+# A file name that begins its line, whatever decoration is before it.
+_NAMED = re.compile(
+    r"^(?:[\s*_`\"'(\[|#]|\d+[.)]\s|[-+]\s)*(?P<name>[A-Za-z0-9][A-Za-z0-9._/<>{}-]*\.md)\b(?![\w/-])(?P<rest>.*)$"
+)
+_NOT = re.compile(r"^\W*(?:must|should|may|shall|can|is|are|does|do)\s*(?:not|never)\b", re.IGNORECASE)
+_SPAN = re.compile(r"`\s*(?P<marks>#{1,6})\s+(?P<text>[^`\n]+?)\s*`")
+_BOLD = re.compile(r"^\s*[-*+]\s+\*\*(?P<text>[^*\n]{1,80}?):?\*\*")
+# Stands for many names, such as `## YYYY-MM-DD`, so there is none to write yet.
+_PATTERN = re.compile(r"YYYY|[<>{}]")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+@dataclass
+class AskedFile:
+    """A file as the rules ask for it: its heading lines in their order, and sections that are named in bold."""
+
+    path: str
+    headings: list[str] = field(default_factory=list)
+    bold: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        """The file without any fact."""
+        lines = list(dict.fromkeys(self.headings or [f"## {title}" for title in self.bold]))
+        if not any(line.startswith("# ") for line in lines):
+            lines.insert(0, f"# {_title(self.path)}")
+        return "\n\n".join(lines) + "\n"
+
+
+def asked_for(rules: str) -> list[AskedFile]:
+    """The files that the rules ask for, in their order; names as they are written there."""
+    found: dict[str, AskedFile] = {}
+    scope: AskedFile | None = None
+    level = 0
+    for line in _lines(rules):
+        heading = _HEADING.match(line)
+        named = _NAMED.match(line)
+        if named and not _NOT.match(named["rest"]):
+            path = named["name"].removeprefix("./").removeprefix("bank/")
+            scope = found.setdefault(path.lower(), AskedFile(path))
+            level = len(heading["marks"]) if heading else 0
+        elif heading and len(heading["marks"]) <= (level or len(heading["marks"])):
+            scope = None
+        if scope:
+            spans = [f"{span['marks']} {span['text']}" for span in _SPAN.finditer(line)]
+            scope.headings += [span for span in spans if not _PATTERN.search(span)]
+            bold = _BOLD.match(line)
+            scope.bold += [bold["text"].strip()] if bold and not named else []
+    return list(found.values())
+
+
+def complete(settings: Settings, collected: Collected, folded: Folded) -> tuple[Folded, list[str]]:
+    """What the first consolidation of a space comes to, with the files of the rules that its answer lacks, and a
+    sentence for each that can't be created. Of a space that has a bank nothing changes: somebody may have deleted them.
+    """
+    if collected.bank:
+        return folded, []
+    warnings = []
+    for asked in asked_for(collected.rules):
+        files = folded.outcome.files
+        if asked.path.lower() in {change.path.lower() for change in files}:
+            continue
+        try:
+            change = _created(asked, len(files))
+            outcome = replace(folded.outcome, files=[*files, change])
+            checks.check_room(settings, collected, outcome, folded.synthesis)
+            folded = replace(folded, outcome=outcome)
+        except (ContractError, paths.BankPathError) as error:
+            warnings.append(f"The rules ask for {asked.path}, which was not created: {error}")
+    return folded, warnings
+
+
+def _created(asked: AskedFile, others: int) -> FileChange:
+    if _PATTERN.search(asked.path):
+        raise ContractError("its name is a pattern for several files.")
+    if others >= answer.FILES:
+        raise ContractError(f"there are {others} other files already.")
+    paths.check_bank_path(asked.path)
+    return FileChange(path=asked.path, action="created", before=None, after=asked.text(), reason=REASON)
+
+
+def _lines(rules: str) -> Iterator[str]:
+    """The lines that are no comment and stand in no code."""
+    fenced = False
+    for line in rules.splitlines():
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced:
+            yield _COMMENT.sub("", line).rstrip()
+
+
+def _title(path: str) -> str:
+    """`projectBrief.md` is `Project brief`."""
+    words = re.split(r"[\s_-]+", _CAMEL.sub(" ", path.rpartition("/")[2].removesuffix(".md")))
+    return " ".join(words).capitalize()
