@@ -145,6 +145,7 @@ class AsyncConversationsGroup(Group):
         tool_calls: Sequence[models.CallOfTool | Mapping[str, Any]] | None = None,
         message_id: str | None = None,
         client_timestamp: datetime | str | None = None,
+        author: str | None = None,
     ) -> models.TurnWritten:
         """As `ConversationsGroup.append_message`."""
         return await self._invoke("append_message", locals())
@@ -159,6 +160,7 @@ class AsyncConversationsGroup(Group):
         tool_calls: Sequence[models.CallOfTool | Mapping[str, Any]] | None = None,
         message_id: str | None = None,
         client_timestamp: datetime | str | None = None,
+        user: str | None = None,
     ) -> models.TurnWritten:
         """As `ConversationsGroup.append_turn`."""
         return await self._invoke("append_turn", locals())

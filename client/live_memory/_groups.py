@@ -321,6 +321,7 @@ class ConversationsGroup(Group):
         tool_calls: Sequence[models.CallOfTool | Mapping[str, Any]] | None = None,
         message_id: str | None = None,
         client_timestamp: datetime | str | None = None,
+        author: str | None = None,
     ) -> models.TurnWritten:
         """Append a message.
 
@@ -333,7 +334,9 @@ class ConversationsGroup(Group):
             content: What is said.
             tool_calls: The tools that were called, in their order.
             message_id: A name of your own for it, as a turn has.
-            client_timestamp: When it was said by the client's clock. Nothing is decided by it.
+            client_timestamp: When it was said, where that is not now: pauses, blocks, hits and contexts go by it.
+                What lies ahead of the service's clock counts as now.
+            author: Who says it, a person or an agent; without it the name of the token.
         """
         return self._invoke("append_message", locals())
 
@@ -347,6 +350,7 @@ class ConversationsGroup(Group):
         tool_calls: Sequence[models.CallOfTool | Mapping[str, Any]] | None = None,
         message_id: str | None = None,
         client_timestamp: datetime | str | None = None,
+        user: str | None = None,
     ) -> models.TurnWritten:
         """Append a turn.
 
@@ -362,7 +366,9 @@ class ConversationsGroup(Group):
             tool_calls: The tools that were called, in their order.
             message_id: A name of your own for the message, unique in its conversation: a repeat of it answers 200
                 with the turn that is there and writes nothing; with another text it is refused (422).
-            client_timestamp: When it was said by the client's clock. Nothing is decided by it.
+            client_timestamp: When it was said, where that is not now: pauses, blocks, hits and contexts go by it.
+                What lies ahead of the service's clock counts as now.
+            user: The person who speaks on the user's side.
         """
         return self._invoke("append_turn", locals())
 
@@ -1107,12 +1113,12 @@ class QuestionsGroup(Group):
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             message: The question.
-            user: Who asks: the questions of one user are one session, until 15 minutes of silence or 10 questions,
-                and are answered one after the other. Without it the name of the token; with `read` alone another user
-                is a 403 (`user_not_allowed`).
+            user: Who asks, as the agent is told: the questions of one user are one session, until 15 minutes of
+                silence or 10 questions, and are answered one after the other. Without it the name of the token; with
+                `read` alone another user is a 403 (`user_not_allowed`).
             session: The session that must go on: one that has ended, or is not the user's, is answered with 404. With
                 `read` alone there is none.
-            room: The room whose messages belong to the context.
+            room: The room whose messages belong to the context: the newest, and those about the same.
             idempotency_key: A name of your own for this request; without one the client makes one, so that it can
                 repeat it.
         """

@@ -448,9 +448,9 @@ class HitView(Model):
     title: str | None = None
     """Of a section: the file's path and the headings that lead to it."""
     time: AwareDatetime
-    """When it was written, UTC; of a section when its file was."""
+    """When it was said or written, UTC; of a section when its file was."""
     author: str | None = None
-    """Who wrote it; of a section and a summary nobody."""
+    """Who said or wrote it; of a section and a summary nobody."""
     role: str | None = None
     """Of a turn: `user`, `assistant`, `tool` or `system`."""
     category: str | None = None
@@ -769,7 +769,9 @@ class NewMessage(Model):
     message_id: str | None = None
     """A name of your own for it, as a turn has."""
     client_timestamp: AwareDatetime | None = None
-    """When it was said by the client's clock. Nothing is decided by it."""
+    """When it was said, where that is not now: pauses, blocks, hits and contexts go by it. What lies ahead of the service's clock counts as now."""
+    author: str | None = None
+    """Who says it, a person or an agent; without it the name of the token."""
 
 
 class NewNote(Model):
@@ -817,11 +819,11 @@ class NewQuestion(Model):
     message: str
     """The question."""
     user: str | None = None
-    """Who asks: the questions of one user are one session, until 15 minutes of silence or 10 questions, and are answered one after the other. Without it the name of the token; with `read` alone another user is a 403 (`user_not_allowed`)."""
+    """Who asks, as the agent is told: the questions of one user are one session, until 15 minutes of silence or 10 questions, and are answered one after the other. Without it the name of the token; with `read` alone another user is a 403 (`user_not_allowed`)."""
     session: str | None = None
     """The session that must go on: one that has ended, or is not the user's, is answered with 404. With `read` alone there is none."""
     room: str | None = None
-    """The room whose messages belong to the context."""
+    """The room whose messages belong to the context: the newest, and those about the same."""
 
 
 class NewRoomMessage(Model):
@@ -909,7 +911,9 @@ class NewTurn(Model):
     message_id: str | None = None
     """A name of your own for the message, unique in its conversation: a repeat of it answers 200 with the turn that is there and writes nothing; with another text it is refused (422)."""
     client_timestamp: AwareDatetime | None = None
-    """When it was said by the client's clock. Nothing is decided by it."""
+    """When it was said, where that is not now: pauses, blocks, hits and contexts go by it. What lies ahead of the service's clock counts as now."""
+    user: str | None = None
+    """The person who speaks on the user's side."""
 
 
 class NewUpload(Model):
@@ -1025,6 +1029,8 @@ class ProvenanceView(Model):
 
     author: str
     """The name of an agent, which is that of its token."""
+    user: str | None = None
+    """Who said it, of what was stored for a question."""
     digest: str | None = None
     """The digest that found it."""
     room: str | None = None
@@ -1364,6 +1370,10 @@ class ShownSummaryView(Model):
     """The first and last turn that it covers."""
     children: list[Any] | None = None
     """From level 2 on: the summaries that it is made of."""
+    range_start: AwareDatetime
+    """When the first of them was said, UTC."""
+    range_end: AwareDatetime
+    """When the last of them was said, UTC."""
     summary: str
     """Its text."""
     key_findings: list[str]
@@ -1381,10 +1391,12 @@ class ShownTurnView(Model):
 
     turn_index: int
     """Its number."""
-    timestamp: AwareDatetime
-    """When it was written, UTC."""
+    said_at: AwareDatetime
+    """When it was said, UTC."""
     author: str
-    """Whose token wrote it."""
+    """Who says it: the author of a message, else the name of the token."""
+    user: str | None = None
+    """The person on the user's side."""
     role: str | None = None
     """Of a lone message: `user`, `assistant`, `tool` or `system`."""
     user_message: str
@@ -1408,6 +1420,8 @@ class SourceView(Model):
     """Its id, as the search and the memories have it."""
     excerpt: str
     """How it begins, or its best part."""
+    at: AwareDatetime | None = None
+    """When it was said, or written last, UTC."""
 
 
 class SpaceChange(Model):
@@ -1739,7 +1753,7 @@ class TalkHitView(Model):
     time: AwareDatetime
     """When it was said, or the newest turn that it covers, UTC."""
     author: str | None = None
-    """Of a turn: who wrote it."""
+    """Of a turn: who said it."""
     role: str | None = None
     """Of a turn: `user`, `assistant`, `tool` or `system`."""
     turn_index: int | None = None
@@ -1987,13 +2001,19 @@ class TurnView(Model):
     tool_calls: list[ToolCallView] | None = None
     """The tools that were called, in their order."""
     timestamp: AwareDatetime
-    """When it was written, UTC."""
+    """When it arrived, UTC."""
+    said_at: AwareDatetime
+    """When it was said, UTC: its own time where it has one."""
     client_timestamp: AwareDatetime | None = None
-    """When it was said by the client's clock. Nothing is decided by it."""
+    """When it was said, where that is not now: pauses, blocks, hits and contexts go by it. What lies ahead of the service's clock counts as now."""
     char_count: int
     """Characters of both sides."""
     author: str
-    """Who wrote it: the name of the token."""
+    """Who says it: the author of a message, else the name of the token."""
+    user: str | None = None
+    """The person on the user's side."""
+    written_by: str | None = None
+    """The name of the token, of a message that names its author."""
     open: Literal[True] | None = None
     """True while the assistant's side is missing."""
     close: Literal[True] | None = None
@@ -2010,7 +2030,7 @@ class TurnWritten(Model):
     message_id: str
     """The message's own id, or the one that the service gave it."""
     timestamp: AwareDatetime
-    """When it was written, UTC."""
+    """When it arrived, UTC."""
     redacted: dict[str, int] | None = None
     """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
 

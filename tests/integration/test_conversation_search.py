@@ -135,13 +135,16 @@ def test_the_context_is_markdown_and_the_same_as_data(talked):
     answer = body(talked.get("context", {"q": "which store"}))
     sections = answer["sections"]
 
-    assert answer["markdown"].startswith("## Recent Conversation (Raw)\n\nUser: Hello 0\nAssistant: Hi\n")
+    when = answer["sections"]["recent_turns"][0]["said_at"][:16].replace("T", " ")
+    assert answer["markdown"].startswith(
+        f"## Recent Conversation (Raw)\n\n[Turn 3] {when} UTC\nUser: Hello 0\nAssistant: Hi\n"
+    )
     assert answer["chars"] == len(answer["markdown"])
     assert answer["degraded"] == []
     assert [turn["turn_index"] for turn in sections["recent_turns"]] == [3, 4, 5]
     (found,) = sections["relevant_turns"]
     assert (found["turn_index"], found["tools"], found["left_out"]) == (1, ["grep"], 0)
-    assert f"[Turn 1 - Relevance: {found['relevance']}%]\nUser: Store?" in answer["markdown"]
+    assert f"[Turn 1 - Relevance: {found['relevance']}%] {when} UTC\nUser: Store?" in answer["markdown"]
     (summary,) = sections["relevant_summaries"]
     assert (summary["level"], summary["number"], summary["covers"]) == (1, 1, [1, 1])
     assert [one["number"] for one in sections["recent_summaries"]] == [2]

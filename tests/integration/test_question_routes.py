@@ -36,7 +36,8 @@ def test_a_question_is_answered_with_what_it_rests_on_and_what_was_called(rooms)
     asked = rooms.question("Who looks after the ferry?", user="zoé")
 
     assert (asked["status"], asked["expression"], asked["message"]) == ("done", "happy", "Ines.")
-    assert asked["sources"] == [{"kind": "fact", "id": known, "excerpt": "Ines looks after the ferry."}]
+    said = json.loads(made["body"])["updated_at"]
+    assert asked["sources"] == [{"kind": "fact", "id": known, "excerpt": "Ines looks after the ferry.", "at": said}]
     search, _ = asked["tool_calls"]
     assert (search["name"], search["arguments"], search["results"]) == ("search_memories", {"query": "ferry"}, 1)
     assert (asked["usage"]["calls"], asked["usage"]["prompt_tokens"]) == (2, 200)

@@ -100,7 +100,7 @@ class Talk:
     def append(self, draft: Draft) -> log.Appended:
         return log.append(self.process, "demo", self.id, "ann", draft)
 
-    def say(self, user: str, assistant: str = "", *, after: float = 1, **more: Any) -> log.Appended:
+    def say(self, user: str, assistant: str = "", /, *, after: float = 1, **more: Any) -> log.Appended:
         self.world.pass_time(after)
         return self.append(Draft(user, assistant, **more))
 

@@ -35,11 +35,14 @@ def _conversation(one: ListedConversation) -> str:
 
 
 def _turn(one: TurnView) -> str:
-    lines = [f"- [Turn {one.turn_index}, {one.timestamp}, {one.author}]{' (closed)' if one.close else ''}"]
+    who = within_item(", ".join(filter(None, (one.user, one.author))))
+    lines = [f"- [Turn {one.turn_index}, {one.said_at}, {who}]{' (closed)' if one.close else ''}"]
+    # A message that names its author is that person's or agent's, whatever its role is.
+    named = f"{within_item(one.author)}: " if one.written_by else ""
     if one.user_message:
-        lines.append(f"  {(one.role or 'user').capitalize()}: {within_item(one.user_message)}")
+        lines.append(f"  {named or (one.role or 'user').capitalize() + ': '}{within_item(one.user_message)}")
     if one.assistant_message:
-        lines.append(f"  Assistant: {within_item(one.assistant_message)}")
+        lines.append(f"  {named or 'Assistant: '}{within_item(one.assistant_message)}")
     names = dict.fromkeys(within_item(call.name) for call in one.tool_calls or ())
     if names:
         lines.append(f"  Tools: {', '.join(names)}")

@@ -11,6 +11,7 @@ from typing import Any
 
 from livemem import limits
 from livemem.ask import question as questions
+from livemem.ask.question import AskRequest
 from livemem.changes import progress
 from livemem.errors import InvalidRequest
 from livemem.jobs import queue
@@ -110,7 +111,7 @@ def read(
 def note(
     session: McpSession, category: str, content: str, tags: list[str] | None = None, space_id: str | None = None
 ) -> ToolAnswer:
-    """Write down at once what other agents must know. One fact a note, readable on its own, with names and numbers."""
+    """Note at once what other agents must know: one fact, readable alone, with names and numbers."""
     space = session.enter("write", space_id)
     draft = NoteDraft(category, content, tuple(tags or ()))
     view = NoteView.of(appending.append(session.process, space, session.principal.name, draft))
@@ -200,19 +201,28 @@ def context(
     ttl={"type": "string", "description": "such as 30d"},
 )
 def remember(session: McpSession, content: str, space_id: str | None = None, **fields: Any) -> ToolAnswer:
-    """Keep one durable fact, such as a preference. What is known already is merged."""
+    """Keep one durable fact. What is known already is merged."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
     draft = Fact(content=content, subjects=tuple(fields.pop("subjects", ())), **fields)
     return finding.remember(session, session.enter("write", space_id), draft)
 
 
-@_tool("ask", "Ask the memory", "read", required=("question",), question={"type": "string", "minLength": 1})
-def ask(session: McpSession, question: str, space_id: str | None = None) -> ToolAnswer:
-    """An answer from all of the memory, with sources. Slower than search; may give a handle to poll."""
+@_tool(
+    "ask",
+    "Ask the memory",
+    "read",
+    required=("question",),
+    question={"type": "string", "minLength": 1},
+    user=_TEXT,
+    room=_TEXT,
+    session=_TEXT,
+)
+def ask(session: McpSession, /, question: str, space_id: str | None = None, **of: Any) -> ToolAnswer:
+    """An answer from all of the memory, with sources. Slow; may give a handle to poll."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
-    return finding.ask(session, session.enter("read", space_id), question)
+    return finding.ask(session, session.enter("read", space_id), AskRequest(question, **of))
 
 
 @_tool(
@@ -230,7 +240,7 @@ def consolidate(session: McpSession, wait: bool = True, space_id: str | None = N
 
 @_tool("poll", "Poll a handle", "read", required=("handle",), reads=True, handle={"type": "string"})
 def poll(session: McpSession, handle: str) -> ToolAnswer:
-    """The result of what consolidate or ask has left going on."""
+    """The result of consolidate or ask."""
     kind, _, rest = handle.partition(":")
     space, _, name = rest.partition(":")
     if kind not in ("run", "ask") or not space or not name:

@@ -85,13 +85,13 @@ def _kept(view: Written) -> str:
     return f"Remembered as {view.memory_id}, in the place of: {view.former}\n"
 
 
-def ask(session: McpSession, space_id: str, question: str) -> ToolAnswer:
+def ask(session: McpSession, space_id: str, wanted: AskRequest) -> ToolAnswer:
     """The answer, or a handle. In the toolset `read` nothing is stored or kept, whatever the token may."""
     worked = work.ask(
         session.process,
         space_id,
         session.principal.name,
-        AskRequest(question),
+        wanted,
         may_write=session.toolset != "read" and "write" in session.principal.permissions,
         until=session.until,
         pause=session.pause,

@@ -51,8 +51,12 @@ def of_question(space_id: str, asked: Question) -> ToolAnswer:
         return _going_on(f"The question is {view.status}.", f"ask:{space_id}:{asked.job_id}", as_json(view))
     if view.error:
         return ToolAnswer(f"No answer ({view.error.code}): {view.error.detail}\n", as_json(view), failed=True)
-    sources = "\n".join(f"- {one.kind} {one.id}: {one.excerpt}" for one in view.sources or ())
+    sources = "\n".join(f"- {one.kind} {one.id}{_day(one.at)}: {one.excerpt}" for one in view.sources or ())
     return ToolAnswer(joined(view.message or "", "Sources:" if sources else "", sources), as_json(view))
+
+
+def _day(moment: str | None) -> str:
+    return f" ({moment[:10]})" if moment else ""
 
 
 def _going_on(how: str, handle: str, data: Mapping[str, Any]) -> ToolAnswer:

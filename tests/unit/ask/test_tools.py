@@ -120,7 +120,7 @@ def test_earlier_conversations_are_found():
     (found,) = gave(asking, ("search_conversations", {"query": "crane"}))
 
     assert found["results"][0]["id"] == f"{begun.conversation_id}/1/user"
-    assert found["results"][0]["by"] == "user"
+    assert found["results"][0]["by"] == "bob"
 
 
 def test_a_search_in_conversations_finds_neither_the_session_itself_nor_calls_of_tools():

@@ -4,11 +4,13 @@ import json
 from contextlib import suppress
 from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from livemem import clock
 from livemem.conversations import capture, log, reading
 from livemem.conversations import turn as turns_module
 from livemem.conversations.turn import RESULT_BYTES, RESULT_SHOWN, Draft, ToolCall
@@ -254,3 +256,33 @@ def test_a_line_that_can_not_be_taken_in_is_named(text, where):
     with pytest.raises(InvalidRequest) as refused:
         capture.parse(text)
     assert refused.value.fields[0].field == where
+
+
+def test_a_message_has_its_own_time_but_none_after_its_arrival_and_one_of_no_clock_has_that_of_its_arrival():
+    talk = Talk()
+    told = ("2023-05-08T13:56:00+02:00", "2099-01-01T00:00:00Z", None)
+
+    moments = [talk.say("a", "b", client_timestamp=one).turn.size().moment for one in told]
+
+    now = clock.parse(turns(talk)[0].timestamp)
+    assert moments[0] == clock.parse("2023-05-08T11:56:00Z")
+    assert [abs((moment - now).total_seconds()) < 60 for moment in moments[1:]] == [True, True]
+
+
+def test_who_speaks_is_one_line_without_secrets_and_part_of_what_a_repeat_must_say_again():
+    talk = Talk()
+    wrong: list[dict[str, Any]] = [{"user": "a\nb"}, {"author": "x" * 201}, {"user": " "}, {"author": "a\x00"}]
+    for more in wrong:
+        with pytest.raises((InvalidRequest, TooLarge), match=next(iter(more))):
+            talk.append(Draft("a", "b", **more))
+    talk.say("a", "b", message_id="m", user="ines")
+    talk.say("c", message_id="n", role="user", author=SECRET)
+
+    assert talk.say("a", "b", message_id="m", user="ines").fresh is False
+    others: list[dict[str, Any]] = [{"user": "dev"}, {}]
+    for other in others:
+        with pytest.raises(InvalidRequest, match="another turn"):
+            talk.append(Draft("a", "b", message_id="m", **other))
+    assert turns(talk)[0].user == "ines"
+    assert SECRET not in turns(talk)[1].model_dump_json()
+    assert turns(talk)[1].written_by == "ann"

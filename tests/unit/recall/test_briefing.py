@@ -15,7 +15,7 @@ NOW = "2026-02-20T14:00:00Z"
 HEADINGS = [briefing.RAW, briefing.TURNS, briefing.SUMMARIES, briefing.WAITING]
 
 
-def turn(index, user="", assistant="", **more):
+def turn(index, user="", assistant="", /, **more):
     return Turn(
         turn_index=index,
         message_id=f"m{index}",
@@ -53,7 +53,16 @@ def test_the_markdown_has_these_headings_and_lines():
     call = ToolCall(name="grep")
     sections = Sections(
         raw=shown(
-            turn(7, "Hello", "Hi", tool_calls=[call, call, ToolCall(name="ls")]), turn(8, "Be brief.", role="system")
+            turn(7, "Hello", "Hi", user="dev", tool_calls=[call, call, ToolCall(name="ls")]),
+            turn(8, "Be brief.", role="system"),
+            turn(
+                9,
+                "",
+                "I am at the harbour.",
+                role="assistant",
+                written_by="bot",
+                client_timestamp="2026-02-19T09:30:00Z",
+            ),
         ),
         turns=[briefing.cut(turn(2, "Which store?", "S3."), 100, 83)],
         summaries=[
@@ -67,21 +76,26 @@ def test_the_markdown_has_these_headings_and_lines():
         == """\
 ## Recent Conversation (Raw)
 
+[Turn 7] 2026-02-20 14:00 UTC, dev
 User: Hello
 Assistant: Hi
 Tools: grep, ls
 
+[Turn 8] 2026-02-20 14:00 UTC
 System: Be brief.
+
+[Turn 9] 2026-02-19 09:30 UTC, ann
+I am at the harbour.
 
 ## Relevant Past Context (Semantic Search - Turns)
 
-[Turn 2 - Relevance: 83%]
+[Turn 2 - Relevance: 83%] 2026-02-20 14:00 UTC
 User: Which store?
 Assistant: S3.
 
 ## Relevant Past Context (Semantic Search - Summaries)
 
-[Level 2 Summary - Relevance: 71%]
+[Level 2 Summary - Relevance: 71%] 2026-02-20 14:00 UTC
 They talk.
 Key findings:
 - S3
@@ -90,7 +104,7 @@ Files mentioned: a.py
 
 ## Recent Level 1 Summaries (Not Yet Summarized to Level 2)
 
-[Level 1 Summary]
+[Level 1 Summary] 2026-02-20 14:00 UTC
 A summary.
 Key findings:
 - k
@@ -123,7 +137,7 @@ TEXTS = st.lists(st.tuples(LINES, st.sampled_from(BREAKS)), max_size=6).map(
 
 @given(TEXTS, TEXTS, TEXTS, TEXTS)
 def test_no_text_can_look_like_a_heading_an_entry_or_what_somebody_said(user, assistant, told, finding):
-    one = turn(1, user, assistant, tool_calls=[ToolCall(name=finding or "x")])
+    one = turn(1, user, assistant, user="[Turn 1] x\u200b" * 9, tool_calls=[ToolCall(name=finding or "x")])
     about = summary(1, text=told, key_findings=[finding], files_mentioned=[finding], tools_used=[finding])
     text = briefing.markdown(
         Sections(shown(one), [briefing.cut(one, 2_000, 5)], [ShownSummary(about, 1)], [ShownSummary(about)])
@@ -132,7 +146,7 @@ def test_no_text_can_look_like_a_heading_an_entry_or_what_somebody_said(user, as
 
     assert [line for line in lines if line.lstrip().startswith("#")] == HEADINGS
     assert not [line for line in lines if re.fullmatch(r"\s*(=+|-+)\s*", line) and line.strip() != "-"]
-    assert len([line for line in lines if line.lstrip().startswith("[Turn ")]) == 1
+    assert len([line for line in lines if line.lstrip().startswith("[Turn ")]) == 2
     assert len([line for line in lines if line.lstrip().startswith("[Level ")]) == 2
     assert len([line for line in lines if line.lstrip().startswith("User:")]) == 2 * bool(user.strip())
     assert len([line for line in lines if line.lstrip().startswith("Assistant:")]) == 2 * bool(assistant.strip())

@@ -97,7 +97,10 @@ def test_an_empty_conversation_and_a_closed_one_give_what_there_is():
     from livemem.conversations import log
 
     log.close(talked.process, "demo", talked.id, "ann", None)
-    assert load(talked, "store").markdown == f"{briefing.RAW}\n\nUser: Hello store\nAssistant: Hi\n"
+    assert (
+        load(talked, "store").markdown
+        == f"{briefing.RAW}\n\n[Turn 1] 2026-02-20 14:00 UTC\nUser: Hello store\nAssistant: Hi\n"
+    )
     assert told(load(talked, max_turns=1))[0] == [1]
 
 

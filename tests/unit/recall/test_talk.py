@@ -3,15 +3,17 @@
 import pytest
 
 from livemem.bank import corrections
+from livemem.conversations import capture, orders, reading, removal
 from livemem.conversations import conversation as conversations
-from livemem.conversations import orders, removal
 from livemem.conversations.turn import ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound
-from livemem.recall import search, talk
+from livemem.recall import context, search, talk
 from livemem.recall.asked import Asked
 from livemem.search.vectors import decode
 from livemem.store import conversation_keys as keys
 from livemem.store.vector_file import name_of
+from livemem_http import transcripts
+from livemem_http.views.turns import TurnPage
 from tests.support.searching import find, holdings, ids, run_indexer, searching_world
 from tests.support.talk import Talk
 
@@ -490,3 +492,29 @@ def test_a_generation_that_has_no_summaries_yet_leaves_none_of_the_former_one():
     talk.world.settle()
     for _ in range(2):
         assert about(talk, levels="1") == []
+
+
+def test_what_was_said_elsewhere_is_found_with_its_own_time_and_who_said_it():
+    talked = Talk()
+    line = (
+        '{{"message_id": "{}", "role": "{}", "content": "{}", "author": "{}", "timestamp": "2023-05-0{}T13:5{}:00Z"}}'
+    )
+    lines = [
+        line.format("m1", "user", "I painted a boat", "Caroline", 8, 6),
+        line.format("m2", "assistant", "My boat is blue", "Melanie", 9, 7),
+    ]
+    capture.take_in(talked.process, "demo", talked.id, "importer", capture.parse("\n".join(lines)))
+
+    hits = sorted(searched(talked, "boat", max_results=9).hits, key=lambda hit: hit.document.id)
+    shown = context.context(talked.process, "demo", talked.id, context.Wanted.of("boat"))
+
+    assert [(hit.document.author, hit.document.time) for hit in hits] == [
+        ("Caroline", "2023-05-08T13:56:00Z"),
+        ("Melanie", "2023-05-09T13:57:00Z"),
+    ]
+    assert "[Turn 1] 2023-05-08 13:56 UTC, Caroline\nI painted a boat\n" in shown.markdown
+    assert "[Turn 2] 2023-05-09 13:57 UTC, Melanie\nMy boat is blue\n" in shown.markdown
+    told = transcripts.turns(TurnPage.of(reading.turns(talked.process, "demo", talked.id, limit=9), None))
+    assert "- [Turn 1, 2023-05-08T13:56:00Z, Caroline]\n  Caroline: I painted a boat" in told
+    (first, _) = reading.turns(talked.process, "demo", talked.id, limit=9, order="oldest").turns
+    assert (first.author, first.written_by, first.timestamp[:10]) == ("Caroline", "importer", "2026-02-20")

@@ -1,6 +1,7 @@
 """What the model is told: JSON values on one line each, so that no text can forge the prompt's structure."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
 from string import Template
@@ -16,6 +17,7 @@ from livemem.llm import tools as llm
 from livemem.llm.templates import json_line
 from livemem.llm.tools import Call, Thread, ToolReply
 from livemem.memories.memory import Memory
+from livemem.rooms.message import Message
 
 TURNS = 5
 """Answers of the model before it must respond."""
@@ -36,31 +38,45 @@ def system() -> str:
     return Template(_text("system")).substitute(turns=TURNS, stored=STORED_MOST, deleted=DELETED_MOST)
 
 
-def opening(
-    message: str,
-    selves: Sequence[Memory],
-    goals: Sequence[Memory],
-    context: str,
-    session: Sequence[Turn],
-    now: datetime,
-) -> str:
-    """The first message: what is known before any tool is called, and the question."""
+@dataclass(frozen=True)
+class Known:
+    """What the model is given before it calls a tool: memories about itself, its goals, facts that name the user, the
+    context, the room's newest messages and the turns of the session, the oldest first.
+    """
+
+    selves: Sequence[Memory]
+    goals: Sequence[Memory]
+    of_user: Sequence[Memory]
+    context: str
+    last_said: Sequence[Message]
+    session: Sequence[Turn]
+
+
+def opening(question: Question, known: Known, now: datetime) -> str:
+    """The first message: what is known before any tool is called, who asks, and the question."""
     said = [
         {
-            "at": turn.timestamp,
+            "at": clock.iso(turn.said_at()),
             "user": _cut(turn.user_message, SESSION_CHARACTERS),
             "you": _cut(turn.assistant_message, SESSION_CHARACTERS),
         }
-        for turn in session
+        for turn in known.session
     ]
     return Template(_text("opening")).substitute(
-        selves=json_line([_kept(one) for one in selves]),
-        goals=json_line([_kept(one) for one in goals]),
-        context=json_line(_cut(context, CONTEXT_CHARACTERS)),
+        selves=json_line([_kept(one) for one in known.selves]),
+        goals=json_line([_kept(one) for one in known.goals]),
+        of_user=json_line([_kept(one) | {"at": one.updated_at} for one in known.of_user]),
+        context=json_line(_cut(known.context, CONTEXT_CHARACTERS)),
+        room=json_line([_said(one) for one in known.last_said]),
         session=json_line(said),
         now=json_line(clock.iso(now)),
-        question=json_line(message),
+        user=json_line(question.user)[1:-1],
+        question=json_line(question.message),
     )
+
+
+def _said(message: Message) -> dict[str, str]:
+    return {"at": message.timestamp, "by": message.author, "text": _cut(message.content, KEPT_CHARACTERS)}
 
 
 def _kept(memory: Memory) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from livemem import clock, limits
+from livemem.conversations.turn import check_speaker
 from livemem.errors import (
     InvalidRequest,
     NotFound,
@@ -30,7 +31,6 @@ Expression = Literal[
 EXPRESSIONS: tuple[Expression, ...] = get_args(Expression)
 
 MESSAGE_BYTES = 16_000
-USER_BYTES = 200
 
 
 class AnswerSource(StoredDocument):
@@ -39,6 +39,8 @@ class AnswerSource(StoredDocument):
     kind: str
     id: str
     excerpt: str
+    at: str | None = None
+    """When it was said, or written last."""
 
 
 class Called(StoredDocument):
@@ -140,7 +142,7 @@ class AskRequest:
         """Raise InvalidRequest or TooLarge, which name the field."""
         limits.check_text("message", self.message, MESSAGE_BYTES)
         if self.user is not None:
-            limits.check_text("user", self.user, USER_BYTES)
+            check_speaker("user", self.user)
         if self.room is not None:
             room_keys.check_room(self.room)
             if redact(self.room)[1]:

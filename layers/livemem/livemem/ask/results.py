@@ -28,9 +28,7 @@ def of_memories(found: Iterable[tuple[Memory, float | None]]) -> CallResult:
     """Memories with their scores, where there are any."""
     pairs = list(found)
     told = [_memory(memory, score) for memory, score in pairs]
-    return _listed(
-        told, [AnswerSource(kind=one.kind, id=one.memory_id, excerpt=_excerpt(one.content)) for one, _ in pairs]
-    )
+    return _listed(told, [_source(one) for one, _ in pairs])
 
 
 def of_hits(hits: Iterable[Hit]) -> CallResult:
@@ -38,7 +36,12 @@ def of_hits(hits: Iterable[Hit]) -> CallResult:
     found = [(hit, _best_part(hit)) for hit in hits]
     told = [_hit(hit, part) for hit, part in found]
     sources = [
-        AnswerSource(kind=hit.document.kind, id=hit.document.id, excerpt=_excerpt(_snippet(hit) or part))
+        AnswerSource(
+            kind=hit.document.kind,
+            id=hit.document.id,
+            excerpt=_excerpt(_snippet(hit) or part),
+            at=hit.document.time or None,
+        )
         for hit, part in found
     ]
     return _listed(told, sources)
@@ -47,8 +50,11 @@ def of_hits(hits: Iterable[Hit]) -> CallResult:
 def of_stored(memory: Memory, *, merged: bool) -> CallResult:
     """A memory as it stands after it was stored, perhaps as part of one that was there."""
     told = _memory(memory, None) | {"merged_into_one_that_was_there": merged}
-    source = AnswerSource(kind=memory.kind, id=memory.memory_id, excerpt=_excerpt(memory.content))
-    return CallResult({"stored": told}, 1, (source,))
+    return CallResult({"stored": told}, 1, (_source(memory),))
+
+
+def _source(memory: Memory) -> AnswerSource:
+    return AnswerSource(kind=memory.kind, id=memory.memory_id, excerpt=_excerpt(memory.content), at=memory.updated_at)
 
 
 def _listed(told: list[dict[str, Any]], sources: list[AnswerSource]) -> CallResult:
@@ -78,7 +84,8 @@ def _hit(hit: Hit, part: str) -> dict[str, Any]:
         "text": part,
         "cut": len(part) < len(document.text) or None,
         "at": document.time,
-        "by": document.role or document.author,
+        "by": document.author,
+        "role": document.role,
         "category": document.category,
     }
     return {name: value for name, value in told.items() if value}

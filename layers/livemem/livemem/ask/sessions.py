@@ -103,7 +103,7 @@ def _turn(question: Question) -> Draft:
         )
         for one in question.calls()
     ]
-    return Draft(question.message, question.answer.message, calls, question.job_id)
+    return Draft(question.message, question.answer.message, calls, question.job_id, user=question.user)
 
 
 def _close(process: Process, space_id: str, author: str, conversation_id: str) -> None:

@@ -172,6 +172,7 @@ def _of_the_question(draft: MemoryDraft, question: Question) -> MemoryDraft:
         draft.subjects,
         draft.ttl,
         source="conversation",
+        user=question.user,
         room=question.room,
         conversation_id=question.conversation_id,
     )

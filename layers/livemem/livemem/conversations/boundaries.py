@@ -192,7 +192,9 @@ class _Scan:
 
     def _block(self, turn: Size, end_offset: int, following: Place, reason: Reason, chars: int) -> Block:
         assert self.first
-        return Block(self.start, turn.index, end_offset, following, reason, chars, self.first.moment, turn.moment)
+        # Their own times may run backwards.
+        begun, ended = sorted((self.first.moment, turn.moment))
+        return Block(self.start, turn.index, end_offset, following, reason, chars, begun, ended)
 
 
 @dataclass(frozen=True)

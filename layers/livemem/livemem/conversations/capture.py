@@ -34,6 +34,8 @@ class _Line(BaseModel):
     tool_calls: list[dict[str, Any]] = []
     timestamp: str | None = None
     client_timestamp: str | None = None
+    user: str | None = None
+    author: str | None = None
 
 
 @dataclass(frozen=True)
@@ -87,9 +89,9 @@ def _draft(where: str, text: str) -> Draft:
         "tool_calls": tuple(calls),
     }
     if line.role is None:
-        return Draft(line.user_message, line.assistant_message, **more)
+        return Draft(line.user_message, line.assistant_message, user=line.user, **more)
     try:
-        return Draft.of_message(line.role, line.content or "", **more)
+        return Draft.of_message(line.role, line.content or "", author=line.author, **more)
     except InvalidRequest as error:
         raise InvalidRequest.of(f"{where}: role", error.fields[0].message) from None
 

@@ -5,6 +5,7 @@ from functools import lru_cache, partial
 from string import Template
 from typing import Any
 
+from livemem import clock
 from livemem.conversations.summaries import Summary
 from livemem.conversations.turn import Turn
 from livemem.llm import templates
@@ -38,8 +39,9 @@ def of_turns(parts: Sequence[tuple[Turn, str, str]], before: str, target: int) -
 def _shown(turn: Turn, user: str, assistant: str) -> dict[str, Any]:
     return {
         "turn": turn.turn_index,
-        "at": turn.client_timestamp or turn.timestamp,
+        "at": clock.iso(turn.said_at()),
         "role": turn.role,
+        "by": {"user": turn.speaker("user"), "assistant": turn.author} if turn.user or turn.written_by else None,
         "user": user,
         "assistant": assistant,
         "tools": list(dict.fromkeys(call.name for call in turn.tool_calls)),

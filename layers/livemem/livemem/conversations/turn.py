@@ -16,6 +16,7 @@ from livemem.errors import InvalidRequest, TooLarge
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
 from livemem.store.documents import Count, Finite, Line, Moment, StoredDocument
+from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction
 
 Role = Literal["user", "assistant", "tool", "system"]
@@ -24,6 +25,8 @@ ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system")
 MESSAGE_ID_CHARACTERS = 200
 TOOL_CALLS = 1_000
 NAME_CHARACTERS = 200
+SPEAKER_BYTES = 200
+"""Of the name of who says something."""
 RESULT_BYTES = 32_000
 """A tool's result above it lies in an object of its own."""
 RESULT_SHOWN = 200
@@ -57,11 +60,17 @@ class Turn(StoredDocument):
     assistant_message: str = ""
     tool_calls: list[ToolCall] = []
     timestamp: Moment
-    """When it was written, by the service's clock."""
+    """When it arrived, by the service's clock."""
     client_timestamp: str | None = None
+    """When it was said, by its own clock."""
     char_count: Annotated[int, Field(ge=0, le=MOST_CHARACTERS)]
     """Characters of both sides."""
     author: Line
+    """Who says it: of a lone message who the request names; else the token's name."""
+    user: str | None = None
+    """Of a whole turn, the person on the user's side, where the request names one."""
+    written_by: Line | None = None
+    """The token's name, where the request names the author."""
     open: bool
     """Whether the assistant's side is still to come."""
     role: Role | None = None
@@ -81,7 +90,19 @@ class Turn(StoredDocument):
 
     def size(self) -> Size:
         """What the planner must know of it."""
-        return Size(self.turn_index, self.char_count, not self.open, self.close, clock.parse(self.timestamp))
+        return Size(self.turn_index, self.char_count, not self.open, self.close, self.said_at())
+
+    def said_at(self) -> datetime:
+        """When it was said: its own time where it has one, which is never after it arrived."""
+        arrived = clock.parse(self.timestamp)
+        try:
+            return min(clock.parse(self.client_timestamp), arrived) if self.client_timestamp else arrived
+        except ValueError:
+            return arrived
+
+    def speaker(self, role: str) -> str:
+        """Who says a side: `user` the person on the user's side; of a lone message its author."""
+        return self.user if self.user and self.role is None and role == "user" else self.author
 
     def sides(self, start: int = 0, end: int | None = None) -> tuple[str, str]:
         """The parts of the user's and of the assistant's side between two characters of what was said; of one that was
@@ -124,6 +145,10 @@ class Draft:
     client_timestamp: str | None = None
     role: Role | None = None
     close: bool = False
+    user: str | None = None
+    """Of a whole turn: who speaks on the user's side."""
+    author: str | None = None
+    """Of a lone message: who says it; None: the token's name."""
     redacted: dict[str, int] = field(default_factory=dict, hash=False)
 
     @classmethod
@@ -149,11 +174,23 @@ def check(draft: Draft, where: str = "") -> None:
         limits.check_text(f"{where}tool_calls.{place}.name", call.name, 4 * NAME_CHARACTERS)
     if draft.message_id is not None:
         check_message_id(draft.message_id, where)
+    for name in ("user", "author"):
+        who = getattr(draft, name)
+        if who is not None:
+            check_speaker(f"{where}{name}", who)
     try:
         if draft.client_timestamp is not None:
             clock.parse(draft.client_timestamp)
     except ValueError:
         raise InvalidRequest.of(f"{where}client_timestamp", "must be a time in ISO 8601") from None
+
+
+def check_speaker(field: str, name: str) -> str:
+    """Return who says something, or raise InvalidRequest, TooLarge: a name of one line."""
+    limits.check_text(field, name, SPEAKER_BYTES)
+    if has_controls(name):
+        raise InvalidRequest.of(field, "must be on one line, without control characters")
+    return name
 
 
 def check_message_id(message_id: str, where: str = "") -> str:
@@ -184,6 +221,8 @@ def redacted(draft: Draft) -> Draft:
         assistant_message=done.text(draft.assistant_message),
         tool_calls=calls,
         message_id=done.identifier(draft.message_id) if draft.message_id is not None else None,
+        user=done.identifier(draft.user) if draft.user is not None else None,
+        author=done.identifier(draft.author) if draft.author is not None else None,
         redacted=done.counted(),
     )
 
@@ -209,7 +248,9 @@ def made(draft: Draft, message_id: str, index: int, author: str, now: datetime) 
         timestamp=clock.iso_millis(now),
         client_timestamp=draft.client_timestamp,
         char_count=len(draft.user_message) + len(draft.assistant_message),
-        author=author,
+        author=draft.author or author,
+        user=draft.user,
+        written_by=author if draft.author is not None else None,
         open=not draft.assistant_message.strip(),
         role=draft.role,
         close=draft.close,
@@ -223,7 +264,7 @@ def erased_name(message_id: str) -> str:
 
 
 def erased(turn: Turn, day: date) -> Turn:
-    """What stays of a turn that was erased on a day: its place, its times, its author and its length."""
+    """What stays of a turn that was erased on a day: its place, its times, who said it and its length."""
     if turn.erased_on:
         return turn
     stub = f"Erased on {day.isoformat()}."
@@ -250,7 +291,8 @@ def same(turn: Turn, other: Turn) -> bool:
 
 def _told(turn: Turn, *, redacted: bool = False) -> Any:
     """What the turn says, as JSON values."""
-    told = turn.model_dump(exclude={"turn_index", "timestamp", "client_timestamp", "author"})
+    told = turn.model_dump(exclude={"turn_index", "timestamp", "client_timestamp", "author", "written_by"})
+    told["said_by"] = turn.author if turn.written_by else None
     if not redacted:
         return told
     for call in told["tool_calls"]:

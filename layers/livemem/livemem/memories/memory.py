@@ -33,6 +33,8 @@ class Provenance(StoredDocument):
     """Who stored it, and what it rests on."""
 
     author: Line
+    user: str | None = None
+    """Who said it, of what was stored for a question."""
     digest: Line | None = None
     """The slot of the digest that found it."""
     room: Line | None = None
@@ -100,6 +102,7 @@ class MemoryDraft:
     ttl: str | None = None
     source: Origin = "manual"
     replace: bool = False
+    user: str | None = None
     digest: str | None = None
     room: str | None = None
     messages: Sequence[str] = ()
@@ -110,6 +113,7 @@ class MemoryDraft:
         """The same as it is stored."""
         return Provenance(
             author=author,
+            user=self.user,
             digest=self.digest,
             room=self.room,
             messages=list(self.messages),

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
+from livemem import clock
 from livemem.conversations.summaries import Summary
 from livemem.conversations.turn import Turn
 from livemem.text.invisible import visible
@@ -19,6 +20,8 @@ WAITING = "## Recent Level 1 Summaries (Not Yet Summarized to Level 2)"
 TURN_CHARACTERS = 2_000
 """Of a turn that was found; what is longer is cut in its middle."""
 TOOLS = 20
+SPEAKER_CHARACTERS = 60
+"""Of the name of who speaks."""
 """Names of a turn's tools that are shown."""
 LEFT_OUT = "[... {} characters left out ...]"
 _BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -231,17 +234,37 @@ def _entries(sections: Sections) -> list[tuple[str, list[str]]]:
 def _turn(shown: ShownTurn) -> str:
     turn = shown.turn
     found = shown.relevance is not None
-    lines = [f"[Turn {turn.turn_index} - Relevance: {shown.relevance}%]"] if found else []
-    lines += [f"{_SIDES[turn.role]}: {escaped(shown.user)}"] if shown.user.strip() else []
-    lines += [f"Assistant: {escaped(shown.assistant)}"] if shown.assistant.strip() else []
+    relevance = f" - Relevance: {shown.relevance}%" if found else ""
+    lines = [f"[Turn {turn.turn_index}{relevance}] {', '.join([_moment(clock.iso(turn.said_at())), *_speaker(turn)])}"]
+    # A message that names its author is that person's or agent's, whatever its role is.
+    labels = ("", "") if turn.written_by else (f"{_SIDES[turn.role]}: ", "Assistant: ")
+    lines += [f"{labels[0]}{escaped(shown.user)}"] if shown.user.strip() else []
+    lines += [f"{labels[1]}{escaped(shown.assistant)}"] if shown.assistant.strip() else []
     lines += [f"Tools: {_names(shown.tools)}"] if shown.tools else []
     return "\n".join(lines)
+
+
+def _speaker(turn: Turn) -> list[str]:
+    """Who speaks, where that is named: on one line, which cannot end it."""
+    who = turn.author if turn.written_by else turn.user
+    return [_line(who)[:SPEAKER_CHARACTERS]] if who else []
+
+
+def _moment(moment: str) -> str:
+    """`2026-02-20 14:05 UTC`."""
+    return f"{moment[:16].replace('T', ' ')} UTC"
+
+
+def _range(one: Summary) -> str:
+    """When what it covers was said: one day, or from one to another."""
+    first, last = one.range_start[:10], _moment(one.range_end)
+    return last if last.startswith(first) else f"{first} to {last}"
 
 
 def _summary(shown: ShownSummary, *, tools: bool = False) -> str:
     one = shown.summary
     relevance = f" - Relevance: {shown.relevance}%" if shown.relevance is not None else ""
-    lines = [f"[Level {one.level} Summary{relevance}]", escaped(one.summary)]
+    lines = [f"[Level {one.level} Summary{relevance}] {_range(one)}", escaped(one.summary)]
     if one.key_findings:
         lines += ["Key findings:", *(f"- {_line(finding)}" for finding in one.key_findings)]
     lines += [f"Files mentioned: {_names(one.files_mentioned)}"] if one.files_mentioned else []

@@ -376,12 +376,15 @@ def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
             text=storable(said),
             group=group(conversation_id),
             position=f"{index:010d}/{place}",
-            time=clock.iso(clock.parse(turn.timestamp)),
-            author=turn.author,
+            time=clock.iso(turn.said_at()),
+            author=storable(turn.speaker(USER) if side == USER else turn.author),
             role=role,
             title=title,
             source={"conversation_id": conversation_id, "turn_index": str(index)},
-            more={"timestamp": turn.timestamp}
+            more={"timestamp": turn.timestamp, "author": turn.author}
+            | ({"client_timestamp": turn.client_timestamp} if turn.client_timestamp else {})
+            | ({"user": turn.user} if turn.user else {})
+            | ({"written_by": turn.written_by} if turn.written_by else {})
             | ({"role": turn.role} if turn.role else {})
             | ({"erased_on": turn.erased_on} if turn.erased_on else {}),
         )
@@ -444,7 +447,10 @@ def turn_of(view: SearchView, conversation_id: str, index: int) -> Turn | None:
         tool_calls=[ToolCall(name=name) for name in names],
         timestamp=told.more["timestamp"],
         char_count=len(user) + len(assistant),
-        author=told.author,
+        client_timestamp=told.more.get("client_timestamp"),
+        author=told.more["author"],
+        user=told.more.get("user"),
+        written_by=told.more.get("written_by"),
         open=not assistant,
         role=told.more.get("role"),
     )

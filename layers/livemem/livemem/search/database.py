@@ -10,7 +10,7 @@ import apsw
 
 logger = logging.getLogger(__name__)
 
-SCHEMA = 4
+SCHEMA = 5
 """Grows with every change of the tables, of what is indexed of a text, or of what the bucket's objects tell."""
 
 _TABLES = """

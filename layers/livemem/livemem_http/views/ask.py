@@ -6,13 +6,13 @@ from livemem import limits
 from livemem.ask.question import (
     EXPRESSIONS,
     MESSAGE_BYTES,
-    USER_BYTES,
     Answer,
     AnswerSource,
     AskRequest,
     Called,
     Question,
 )
+from livemem.conversations.turn import SPEAKER_BYTES
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
 from livemem.store import room_keys
@@ -41,12 +41,12 @@ class NewQuestion(Body):
     user: Annotated[
         str | None,
         told(
-            "Who asks: the questions of one user are one session, until 15 minutes of silence or 10 questions, and are "
-            "answered one after the other. Without it the name of the token; with `read` alone another user is a 403 "
-            "(`user_not_allowed`).",
+            "Who asks, as the agent is told: the questions of one user are one session, until 15 minutes of silence "
+            "or 10 questions, and are answered one after the other. Without it the name of the token; with `read` "
+            "alone another user is a 403 (`user_not_allowed`).",
             "ines",
             minLength=1,
-            maxLength=USER_BYTES,
+            maxLength=SPEAKER_BYTES,
         ),
     ] = None
     session: Annotated[
@@ -58,7 +58,11 @@ class NewQuestion(Body):
     ] = None
     room: Annotated[
         str | None,
-        told("The room whose messages belong to the context.", "salon", pattern=f"^{room_keys.ROOM.pattern}$"),
+        told(
+            "The room whose messages belong to the context: the newest, and those about the same.",
+            "salon",
+            pattern=f"^{room_keys.ROOM.pattern}$",
+        ),
     ] = None
 
     def wanted(self) -> AskRequest:
@@ -66,7 +70,7 @@ class NewQuestion(Body):
         return AskRequest(self.message, self.user, self.session, self.room)
 
 
-class SourceView(View):
+class SourceView(Sparse):
     """Something that the answer rests on: a tool has shown it for this very question."""
 
     kind: Annotated[
@@ -79,10 +83,11 @@ class SourceView(View):
     ]
     id: Annotated[str, told("Its id, as the search and the memories have it.", "01KHXD0B7C2R0M4T6W9YBNCD3F")]
     excerpt: Annotated[str, told("How it begins, or its best part.", "Ines looks after the ferry timetable.")]
+    at: Annotated[Moment | None, told("When it was said, or written last, UTC.", "2026-02-20T14:00:00.010Z")] = None
 
     @classmethod
     def of(cls, source: AnswerSource) -> "SourceView":
-        return cls(kind=source.kind, id=source.id, excerpt=source.excerpt)
+        return cls(kind=source.kind, id=source.id, excerpt=source.excerpt, at=source.at)
 
 
 class CallView(Sparse):

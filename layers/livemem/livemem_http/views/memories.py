@@ -205,6 +205,7 @@ class ProvenanceView(Sparse):
     """Who stored a memory, and what it rests on."""
 
     author: Agent
+    user: Annotated[str | None, told("Who said it, of what was stored for a question.")] = None
     digest: Annotated[str | None, told("The digest that found it.")] = None
     room: Annotated[str | None, told("The room in which it was said.")] = None
     messages: Annotated[list[str] | None, told("The ids of the messages that say so.")] = None

@@ -44,8 +44,10 @@ class HitView(Sparse):
         told("Where the words of the query stand in the snippet: from, to (exclusive), in characters.", [[8, 10]]),
     ]
     title: Annotated[str | None, told("Of a section: the file's path and the headings that lead to it.")] = None
-    time: Annotated[Moment, told("When it was written, UTC; of a section when its file was.", "2026-02-20T14:00:00Z")]
-    author: Annotated[str | None, told("Who wrote it; of a section and a summary nobody.", "cline-dev")] = None
+    time: Annotated[
+        Moment, told("When it was said or written, UTC; of a section when its file was.", "2026-02-20T14:00:00Z")
+    ]
+    author: Annotated[str | None, told("Who said or wrote it; of a section and a summary nobody.", "cline-dev")] = None
     role: Annotated[str | None, told("Of a turn: `user`, `assistant`, `tool` or `system`.")] = None
     category: Annotated[str | None, told("Of a note or a memory: what kind it is.", "decision")] = None
     subjects: Annotated[list[str] | None, told("Of a memory: what it is about.")] = None
@@ -133,7 +135,7 @@ class TalkHitView(Sparse):
     ]
     title: Annotated[str | None, told("Its title; neither a turn nor a summary has one by now.")] = None
     time: Annotated[Moment, told("When it was said, or the newest turn that it covers, UTC.", "2026-02-20T14:00:00Z")]
-    author: Annotated[str | None, told("Of a turn: who wrote it.", "cline-dev")] = None
+    author: Annotated[str | None, told("Of a turn: who said it.", "cline-dev")] = None
     role: Annotated[str | None, told("Of a turn: `user`, `assistant`, `tool` or `system`.", "user")] = None
     turn_index: Annotated[int | None, told("Of a turn: its number.", 12)] = None
     level: Annotated[int | None, told("Of a summary: 1 to 3.")] = None
@@ -275,8 +277,9 @@ class ShownTurnView(Sparse):
     """A turn as it is shown."""
 
     turn_index: Annotated[int, told("Its number.", 12)]
-    timestamp: Annotated[Moment, told("When it was written, UTC.", "2026-02-20T14:00:00.120Z")]
-    author: Annotated[str, told("Whose token wrote it.", "cline-dev")]
+    said_at: Annotated[Moment, told("When it was said, UTC.", "2026-02-20T14:00:00Z")]
+    author: Annotated[str, told("Who says it: the author of a message, else the name of the token.", "cline-dev")]
+    user: Annotated[str | None, told("The person on the user's side.")] = None
     role: Annotated[str | None, told("Of a lone message: `user`, `assistant`, `tool` or `system`.")] = None
     user_message: Annotated[str, told("What the user said, or what is shown of it.", "Which store do we keep?")]
     assistant_message: Annotated[str, told("What the assistant answered, or what is shown of it.", "S3 alone.")]
@@ -289,8 +292,9 @@ class ShownTurnView(Sparse):
         turn = shown.turn
         return cls(
             turn_index=turn.turn_index,
-            timestamp=turn.timestamp,
+            said_at=clock.iso(turn.said_at()),
             author=turn.author,
+            user=turn.user,
             role=turn.role,
             user_message=shown.user,
             assistant_message=shown.assistant,
@@ -307,6 +311,8 @@ class ShownSummaryView(Sparse):
     number: Annotated[int, told("Its number on its level.", 4)]
     covers: Annotated[tuple[int, int], told("The first and last turn that it covers.", [10, 12])]
     children: Annotated[tuple[int, int] | None, told("From level 2 on: the summaries that it is made of.")] = None
+    range_start: Annotated[Moment, told("When the first of them was said, UTC.", "2026-02-20T14:00:00.120Z")]
+    range_end: Annotated[Moment, told("When the last of them was said, UTC.", "2026-02-20T14:20:00.120Z")]
     summary: Annotated[str, told("Its text.", "They decided to keep S3 as the only store.")]
     key_findings: Annotated[list[str], told("What matters most.", ["S3 is the only store."])]
     files_mentioned: Annotated[list[str], told("Files that were talked about.", [])]
@@ -321,6 +327,8 @@ class ShownSummaryView(Sparse):
             number=one.number,
             covers=one.covers.turns,
             children=one.children,
+            range_start=one.range_start,
+            range_end=one.range_end,
             summary=one.summary,
             key_findings=one.key_findings,
             files_mentioned=one.files_mentioned,

@@ -6,10 +6,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
 
+from livemem import clock
 from livemem.conversations import reading
 from livemem.conversations.capture import Imported
 from livemem.conversations.log import Appended
-from livemem.conversations.turn import MESSAGE_ID_CHARACTERS, NAME_CHARACTERS, TOOL_CALLS, Draft, Role, ToolCall, Turn
+from livemem.conversations.turn import (
+    MESSAGE_ID_CHARACTERS,
+    NAME_CHARACTERS,
+    SPEAKER_BYTES,
+    TOOL_CALLS,
+    Draft,
+    Role,
+    ToolCall,
+    Turn,
+)
 from livemem.limits import BODY_BYTES
 from livemem_http.views.conversations import TurnIndex
 from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, Sparse, told
@@ -29,7 +39,22 @@ AssistantMessage = Annotated[
     str, told("What the assistant answered.", "Port Kiel answers 503 between 2 and 3 a.m.", maxLength=BODY_BYTES)
 ]
 ClientTimestamp = Annotated[
-    Moment, told("When it was said by the client's clock. Nothing is decided by it.", "2026-02-20T14:05:00Z")
+    Moment,
+    told(
+        "When it was said, where that is not now: pauses, blocks, hits and contexts go by it. What lies ahead of the "
+        "service's clock counts as now.",
+        "2026-02-20T14:05:00Z",
+    ),
+]
+OfUser = Annotated[str, told("The person who speaks on the user's side.", "ines", minLength=1, maxLength=SPEAKER_BYTES)]
+OfAuthor = Annotated[
+    str,
+    told(
+        "Who says it, a person or an agent; without it the name of the token.",
+        "ines",
+        minLength=1,
+        maxLength=SPEAKER_BYTES,
+    ),
 ]
 
 
@@ -75,6 +100,7 @@ class NewTurn(Body):
     tool_calls: ToolCalls = []
     message_id: MessageId | None = None
     client_timestamp: ClientTimestamp | None = None
+    user: OfUser | None = None
 
     def draft(self) -> Draft:
         """The turn for the domain."""
@@ -84,6 +110,7 @@ class NewTurn(Body):
             [one.call() for one in self.tool_calls],
             self.message_id,
             self.client_timestamp,
+            user=self.user,
         )
 
 
@@ -95,6 +122,7 @@ class NewMessage(Body):
     tool_calls: ToolCalls = []
     message_id: Annotated[MessageId | None, told("A name of your own for it, as a turn has.", "m-8")] = None
     client_timestamp: ClientTimestamp | None = None
+    author: OfAuthor | None = None
 
     def draft(self) -> Draft:
         """The turn for the domain."""
@@ -104,6 +132,7 @@ class NewMessage(Body):
             tool_calls=[one.call() for one in self.tool_calls],
             message_id=self.message_id,
             client_timestamp=self.client_timestamp,
+            author=self.author,
         )
 
 
@@ -118,7 +147,7 @@ class TurnWritten(Sparse):
 
     turn_index: TurnIndex
     message_id: Annotated[str, told("The message's own id, or the one that the service gave it.", "m-7")]
-    timestamp: Annotated[Moment, told("When it was written, UTC.", "2026-02-20T14:05:00.010Z")]
+    timestamp: Annotated[Moment, told("When it arrived, UTC.", "2026-02-20T14:05:00.010Z")]
     redacted: Redacted = None
 
     @classmethod
@@ -185,10 +214,13 @@ class TurnView(Sparse):
     user_message: UserMessage | None = None
     assistant_message: AssistantMessage | None = None
     tool_calls: Annotated[list[ToolCallView] | None, told("The tools that were called, in their order.")] = None
-    timestamp: Annotated[Moment, told("When it was written, UTC.", "2026-02-20T14:05:00.010Z")]
+    timestamp: Annotated[Moment, told("When it arrived, UTC.", "2026-02-20T14:05:00.010Z")]
+    said_at: Annotated[Moment, told("When it was said, UTC: its own time where it has one.", "2026-02-20T14:05:00Z")]
     client_timestamp: ClientTimestamp | None = None
     char_count: Annotated[int, told("Characters of both sides.", 76)]
-    author: Annotated[Agent, told("Who wrote it: the name of the token.", "cline-dev")]
+    author: Annotated[str, told("Who says it: the author of a message, else the name of the token.", "cline-dev")]
+    user: Annotated[str | None, told("The person on the user's side.")] = None
+    written_by: Annotated[Agent | None, told("The name of the token, of a message that names its author.")] = None
     open: Annotated[Literal[True] | None, told("True while the assistant's side is missing.")] = None
     close: Annotated[Literal[True] | None, told("True if it only closes the conversation.")] = None
     erased_on: Annotated[
@@ -205,9 +237,12 @@ class TurnView(Sparse):
             assistant_message=turn.assistant_message or None,
             tool_calls=[ToolCallView.model_validate(one, from_attributes=True) for one in turn.tool_calls] or None,
             timestamp=turn.timestamp,
+            said_at=clock.iso(turn.said_at()),
             client_timestamp=turn.client_timestamp,
             char_count=turn.char_count,
             author=turn.author,
+            user=turn.user,
+            written_by=turn.written_by,
             open=True if turn.open and not turn.close else None,
             close=turn.close or None,
             erased_on=turn.erased_on,
