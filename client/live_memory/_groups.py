@@ -1461,7 +1461,7 @@ class SearchGroup(Group):
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             q: What the answer will be about, mostly what somebody has just said: text, never syntax. Without a word
                 in it the newest messages and facts come.
-            lang: The language of the headings. Without it that of `Accept-Language`, then the space's, then English.
+            lang: The language of the headings. Without it `Accept-Language`, then the space's, then English.
             room: Only what was said in this room; without it in all of the space.
             limit: How many messages, and how many facts, at most.
         """
@@ -1681,7 +1681,7 @@ class SpacesGroup(Group):
             max_chars: Characters of the Markdown at most, 2000 to 100000: kept exactly.
             q: What the session is about: text, never syntax. What answers it best comes too, in up to a third of the
                 characters.
-            lang: The language of the headings. Without it that of `Accept-Language`, then the space's, then English.
+            lang: The language of the headings. Without it `Accept-Language`, then the space's, then English.
         """
         return self._invoke("get_start", locals())
 

@@ -46,8 +46,8 @@ _KEYWORDS: Mapping[str, str] = {
         state:2 changes:3 changelog:5 recent:2 focus:2 fait:5 avancement:5 progrès:4 erledigt:5 fortschritt:5""",
     "decision": """
         decision:5 decisions:5 decided:5 choice:4 adr:5 architecture:2 pattern:2 convention:2 principle:2
-        design:2 rationale:4 requirement:2 scope:2 policy:2 agreed:4 agreement:4 agreements:4 décisions:5 entscheidungen:5
-        beschlossen:5""",
+        design:2 rationale:4 requirement:2 scope:2 policy:2 agreed:4 agreement:4 agreements:4 décisions:5
+        entscheidungen:5 beschlossen:5""",
     "observation": """
         observation:5 observations:5 observed:5 finding:4 fact:4 measurement:4 behaviour:3 behavior:3 note:3
         notes:3 tech:2 technical:2 context:2 environment:3 constraint:3 tool:2 stack:3 learned:2 log:2 misc:2

@@ -264,7 +264,7 @@ class Api:
         return Response(int(HTTPStatus.NO_CONTENT))
 
     def language(self) -> Lang | None:
-        """The language of headings that the request's Accept-Language asks for; the answer says that it depends on it."""
+        """The language of headings that Accept-Language asks for; the answer says that it depends on it."""
         self.resolver.context["varies"] = "Accept, Accept-Language"
         return negotiation.language(self.resolver.current_event.headers.get("accept-language"))
 

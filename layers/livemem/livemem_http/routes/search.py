@@ -151,7 +151,7 @@ Message = Annotated[
 Headings = Annotated[
     Lang | None,
     Query(
-        description="The language of the headings. Without it that of `Accept-Language`, then the space's, then English.",
+        description="The language of the headings. Without it `Accept-Language`, then the space's, then English.",
         examples=["en"],
     ),
 ]
