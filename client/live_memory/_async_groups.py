@@ -165,7 +165,7 @@ class AsyncConversationsGroup(Group):
         """As `ConversationsGroup.append_turn`."""
         return await self._invoke("append_turn", locals())
 
-    async def close(self, space_id: str, conversation_id: str, *, message_id: str | None = None) -> models.ClosingView:
+    async def close(self, space_id: str, conversation_id: str) -> models.ClosingView:
         """As `ConversationsGroup.close`."""
         return await self._invoke("close_conversation", locals())
 

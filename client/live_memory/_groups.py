@@ -372,16 +372,15 @@ class ConversationsGroup(Group):
         """
         return self._invoke("append_turn", locals())
 
-    def close(self, space_id: str, conversation_id: str, *, message_id: str | None = None) -> models.ClosingView:
+    def close(self, space_id: str, conversation_id: str) -> models.ClosingView:
         """Close a conversation.
 
         Say that the conversation is over for now: what is left of it is summarised at once. Further turns may come.
-        200: it is closed already, or it has no turn (`closed` is false).
+        200: it is closed already behind its newest turn, or it has no turn (`closed` is false).
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
-            message_id: A name of your own for it, as a turn has.
         """
         return self._invoke("close_conversation", locals())
 

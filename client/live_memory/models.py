@@ -237,29 +237,13 @@ class ChunkGivenUp(Model):
     """When it was given up, UTC."""
 
 
-class Closing(Model):
-    """The end of a conversation, for now."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    message_id: str | None = None
-    """A name of your own for it, as a turn has."""
-
-
 class ClosingView(Model):
     """Whether the conversation is closed now."""
 
     closed: bool
     """False: it has no turn, so there is nothing to close."""
     turn_index: int | None = None
-    """The number of the turn that closes it."""
-    message_id: str | None = None
-    """The id of that turn."""
-    timestamp: AwareDatetime | None = None
-    """When it was closed, UTC."""
-    redacted: dict[str, int] | None = None
-    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
+    """The number of its newest turn, behind which it is closed."""
 
 
 class ConversationView(Model):
@@ -552,7 +536,7 @@ class LevelView(Model):
     summarised: int
     """Those that have their summary."""
     pending: int
-    """Those that wait for it."""
+    """What no summary of the level covers yet: turns on level 1, above it summaries of the level below."""
 
 
 class ListedConversation(Model):
@@ -2016,8 +2000,6 @@ class TurnView(Model):
     """The name of the token, of a message that names its author."""
     open: Literal[True] | None = None
     """True while the assistant's side is missing."""
-    close: Literal[True] | None = None
-    """True if it only closes the conversation."""
     erased_on: str | None = None
     """The day on which its words were erased, UTC. Its number, times, author and length stay."""
 

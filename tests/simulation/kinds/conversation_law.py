@@ -5,11 +5,13 @@ and blocks, groups and summaries are those of the planner.
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from greenlet import getcurrent
 
 from livemem.conversations import answer, boundaries, log, names, summaries, summaries_job
+from livemem.conversations import conversation as conversations
 from livemem.conversations.boundaries import BlockBoundary, Child, Place, Size
 from livemem.conversations.summaries import Layers
 from livemem.conversations.summary_versions import At
@@ -57,8 +59,9 @@ class Watched(FakeS3):
             self._check_call(summary)
         done = super().put_object(**arguments)
         self.written[key] = self.now
-        # But for a turn that is erased, and its conversation, which is told of it.
-        erased = b'"erased_on": "' in arguments["Body"] or b'"erased_turns": [\n' in arguments["Body"]
+        # But for a turn that is erased, and its conversation, which is told of it, and of its closings.
+        told = (b'"erased_on": "', b'"erased_turns": [\n', b'"closings": [\n')
+        erased = any(one in arguments["Body"] for one in told)
         once = any(part in key for part in ONCE) and not erased
         if once and "IfNoneMatch" not in arguments:
             # Two seldom write different things there; that nothing stands in the way is wrong each time.
@@ -122,7 +125,9 @@ def _as_good(name: str, other: str) -> bool:
 def sizes_of(scene: Any) -> list[Size]:
     """The turns of the log as the planner sees them."""
     last = log.last_index(scene.world.process, SPACE, scene.id)
-    return [turn.size() for turn in log.read(scene.world.process, SPACE, scene.id, range(1, last + 1))]
+    there = conversations.find(scene.world.process, SPACE, scene.id)
+    closings = there.closings if there else []
+    return [turn.size(closings) for turn in log.read(scene.world.process, SPACE, scene.id, range(1, last + 1))]
 
 
 def wrong_turns(scene: Any) -> Iterator[str]:
@@ -141,11 +146,7 @@ def wrong_turns(scene: Any) -> Iterator[str]:
             yield f"lost: {message_id}"
         elif message_id in scene.erased or (turn.erased_on and message_id in scene.erasing):
             yield from _wrong_erasure(scene, turn, draft)
-        elif (turn.user_message, turn.assistant_message, turn.close) != (
-            draft.user_message,
-            draft.assistant_message,
-            draft.close,
-        ):
+        elif (turn.user_message, turn.assistant_message) != (draft.user_message, draft.assistant_message):
             yield f"another content: {message_id}"
         else:
             for place, call in enumerate(draft.tool_calls):
@@ -195,6 +196,12 @@ def _planned(scene: Any, at: At, turns: list[Size], start: Place, boundary: Bloc
         )
 
     if gives(left, over=True):
+        return True
+    # Who fixed it before the conversation was closed within it.
+    within = any(turn.close and turn.index < boundary.end for turn in left)
+    if within and gives(
+        [replace(turn, close=False) if turn.index < boundary.end else turn for turn in left], over=True
+    ):
         return True
     # Who saw the log end there, and waited for long enough by its own clock.
     return (

@@ -365,7 +365,7 @@ ACTIONS = (
     _action("append without an id", _append, _wants(named=False)),
     _action("append of what came before", _append, _came_before),
     IMPORT,
-    _action("close", lambda scene, process, until: log.close(process, SPACE, scene.id, "ann", "the end")),
+    _action("close", lambda scene, process, until: log.close(process, SPACE, scene.id)),
     UPDATE,
     ORDER_REBUILD,
     _at(REBUILD, 1),
@@ -448,7 +448,7 @@ class TalkHistory(History):
         self.spawn("import", lambda process, until: self.scene.bring(process, drafts))
 
     def close(self) -> None:
-        self.spawn("close", lambda process, until: log.close(process, SPACE, self.scene.id, "ann", None))
+        self.spawn("close", lambda process, until: log.close(process, SPACE, self.scene.id))
 
     def rebuild(self) -> None:
         changes = self.choices.pick(REBUILDS)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from livemem import clock
 from livemem.conversations import capture, log, reading
 from livemem.conversations import turn as turns_module
+from livemem.conversations.log import Closed
 from livemem.conversations.turn import RESULT_BYTES, RESULT_SHOWN, Draft, ToolCall
 from livemem.errors import InvalidRequest, NotFound, TooLarge
 from livemem.store import conversation_keys as keys
@@ -195,13 +196,18 @@ def test_a_conversation_that_there_is_not_takes_in_nothing():
 
 def test_closing_twice_is_closing_once_and_an_empty_conversation_has_nothing_to_close():
     talk = Talk()
-    assert log.close(talk.process, "demo", talk.id, "ann", None) is None
+    assert log.close(talk.process, "demo", talk.id) is None
     talk.say("a", "b")
-    first = log.close(talk.process, "demo", talk.id, "ann", None)
-    again = log.close(talk.process, "demo", talk.id, "ann", None)
-    assert (first.turn, first.fresh, again.fresh) == (again.turn, True, False)
+    first = log.close(talk.process, "demo", talk.id)
+    talk.world.client.reset()
+    again = log.close(talk.process, "demo", talk.id)
+    assert (first, again) == (Closed(1, fresh=True), Closed(1, fresh=False))
+    assert {verb for verb, _ in talk.world.client.requests} <= {"GET", "LIST"}
     talk.say("c", "d")
-    assert log.close(talk.process, "demo", talk.id, "ann", None).turn.turn_index == 4
+    # It is no turn.
+    assert log.close(talk.process, "demo", talk.id) == Closed(2, fresh=True)
+    (listed,), _ = reading.page(talk.process, "demo", cwd=None, host=None, limit=9, after=None)
+    assert (listed.turn_count, listed.last.assistant_message) == (2, "d")
 
 
 def lines(count):

@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, TypeVar
 
@@ -53,6 +54,8 @@ class Conversation(Revised):
     """Set in what stays for a while of one that was deleted, so that no late request of its creation brings it back."""
     erased_turns: list[TurnIndex] = []
     """Numbers of turns whose words were erased: what was made of them before is taken back."""
+    closings: list[TurnIndex] = []
+    """Numbers of turns behind which somebody has closed it: a block ends there, if none ended by then."""
     redacted: dict[str, Count] = Field(default={}, exclude=True)
     """What was taken out of it when it was begun, by kind: told then, and not stored."""
 
@@ -153,6 +156,27 @@ def create(
     return conversation
 
 
+def note_closing(process: Process, space_id: str, conversation_id: str, index: int) -> bool:
+    """Note that the conversation is closed behind a turn: 1 GET, 1 PUT; no PUT where that is noted. Returns whether it
+    was not.
+
+    Raises NotFound, PreconditionLost, ConversationBroken.
+    """
+    fresh = False
+
+    def noted(known: Conversation | None) -> Conversation | None:
+        nonlocal fresh
+        if not known or known.deleted_at:
+            raise NotFound("conversation", conversation_id)
+        if index in known.closings:
+            return None
+        fresh = True
+        return known.model_copy(update={"closings": sorted({*known.closings, index})})
+
+    _update(process, space_id, conversation_id, noted)
+    return fresh
+
+
 def note_erased(process: Process, space_id: str, conversation_id: str, index: int) -> None:
     """Note that the words of a turn are erased: 1 GET, 1 PUT; none where that is noted, or there is no conversation.
 
@@ -164,10 +188,19 @@ def note_erased(process: Process, space_id: str, conversation_id: str, index: in
             return None
         return known.model_copy(update={"erased_turns": sorted({*known.erased_turns, index})})
 
+    _update(process, space_id, conversation_id, noted)
+
+
+def _update(
+    process: Process,
+    space_id: str,
+    conversation_id: str,
+    change: Callable[[Conversation | None], Conversation | None],
+) -> None:
     stored.update(
         process.store,
         keys.conversation(space_id, conversation_id),
-        noted,
+        change,
         process.new_id,
         read=lambda found: parsed(process, Conversation, found),
     )

@@ -34,6 +34,10 @@ class Done:
     """Summaries that were there then."""
     last_turn: int = 0
     """The newest turn when blocks were last looked for."""
+    closings: int = 0
+    """How often the conversation had been closed then."""
+    leaves_rebuild: bool = False
+    """Whether the next version is left to the job that was ordered for it."""
     tell: Callable[["Done"], None] = lambda _: None
     """Called between two waves of calls, on whatever levels; what it raises ends the work."""
     settled: int = 0
@@ -90,7 +94,7 @@ def _blocks(process: Process, layers: Layers, seen_at: datetime, last: int) -> I
             some = log.read(process, at.space_id, at.conversation_id, further)
             if len(some) != len(further):
                 raise summaries.Vanished(at.conversation_id)
-            sizes += [turn.size() for turn in some]
+            sizes += [turn.size(at.conversation.closings) for turn in some]
             read_to = further[-1]
 
 
@@ -108,7 +112,7 @@ def fix_block_boundaries(process: Process, layers: Layers, done: Done | None = N
     before = layers.boundaries[1]
     seen_at, last = _end_of_log(process, layers.at)
     if done:
-        done.last_turn = last
+        done.last_turn, done.closings = last, len(layers.at.conversation.closings)
     going_on = True
     while going_on:
         going_on = False

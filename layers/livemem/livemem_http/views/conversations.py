@@ -174,7 +174,10 @@ class LevelView(View):
     level: Annotated[int, told("1: of turns; 2 and 3: of summaries.", 1)]
     sealed: Annotated[int, told("Blocks or groups whose end is fixed.", 6)]
     summarised: Annotated[int, told("Those that have their summary.", 6)]
-    pending: Annotated[int, told("Those that wait for it.", 0)]
+    pending: Annotated[
+        int,
+        told("What no summary of the level covers yet: turns on level 1, above it summaries of the level below.", 1),
+    ]
 
 
 class ConversationDetail(ConversationView):

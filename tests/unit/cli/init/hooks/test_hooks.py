@@ -109,6 +109,21 @@ def test_each_session_has_a_conversation_of_its_own(machine):
     assert len(machine.memory.conversations) == 2
 
 
+def test_what_a_client_adds_to_the_words_of_the_user_is_left_out_and_the_words_stay(machine):
+    reminder = "<system-reminder>Mind the files.</system-reminder>"
+    path = machine.transcript(
+        claude("user", "Why?"),
+        claude("assistant", "So."),
+        claude("user", [{"type": "text", "text": reminder}, {"type": "text", "text": "And by day?"}]),
+        claude("assistant", f"By day it works: {reminder}"),
+        claude("user", f"{reminder}\n{reminder}\nThanks."),
+        claude("user", f"{reminder}<command-name>/clear</command-name>"),
+        claude("user", "<system-reminder>" * 100_000),
+    )
+    machine.hook("claude-code", "Stop", transcript_path=path)
+    assert machine.memory.turns == ["Why?\n\nSo.", f"And by day?\n\nBy day it works: {reminder}", "Thanks.\n\n"]
+
+
 def test_results_of_tools_other_agents_and_words_of_the_client_itself_are_left_out(machine):
     path = machine.transcript(
         claude("user", [{"type": "tool_result", "content": "SECRET=1"}]),
