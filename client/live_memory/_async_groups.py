@@ -179,6 +179,7 @@ class AsyncConversationsGroup(Group):
         project_path: str | None = None,
         profile: Literal["turns", "windows"] | None = None,
         parameters: models.Tunables | Mapping[str, Any] | None = None,
+        capture: Literal["notes", "off"] | None = None,
     ) -> models.ConversationView:
         """As `ConversationsGroup.create`."""
         return await self._invoke("create_conversation", locals())
@@ -267,6 +268,7 @@ class AsyncConversationsGroup(Group):
         ensure_assistant: bool | None = None,
         group_chars: int | None = None,
         group_raw_chars: int | None = None,
+        verbatim_chars: int | None = None,
         ratio: float | None = None,
         ratio_only: bool | None = None,
         concurrency: int | None = None,
@@ -773,6 +775,7 @@ class AsyncSpacesGroup(Group):
         auto_paused: bool | Unset | None = UNSET,
         corrections: Literal["admin", "write"] | Unset | None = UNSET,
         consolidation_mode: Literal["auto", "review"] | Unset | None = UNSET,
+        capture_allowed: bool | Unset | None = UNSET,
         language: str | Unset | None = UNSET,
         timezone: str | Unset | None = UNSET,
     ) -> models.SpaceChanged:

@@ -82,7 +82,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:PutObject",
             "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md",
-            "Ingest Mcp Admin Archives Backup Consolidate Sweep",
+            "Ingest Mcp Admin Archives Backup Consolidate Sweep Summarize Conversations",
         ),
         (
             "s3:DeleteObject",

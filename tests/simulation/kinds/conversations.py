@@ -44,6 +44,7 @@ SMALL: dict[str, Any] = {
     "group_raw_chars": 500,
     "ratio": 0.5,
     "batch_delay_ms": 0,
+    "verbatim_chars": 0,
 }
 """So small that a few short messages make several blocks, and some of them groups on all levels."""
 PROFILES: tuple[tuple[Any, dict[str, Any]], ...] = (

@@ -666,3 +666,26 @@ def test_another_model_makes_what_is_new_and_remakes_nothing():
     other.new_process()
     assert update.look(other.process, "demo", talk.id, INVOCATION + other.clock()).outcome == ("nothing")
     assert making.maker(other.process, at(talk)) != maker
+
+
+@pytest.mark.parametrize("profile", ["turns", "windows"])
+def test_a_small_block_is_its_own_summary_and_asks_no_model(profile):
+    talk = Talk(profile, verbatim_chars=1_500, min_flush_chars=100)
+    talk.say("Why does it fail?", "Kiel answers 503.", message_id="m1")
+    talk.say("Try thrice.", "", message_id="m2")
+    log.close(talk.process, "demo", talk.id)
+    planned = orders.plan(talk.process, "demo", talk.id, orders.Wish())
+    assert (planned.levels[0].boundaries > 0, planned.calls) == (True, 0)
+    assert talk.update().outcome == "done"
+    assert talk.llm.asked == []
+    layers = summaries.read(talk.process, at(talk))
+    told = summaries.load(talk.process, layers, 1, summaries.current(talk.process, layers, 1))
+    words = "User: Why does it fail?\n\nAssistant: Kiel answers 503.\n\nUser: Try thrice."
+    assert "\n\n".join(one.summary for one in told) == words
+    assert {(one.model, one.usage.calls, one.chars == len(one.summary)) for one in told} == {("none", 0, True)}
+    # One character more is asked for.
+    talk.say("x" * 800, "y" * 701)
+    log.close(talk.process, "demo", talk.id)
+    assert orders.plan(talk.process, "demo", talk.id, orders.Wish()).calls == 1
+    talk.update()
+    assert len(talk.llm.asked) == 1

@@ -2,15 +2,15 @@
 
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
 from livemem import clock, limits
 from livemem.conversations.parameters import Parameters, Profile
-from livemem.errors import ConversationBroken, InvalidRequest, NotFound
+from livemem.errors import ConversationBroken, InvalidRequest, NotFound, ObjectUnreadable
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
@@ -29,6 +29,8 @@ PATH_BYTES = 4_096
 HOST_BYTES = 255
 TurnIndex = Annotated[int, Field(ge=1, le=keys.LAST_TURN)]
 """The number of a turn in its conversation, as a document has it."""
+Capturing = Literal["notes", "off"]
+"""What is captured of what is said."""
 D = TypeVar("D", bound=StoredDocument)
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
@@ -46,6 +48,8 @@ class Conversation(Revised):
     project_path: Path | None = None
     profile: Profile = "turns"
     parameters: Parameters = Parameters()
+    capture: Capturing = "off"
+    """Whether blocks name notes for the team (capture.py)."""
     created_at: Moment
     uid: Line
     """Of the space that it began in."""
@@ -70,6 +74,7 @@ class NewConversation:
     project_path: str | None = None
     profile: Profile = "turns"
     parameters: Parameters = field(default_factory=Parameters)
+    capture: Capturing = "off"
 
 
 def normalised(path: str, field: str = "cwd") -> str:
@@ -125,7 +130,7 @@ def create(
 ) -> Conversation:
     """Begin a conversation: 1 PUT, and 1 or 2 more for its folder. Raises NotFound, InvalidRequest.
 
-    With an id of the service's own a repeat begins none.
+    With an id of the service's own a repeat begins none. Where the space does not allow it nothing is captured.
     """
     if wanted.title is not None:
         limits.check_text("title", wanted.title, TITLE_BYTES)
@@ -144,6 +149,7 @@ def create(
         project_path=project,
         profile=wanted.profile,
         parameters=wanted.parameters,
+        capture=wanted.capture if head.meta.capture_allowed else "off",
         created_at=clock.iso_millis(now),
         uid=head.meta.uid,
         author=author,
@@ -237,6 +243,21 @@ def find(process: Process, space_id: str, conversation_id: str) -> Conversation 
     """The conversation, or None where there is none, or no more: 1 GET."""
     conversation = look(process, space_id, conversation_id)
     return conversation if conversation and not conversation.deleted_at else None
+
+
+def gone(process: Process, space_id: str, ids: Iterable[str | None]) -> set[str]:
+    """Those of the conversations that there are not, or no more: 1 GET for each; none for None."""
+
+    def is_gone(conversation_id: str) -> bool:
+        try:
+            return find(process, space_id, conversation_id) is None
+        except ObjectUnreadable:
+            # It is there.
+            return False
+
+    wanted = sorted({one for one in ids if one})
+    found = process.store.map(is_gone, wanted)
+    return {one for one, is_one in zip(wanted, found, strict=True) if is_one}
 
 
 def look(process: Process, space_id: str, conversation_id: str) -> Conversation | None:

@@ -45,7 +45,7 @@ class Done:
 
     @property
     def generated(self) -> list[Made]:
-        """The summaries that were asked of the LLM and stored."""
+        """The summaries that were made and stored, not taken over."""
         return [one for one in self.made if one.name and not one.reused]
 
     @property
@@ -101,6 +101,11 @@ def _blocks(process: Process, layers: Layers, seen_at: datetime, last: int) -> I
 def _behind_last(process: Process, layers: Layers) -> Place:
     count = layers.boundaries[1]
     return summaries.block_boundaries(process, layers, [count])[0].following if count else Place(1, 0)
+
+
+def covered(process: Process, layers: Layers) -> int:
+    """The last turn that blocks cover, as a whole."""
+    return _behind_last(process, layers).index - 1
 
 
 def fix_block_boundaries(process: Process, layers: Layers, done: Done | None = None) -> int:
@@ -207,7 +212,7 @@ def make_missing(
                 layers.add(level, each.number, each.name)
         if any(each.ends_job for each in made):
             return False
-        if missing and any(not each.reused for each in made):
+        if missing and any(not (each.reused or each.verbatim) for each in made):
             process.store.sleep(parameters.batch_delay_ms / 1_000)
     return True
 

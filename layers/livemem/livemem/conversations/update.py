@@ -224,13 +224,14 @@ def _rebuild(work: Work[SummariesJob], standing: Standing, done: Done) -> bool:
     work.kind.look_again(work, LOOKED_AT_AGAIN)
     at = At(standing.space_id, standing.conversation, building)
     before = len(done.failures)
-    if not levels.bring_up(process, at, work.deadline, done, earlier=found.read(process, _at(standing))):
+    earlier = found.read(process, _at(standing))
+    if not levels.bring_up(process, at, work.deadline, done, earlier=earlier):
         return False
     if len(done.failures) > before:
         return False
     with suppress(PreconditionLost):
         newest = summary_versions.read(process, standing.space_id, standing.conversation)
-        if summary_versions.switch(process, newest, building):
+        if summary_versions.switch(process, newest, building, levels.covered(process, earlier)):
             # What could not be made of the former version is of no account any more: perhaps it was why.
             done.settled = len(done.made)
     return True

@@ -8,8 +8,8 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import clock, limits
-from livemem.conversations import capture, log, orders, reading, removal, summaries_job
 from livemem.conversations import conversation as conversations
+from livemem.conversations import log, orders, reading, removal, summaries_job, turn_import
 from livemem.conversations.log import Appended, Closed
 from livemem.store import conversation_keys as keys
 from livemem.store import cursors
@@ -197,10 +197,10 @@ def import_turns(space_id: str, conversation_id: str) -> ImportedView:
     is interrupted, or finds that some lines are `left` for want of time, sends the same once more: messages that are
     there already stay as they are.
     """
-    drafts = capture.parse(api.text())
+    drafts = turn_import.parse(api.text())
     author = api.principal().name
     until = clock.now() + REQUEST
-    return ImportedView.of(capture.take_in(process(), space_id, conversation_id, author, drafts, until))
+    return ImportedView.of(turn_import.take_in(process(), space_id, conversation_id, author, drafts, until))
 
 
 @api.route(

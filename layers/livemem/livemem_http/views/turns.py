@@ -8,7 +8,6 @@ from pydantic import AfterValidator
 
 from livemem import clock
 from livemem.conversations import reading
-from livemem.conversations.capture import Imported
 from livemem.conversations.log import Appended, Closed
 from livemem.conversations.turn import (
     MESSAGE_ID_CHARACTERS,
@@ -20,6 +19,7 @@ from livemem.conversations.turn import (
     ToolCall,
     Turn,
 )
+from livemem.conversations.turn_import import Imported
 from livemem.limits import BODY_BYTES
 from livemem_http.views.conversations import TurnIndex
 from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, Sparse, told
