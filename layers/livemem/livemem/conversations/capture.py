@@ -4,7 +4,7 @@ What a block names is decided once, in an object of its own under the block's nu
 they are written before its summary. While the summary is missing whoever makes it meets that decision, whatever the
 model answers then, and completes the notes; once it is there nobody looks at the block again. The names of the notes
 follow from the block's input. So killed, doubled and late work writes no second note: one that was folded meanwhile is
-told by the records, and what is written beside that all the same is a late duplicate (changes/echoes.py).
+told by the records, and what is written beside that all the same is a late duplicate (changes/late_duplicates.py).
 """
 
 import hashlib

@@ -169,7 +169,7 @@ def _is_behind(process: Process, space_id: str, conversation_id: str, job: Summa
     if job.leaves_rebuild or log.last_index(process, space_id, conversation_id) > job.last_turn:
         return True
     there = conversations.find(process, space_id, conversation_id)
-    return bool(there) and len(there.closings) > job.closings
+    return there is not None and len(there.closings) > job.closings
 
 
 def _at(standing: Standing) -> At:

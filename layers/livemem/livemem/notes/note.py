@@ -103,10 +103,8 @@ def parse_note(space_id: str, name: keys.NoteName, body: bytes) -> Note:
 
 def _source(field: Any) -> CapturedFrom | None:
     """What a note was captured from; None where it does not say so in the way that the service does."""
-    told = (field.get("conversation"), field.get("turns")) if isinstance(field, dict) else ()
-    if not all(isinstance(one, str) for one in told) or not told:
+    conversation, turns = (field.get("conversation"), field.get("turns")) if isinstance(field, dict) else (None, None)
+    match = _TURNS.fullmatch(turns) if isinstance(turns, str) else None
+    if not match or not isinstance(conversation, str) or not keys.RUN_ID.fullmatch(conversation):
         return None
-    match = _TURNS.fullmatch(told[1])
-    if not match or not keys.RUN_ID.fullmatch(told[0]):
-        return None
-    return CapturedFrom(told[0], (int(match[1]), int(match[2])))
+    return CapturedFrom(conversation, (int(match[1]), int(match[2])))

@@ -102,6 +102,33 @@ def test_an_event_without_news_asks_the_service_for_nothing(machine):
     assert machine.memory.calls == before
 
 
+@pytest.mark.parametrize(
+    ("client", "end"), [("claude-code", "SessionEnd"), ("claude-code", "PreCompact"), ("codex", "PreCompact")]
+)
+def test_the_end_of_a_session_and_a_compaction_close_what_was_said_once(machine, client, end):
+    path = machine.transcript(claude("user", "Why?"), claude("assistant", "So."))
+    if client == "codex":
+        said = {"type": "message", "role": "user", "content": "Why?"}
+        path = machine.transcript({"type": "response_item", "payload": said})
+    machine.hook(client, "Stop", transcript_path=path)
+    assert machine.memory.closed == []
+    assert machine.memory.kept == {"profile": "windows", "capture": "notes"}
+
+    # An answer that is lost is asked for again.
+    machine.memory.fail = lambda _: LiveMemoryError("no_answer", "lost")
+    machine.hook(client, end, transcript_path=path)
+    machine.memory.fail = lambda _: None
+    for _ in range(2):
+        machine.hook(client, end, transcript_path=path)
+
+    assert machine.memory.closed == [("C0", 1), ("C0", 1)]
+    machine.memory.messages.clear()
+    machine.transcript(claude("user", "And?"))
+    machine.hook(client, end, transcript_path=path)
+    machine.hook(client, end, transcript_path=path)
+    assert len(machine.log) <= 3
+
+
 def test_each_session_has_a_conversation_of_its_own(machine):
     path = machine.transcript(claude("user", "Why?"))
     machine.hook("claude-code", "Stop", transcript_path=path)
