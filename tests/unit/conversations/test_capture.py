@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 
 from livemem.conversations import capture, log, orders, reading, removal
 from livemem.conversations import conversation as conversations
-from livemem.conversations.capture import WithNotes
+from livemem.conversations.capture import BlockCapture, WithNotes
 from livemem.conversations.conversation import NewConversation
+from livemem.erasure import erasure
 from livemem.notes import pages
 from livemem.notes.note import CapturedFrom
 from livemem.spaces import head as heads
 from tests.support.counting import Killed
 from tests.support.talk import Talk, captures, extract
-from tests.support.world import append_everything, read_prompt
+from tests.support.world import EVERYONE, INVOCATION, append_everything, read_prompt
 
 DECIDED = {"category": "decision", "content": "S3 stays the only store.", "turns": [1]}
 OPEN = {"category": "question", "content": "Who watches the queue?", "turns": [1, 2]}
@@ -267,3 +268,72 @@ def test_what_a_block_names_costs_a_put_and_one_for_each_note():
     usual = counted(wanted="off")
     assert counted() - usual == {"PUT": 1}
     assert counted(DECIDED, OPEN) - usual == {"PUT": 3}
+
+
+SECRET = "The treasure lies below the old oak"
+
+
+def erased(talk, index=1):
+    return erasure.erase_turn(talk.process, EVERYONE, "demo", talk.id, index, talk.world.clock() + INVOCATION)
+
+
+def holding(talk, text):
+    return [key for key, one in talk.world.inner.objects.items() if text.encode() in one.body]
+
+
+@pytest.mark.parametrize("folded", [False, True])
+def test_the_erasure_of_a_turn_reaches_the_notes_that_were_captured_from_it_and_no_others(folded):
+    talk = talked({**DECIDED, "content": SECRET}, {**OPEN, "turns": [2]})
+    talk.update()
+    before = {note.content: note.note_id for note in live(talk)}
+    if folded:
+        talk.world.consolidate()
+    talk.world.back_up()
+
+    receipt = erased(talk)
+
+    assert receipt.status == "done"
+    assert receipt.note_ids == [before[SECRET]]
+    assert holding(talk, SECRET) == []
+    assert pages.get(talk.process, "demo", before[OPEN["content"]]).content == OPEN["content"]
+    # The same request again is the same erasure; and the block, which is summarised anew, names nothing.
+    assert erased(talk).job_id == receipt.job_id
+    talk.llm.default = folding([DECIDED])
+    talk.update()
+    assert holding(talk, DECIDED["content"]) == []
+
+
+def test_a_note_that_is_captured_while_its_turn_is_erased_goes_when_the_space_is_looked_at_once_more():
+    talk = talked({**DECIDED, "content": SECRET})
+    talk.world.inner.versioned = True
+    done = []
+    write = capture.append
+
+    def late(process, at, *more):
+        if not done:
+            done.append(erased(talk))
+        return write(process, at, *more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(capture, "append", late)
+        talk.update()
+    assert holding(talk, SECRET)
+
+    for _ in range(8):
+        talk.world.pass_time(1_200)
+        talk.world.new_process()
+        talk.world.sweep()
+        talk.world.settle()
+    assert holding(talk, SECRET) == []
+
+
+def test_the_erasure_of_a_captured_note_takes_it_out_of_what_its_block_names():
+    talk = talked({**DECIDED, "content": SECRET}, OPEN)
+    talk.update()
+    note_id = next(note.note_id for note in live(talk) if note.content == SECRET)
+    until = talk.world.clock() + INVOCATION
+    erasure.erase_note(talk.process, EVERYONE, "demo", note_id, until, erase=True)
+    assert [key for key in holding(talk, SECRET) if "/turns/" not in key] == []
+    (key,) = talk.world.keys(f"demo/conversations/{talk.id}/v1/captures/")
+    named = BlockCapture.from_bytes(talk.world.text(key).encode())
+    assert [one.content for one in named.notes] == [OPEN["content"]]

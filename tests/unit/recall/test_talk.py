@@ -3,7 +3,7 @@
 import pytest
 
 from livemem.bank import corrections
-from livemem.conversations import capture, orders, reading, removal
+from livemem.conversations import orders, reading, removal, turn_import
 from livemem.conversations import conversation as conversations
 from livemem.conversations.turn import ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound
