@@ -13,14 +13,16 @@ from greenlet import getcurrent
 from livemem.conversations import answer, boundaries, log, names, summaries, summaries_job
 from livemem.conversations import conversation as conversations
 from livemem.conversations.boundaries import BlockBoundary, Child, Place, Size
+from livemem.conversations.capture import BlockCapture
 from livemem.conversations.summaries import Layers
 from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Draft, Turn, erased_name
 from livemem.store import conversation_keys as keys
 from tests.simulation.scene import SPACE
+from tests.support.audit import records_of
 from tests.support.bucket import FakeS3
 
-ONCE = ("/turns/", "/ids/", "/tools/", "/boundaries/", "/summaries/")
+ONCE = ("/turns/", "/ids/", "/tools/", "/boundaries/", "/summaries/", "/captures/")
 """Parts of the keys of what is written once."""
 
 
@@ -60,7 +62,7 @@ class Watched(FakeS3):
         done = super().put_object(**arguments)
         self.written[key] = self.now
         # But for a turn that is erased, and its conversation, which is told of it, and of its closings.
-        told = (b'"erased_on": "', b'"erased_turns": [\n', b'"closings": [\n')
+        told = (b'"notes": []', b'"erased_on": "', b'"erased_turns": [\n', b'"closings": [\n')
         erased = any(one in arguments["Body"] for one in told)
         once = any(part in key for part in ONCE) and not erased
         if once and "IfNoneMatch" not in arguments:
@@ -251,6 +253,29 @@ def wrong_jobs(scene: Any, layers: Layers) -> Iterator[str]:
         anew = job and job.status == "done" and not scene.erasing
         if anew and version == layers.at.version and not any(map(names.redo_of, there)):
             yield f"a job says that it made {level}/{number} anew"
+
+
+def wrong_notes(scene: Any, layers: Layers) -> Iterator[str]:
+    """What a block names is a note exactly once: live, or in one record; and no other note was captured."""
+    world, prefix = scene.world, f"{keys.version_prefix(SPACE, scene.id, layers.at.version)}captures/"
+    decided = [BlockCapture.from_bytes(one.body) for key, one in scene.bucket.objects.items() if key.startswith(prefix)]
+    named = [one.note_id for block in decided for one in block.notes]
+    times = Counter(
+        [
+            *world.live_ids(SPACE),
+            *(source.note_id for record in records_of(scene.bucket.objects, SPACE) for source in record.notes),
+        ]
+    )
+    if scene.erasing:
+        # What was erased is a stub in its record, and its block names nothing.
+        yield from (f"named, but no note: {one}" for one in named if one not in times)
+        return
+    yield from (f"a note that no block names: {one}" for one in times if one not in named)
+    yield from (f"{times[one]} notes instead of one: {one}" for one in named if times[one] != 1)
+    there = summaries.current(world.process, layers, 1)
+    told = {one for summary in summaries.load(world.process, layers, 1, there) for one in summary.notes}
+    if layers.at.conversation.capture == "notes" and told != set(named):
+        yield f"summaries tell of {told}, blocks of {named}"
 
 
 def wrong_summaries(scene: Any, layers: Layers) -> Iterator[str]:
