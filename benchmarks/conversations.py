@@ -219,7 +219,7 @@ def cost(one: Bench, name: str, profile: Profile, todo: Sequence[Draft]) -> Cost
     process = one.process
     conversation_id = begin(process, profile)
     turn_import.take_in(process, SPACE, conversation_id, "bench", todo)
-    log.close(process, SPACE, conversation_id, "bench", None)
+    log.close(process, SPACE, conversation_id)
     _, at = reading.standing(process, SPACE, conversation_id)
     foreseen = forecast.forecast(process, at).calls
     del one.calls[:]

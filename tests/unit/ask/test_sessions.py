@@ -100,7 +100,7 @@ def test_a_session_that_is_named_goes_on_or_the_question_is_refused():
 
 def test_a_session_that_ends_while_its_next_question_waits_fails_that_question():
     asking = Asking()
-    asking.world.llm = Summariser()
+    asking.world.llm = Summariser()  # type: ignore[assignment]
     first = asking.ask()
 
     def slow(thread):
