@@ -95,7 +95,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:GetObject",
             "alpha/_meta.json",
-            f"Ingest Reads Search Indexer Admin Conversations Rooms {REMEMBERING} {WORKERS}",
+            f"Ingest Reads Search Indexer Admin Conversations Summarize Rooms {REMEMBERING} {WORKERS}",
         ),
         ("s3:PutObject", "alpha/_rules.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_rules.md", "Admin Archives Backup Sweep"),
