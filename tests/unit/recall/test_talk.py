@@ -3,8 +3,8 @@
 import pytest
 
 from livemem.bank import corrections
-from livemem.conversations import orders, reading, removal, turn_import
 from livemem.conversations import conversation as conversations
+from livemem.conversations import orders, reading, removal, turn_import
 from livemem.conversations.turn import ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound
 from livemem.recall import context, search, talk
