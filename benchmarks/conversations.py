@@ -22,8 +22,8 @@ from typing import Any
 
 from benchmarks.search import ADMIN, BUCKET, Slow, Words, embed, settings_of, unheard
 from livemem import clock
-from livemem.conversations import capture, forecast, log, reading, summaries, update
 from livemem.conversations import conversation as conversations
+from livemem.conversations import forecast, log, reading, summaries, turn_import, update
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.parameters import Parameters, Profile
 from livemem.conversations.summaries_job import SummariesJob
@@ -161,7 +161,7 @@ def measure_contexts(one: Bench, counts: Sequence[int]) -> None:
     for count in counts:
         conversation_id = begin(one.process, "turns")
         todo = drafts(count + CONTEXTS + 2, seed=3)
-        capture.take_in(one.process, SPACE, conversation_id, "bench", todo[:count])
+        turn_import.take_in(one.process, SPACE, conversation_id, "bench", todo[:count])
         update_all(one, conversation_id)
         indexing.index(one.process, SPACE, clock.now() + timedelta(hours=1))
         get = statistics.median(one.timed(lambda: one.process.store.get(f"{SPACE}/_meta.json")) for _ in range(20))
@@ -218,8 +218,8 @@ def cost(one: Bench, name: str, profile: Profile, todo: Sequence[Draft]) -> Cost
     """Take the turns in, foresee, update, and update once more."""
     process = one.process
     conversation_id = begin(process, profile)
-    capture.take_in(process, SPACE, conversation_id, "bench", todo)
-    log.close(process, SPACE, conversation_id, "bench", None)
+    turn_import.take_in(process, SPACE, conversation_id, "bench", todo)
+    log.close(process, SPACE, conversation_id)
     _, at = reading.standing(process, SPACE, conversation_id)
     foreseen = forecast.forecast(process, at).calls
     del one.calls[:]

@@ -165,7 +165,7 @@ class AsyncConversationsGroup(Group):
         """As `ConversationsGroup.append_turn`."""
         return await self._invoke("append_turn", locals())
 
-    async def close(self, space_id: str, conversation_id: str, *, message_id: str | None = None) -> models.ClosingView:
+    async def close(self, space_id: str, conversation_id: str) -> models.ClosingView:
         """As `ConversationsGroup.close`."""
         return await self._invoke("close_conversation", locals())
 
@@ -179,6 +179,7 @@ class AsyncConversationsGroup(Group):
         project_path: str | None = None,
         profile: Literal["turns", "windows"] | None = None,
         parameters: models.Tunables | Mapping[str, Any] | None = None,
+        capture: Literal["notes", "off"] | None = None,
     ) -> models.ConversationView:
         """As `ConversationsGroup.create`."""
         return await self._invoke("create_conversation", locals())
@@ -267,6 +268,7 @@ class AsyncConversationsGroup(Group):
         ensure_assistant: bool | None = None,
         group_chars: int | None = None,
         group_raw_chars: int | None = None,
+        verbatim_chars: int | None = None,
         ratio: float | None = None,
         ratio_only: bool | None = None,
         concurrency: int | None = None,
@@ -773,6 +775,7 @@ class AsyncSpacesGroup(Group):
         auto_paused: bool | Unset | None = UNSET,
         corrections: Literal["admin", "write"] | Unset | None = UNSET,
         consolidation_mode: Literal["auto", "review"] | Unset | None = UNSET,
+        capture_allowed: bool | Unset | None = UNSET,
         language: str | Unset | None = UNSET,
         timezone: str | Unset | None = UNSET,
     ) -> models.SpaceChanged:

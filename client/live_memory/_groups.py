@@ -372,16 +372,15 @@ class ConversationsGroup(Group):
         """
         return self._invoke("append_turn", locals())
 
-    def close(self, space_id: str, conversation_id: str, *, message_id: str | None = None) -> models.ClosingView:
+    def close(self, space_id: str, conversation_id: str) -> models.ClosingView:
         """Close a conversation.
 
         Say that the conversation is over for now: what is left of it is summarised at once. Further turns may come.
-        200: it is closed already, or it has no turn (`closed` is false).
+        200: it is closed already behind its newest turn, or it has no turn (`closed` is false).
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
-            message_id: A name of your own for it, as a turn has.
         """
         return self._invoke("close_conversation", locals())
 
@@ -395,6 +394,7 @@ class ConversationsGroup(Group):
         project_path: str | None = None,
         profile: Literal["turns", "windows"] | None = None,
         parameters: models.Tunables | Mapping[str, Any] | None = None,
+        capture: Literal["notes", "off"] | None = None,
     ) -> models.ConversationView:
         """Begin a conversation.
 
@@ -411,6 +411,9 @@ class ConversationsGroup(Group):
             project_path: The root of the project, in one spelling as `cwd` is.
             profile: `turns`: a summary of each turn; `windows`: one of about `window_chars` characters.
             parameters: How it is cut into blocks; it stays so until a full update says otherwise.
+            capture: `notes`: the model that summarises a block of turns also names what the team should know, at most
+                five notes. They are live notes of who began the conversation. `off`: it does not, also where the
+                space does not allow it (`capture_allowed`).
         """
         return self._invoke("create_conversation", locals())
 
@@ -591,6 +594,7 @@ class ConversationsGroup(Group):
         ensure_assistant: bool | None = None,
         group_chars: int | None = None,
         group_raw_chars: int | None = None,
+        verbatim_chars: int | None = None,
         ratio: float | None = None,
         ratio_only: bool | None = None,
         concurrency: int | None = None,
@@ -617,6 +621,7 @@ class ConversationsGroup(Group):
             ensure_assistant: Whether a block ends behind an assistant's side.
             group_chars: Characters that a group of summaries should have.
             group_raw_chars: Characters that the turns of a group of level 2 must have together (profile `turns`).
+            verbatim_chars: Characters up to which a block is its own summary, for which no model is asked.
             ratio: What a summary should have of its source, as a share.
             ratio_only: Whether that is a target alone; else a summary must not be much longer.
             concurrency: Calls of the LLM at once.
@@ -1719,14 +1724,16 @@ class SpacesGroup(Group):
         auto_paused: bool | Unset | None = UNSET,
         corrections: Literal["admin", "write"] | Unset | None = UNSET,
         consolidation_mode: Literal["auto", "review"] | Unset | None = UNSET,
+        capture_allowed: bool | Unset | None = UNSET,
         language: str | Unset | None = UNSET,
         timezone: str | Unset | None = UNSET,
     ) -> models.SpaceChanged:
         """Change a space.
 
-        Change the fields that the body has. Only an admin may change `corrections` and `consolidation_mode`. If the
-        threshold is reached now, or the space is no longer paused, a consolidation starts at once; `started_run`
-        names it. With `consolidation_mode` `auto` a plan that waits is given up, and its notes go into the next run.
+        Change the fields that the body has. Only an admin may change `corrections`, `consolidation_mode` and
+        `capture_allowed`. If the threshold is reached now, or the space is no longer paused, a consolidation starts
+        at once; `started_run` names it. With `consolidation_mode` `auto` a plan that waits is given up, and its notes
+        go into the next run.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1742,6 +1749,9 @@ class SpacesGroup(Group):
                 Only an admin changes it.
             consolidation_mode: `auto`: a consolidation is committed as soon as it is made. `review`: its plan waits
                 until somebody approves it, and no other is made meanwhile. Only an admin changes it.
+            capture_allowed: Whether notes may be captured from what is said in conversations. Where it is false a
+                conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes
+                it.
             language: The language that the bank is written in, as a tag (RFC 5646); null: that of the rules.
             timezone: The time zone in which the space's digests have their hours; null: that of the service
                 (`DEFAULT_TIMEZONE`).

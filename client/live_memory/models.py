@@ -185,6 +185,17 @@ class CallView(Model):
     """What was wrong with the call."""
 
 
+class CapturedFromView(Model):
+    """What a note was captured from: nobody wrote it."""
+
+    conversation_id: str
+    """The conversation."""
+    turns: list[Any]
+    """The first and the last turn that it rests on."""
+    gone: bool | None = None
+    """True if the conversation is deleted."""
+
+
 class ChangeSummary(Model):
     """A change of the bank or the rules."""
 
@@ -237,29 +248,13 @@ class ChunkGivenUp(Model):
     """When it was given up, UTC."""
 
 
-class Closing(Model):
-    """The end of a conversation, for now."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-    )
-    message_id: str | None = None
-    """A name of your own for it, as a turn has."""
-
-
 class ClosingView(Model):
     """Whether the conversation is closed now."""
 
     closed: bool
     """False: it has no turn, so there is nothing to close."""
     turn_index: int | None = None
-    """The number of the turn that closes it."""
-    message_id: str | None = None
-    """The id of that turn."""
-    timestamp: AwareDatetime | None = None
-    """When it was closed, UTC."""
-    redacted: dict[str, int] | None = None
-    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
+    """The number of its newest turn, behind which it is closed."""
 
 
 class ConversationView(Model):
@@ -277,6 +272,8 @@ class ConversationView(Model):
     """The root of the project, in one spelling as `cwd` is."""
     profile: Literal["turns", "windows"] | str
     """`turns`: a summary of each turn; `windows`: one of about `window_chars` characters."""
+    capture: Literal["notes", "off"] | str
+    """`notes`: the model that summarises a block of turns also names what the team should know, at most five notes. They are live notes of who began the conversation. `off`: it does not, also where the space does not allow it (`capture_allowed`)."""
     created_at: AwareDatetime
     """When it was begun, UTC."""
     author: str
@@ -552,7 +549,7 @@ class LevelView(Model):
     summarised: int
     """Those that have their summary."""
     pending: int
-    """Those that wait for it."""
+    """What no summary of the level covers yet: turns on level 1, above it summaries of the level below."""
 
 
 class ListedConversation(Model):
@@ -960,6 +957,8 @@ class NoteView(Model):
     """The number of the consolidation that folded it; only if it is consolidated."""
     malformed: bool | None = None
     """True if the object in the bucket is no note of the usual form: its whole text is the content."""
+    source: CapturedFromView | None = None
+    """Of a note that a model captured from what was said in a conversation."""
     redacted: dict[str, int] | None = None
     """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
 
@@ -1442,6 +1441,8 @@ class SpaceChange(Model):
     """The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | None = None
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
+    capture_allowed: bool | None = None
+    """Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes it."""
     language: str | None = None
     """The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."""
     timezone: str | None = None
@@ -1479,6 +1480,8 @@ class SpaceChanged(Model):
     """The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | str | None = "auto"
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
+    capture_allowed: bool | None = True
+    """Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval, and keeps others from being made."""
     language: str | None
@@ -1579,6 +1582,8 @@ class SpaceView(Model):
     """The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | str | None = "auto"
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
+    capture_allowed: bool | None = True
+    """Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval, and keeps others from being made."""
     language: str | None
@@ -1645,6 +1650,8 @@ class SummariesUpdate(Model):
     """Characters that a group of summaries should have."""
     group_raw_chars: int | None = None
     """Characters that the turns of a group of level 2 must have together (profile `turns`)."""
+    verbatim_chars: int | None = None
+    """Characters up to which a block is its own summary, for which no model is asked."""
     ratio: float | None = None
     """What a summary should have of its source, as a share."""
     ratio_only: bool | None = None
@@ -1697,6 +1704,8 @@ class SummaryView(Model):
     """What is named, by kind."""
     signals: list[str] | None = None
     """Hints for how to work with this user."""
+    notes: list[str] | None = None
+    """Ids of the notes that were captured from it."""
     tools_used: list[str] | None = None
     """Names of the tools that were called."""
     generated_at: AwareDatetime | None = None
@@ -1975,6 +1984,8 @@ class Tunables(Model):
     """Characters that a group of summaries should have."""
     group_raw_chars: int | None = None
     """Characters that the turns of a group of level 2 must have together (profile `turns`)."""
+    verbatim_chars: int | None = None
+    """Characters up to which a block is its own summary, for which no model is asked."""
     ratio: float | None = None
     """What a summary should have of its source, as a share."""
     ratio_only: bool | None = None
@@ -2016,8 +2027,6 @@ class TurnView(Model):
     """The name of the token, of a message that names its author."""
     open: Literal[True] | None = None
     """True while the assistant's side is missing."""
-    close: Literal[True] | None = None
-    """True if it only closes the conversation."""
     erased_on: str | None = None
     """The day on which its words were erased, UTC. Its number, times, author and length stay."""
 
@@ -2347,6 +2356,8 @@ class ConversationDetail(Model):
     """The root of the project, in one spelling as `cwd` is."""
     profile: Literal["turns", "windows"] | str
     """`turns`: a summary of each turn; `windows`: one of about `window_chars` characters."""
+    capture: Literal["notes", "off"] | str
+    """`notes`: the model that summarises a block of turns also names what the team should know, at most five notes. They are live notes of who began the conversation. `off`: it does not, also where the space does not allow it (`capture_allowed`)."""
     created_at: AwareDatetime
     """When it was begun, UTC."""
     author: str
@@ -2804,6 +2815,8 @@ class OpenConversation(Model):
     """`turns`: a summary of each turn; `windows`: one of about `window_chars` characters."""
     parameters: Tunables | None = None
     """How it is cut into blocks; it stays so until a full update says otherwise."""
+    capture: Literal["notes", "off"] | None = "off"
+    """`notes`: the model that summarises a block of turns also names what the team should know, at most five notes. They are live notes of who began the conversation. `off`: it does not, also where the space does not allow it (`capture_allowed`)."""
 
 
 class QuarantinedPage(Model):
@@ -2987,6 +3000,8 @@ class SpaceInfo(Model):
     """The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | str | None = "auto"
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
+    capture_allowed: bool | None = True
+    """Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval, and keeps others from being made."""
     language: str | None
@@ -3047,6 +3062,8 @@ class SpaceSummary(Model):
     """The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | str | None = "auto"
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
+    capture_allowed: bool | None = True
+    """Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval, and keeps others from being made."""
     language: str | None

@@ -29,7 +29,6 @@ RECORDING = {
     ALL: {},
     f"{ONE}/turns": {"user_message": "Hello."},
     f"{ONE}/messages": {"role": "user", "content": "Hello."},
-    f"{ONE}/close": {},
     ASK: {"message": "Who?"},
 }
 """Routes that record what is said, each with the least that a body must have."""

@@ -65,7 +65,9 @@ def _unfinished_conversations(world: World) -> Iterator[str]:
         turns = reading.turns(world.process, SPACE, conversation_id, limit=100).turns
         if [turn.turn_index for turn in turns] != list(range(len(turns), 0, -1)):
             yield "the numbers of turns are not dense"
-        yield from (f"summaries of level {one.level} are not made anew" for one in told.levels if one.pending)
+        yield from (
+            f"summaries of level {one.level} are not made anew" for one in told.levels if one.summarised < one.sealed
+        )
 
 
 def damaged_backups(world: World) -> Iterator[str]:

@@ -84,6 +84,7 @@ PREFIXED = st.one_of(
     joined("hf_", characters(UPPER + LOWER, 34)),
     joined("AIza", characters(WORD, 35)),
     joined("hvs.", characters(WORD, 24)),
+    joined("napi_", characters(LOWER + DIGITS, 48)),
     joined("SK", characters(DIGITS + "abcdef", 32)),
     joined("dop_v1_", characters(DIGITS + "abcdef", 64)),
 )

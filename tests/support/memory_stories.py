@@ -375,6 +375,7 @@ def conversation_with_summaries(account: Account) -> None:
 def a_question_that_goes_on(account: Account) -> None:
     remembering(account, verdict="same", agent=[*ALL_TOOLS, [("search_memories", {"query": "1: ferry"})]])
     something_to_find(account)
+    account.service.lambda_api.invoked.clear()
     quick = account.llm.script[0]
     # Seconds that the agent's model takes: longer than a request has, and all that an invocation has.
     takes = [868, 0, 868]

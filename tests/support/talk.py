@@ -44,6 +44,17 @@ def frank(messages: Messages) -> str:
     return json.dumps({"summary": " ".join(parts), "key_findings": parts[:3]})
 
 
+def captures(*named: Any, of: Callable[[Messages], str] = extract) -> Callable[[Messages], str]:
+    """A model that also names these notes, or whatever else, whenever it is asked for notes."""
+
+    def answer(messages: Messages) -> str:
+        whole = json.loads(of(messages))
+        asked = "`notes`" in messages[0]["content"]
+        return json.dumps({**whole, "notes": list(named)} if asked else whole)
+
+    return answer
+
+
 @dataclass
 class Summariser:
     """Answers from a queue, and then by `default`; an LlmError in the queue is raised. Questions are kept."""
@@ -81,6 +92,7 @@ class Talk:
         world: World | None = None,
         cwd: str | None = None,
         host: str | None = None,
+        capture: Any = "off",
         **parameters: Any,
     ) -> None:
         self.world = world or World()
@@ -88,8 +100,9 @@ class Talk:
         self.world.llm = self.llm  # type: ignore[assignment]
         if "demo/_meta.json" not in self.world.keys("demo/_meta"):
             self.world.create_space()
-        told = Parameters(batch_delay_ms=0, **parameters)
-        wanted = NewConversation(cwd=cwd, host=host, profile=profile, parameters=told)
+        # So that what few words say is asked of the model.
+        told = Parameters(**{"batch_delay_ms": 0, "verbatim_chars": 0, **parameters})
+        wanted = NewConversation(cwd=cwd, host=host, profile=profile, parameters=told, capture=capture)
         self.conversation = conversations.create(self.world.process, "demo", "ann", wanted)
         self.id = self.conversation.conversation_id
 

@@ -10,7 +10,7 @@ from tests.support.functions import sample
 from tests.support.llm_server import answer, completion
 from tests.support.policy import BUCKET, Request
 from tests.support.stories import HOUR, SPACE, Account, Story
-from tests.support.talk import extract
+from tests.support.talk import captures
 
 ALL = f"{SPACE}/conversations"
 ONE = f"{ALL}/{{conversation_id}}"
@@ -22,13 +22,16 @@ def call(account: Account, method: str, route: str, status: int, **rest: Any) ->
     return account.call("conversations", method, route, status, **rest)
 
 
+NAMED = {"category": "decision", "content": "The import is mended.", "turns": []}
+
+
 def willing(account: Account) -> None:
     """From here on the LLM summarises, and the embedding model has a vector for each text."""
 
     def serve(handler: BaseHTTPRequestHandler) -> None:
         body = account.llm.asked[-1].body
         if "messages" in body:
-            answer(completion(extract(body["messages"])))(handler)
+            answer(completion(captures(NAMED)(body["messages"])))(handler)
             return
         data = [
             {"object": "embedding", "index": place, "embedding": [1.0, len(text) % 7, 0.5]}
@@ -59,8 +62,9 @@ def begun(account: Account, **wanted: Any) -> str:
     account.create()
     willing(account)
     # One call after the other: the LLM's answer is made of what it was asked last.
-    parameters = {"concurrency": 1, "batch_delay_ms": 0, **wanted}
-    made = call(account, "POST", ALL, 201, body={**FOLDER, "parameters": parameters})
+    parameters = {"concurrency": 1, "batch_delay_ms": 0, "verbatim_chars": 0, **wanted}
+    made = call(account, "POST", ALL, 201, body={**FOLDER, "parameters": parameters, "capture": "notes"})
+    assert made["capture"] == "notes"
     return str(made["conversation_id"])
 
 
@@ -128,6 +132,12 @@ def a_conversation_from_its_beginning_to_its_deletion(account: Account) -> None:
     token = account.call("admin", "POST", "/v1/tokens", 201, body=wanted)["token"]
     call(account, "DELETE", ONE, 204, conversation_id=one, token=token)
     call(account, "GET", ONE, 404, conversation_id=one)
+    # What was captured of it stays, and says where it came from.
+    route = "/v1/spaces/{space_id}/notes"
+    noted = account.call("reads", "GET", route, 200)["items"]
+    assert {(note["source"]["conversation_id"], note["source"]["gone"]) for note in noted} == {(one, True)}
+    note = account.call("reads", "GET", f"{route}/{{note_id}}", 200, note_id=noted[0]["note_id"])
+    assert (note["content"], note["source"]["gone"]) == (NAMED["content"], True)
     stays = [f"demo/conversations/{one}/conversation.json", f"demo/conversations/{one}/deleted"]
     assert left(account, one) == stays
     # What comes late goes with the next sweep.

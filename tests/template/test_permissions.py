@@ -82,7 +82,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:PutObject",
             "alpha/live/20260220T140000_cline_todo_0a1b2c3d.md",
-            "Ingest Mcp Admin Archives Backup Consolidate Sweep",
+            "Ingest Mcp Admin Archives Backup Consolidate Sweep Summarize Conversations",
         ),
         (
             "s3:DeleteObject",
@@ -95,7 +95,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:GetObject",
             "alpha/_meta.json",
-            f"Ingest Reads Search Indexer Admin Conversations Rooms {REMEMBERING} {WORKERS}",
+            f"Ingest Reads Search Indexer Admin Conversations Summarize Rooms {REMEMBERING} {WORKERS}",
         ),
         ("s3:PutObject", "alpha/_rules.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_rules.md", "Admin Archives Backup Sweep"),
@@ -210,7 +210,7 @@ def test_only_what_starts_consolidations_or_hands_work_over_may_invoke_and_only_
         "Conversations": {"summarize", "indexer"},
         "Summarize": {"summarize"},
         **{name: {"digest"} for name in ("Rooms", "Digest")},
-        **{name: {"ask", "indexer"} for name in ("Questions", "Ask")},
+        **{name: {"ask", "indexer", "summarize"} for name in ("Questions", "Ask")},
         # The last of its statements: what carries the tools out that it does not itself.
         "Mcp": {"reads", "search", "conversations", "memories", "rooms", "admin", "start", "archives"},
     }

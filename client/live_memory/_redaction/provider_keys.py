@@ -68,11 +68,19 @@ PREFIXED: tuple[tuple[str, str], ...] = (
     ("PMAK-", f"{_HEX}{{24}}-{_HEX}{{34}}"),
     ("sl.", f"{_WORD}{{100,}}+"),
     ("AGE-SECRET-KEY-1", "[A-Z0-9]{58}"),
+    # 1Password, Langfuse, Neon, PostHog, Render, Fly.
+    ("ops_eyJ", f"{_WORD}{{50,}}+=*"),
+    ("sk-lf-", f"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}"),
+    ("napi_", "[a-z0-9]{40,}+"),
+    ("phx_", "[A-Za-z0-9]{40,}+"),
+    ("rnd_", "[A-Za-z0-9]{28,}+"),
+    ("FlyV1 fm2_", "[A-Za-z0-9+/]{30,}+=*"),
 )
 """What a key begins with, at the beginning of a word, and the pattern of what follows it."""
 
 ELSEWHERE: tuple[tuple[str, str], ...] = (
-    # Azure's client secrets, Telegram's bots, Discord's webhooks.
+    # Azure's client secrets and signed URLs, Telegram's bots, Discord's webhooks.
+    ("sig=", r"(?<=[?&;]sig=)(?:[A-Za-z0-9/+]|%[0-9A-Fa-f]{2}){40,}+=*"),
     ("8Q~", r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}8Q~[A-Za-z0-9_~.-]{31,34}"),
     (":AA", r"(?<![A-Za-z0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"),
     ("/webhooks/", r"discord(?:app)?\.com/api/webhooks/[0-9]{10,20}/[A-Za-z0-9_-]{40,}+"),

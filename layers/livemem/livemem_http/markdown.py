@@ -122,7 +122,8 @@ def _file(answer: FileView) -> str:
 
 def _note(answer: NoteView) -> str:
     tags = "".join(f" #{tag}" for tag in answer.tags)
-    return f"- [{answer.timestamp} {answer.agent} {answer.category}{tags}] {within_item(answer.content)}"
+    source = " (captured from turns {}-{})".format(*answer.source.turns) if answer.source else ""
+    return f"- [{answer.timestamp} {answer.agent} {answer.category}{tags}{source}] {within_item(answer.content)}"
 
 
 def _live(live: LiveNotes) -> str:

@@ -36,7 +36,7 @@ def _conversation(one: ListedConversation) -> str:
 
 def _turn(one: TurnView) -> str:
     who = within_item(", ".join(filter(None, (one.user, one.author))))
-    lines = [f"- [Turn {one.turn_index}, {one.said_at}, {who}]{' (closed)' if one.close else ''}"]
+    lines = [f"- [Turn {one.turn_index}, {one.said_at}, {who}]"]
     # A message that names its author is that person's or agent's, whatever its role is.
     named = f"{within_item(one.author)}: " if one.written_by else ""
     if one.user_message:

@@ -5,20 +5,24 @@ and blocks, groups and summaries are those of the planner.
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from greenlet import getcurrent
 
 from livemem.conversations import answer, boundaries, log, names, summaries, summaries_job
+from livemem.conversations import conversation as conversations
 from livemem.conversations.boundaries import BlockBoundary, Child, Place, Size
+from livemem.conversations.capture import BlockCapture
 from livemem.conversations.summaries import Layers
 from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Draft, Turn, erased_name
 from livemem.store import conversation_keys as keys
 from tests.simulation.scene import SPACE
+from tests.support.audit import records_of
 from tests.support.bucket import FakeS3
 
-ONCE = ("/turns/", "/ids/", "/tools/", "/boundaries/", "/summaries/")
+ONCE = ("/turns/", "/ids/", "/tools/", "/boundaries/", "/summaries/", "/captures/")
 """Parts of the keys of what is written once."""
 
 
@@ -57,8 +61,9 @@ class Watched(FakeS3):
             self._check_call(summary)
         done = super().put_object(**arguments)
         self.written[key] = self.now
-        # But for a turn that is erased, and its conversation, which is told of it.
-        erased = b'"erased_on": "' in arguments["Body"] or b'"erased_turns": [\n' in arguments["Body"]
+        # But for a turn that is erased, and its conversation, which is told of it, and of its closings.
+        told = (b'"notes": []', b'"erased_on": "', b'"erased_turns": [\n', b'"closings": [\n')
+        erased = any(one in arguments["Body"] for one in told)
         once = any(part in key for part in ONCE) and not erased
         if once and "IfNoneMatch" not in arguments:
             # Two seldom write different things there; that nothing stands in the way is wrong each time.
@@ -122,7 +127,9 @@ def _as_good(name: str, other: str) -> bool:
 def sizes_of(scene: Any) -> list[Size]:
     """The turns of the log as the planner sees them."""
     last = log.last_index(scene.world.process, SPACE, scene.id)
-    return [turn.size() for turn in log.read(scene.world.process, SPACE, scene.id, range(1, last + 1))]
+    there = conversations.find(scene.world.process, SPACE, scene.id)
+    closings = there.closings if there else []
+    return [turn.size(closings) for turn in log.read(scene.world.process, SPACE, scene.id, range(1, last + 1))]
 
 
 def wrong_turns(scene: Any) -> Iterator[str]:
@@ -141,11 +148,7 @@ def wrong_turns(scene: Any) -> Iterator[str]:
             yield f"lost: {message_id}"
         elif message_id in scene.erased or (turn.erased_on and message_id in scene.erasing):
             yield from _wrong_erasure(scene, turn, draft)
-        elif (turn.user_message, turn.assistant_message, turn.close) != (
-            draft.user_message,
-            draft.assistant_message,
-            draft.close,
-        ):
+        elif (turn.user_message, turn.assistant_message) != (draft.user_message, draft.assistant_message):
             yield f"another content: {message_id}"
         else:
             for place, call in enumerate(draft.tool_calls):
@@ -196,6 +199,12 @@ def _planned(scene: Any, at: At, turns: list[Size], start: Place, boundary: Bloc
 
     if gives(left, over=True):
         return True
+    # Who fixed it before the conversation was closed within it.
+    within = any(turn.close and turn.index < boundary.end for turn in left)
+    if within and gives(
+        [replace(turn, close=False) if turn.index < boundary.end else turn for turn in left], over=True
+    ):
+        return True
     # Who saw the log end there, and waited for long enough by its own clock.
     return (
         scene.late
@@ -244,6 +253,29 @@ def wrong_jobs(scene: Any, layers: Layers) -> Iterator[str]:
         anew = job and job.status == "done" and not scene.erasing
         if anew and version == layers.at.version and not any(map(names.redo_of, there)):
             yield f"a job says that it made {level}/{number} anew"
+
+
+def wrong_notes(scene: Any, layers: Layers) -> Iterator[str]:
+    """What a block names is a note exactly once: live, or in one record; and no other note was captured."""
+    world, prefix = scene.world, f"{keys.version_prefix(SPACE, scene.id, layers.at.version)}captures/"
+    decided = [BlockCapture.from_bytes(one.body) for key, one in scene.bucket.objects.items() if key.startswith(prefix)]
+    named = [one.note_id for block in decided for one in block.notes]
+    times = Counter(
+        [
+            *world.live_ids(SPACE),
+            *(source.note_id for record in records_of(scene.bucket.objects, SPACE) for source in record.notes),
+        ]
+    )
+    if scene.erasing:
+        # What was erased is a stub in its record, and its block names nothing.
+        yield from (f"named, but no note: {one}" for one in named if one not in times)
+        return
+    yield from (f"a note that no block names: {one}" for one in times if one not in named)
+    yield from (f"{times[one]} notes instead of one: {one}" for one in named if times[one] != 1)
+    there = summaries.current(world.process, layers, 1)
+    told = {one for summary in summaries.load(world.process, layers, 1, there) for one in summary.notes}
+    if layers.at.conversation.capture == "notes" and told != set(named):
+        yield f"summaries tell of {told}, blocks of {named}"
 
 
 def wrong_summaries(scene: Any, layers: Layers) -> Iterator[str]:

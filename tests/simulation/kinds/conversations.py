@@ -35,7 +35,7 @@ from tests.simulation.scene import SPACE, SWEEP_SECONDS, WORK_SECONDS, Action, B
 from tests.support.actors import Actor
 from tests.support.bucket import FakeS3
 from tests.support.talk import extract
-from tests.support.world import EVERYONE, World
+from tests.support.world import EVERYONE, World, append_everything, read_prompt
 
 SMALL: dict[str, Any] = {
     "window_chars": 500,
@@ -44,6 +44,7 @@ SMALL: dict[str, Any] = {
     "group_raw_chars": 500,
     "ratio": 0.5,
     "batch_delay_ms": 0,
+    "verbatim_chars": 0,
 }
 """So small that a few short messages make several blocks, and some of them groups on all levels."""
 PROFILES: tuple[tuple[Any, dict[str, Any]], ...] = (
@@ -66,12 +67,19 @@ RESULT = ToolCall(name="read", arguments={"path": "a.py"}, result="r" * 40_000)
 
 
 def long_extract(messages: Messages) -> str:
-    """Honest, and long enough that a few of them fill a group: `ratio` is a half here."""
+    """Honest, and long enough that a few of them fill a group: `ratio` is a half here. It names a note of a block where
+    it is asked for notes, and folds notes.
+    """
+    if "# Live notes" in messages[1]["content"]:
+        return append_everything(read_prompt(messages))
     whole: dict[str, Any] = json.loads(extract(messages))
-    shown = messages[1]["content"].strip().rsplit("\n", 1)[-1]
-    parts = [part.get("summary") or part["user"] + part["assistant"] for part in json.loads(shown)]
+    shown = json.loads(messages[1]["content"].strip().rsplit("\n", 1)[-1])
+    parts = [part.get("summary") or part["user"] + part["assistant"] for part in shown]
     told = " ".join(parts)
     whole["summary"] = told[: max(1, min(len(told) // 2, 400))]
+    if "`notes`" in messages[0]["content"]:
+        turn = shown[-1]["turn"]
+        whole["notes"] = [{"category": "decision", "content": f"Of {turn}: {parts[-1][:11]}.", "turns": [turn]}]
     return json.dumps(whole)
 
 
@@ -120,10 +128,10 @@ class TalkScene(Scene):
     def state(self) -> Any:
         return super().state(), tuple(self.bucket.wrong)
 
-    def create(self, profile: Any = "windows", **parameters: Any) -> None:
+    def create(self, profile: Any = "windows", capture: Any = "off", **parameters: Any) -> None:
         self.world.create_space(SPACE)
         told = Parameters(**{**SMALL, **parameters})
-        wanted = NewConversation(cwd="/work", host="ada", profile=profile, parameters=told)
+        wanted = NewConversation(cwd="/work", host="ada", profile=profile, parameters=told, capture=capture)
         self.id = conversations.create(self.world.process, SPACE, "ann", wanted).conversation_id
 
     def draft(self, size: int = 200, *, named: bool = True, **more: Any) -> Draft:
@@ -236,7 +244,7 @@ class TalkScene(Scene):
         at = At(SPACE, there, summary_versions.read(process, SPACE, there).current())
         wrong += ["there is work left"] if levels.is_due(process, at) else []
         layers = summaries.read(process, at)
-        for law_of in (law.wrong_jobs, law.wrong_blocks, law.wrong_groups, law.wrong_summaries):
+        for law_of in (law.wrong_jobs, law.wrong_blocks, law.wrong_groups, law.wrong_summaries, law.wrong_notes):
             wrong += law_of(self, layers)
         folder = keys.folder(SPACE, self.id)
         here = (folder + "versions.json", keys.version_prefix(SPACE, self.id, at.version))
@@ -343,6 +351,32 @@ def _ordered(name: str, do: Callable[[TalkScene, Process], None]) -> tuple[Actio
     return order, _action(f"work of a {name}", _deliver, lambda scene: do(scene, scene.world.process))
 
 
+def _captures(scene: TalkScene) -> None:
+    """Notes are captured: some are live, some are folded, and more are to be named."""
+    scene.create(capture="notes")
+    scene.say(300, 200, 400)
+    scene.event(scene.world.new_process(), scene.world.clock() + timedelta(minutes=15))
+    scene.world.consolidate(SPACE)
+    scene.say(300, 400, 350)
+    scene.event(scene.world.new_process(), scene.world.clock() + timedelta(minutes=15))
+    scene.say(300, 200)
+    log.close(scene.world.process, SPACE, scene.id)
+    scene.world.queued.clear()
+
+
+def _folds(scene: TalkScene) -> None:
+    scene.world.order(SPACE)
+
+
+def _capturing(name: str, do: Callable[..., Any], before: Before = nothing) -> Action:
+    def prepare(scene: TalkScene) -> None:
+        if not scene.id:
+            _captures(scene)
+        before(scene)
+
+    return Action(name, do, prepare, seconds=WORK_SECONDS)
+
+
 ORDER_REBUILD, REBUILD = _ordered("rebuild", lambda scene, process: scene.rebuild(process, {"window_chars": 700}))
 _, REGROUP = _ordered("rebuild that reuses", lambda scene, process: scene.rebuild(process, {"group_chars": 1_500}))
 ORDER_REDO, REDO = _ordered("redo", lambda scene, process: scene.redo(process, 1, 2))
@@ -353,6 +387,12 @@ DELETE = _action("deletion", lambda scene, process, until: scene.delete(process)
 ERASE = _action("erasure of a turn", lambda scene, process, until: scene.erase(process, until, 4))
 """It is longer than a block."""
 SWEEP = _action("sweep", sweep, _long_ago)
+CAPTURE = _capturing("capture", lambda scene, process, until: scene.event(process, until))
+CAPTURE_ERASED = _capturing(
+    "erasure of a turn with notes", lambda scene, process, until: scene.erase(process, until, 4)
+)
+CAPTURE_DELETED = _capturing("deletion with notes", lambda scene, process, until: scene.delete(process))
+FOLD = _capturing("consolidation", _deliver, _folds)
 
 
 def _at(action: Action, rounds: int, name: str = "") -> Action:
@@ -365,7 +405,7 @@ ACTIONS = (
     _action("append without an id", _append, _wants(named=False)),
     _action("append of what came before", _append, _came_before),
     IMPORT,
-    _action("close", lambda scene, process, until: log.close(process, SPACE, scene.id, "ann", "the end")),
+    _action("close", lambda scene, process, until: log.close(process, SPACE, scene.id)),
     UPDATE,
     ORDER_REBUILD,
     _at(REBUILD, 1),
@@ -377,6 +417,9 @@ ACTIONS = (
     ERASE,
     SWEEP,
     _action("daily look", sweep_all, _rebuilt),
+    CAPTURE,
+    CAPTURE_ERASED,
+    FOLD,
 )
 PAIRS = tuple(
     Pair(first, second, CROSSED)
@@ -389,6 +432,7 @@ PAIRS = tuple(
         (SWEEP, (APPEND, UPDATE, DELETE)),
         (DELETE, (APPEND, UPDATE, DELETE, ERASE)),
         (ERASE, (APPEND, UPDATE, DELETE, REDO)),
+        (CAPTURE, (CAPTURE, FOLD, CAPTURE_ERASED, CAPTURE_DELETED)),
     )
     for second in others
 )
@@ -448,7 +492,7 @@ class TalkHistory(History):
         self.spawn("import", lambda process, until: self.scene.bring(process, drafts))
 
     def close(self) -> None:
-        self.spawn("close", lambda process, until: log.close(process, SPACE, self.scene.id, "ann", None))
+        self.spawn("close", lambda process, until: log.close(process, SPACE, self.scene.id))
 
     def rebuild(self) -> None:
         changes = self.choices.pick(REBUILDS)

@@ -10,6 +10,7 @@ from livemem.errors import NotFound
 from livemem.store import ask_keys as keys
 from tests.support.agent import responds
 from tests.support.asking import Asking, left_open, talk_of
+from tests.support.talk import Summariser
 
 
 def before(asking: Asking):
@@ -23,9 +24,9 @@ def session_of(asking: Asking, user: str = "ann") -> Session:
     return Session.model_validate_json(asking.world.text(keys.session("demo", user)))
 
 
-def last_turn(asking: Asking, conversation_id: str):
-    index = log.last_index(asking.process, "demo", conversation_id)
-    return log.read(asking.process, "demo", conversation_id, [index])[0]
+def is_closed(asking: Asking, conversation_id: str) -> bool:
+    last = log.last_index(asking.process, "demo", conversation_id)
+    return last in conversations.load(asking.process, "demo", conversation_id).closings
 
 
 def test_a_question_knows_those_before_it_and_is_the_next_turn_of_their_conversation():
@@ -63,7 +64,7 @@ def test_silence_ends_a_session(silence: timedelta, goes_on: bool):
 
     assert (first.conversation_id == second.conversation_id) is goes_on
     assert bool(before(asking)) is goes_on
-    assert last_turn(asking, talk_of(first)).close is not goes_on
+    assert is_closed(asking, talk_of(first)) is not goes_on
 
 
 def test_a_session_ends_with_its_last_question_and_is_closed_at_once():
@@ -72,7 +73,7 @@ def test_a_session_ends_with_its_last_question_and_is_closed_at_once():
 
     assert {one.conversation_id for one in asked} == {asked[0].conversation_id}
     assert len(before(asking)) == QUESTIONS - 1
-    assert last_turn(asking, talk_of(asked[0])).close
+    assert is_closed(asking, talk_of(asked[0]))
 
     after = asking.ask("One more?")
 
@@ -99,6 +100,7 @@ def test_a_session_that_is_named_goes_on_or_the_question_is_refused():
 
 def test_a_session_that_ends_while_its_next_question_waits_fails_that_question():
     asking = Asking()
+    asking.world.llm = Summariser()  # type: ignore[assignment]
     first = asking.ask()
 
     def slow(thread):

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from livemem import clock
-from livemem.conversations import capture, log, reading
+from livemem.conversations import log, reading, turn_import
 from livemem.conversations import turn as turns_module
+from livemem.conversations.log import Closed
 from livemem.conversations.turn import RESULT_BYTES, RESULT_SHOWN, Draft, ToolCall
 from livemem.errors import InvalidRequest, NotFound, TooLarge
 from livemem.store import conversation_keys as keys
@@ -195,13 +196,18 @@ def test_a_conversation_that_there_is_not_takes_in_nothing():
 
 def test_closing_twice_is_closing_once_and_an_empty_conversation_has_nothing_to_close():
     talk = Talk()
-    assert log.close(talk.process, "demo", talk.id, "ann", None) is None
+    assert log.close(talk.process, "demo", talk.id) is None
     talk.say("a", "b")
-    first = log.close(talk.process, "demo", talk.id, "ann", None)
-    again = log.close(talk.process, "demo", talk.id, "ann", None)
-    assert (first.turn, first.fresh, again.fresh) == (again.turn, True, False)
+    first = log.close(talk.process, "demo", talk.id)
+    talk.world.client.reset()
+    again = log.close(talk.process, "demo", talk.id)
+    assert (first, again) == (Closed(1, fresh=True), Closed(1, fresh=False))
+    assert {verb for verb, _ in talk.world.client.requests} <= {"GET", "LIST"}
     talk.say("c", "d")
-    assert log.close(talk.process, "demo", talk.id, "ann", None).turn.turn_index == 4
+    # It is no turn.
+    assert log.close(talk.process, "demo", talk.id) == Closed(2, fresh=True)
+    (listed,), _ = reading.page(talk.process, "demo", cwd=None, host=None, limit=9, after=None)
+    assert (listed.turn_count, listed.last.assistant_message) == (2, "d")
 
 
 def lines(count):
@@ -212,21 +218,21 @@ def lines(count):
 @given(st.integers(0, 45), st.booleans())
 def test_an_import_that_died_anywhere_goes_on_when_the_same_is_sent_again(point, done):
     talk = Talk()
-    drafts = capture.parse(lines(10))
+    drafts = turn_import.parse(lines(10))
     talk.world.client.reset()
     talk.world.client.kill_at(point, done=done)
     with suppress(Killed):
-        capture.take_in(talk.process, "demo", talk.id, "ann", drafts)
+        turn_import.take_in(talk.process, "demo", talk.id, "ann", drafts)
     talk.world.new_process()
-    came = capture.take_in(talk.process, "demo", talk.id, "ann", drafts)
+    came = turn_import.take_in(talk.process, "demo", talk.id, "ann", drafts)
     assert came.imported + came.repeated == came.last_turn == 10
     assert [turn.message_id for turn in turns(talk)] == [f"m{n}" for n in range(10)]
-    assert capture.take_in(talk.process, "demo", talk.id, "ann", drafts).imported == 0
+    assert turn_import.take_in(talk.process, "demo", talk.id, "ann", drafts).imported == 0
 
 
 def test_an_import_that_meets_a_later_line_of_its_own_on_the_way_does_not_write_it_again():
     talk = Talk()
-    drafts = capture.parse(lines(2))
+    drafts = turn_import.parse(lines(2))
     other = talk.world.with_parts()
     begun = []
 
@@ -237,7 +243,7 @@ def test_an_import_that_meets_a_later_line_of_its_own_on_the_way_does_not_write_
             log.append(other, "demo", talk.id, "bob", drafts[1])
 
     talk.world.client.before = meanwhile
-    capture.take_in(talk.process, "demo", talk.id, "ann", drafts)
+    turn_import.take_in(talk.process, "demo", talk.id, "ann", drafts)
     assert [turn.message_id for turn in turns(talk)] == ["m1", "m0"]
 
 
@@ -254,7 +260,7 @@ def test_an_import_that_meets_a_later_line_of_its_own_on_the_way_does_not_write_
 )
 def test_a_line_that_can_not_be_taken_in_is_named(text, where):
     with pytest.raises(InvalidRequest) as refused:
-        capture.parse(text)
+        turn_import.parse(text)
     assert refused.value.fields[0].field == where
 
 

@@ -44,7 +44,7 @@ def test_after_a_deletion_there_is_nothing_to_read_and_nothing_is_taken_in():
     removal.delete(talk.process, "demo", talk.id)
     for attempt in (
         lambda: log.append(talk.process, "demo", talk.id, "ann", Draft("a", message_id="n")),
-        lambda: log.close(talk.process, "demo", talk.id, "ann", None),
+        lambda: log.close(talk.process, "demo", talk.id),
         lambda: log.append_all(talk.process, "demo", talk.id, "ann", [Draft("a", message_id="n")]),
         lambda: reading.detail(talk.process, "demo", talk.id),
         lambda: reading.turns(talk.process, "demo", talk.id, limit=1),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from livemem.conversations import answer, making, names
 from livemem.conversations import turn as turns
-from livemem.conversations.answer import Source
+from livemem.conversations.answer import Source, SummaryAnswer
 from livemem.conversations.conversation import check_host, normalised
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.turn import Draft, ToolCall
@@ -191,7 +191,7 @@ def told(**more):
 
 @pytest.mark.parametrize("text", [told(), f"\n```json\n{told()}\n```\n", f"  {told(unknown=[1])}"])
 def test_an_answer_is_taken_with_a_fence_around_it_or_fields_that_nobody_asked_for(text):
-    assert answer.parse(text, SOURCE).summary == "It failed."
+    assert parse(text, SOURCE).summary == "It failed."
 
 
 @each(
@@ -212,26 +212,30 @@ def test_an_answer_is_taken_with_a_fence_around_it_or_fields_that_nobody_asked_f
 )
 def test_half_an_answer_or_one_in_prose_is_none(text):
     with pytest.raises(ContractError):
-        answer.parse(text, SOURCE)
+        parse(text, SOURCE)
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_an_answer_or_an_error_of_the_contract(text):
     with suppress(ContractError):
-        assert answer.parse(text, SOURCE).summary.strip()
+        assert parse(text, SOURCE).summary.strip()
 
 
 def test_an_answer_cites_only_files_that_occur():
-    found = answer.parse(
+    found = parse(
         told(files_mentioned=["src/import/kiel.py", "docs/api.md", "src/other.py", " ", "docs/api.md"]), SOURCE
     )
     assert found.files_mentioned == ["src/import/kiel.py", "docs/api.md"]
 
 
 def test_lists_are_cut_and_blank_items_and_repeats_are_left_out():
-    found = answer.parse(told(key_findings=["a", " a ", "", "b" * 900, *map(str, range(99))]), SOURCE)
+    found = parse(told(key_findings=["a", " a ", "", "b" * 900, *map(str, range(99))]), SOURCE)
     assert found.key_findings[:2] == ["a", "b" * 500]
     assert len(found.key_findings) == 50
+
+
+def parse(text, source):
+    return answer.parse(text, source, SummaryAnswer)
 
 
 def names_of(*answered):
@@ -240,10 +244,10 @@ def names_of(*answered):
 
 def test_an_answer_that_is_far_too_long_is_refused_and_one_that_is_too_long_is_a_flaw():
     with pytest.raises(ContractError):
-        answer.parse(told(summary="x" * 4_001), SOURCE)
+        parse(told(summary="x" * 4_001), SOURCE)
     usual, strict = Parameters(), Parameters(ratio_only=False)
     flaws = {
-        (size, wanted.ratio_only): names_of(answer.parse(told(summary="x" * size), SOURCE), SOURCE, 100, wanted)
+        (size, wanted.ratio_only): names_of(parse(told(summary="x" * size), SOURCE), SOURCE, 100, wanted)
         for size in (len(SOURCE.text), len(SOURCE.text) + 1, 400)
         for wanted in (usual, strict)
     }
@@ -262,9 +266,9 @@ def test_no_text_of_a_megabyte_takes_long_to_tell_its_language(sign):
 
 def test_an_answer_in_another_language_is_a_flaw():
     source = Source(TEXTS["de"], "")
-    found = answer.parse(told(summary=TEXTS["en"]), source)
+    found = parse(told(summary=TEXTS["en"]), source)
     assert names_of(found, source, 100, Parameters()) == ["language"]
-    assert not answer.flaws(answer.parse(told(summary=TEXTS["de"]), source), source, 200, Parameters())
+    assert not answer.flaws(parse(told(summary=TEXTS["de"]), source), source, 200, Parameters())
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.data())

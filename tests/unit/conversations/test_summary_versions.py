@@ -43,8 +43,8 @@ def test_one_that_is_wanted_no_more_never_counts():
     talk = Talk()
     first = begin(talk, standing(talk), window_chars=7_000)
     second = begin(talk, standing(talk), window_chars=8_000)
-    assert not summary_versions.switch(talk.process, standing(talk), first)
-    assert summary_versions.switch(talk.process, standing(talk), second)
+    assert not summary_versions.switch(talk.process, standing(talk), first, 0)
+    assert summary_versions.switch(talk.process, standing(talk), second, 0)
     assert standing(talk).known.version == second.version
     assert [one.version for one in standing(talk).known.retired] == [1]
 

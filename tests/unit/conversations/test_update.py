@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from livemem.conversations import (
     maintenance,
     making,
     orders,
+    reading,
     removal,
     summaries,
     summary_versions,
@@ -29,7 +31,7 @@ from livemem.store import conversation_keys as keys
 from livemem.store import due_keys
 from tests.support.bucket import error
 from tests.support.counting import Killed
-from tests.support.talk import Summariser, Talk, asked_for, look_at_due
+from tests.support.talk import Summariser, Talk, asked_for, extract, look_at_due
 from tests.support.world import INVOCATION, World
 
 SMALL: dict[str, Any] = {"window_chars": 500, "min_flush_chars": 100, "group_chars": 1_000, "ratio": 0.5}
@@ -105,7 +107,7 @@ def test_what_one_summary_costs_in_requests():
     talk.world.new_process()
     talk.world.client.reset()
     assert talk.update().outcome == "done"
-    assert talk.world.client.counts == {"GET": 14, "PUT": 6, "LIST": 5, "DELETE": 1}
+    assert talk.world.client.counts == {"GET": 15, "PUT": 6, "LIST": 5, "DELETE": 1}
 
 
 def test_two_events_of_one_turn_cost_one_call():
@@ -223,6 +225,80 @@ def test_the_job_of_a_rebuild_waits_for_another_job_and_ends():
         talk.world.work(talk.world.queued[0])
     talk.world.settle()
     assert talk.job(job.job_id).status == "done"
+
+
+def test_a_rebuild_is_done_by_its_own_job_whoever_comes_first():
+    # By an event before its invocation
+    talk = talk_of()
+    talk.update()
+    job = orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
+    asked = len(talk.llm.asked)
+    assert talk.update().job.job_id == job.job_id
+    built = talk.job(job.job_id)
+    assert (built.status, built.usage.calls) == ("done", len(talk.llm.asked) - asked)
+    assert sum(built.generated.values()) == built.usage.calls > 0
+    asked = len(talk.llm.asked)
+    talk.world.settle()
+    assert len(talk.llm.asked) == asked
+    # and also where another job is at work when it is ordered: that one leaves it, and says so at once.
+    talk.said(700, 700)
+    ordered = []
+
+    def meanwhile(messages):
+        ordered.append(orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 900}))
+        return extract(messages)
+
+    talk.llm.queue.append(meanwhile)
+    talk.world.queued.clear()
+    first = talk.update()
+    assert first.outcome == "done"
+    assert first.job.job_id != ordered[0].job_id
+    assert talk.job(ordered[0].job_id).status == "queued"
+    # Whichever comes first of its own invocation and of the look that the other one left behind.
+    talk.world.work(talk.world.queued.pop())
+    assert talk.job(ordered[0].job_id).status == "done"
+    assert talk.job(ordered[0].job_id).usage.calls > 0
+
+
+def test_a_conversation_that_is_closed_while_a_job_is_at_work_is_looked_at_once_more():
+    talk = Talk("windows", window_chars=1_000, min_flush_chars=100)
+    talk.said(600, 100)
+
+    def meanwhile(messages):
+        log.close(talk.process, "demo", talk.id)
+        return extract(messages)
+
+    talk.llm.queue.append(meanwhile)
+    assert talk.update().outcome == "done"
+    talk.world.queued.popleft()
+    talk.world.settle()
+    assert reading.detail(talk.process, "demo", talk.id).open_turns == 0
+    assert len(talk.llm.asked) == 2
+
+
+def test_what_no_summary_covers_yet_is_pending():
+    talk = talk_of(3)
+    talk.said(*[300] * 4)
+
+    def levels():
+        return [
+            (one.sealed, one.summarised, one.pending) for one in reading.detail(talk.process, "demo", talk.id).levels
+        ]
+
+    last = log.last_index(talk.process, "demo", talk.id)
+    assert levels() == [(0, 0, last), (0, 0, 0), (0, 0, 0)]
+    talk.llm.queue.append(LlmError("llm_timeout", "late"))
+    talk.update()
+    (sealed, summarised, pending), *_ = levels()
+    assert 0 < summarised < sealed <= last
+    assert summarised + pending >= last if talk.conversation.profile == "turns" else pending > 0
+    talk.world.pass_time(1_800)
+    talk.update()
+    levels_now = levels()
+    assert levels_now[0][2] == reading.detail(talk.process, "demo", talk.id).open_turns
+    for (below, _, _), (_, groups, left) in pairwise(levels_now):
+        assert left <= below
+        assert (left < below) is bool(groups)
 
 
 def test_an_event_during_another_job_is_made_good_by_the_sweep():
@@ -590,3 +666,26 @@ def test_another_model_makes_what_is_new_and_remakes_nothing():
     other.new_process()
     assert update.look(other.process, "demo", talk.id, INVOCATION + other.clock()).outcome == ("nothing")
     assert making.maker(other.process, at(talk)) != maker
+
+
+@pytest.mark.parametrize("profile", ["turns", "windows"])
+def test_a_small_block_is_its_own_summary_and_asks_no_model(profile):
+    talk = Talk(profile, verbatim_chars=1_500, min_flush_chars=100)
+    talk.say("Why does it fail?", "Kiel answers 503.", message_id="m1")
+    talk.say("Try thrice.", "", message_id="m2")
+    log.close(talk.process, "demo", talk.id)
+    planned = orders.plan(talk.process, "demo", talk.id, orders.Wish())
+    assert (planned.levels[0].boundaries > 0, planned.calls) == (True, 0)
+    assert talk.update().outcome == "done"
+    assert talk.llm.asked == []
+    layers = summaries.read(talk.process, at(talk))
+    told = summaries.load(talk.process, layers, 1, summaries.current(talk.process, layers, 1))
+    words = "User: Why does it fail?\n\nAssistant: Kiel answers 503.\n\nUser: Try thrice."
+    assert "\n\n".join(one.summary for one in told) == words
+    assert {(one.model, one.usage.calls, one.chars == len(one.summary)) for one in told} == {("none", 0, True)}
+    # One character more is asked for.
+    talk.say("x" * 800, "y" * 701)
+    log.close(talk.process, "demo", talk.id)
+    assert orders.plan(talk.process, "demo", talk.id, orders.Wish()).calls == 1
+    talk.update()
+    assert len(talk.llm.asked) == 1

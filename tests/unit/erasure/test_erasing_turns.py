@@ -7,7 +7,7 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.changes.late_write_repair import WATCHED_FOR
-from livemem.conversations import capture, log, reading, summaries
+from livemem.conversations import log, reading, summaries, turn_import
 from livemem.conversations.turn import Draft, ToolCall
 from livemem.erasure import erasure
 from livemem.errors import InvalidName, NotFound
@@ -220,7 +220,7 @@ def test_a_late_repeat_of_the_message_or_of_an_import_brings_nothing_back():
     repeated = talk.append(secret(call))
     assert (repeated.fresh, repeated.turn.turn_index, repeated.turn.message_id) == (False, 3, "m3")
     lines = [secret(call), Draft("More", "and more", message_id="new")]
-    taken = capture.take_in(talk.process, "demo", talk.id, "ann", lines)
+    taken = turn_import.take_in(talk.process, "demo", talk.id, "ann", lines)
     assert (taken.imported, taken.repeated) == (1, 1)
     assert [where for where in left(talk) if "/tools/" in where or "/turns/" in where] == []
     assert log.last_index(talk.process, "demo", talk.id) == TURNS + 1

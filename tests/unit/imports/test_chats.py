@@ -10,7 +10,7 @@ from live_memory.cli.imports import chatgpt, chats, claude
 from live_memory.cli.imports.chats import Chat, Message, Turn
 from live_memory.cli.imports.unfit import BadPart
 from livemem import clock
-from livemem.conversations import capture
+from livemem.conversations import turn_import
 from livemem.conversations.turn import check
 from tests.support.cases import each
 from tests.support.sources import chatgpt_chat, claude_chat, claude_message, node
@@ -22,7 +22,7 @@ def said(chat: Chat) -> list[tuple[str, str]]:
 
 def drafts(chat: Chat):
     """What the service makes of the lines: it reads them as they are."""
-    return capture.parse("\n".join(line for turn in chat.turns for line in chats.lines(turn)))
+    return turn_import.parse("\n".join(line for turn in chat.turns for line in chats.lines(turn)))
 
 
 def test_messages_of_claude_become_turns_of_question_and_answer():
@@ -166,7 +166,7 @@ def test_a_turn_that_no_request_holds_comes_in_parts_without_losing_a_character(
     for role, text in (("user", turn.user), ("assistant", turn.assistant)):
         assert "".join(part["content"] for part in parts if part["role"] == role) == text
     assert len({part["message_id"] for part in parts}) == len(parts)
-    for draft in capture.parse("\n".join(made[:1])):
+    for draft in turn_import.parse("\n".join(made[:1])):
         check(draft)
 
 

@@ -165,13 +165,6 @@ def test_the_newest_turns_come_whole_and_the_very_newest_always():
     assert briefing.newest([], 3, 100) == []
 
 
-def test_a_turn_that_only_closes_the_conversation_is_no_part_of_it():
-    turns = [turn(3, close=True), turn(2, "b"), turn(1, "a")]
-
-    assert [one.turn.turn_index for one in briefing.newest(turns, 2, 100)] == [1, 2]
-    assert briefing.newest([turn(1, close=True)], 3, 100) == []
-
-
 @given(st.text(max_size=60), st.text(max_size=60), st.integers(0, 130))
 def test_a_turn_is_cut_in_its_middle_with_a_mark_that_names_what_is_left_out(user, assistant, characters):
     one = turn(1, user, assistant)

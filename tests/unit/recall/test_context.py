@@ -96,7 +96,7 @@ def test_an_empty_conversation_and_a_closed_one_give_what_there_is():
     talked.world.clock.move(5)
     from livemem.conversations import log
 
-    log.close(talked.process, "demo", talked.id, "ann", None)
+    log.close(talked.process, "demo", talked.id)
     assert (
         load(talked, "store").markdown
         == f"{briefing.RAW}\n\n[Turn 1] 2026-02-20 14:00 UTC\nUser: Hello store\nAssistant: Hi\n"

@@ -3,8 +3,8 @@
 import pytest
 
 from livemem.bank import corrections
-from livemem.conversations import capture, orders, reading, removal
 from livemem.conversations import conversation as conversations
+from livemem.conversations import orders, reading, removal, turn_import
 from livemem.conversations.turn import ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound
 from livemem.recall import context, search, talk
@@ -503,7 +503,7 @@ def test_what_was_said_elsewhere_is_found_with_its_own_time_and_who_said_it():
         line.format("m1", "user", "I painted a boat", "Caroline", 8, 6),
         line.format("m2", "assistant", "My boat is blue", "Melanie", 9, 7),
     ]
-    capture.take_in(talked.process, "demo", talked.id, "importer", capture.parse("\n".join(lines)))
+    turn_import.take_in(talked.process, "demo", talked.id, "importer", turn_import.parse("\n".join(lines)))
 
     hits = sorted(searched(talked, "boat", max_results=9).hits, key=lambda hit: hit.document.id)
     shown = context.context(talked.process, "demo", talked.id, context.Wanted.of("boat"))

@@ -73,6 +73,13 @@ def test_a_password_is_known_by_its_name_or_its_place_in_a_url(place: str, secre
         ("password: str = 'tiger77'", "password: str = '***'"),
         ('os.environ["PASSWORD"] = "tiger77"', 'os.environ["PASSWORD"] = "***"'),
         ("API_KEY=abc123", "API_KEY=***"),
+        ("export DB_PASS=swordfish", "export DB_PASS=***"),
+        ("TESTS_PASS=true", "TESTS_PASS=true"),
+        ("FIRST_PASS: swordfish", "FIRST_PASS: swordfish"),
+        (
+            "https://a.blob.core.windows.net/c?sv=1&sig=" + "aB3%2F" * 11,
+            "https://a.blob.core.windows.net/c?sv=1&sig=[redacted:api-key]",
+        ),
         ("api_key: 9f8e7d6c5b4a3f2e", "api_key: ***"),
         ("https://api.example.org/?token=abc12345&page=2", "https://api.example.org/?token=***&page=2"),
         ("clé d'accès, access key : Kx7pqz99aa", "clé d'accès, access key : ***"),

@@ -19,6 +19,8 @@ def told(client: str, setup: Setup) -> list[str]:
         "What is recorded:",
         f"- {what} (no files, no results of tools), with the folder's path and this machine's name.",
         f"- Where to: {where}. Whoever may read the space reads them, and the service's LLM summarises them.",
+        "- What the team should know of it becomes notes of the space: the LLM that summarises names them.",
+        "- An admin turns these notes off for the whole space (capture_allowed).",
         "- What looks like a password, a key or a token is taken out before it is sent. That is a net, not a promise.",
         "- To turn it off: the same command with --no-record, now or later. To take all back: --undo.",
         "- What is recorded by then stays until an admin deletes the conversation.",

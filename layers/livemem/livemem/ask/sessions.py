@@ -64,8 +64,7 @@ def check(process: Process, space_id: str, user: str | None, wanted: str | None)
 def so_far(process: Process, space_id: str, conversation_id: str) -> list[Turn]:
     """The questions and answers of a session, the oldest first: 1 LIST, 1 GET each."""
     last = log.last_index(process, space_id, conversation_id)
-    turns = log.readable(process, space_id, conversation_id, range(max(1, last - QUESTIONS + 1), last + 1), None)
-    return [turn for turn in turns if not turn.close]
+    return log.readable(process, space_id, conversation_id, range(max(1, last - QUESTIONS + 1), last + 1), None)
 
 
 def keep(process: Process, space_id: str, question: Question) -> None:
@@ -78,7 +77,7 @@ def keep(process: Process, space_id: str, question: Question) -> None:
         begun = NewConversation(title=f"Questions of {question.user}")
         conversations.create(process, space_id, question.requested_by, begun, conversation_id)
         if question.former:
-            _close(process, space_id, question.requested_by, question.former)
+            _close(process, space_id, question.former)
     try:
         log.append(process, space_id, conversation_id, question.requested_by, _turn(question))
     except NotFound as error:
@@ -87,7 +86,7 @@ def keep(process: Process, space_id: str, question: Question) -> None:
         # Somebody has deleted the conversation meanwhile: the answer is the user's all the same.
         return
     if len(_note(process, space_id, question).requests) >= QUESTIONS:
-        _close(process, space_id, question.requested_by, conversation_id)
+        _close(process, space_id, conversation_id)
 
 
 def _turn(question: Question) -> Draft:
@@ -106,9 +105,9 @@ def _turn(question: Question) -> Draft:
     return Draft(question.message, question.answer.message, calls, question.job_id, user=question.user)
 
 
-def _close(process: Process, space_id: str, author: str, conversation_id: str) -> None:
+def _close(process: Process, space_id: str, conversation_id: str) -> None:
     with suppress(NotFound):
-        log.close(process, space_id, conversation_id, author, f"end of {conversation_id}")
+        log.close(process, space_id, conversation_id)
 
 
 def _note(process: Process, space_id: str, question: Question) -> Session:

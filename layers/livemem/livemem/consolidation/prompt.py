@@ -109,5 +109,6 @@ def _shown(number: int, note: Note) -> dict[str, object]:
         "agent": note.agent,
         "category": note.category,
         "tags": list(note.tags),
+        **({"source": note.source.says()} if note.source else {}),
         "content": note.content,
     }

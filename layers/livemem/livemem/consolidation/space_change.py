@@ -23,6 +23,7 @@ class SpaceUpdate:
     auto_paused: bool | None = None
     corrections: Corrections | None = None
     consolidation_mode: Mode | None = None
+    capture_allowed: bool | None = None
     language: str | EllipsisType | None = ...
     timezone: str | EllipsisType | None = ...
 
@@ -38,13 +39,15 @@ class Changed:
 def change(process: Process, principal: Principal, space_id: str, wanted: SpaceUpdate) -> Changed:
     """Change a space, and start a run at once if its threshold is reached now or it is no longer paused.
 
-    No put event will come for notes that are there already. Raises Forbidden for `corrections` and
-    `consolidation_mode` without admin, InvalidRequest or TooLarge (naming the field), NotFound, PreconditionLost.
+    No put event will come for notes that are there already. Raises Forbidden for `corrections`, `consolidation_mode`
+    and `capture_allowed` without admin, InvalidRequest or TooLarge (naming the field), NotFound, PreconditionLost.
     """
     if wanted.corrections is not None and "admin" not in principal.permissions:
         raise Forbidden("To say who may correct the bank, the token needs the permission 'admin'.")
     if wanted.consolidation_mode is not None and "admin" not in principal.permissions:
         raise Forbidden("To say whether consolidations have to be approved, the token needs the permission 'admin'.")
+    if wanted.capture_allowed is not None and "admin" not in principal.permissions:
+        raise Forbidden("To say whether notes are captured, the token needs the permission 'admin'.")
     about_runs = any(one is not None for one in (wanted.threshold, wanted.auto_paused, wanted.consolidation_mode))
     if about_runs:
         # Also if no run may start from now on: then no note waits any more, and the sweep takes note of it.
@@ -59,6 +62,7 @@ def change(process: Process, principal: Principal, space_id: str, wanted: SpaceU
         auto_paused=wanted.auto_paused,
         corrections=wanted.corrections,
         consolidation_mode=wanted.consolidation_mode,
+        capture_allowed=wanted.capture_allowed,
         language=wanted.language,
         timezone=wanted.timezone,
     )

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
+from livemem.conversations.capture import WithNotes
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.summaries import ENTITIES, Entities
 from livemem.llm import contract, window
@@ -24,6 +25,8 @@ LEEWAY = 1.5
 
 ANSWER_TOKENS = 500
 """Kept in the model's window for an answer besides those of the summary itself."""
+NOTES_TOKENS = 500
+"""The same for the notes that it names."""
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -39,6 +42,13 @@ class SummaryAnswer(Part):
     signals: list[str] = []
 
 
+class CapturingAnswer(SummaryAnswer, WithNotes):
+    """The same of a block that notes are captured from."""
+
+
+A = TypeVar("A", bound=SummaryAnswer)
+
+
 @dataclass(frozen=True)
 class Source:
     """What is to be summarised: its text, and all that may be cited as a file."""
@@ -51,9 +61,9 @@ class Source:
         return file in self.citable or file in self.text
 
 
-def parse(text: str, source: Source) -> SummaryAnswer:
-    """The answer, with what it may not cite left out; raises ContractError."""
-    found = contract.parse(text, SummaryAnswer)
+def parse(text: str, source: Source, kind: type[A]) -> A:
+    """The answer of a kind, with what it may not cite left out; raises ContractError."""
+    found = contract.parse(text, kind)
     if not found.summary.strip():
         raise ContractError("The summary is empty.")
     length = len(found.summary)
@@ -81,13 +91,14 @@ def entities(found: SummaryAnswer) -> Entities:
     return Entities(**{name: tidy(getattr(found.entities, name)) for name in ENTITIES})
 
 
-def wanted(source: Source, target: int, parameters: Parameters) -> Contract[SummaryAnswer]:
-    """What an answer must be; `target` in characters."""
+def wanted(source: Source, target: int, parameters: Parameters, kind: type[A]) -> Contract[A]:
+    """What an answer of a kind must be; `target` in characters."""
+    notes = NOTES_TOKENS if kind is CapturingAnswer else 0
     return Contract(
-        SummaryAnswer,
-        lambda text: parse(text, source),
+        kind,
+        lambda text: parse(text, source, kind),
         lambda found: flaws(found, source, target, parameters),
-        target // window.BYTES_PER_TOKEN + ANSWER_TOKENS,
+        target // window.BYTES_PER_TOKEN + ANSWER_TOKENS + notes,
     )
 
 

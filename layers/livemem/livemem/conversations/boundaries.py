@@ -31,7 +31,7 @@ LEAST_CHILDREN = 2
 @dataclass(frozen=True)
 class Size:
     """What the planner must know of a turn. `ends` is that its last side is the assistant's, `close` that somebody has
-    closed the conversation with it.
+    closed the conversation behind it.
     """
 
     index: int

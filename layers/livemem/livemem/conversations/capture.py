@@ -1,145 +1,173 @@
-"""Taking in a conversation that was led elsewhere: lines of JSON, each a message or a whole turn."""
+"""Notes that are captured from a conversation: the answer that summarises a block also names what the team should know.
 
+What a block names is decided once, in an object of its own under the block's number, before its notes are written; and
+they are written before its summary. While the summary is missing whoever makes it meets that decision, whatever the
+model answers then, and completes the notes; once it is there nobody looks at the block again. The names of the notes
+follow from the block's input. So killed, doubled and late work writes no second note: one that was folded meanwhile is
+told by the records, and what is written beside that all the same is a late duplicate (changes/late_duplicates.py).
+"""
+
+import hashlib
 import json
-import math
-from collections import Counter
+import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, Field, field_validator
 
 from livemem import clock
-from livemem.conversations import log
-from livemem.conversations.turn import Draft, ToolCall, check_message_id
-from livemem.errors import InvalidRequest, TooLarge
+from livemem.changes import records
+from livemem.conversations.conversation import TurnIndex
+from livemem.conversations.summaries import Vanished
+from livemem.conversations.summary_versions import At
+from livemem.errors import InvalidName
+from livemem.llm.contract import Part
+from livemem.notes import appending
+from livemem.notes import note as notes
+from livemem.notes.appending import NoteDraft
+from livemem.notes.note import CapturedFrom, Note
 from livemem.process import Process
-from livemem.text.redaction import identifier
+from livemem.spaces import head as heads
+from livemem.store import keys as all_keys
+from livemem.store import stored
+from livemem.store.documents import NoteId, StoredDocument
+from livemem.store.objects import MARKDOWN
+from livemem.text.redaction import Redaction
 
-LINES = 2_000
-"""Of one call; 1 MiB of short messages."""
+logger = logging.getLogger(__name__)
 
-
-class _Line(BaseModel):
-    """What a line may say; unknown fields are somebody else's and are left out."""
-
-    model_config = ConfigDict(extra="ignore", strict=True)
-
-    message_id: str | None = None
-    role: str | None = None
-    content: str | None = None
-    user_message: str = ""
-    assistant_message: str = ""
-    tool_calls: list[dict[str, Any]] = []
-    timestamp: str | None = None
-    client_timestamp: str | None = None
-    user: str | None = None
-    author: str | None = None
+MOST = 5
+"""Notes of a block; what an answer names beyond is left out."""
+CHARACTERS = 1_000
+"""Of a note; what is more is cut off."""
+LISTED = 100
+"""Items of a list of an answer that are looked at."""
+OTHER_CATEGORY = "observation"
+"""Of a note whose category there is not."""
 
 
-@dataclass(frozen=True)
-class Imported:
-    """How many lines became turns, how many were there already, and the newest turn; `left` is how many lines there was
-    no time for: whoever sends the same again, or those alone, goes on.
-    """
+class NamedNote(Part):
+    """What an answer names. What is unfit of it is mapped or left out (named): it must not cost the summary."""
 
-    imported: int
-    repeated: int
-    last_turn: int
-    left: int = 0
-    redacted: dict[str, int] = field(default_factory=dict, hash=False)
-    """What was taken out of the lines, by kind."""
+    category: str
+    content: str
+    turns: list[int]
 
 
-def parse(text: str) -> list[Draft]:
-    """The turns in the lines, all checked; raises InvalidRequest or TooLarge, which names the line."""
-    drafts = []
-    # Editors of some systems begin a file so.
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
-        if line.strip():
-            drafts.append(_draft(f"line {number}", line))
-    if not drafts:
-        raise InvalidRequest.of("body", "holds no line")
-    if len(drafts) > LINES:
-        raise TooLarge.of("body", len(drafts), LINES, "lines")
-    return drafts
+class WithNotes(Part):
+    """The part of an answer that names notes, by the contract; of whatever else stands there nothing is refused."""
+
+    notes: list[NamedNote] = []
+
+    @field_validator("notes", mode="before")
+    @classmethod
+    def _bounded(cls, value: Any) -> list[dict[str, Any]]:
+        fit = (_fit(one) for one in value[:LISTED]) if isinstance(value, list) else ()
+        return [one for one in fit if one][:MOST]
 
 
-def _draft(where: str, text: str) -> Draft:
-    try:
-        line = _Line.model_validate(_loaded(text))
-        calls = [_call(call) for call in line.tool_calls]
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise InvalidRequest.of(f"{where}{f': {field}' if field else ''}", first["msg"]) from None
-    except UnicodeEncodeError:
-        raise InvalidRequest.of(where, "holds half a surrogate pair, which is no text") from None
-    except (ValueError, RecursionError):
-        raise InvalidRequest.of(where, "is not JSON") from None
-    if line.message_id is None:
-        raise InvalidRequest.of(f"{where}: message_id", "is needed, so that an import can be repeated")
-    check_message_id(line.message_id, f"{where}: ")
-    moment = line.client_timestamp or line.timestamp
-    _check_moment(where, moment)
-    more: dict[str, Any] = {
-        "message_id": line.message_id,
-        "client_timestamp": moment,
-        "tool_calls": tuple(calls),
+def _fit(one: Any) -> dict[str, Any] | None:
+    content = one.get("content") if isinstance(one, dict) else None
+    if not isinstance(content, str) or not content.strip():
+        return None
+    category, turns = one.get("category"), one.get("turns")
+    known = category.strip().lower() if isinstance(category, str) else ""
+    named = [turn for turn in turns[:LISTED] if type(turn) is int] if isinstance(turns, list) else []
+    content = content.strip()
+    return {
+        "category": known if known in all_keys.CATEGORIES else OTHER_CATEGORY,
+        "content": content if len(content) <= CHARACTERS else f"{content[: CHARACTERS - 1]}…",
+        "turns": named,
     }
-    if line.role is None:
-        return Draft(line.user_message, line.assistant_message, user=line.user, **more)
-    try:
-        return Draft.of_message(line.role, line.content or "", author=line.author, **more)
-    except InvalidRequest as error:
-        raise InvalidRequest.of(f"{where}: role", error.fields[0].message) from None
 
 
-def _call(told: dict[str, Any]) -> ToolCall:
-    """The call; unknown fields are left out here too. How large a result is that lies apart, only the log says."""
-    known = {name: told[name] for name in ToolCall.model_fields if name in told}
-    return ToolCall.model_validate({**known, "result_size": None})
+class CapturedNote(BaseModel, defer_build=True):
+    """A note that a block names, as it is written."""
+
+    note_id: NoteId
+    content: str
+    turns: tuple[TurnIndex, TurnIndex]
+    """The first and the last turn that it rests on."""
 
 
-def _loaded(text: str) -> Any:
-    """The JSON value; raises ValueError, for what can't be stored and read again as well."""
-    value = json.loads(text, parse_constant=_number, parse_float=_number)
-    json.dumps(value, ensure_ascii=False).encode()
-    return value
+class BlockCapture(StoredDocument):
+    """`v{version}/captures/{number}.json`: what a block names, decided once."""
+
+    most_bytes: ClassVar[int] = 64 << 10
+
+    turns: tuple[TurnIndex, TurnIndex]
+    """The first and the last turn of the block, both at least in part."""
+    notes: Annotated[list[CapturedNote], Field(max_length=MOST)] = []
 
 
-def _number(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError("no number of JSON, or too large")
-    return number
+def is_wanted(process: Process, at: At) -> bool:
+    """Whether notes are captured from the conversation: it was begun so, and its space allows it still."""
+    wanted = at.conversation.capture == "notes"
+    return wanted and heads.load_recent(process, at.space_id).meta.capture_allowed
 
 
-def _check_moment(where: str, text: str | None) -> None:
-    try:
-        if text is not None:
-            clock.parse(text)
-    except ValueError:
-        raise InvalidRequest.of(f"{where}: timestamp", "must be a time in ISO 8601") from None
+def append(
+    process: Process, at: At, number: int, source: str, turns: tuple[int, int], until: str, named: Sequence[NamedNote]
+) -> list[str]:
+    """Decide what the block `number` names, and append its notes; returns their ids: 1 PUT, and 1 PUT for each note.
+    Where it was decided before, that counts: 1 GET more, and what the records take (records.find_notes).
 
-
-def take_in(
-    process: Process,
-    space_id: str,
-    conversation_id: str,
-    author: str,
-    drafts: Sequence[Draft],
-    until: datetime | None = None,
-) -> Imported:
-    """Append the turns in their order, as many as there is time for until `until`; those whose `message_id` is known
-    already stay as they are.
-
-    1 round trip for each. Raises NotFound, InvalidRequest.
+    `source` is the hash of the block's input, `turns` its first and last one, `until` when its last one was written.
+    Raises Vanished.
     """
-    drafts = [log.prepare(draft, f"{identifier(draft.message_id or '')}: ") for draft in drafts]
-    appended = log.append_all(process, space_id, conversation_id, author, drafts, until)
-    fresh = sum(one.fresh for one in appended)
-    newest = max((one.turn.turn_index for one in appended), default=0)
-    redacted = sum((Counter(one.redacted) for one in appended), Counter())
-    return Imported(fresh, len(appended) - fresh, newest, len(drafts) - len(appended), dict(sorted(redacted.items())))
+    capture = BlockCapture(turns=turns, notes=_captured(at, source, turns, clock.parse(until), named))
+    written = stored.write_once(process.store, at.capture_key(number), capture.to_bytes())
+    if written.gone:
+        raise Vanished(at.conversation_id)
+    if written.other:
+        # One that can't be read names nothing: the summary goes on.
+        capture = stored.or_none(BlockCapture)(written.other) or BlockCapture(turns=turns)
+    made = [_note(at, one) for one in capture.notes]
+    if written.other:
+        made = _not_folded(process, at.space_id, made)
+    process.store.map(lambda note: _write(process, note), made)
+    if made:
+        logger.info("notes captured", extra={"space_id": at.space_id, "notes": len(made)})
+    return [one.note_id for one in capture.notes]
+
+
+def _captured(
+    at: At, source: str, block: tuple[int, int], moment: datetime, named: Sequence[NamedNote]
+) -> list[CapturedNote]:
+    made = []
+    for place, one in enumerate(named):
+        inside = [turn for turn in one.turns if block[0] <= turn <= block[1]]
+        turns = (min(inside), max(inside)) if inside else block
+        if turns[1] <= at.built.captured_until:
+            # Before a rebuild the version of then has named it.
+            continue
+        digest = hashlib.sha256(json.dumps([at.conversation_id, source, place]).encode()).hexdigest()
+        try:
+            agent = all_keys.check_agent(at.conversation.author)
+            name = all_keys.NoteName(moment.replace(microsecond=0), agent, one.category, digest[:8])
+        except InvalidName:
+            # No name of an agent: it came with an archive of other making.
+            return []
+        content = Redaction().text(one.content)
+        made.append(CapturedNote(note_id=name.note_id, content=content, turns=turns))
+    return made
+
+
+def _note(at: At, one: CapturedNote) -> Note:
+    name = all_keys.parse_note_id(one.note_id)
+    source = CapturedFrom(at.conversation_id, one.turns)
+    draft = NoteDraft(name.category, one.content)
+    return appending.new_note(at.space_id, name.agent, draft, name.timestamp, name.suffix, source)
+
+
+def _not_folded(process: Process, space_id: str, made: Sequence[Note]) -> list[Note]:
+    """Those of the notes that no record tells of: another worker may have written them, and a consolidation folded."""
+    kept = records.find_notes(process, space_id, [all_keys.parse_note_id(note.note_id) for note in made])
+    return [note for note in made if note.note_id not in kept]
+
+
+def _write(process: Process, note: Note) -> None:
+    """Write the note where it is not there yet; what stands under its name is it."""
+    key = all_keys.note(note.space_id, note.note_id)
+    stored.write_if(process.store, key, notes.format_note(note), content_type=MARKDOWN)

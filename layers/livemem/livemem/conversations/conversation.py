@@ -2,14 +2,15 @@
 
 import posixpath
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
 from livemem import clock, limits
 from livemem.conversations.parameters import Parameters, Profile
-from livemem.errors import ConversationBroken, InvalidRequest, NotFound
+from livemem.errors import ConversationBroken, InvalidRequest, NotFound, ObjectUnreadable
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
@@ -28,6 +29,8 @@ PATH_BYTES = 4_096
 HOST_BYTES = 255
 TurnIndex = Annotated[int, Field(ge=1, le=keys.LAST_TURN)]
 """The number of a turn in its conversation, as a document has it."""
+Capturing = Literal["notes", "off"]
+"""What is captured of what is said."""
 D = TypeVar("D", bound=StoredDocument)
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
@@ -45,6 +48,8 @@ class Conversation(Revised):
     project_path: Path | None = None
     profile: Profile = "turns"
     parameters: Parameters = Parameters()
+    capture: Capturing = "off"
+    """Whether blocks name notes for the team (capture.py)."""
     created_at: Moment
     uid: Line
     """Of the space that it began in."""
@@ -53,6 +58,8 @@ class Conversation(Revised):
     """Set in what stays for a while of one that was deleted, so that no late request of its creation brings it back."""
     erased_turns: list[TurnIndex] = []
     """Numbers of turns whose words were erased: what was made of them before is taken back."""
+    closings: list[TurnIndex] = []
+    """Numbers of turns behind which somebody has closed it: a block ends there, if none ended by then."""
     redacted: dict[str, Count] = Field(default={}, exclude=True)
     """What was taken out of it when it was begun, by kind: told then, and not stored."""
 
@@ -67,6 +74,7 @@ class NewConversation:
     project_path: str | None = None
     profile: Profile = "turns"
     parameters: Parameters = field(default_factory=Parameters)
+    capture: Capturing = "off"
 
 
 def normalised(path: str, field: str = "cwd") -> str:
@@ -122,7 +130,7 @@ def create(
 ) -> Conversation:
     """Begin a conversation: 1 PUT, and 1 or 2 more for its folder. Raises NotFound, InvalidRequest.
 
-    With an id of the service's own a repeat begins none.
+    With an id of the service's own a repeat begins none. Where the space does not allow it nothing is captured.
     """
     if wanted.title is not None:
         limits.check_text("title", wanted.title, TITLE_BYTES)
@@ -141,6 +149,7 @@ def create(
         project_path=project,
         profile=wanted.profile,
         parameters=wanted.parameters,
+        capture=wanted.capture if head.meta.capture_allowed else "off",
         created_at=clock.iso_millis(now),
         uid=head.meta.uid,
         author=author,
@@ -151,6 +160,27 @@ def create(
     stored.write_if(process.store, key, conversation.stamped(process.new_id()).to_bytes())
     process.store.map(lambda marker: _mark(process, marker), markers(space_id, conversation))
     return conversation
+
+
+def note_closing(process: Process, space_id: str, conversation_id: str, index: int) -> bool:
+    """Note that the conversation is closed behind a turn: 1 GET, 1 PUT; no PUT where that is noted. Returns whether it
+    was not.
+
+    Raises NotFound, PreconditionLost, ConversationBroken.
+    """
+    fresh = False
+
+    def noted(known: Conversation | None) -> Conversation | None:
+        nonlocal fresh
+        if not known or known.deleted_at:
+            raise NotFound("conversation", conversation_id)
+        if index in known.closings:
+            return None
+        fresh = True
+        return known.model_copy(update={"closings": sorted({*known.closings, index})})
+
+    _update(process, space_id, conversation_id, noted)
+    return fresh
 
 
 def note_erased(process: Process, space_id: str, conversation_id: str, index: int) -> None:
@@ -164,10 +194,19 @@ def note_erased(process: Process, space_id: str, conversation_id: str, index: in
             return None
         return known.model_copy(update={"erased_turns": sorted({*known.erased_turns, index})})
 
+    _update(process, space_id, conversation_id, noted)
+
+
+def _update(
+    process: Process,
+    space_id: str,
+    conversation_id: str,
+    change: Callable[[Conversation | None], Conversation | None],
+) -> None:
     stored.update(
         process.store,
         keys.conversation(space_id, conversation_id),
-        noted,
+        change,
         process.new_id,
         read=lambda found: parsed(process, Conversation, found),
     )
@@ -204,6 +243,21 @@ def find(process: Process, space_id: str, conversation_id: str) -> Conversation 
     """The conversation, or None where there is none, or no more: 1 GET."""
     conversation = look(process, space_id, conversation_id)
     return conversation if conversation and not conversation.deleted_at else None
+
+
+def gone(process: Process, space_id: str, ids: Iterable[str | None]) -> set[str]:
+    """Those of the conversations that there are not, or no more: 1 GET for each; none for None."""
+
+    def is_gone(conversation_id: str) -> bool:
+        try:
+            return find(process, space_id, conversation_id) is None
+        except ObjectUnreadable:
+            # It is there.
+            return False
+
+    wanted = sorted({one for one in ids if one})
+    found = process.store.map(is_gone, wanted)
+    return {one for one, is_one in zip(wanted, found, strict=True) if is_one}
 
 
 def look(process: Process, space_id: str, conversation_id: str) -> Conversation | None:

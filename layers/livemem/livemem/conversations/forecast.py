@@ -7,7 +7,7 @@ Summaries that are not made yet are taken to have the length that is asked for.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from livemem.conversations import boundaries, levels, making, names, prompt, summaries
+from livemem.conversations import boundaries, capture, levels, making, names, prompt, summaries
 from livemem.conversations.boundaries import Block, Child
 from livemem.conversations.summaries import Layers
 from livemem.conversations.summary_versions import At
@@ -92,12 +92,15 @@ def _first_level(process: Process, layers: Layers, earlier: Layers | None, plan:
     fresh = list(levels.blocks(process, layers))
     sizes += [(layers.boundaries[1] + place, block.chars) for place, block in enumerate(fresh, 1)]
     told.boundaries = len(fresh)
-    told.reused = _reused(process, layers, earlier, fresh)
+    asked = [block for block in fresh if block.chars > parameters.verbatim_chars]
+    told.reused = _reused(process, layers, earlier, asked)
+    captures = not earlier and capture.is_wanted(process, layers.at)
     made = []
     for number, chars in sizes:
-        length = known.get(number, parameters.target(chars))
+        asks = captures or chars > parameters.verbatim_chars
+        length = known.get(number, parameters.target(chars) if asks else chars)
         made.append(_Made(number, length, chars, number not in known))
-        if number not in known:
+        if number not in known and asks:
             told.calls += 1
             told.source_chars += chars
             told.summary_chars += length

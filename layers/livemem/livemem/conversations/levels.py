@@ -34,6 +34,10 @@ class Done:
     """Summaries that were there then."""
     last_turn: int = 0
     """The newest turn when blocks were last looked for."""
+    closings: int = 0
+    """How often the conversation had been closed then."""
+    leaves_rebuild: bool = False
+    """Whether the next version is left to the job that was ordered for it."""
     tell: Callable[["Done"], None] = lambda _: None
     """Called between two waves of calls, on whatever levels; what it raises ends the work."""
     settled: int = 0
@@ -41,7 +45,7 @@ class Done:
 
     @property
     def generated(self) -> list[Made]:
-        """The summaries that were asked of the LLM and stored."""
+        """The summaries that were made and stored, not taken over."""
         return [one for one in self.made if one.name and not one.reused]
 
     @property
@@ -90,13 +94,18 @@ def _blocks(process: Process, layers: Layers, seen_at: datetime, last: int) -> I
             some = log.read(process, at.space_id, at.conversation_id, further)
             if len(some) != len(further):
                 raise summaries.Vanished(at.conversation_id)
-            sizes += [turn.size() for turn in some]
+            sizes += [turn.size(at.conversation.closings) for turn in some]
             read_to = further[-1]
 
 
 def _behind_last(process: Process, layers: Layers) -> Place:
     count = layers.boundaries[1]
     return summaries.block_boundaries(process, layers, [count])[0].following if count else Place(1, 0)
+
+
+def covered(process: Process, layers: Layers) -> int:
+    """The last turn that blocks cover, as a whole."""
+    return _behind_last(process, layers).index - 1
 
 
 def fix_block_boundaries(process: Process, layers: Layers, done: Done | None = None) -> int:
@@ -108,7 +117,7 @@ def fix_block_boundaries(process: Process, layers: Layers, done: Done | None = N
     before = layers.boundaries[1]
     seen_at, last = _end_of_log(process, layers.at)
     if done:
-        done.last_turn = last
+        done.last_turn, done.closings = last, len(layers.at.conversation.closings)
     going_on = True
     while going_on:
         going_on = False
@@ -203,7 +212,7 @@ def make_missing(
                 layers.add(level, each.number, each.name)
         if any(each.ends_job for each in made):
             return False
-        if missing and any(not each.reused for each in made):
+        if missing and any(not (each.reused or each.verbatim) for each in made):
             process.store.sleep(parameters.batch_delay_ms / 1_000)
     return True
 

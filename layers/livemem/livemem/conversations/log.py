@@ -6,6 +6,7 @@ repeat meets its own turn before a free number, and of two who do the same at on
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
@@ -17,7 +18,7 @@ from livemem.conversations import due
 from livemem.conversations import turn as turns
 from livemem.conversations.conversation import Conversation
 from livemem.conversations.turn import Draft, Turn
-from livemem.errors import InvalidRequest, NotFound, PreconditionLost
+from livemem.errors import InvalidRequest, LiveMemoryError, NotFound, PreconditionLost
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
@@ -288,18 +289,30 @@ def _there(process: Process, space_id: str, conversation_id: str, indexes: Seque
         yield from there
 
 
-def close(
-    process: Process, space_id: str, conversation_id: str, author: str, message_id: str | None
-) -> Appended | None:
-    """Append a turn that closes the conversation, so that what is left is summarised; None where it is empty.
+@dataclass(frozen=True)
+class Closed:
+    """A conversation is closed behind a turn; not `fresh` if it was already."""
 
-    One that was closed last stays as it is. Further turns may come.
+    turn_index: int
+    fresh: bool
+
+
+def close(process: Process, space_id: str, conversation_id: str) -> Closed | None:
+    """Close the conversation behind its newest turn, so that what is left is summarised; None where it is empty.
+    Further turns may come: it can be closed again behind those.
+
+    2 GETs, 1 LIST, 1 PUT for the due index and 1 PUT; no PUT where it is closed already. Raises NotFound,
+    ConversationBroken, PreconditionLost.
     """
-    conversations.load(process, space_id, conversation_id)
+    conversation = conversations.load(process, space_id, conversation_id)
     last = last_index(process, space_id, conversation_id)
     if not last:
         return None
-    there = read(process, space_id, conversation_id, [last])
-    if there and there[0].close:
-        return Appended(there[0], fresh=False)
-    return append(process, space_id, conversation_id, author, Draft(message_id=message_id, close=True))
+    if last in conversation.closings:
+        return Closed(last, fresh=False)
+    # Before it is noted: who dies behind that leaves it to the sweep.
+    due.mark_at(process, space_id, conversation_id, process.clock() + due.LOST_AFTER)
+    fresh = conversations.note_closing(process, space_id, conversation_id, last)
+    with suppress(LiveMemoryError):
+        process.enqueue("summarize", {"space_id": space_id, "conversation_id": conversation_id})
+    return Closed(last, fresh)

@@ -12,6 +12,7 @@ from livemem import clock
 from livemem.conversations import conversation as conversations
 from livemem.conversations import due, levels, removal, summary_versions, update
 from livemem.conversations.boundaries import BlockBoundary, GroupBoundary
+from livemem.conversations.capture import BlockCapture
 from livemem.conversations.conversation import Conversation
 from livemem.conversations.log import Floor
 from livemem.conversations.summaries import Summary, Vanished
@@ -202,6 +203,8 @@ def kind(name: str) -> DocumentKind | None:
         return DocumentKind((BlockBoundary if boundary.level == 1 else GroupBoundary).from_bytes)
     if keys.parse_summary(key):
         return DocumentKind(Summary.from_bytes)
+    if keys.parse_capture(key):
+        return DocumentKind(BlockCapture.from_bytes)
     part = keys.parse_part(name)
     return _PARTS.get(part[1]) if part else None
 

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from livemem import clock
-from livemem.conversations import answer, log, names, prompt
+from livemem.conversations import answer, capture, log, names, prompt
 from livemem.conversations import conversation as conversations
-from livemem.conversations.answer import Source, tidy
+from livemem.conversations.answer import CapturingAnswer, Source, SummaryAnswer, tidy
 from livemem.conversations.boundaries import BlockBoundary
 from livemem.conversations.conversation import parsed
 from livemem.conversations.summaries import (
@@ -35,6 +35,9 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store import stored
 
+NO_MODEL = "none"
+"""In the place of a model's name, where a block is its own summary."""
+SIDES = "User", "Assistant"
 STORING = timedelta(seconds=5)
 """Before the end of the invocation, kept to store what was answered."""
 LATER = "The turns are there as they were said; they are summarised on the next day, or as soon as there is more."
@@ -66,10 +69,15 @@ class Material:
     _before: str = ""
     _children: Sequence[Summary] = ()
 
-    def messages(self, target: int) -> Messages:
-        """The question to the LLM."""
+    def verbatim(self) -> str:
+        """What was said, with who said it."""
+        sides = ((name, side) for _, *both in self._turns for name, side in zip(SIDES, both, strict=True))
+        return "\n\n".join(f"{name}: {side.strip()}" for name, side in sides if side.strip())
+
+    def messages(self, target: int, *, captures: bool) -> Messages:
+        """The question to the LLM, of a block perhaps also for notes."""
         if self.level == 1:
-            return prompt.of_turns(self._turns, self._before, target)
+            return prompt.of_turns(self._turns, self._before, target, captures=captures)
         return prompt.of_summaries(self._children, target)
 
 
@@ -212,6 +220,8 @@ class Made:
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     reused: bool = False
+    verbatim: bool = False
+    """Whether it is what was said, and no model was asked."""
     error: str | None = None
     detail: str = ""
 
@@ -236,7 +246,8 @@ def make(
     earlier: Layers | None = None,
 ) -> Made:
     """Make a summary and store it: 1 or 2 calls of the LLM, 2 GETs, 1 PUT; where an `earlier` version has one of the
-    very same input, 2 GETs and 1 PUT instead. Raises Vanished.
+    very same input, 2 GETs and 1 PUT instead; of a block that is its own summary 1 GET, 1 PUT. Notes are captured of a
+    block that is made for the first time, in the version that counts (capture.append). Raises Vanished.
     """
     at, level, number = layers.at, material.level, material.number
     name = names.name(material.source, redo, maker(process, at))
@@ -244,26 +255,38 @@ def make(
     copied = _copied(process, layers, earlier, material, name)
     if copied:
         return Made(level, number, copied, reused=True)
+    captures = redo == 0 and not earlier and _captures(process, at, material)
+    if is_verbatim(at, material) and not captures:
+        _store(process, at, _verbatim(process, material, redo), name)
+        return Made(level, number, name, verbatim=True)
     with budget.metered(process, at.space_id, LATER) as meter:
-        made = _make(process, layers, material, name, redo, meter, deadline)
+        made = _make(process, layers, material, name, redo, meter, deadline, captures=captures)
         return replace(made, usage=meter.used, seconds=process.timer() - started if made.name else 0.0)
 
 
-def _make(
-    process: Process, layers: Layers, material: Material, name: str, redo: int, meter: Meter, deadline: datetime
-) -> Made:
-    """The summary asked for and stored; what it took is in the meter."""
-    at, level, number = layers.at, material.level, material.number
-    target = at.parameters.target(material.chars)
-    wanted = answer.wanted(material.text, target, at.parameters)
-    try:
-        answered = ask_model(process, meter, material.messages(target), wanted, deadline - STORING)
-    except NoAnswer as error:
-        return Made(level, number, None, error=error.code, detail=error.detail)
-    found = answered.value
-    summary = Summary(
-        level=level,
-        number=number,
+def is_verbatim(at: At, material: Material) -> bool:
+    """Whether the block is so small that it is its own summary."""
+    return material.level == 1 and len(material.text.text) <= at.parameters.verbatim_chars
+
+
+def _verbatim(process: Process, material: Material, redo: int) -> Summary:
+    """The block as it was said."""
+    return _summary(process, material, SummaryAnswer(summary=material.verbatim() or "-"), redo, model=NO_MODEL)
+
+
+def _summary(
+    process: Process,
+    material: Material,
+    found: SummaryAnswer,
+    redo: int,
+    *,
+    model: str,
+    used: Usage | None = None,
+    flaws: Sequence[str] = (),
+) -> Summary:
+    return Summary(
+        level=material.level,
+        number=material.number,
         covers=material.covers,
         children=material.children,
         range_start=material.range_start,
@@ -279,18 +302,55 @@ def _make(
         tools_used=list(material.tools),
         chars=len(found.summary),
         source_chars=material.chars,
-        model=process.settings.llmaas_model,
+        model=model,
         prompt_version=prompt.version(),
-        usage=answered.used,
+        usage=used or Usage(),
         redo=redo,
         erased=list(material.erased),
         overlaps=material.overlaps,
-        flaws=[flaw.name for flaw in answered.flaws],
+        flaws=list(flaws),
     )
+
+
+def _make(
+    process: Process,
+    layers: Layers,
+    material: Material,
+    name: str,
+    redo: int,
+    meter: Meter,
+    deadline: datetime,
+    *,
+    captures: bool,
+) -> Made:
+    """The summary asked for and stored, behind the notes that its block names; what it took is in the meter."""
+    at, level, number = layers.at, material.level, material.number
+    target = at.parameters.target(material.chars)
+    kind = CapturingAnswer if captures else SummaryAnswer
+    wanted = answer.wanted(material.text, target, at.parameters, kind)
+    try:
+        messages = material.messages(target, captures=captures)
+        answered = ask_model(process, meter, messages, wanted, deadline - STORING)
+    except NoAnswer as error:
+        return Made(level, number, None, error=error.code, detail=error.detail)
+    flaws = [flaw.name for flaw in answered.flaws]
+    model = process.settings.llmaas_model
+    summary = _summary(process, material, answered.value, redo, model=model, used=answered.used, flaws=flaws)
     # The model takes long: often that is when somebody deletes.
     _check_source(process, at, summary)
+    found = answered.value
+    if isinstance(found, CapturingAnswer):
+        block = material.covers.turns
+        note_ids = capture.append(process, at, number, material.source, block, material.range_end, found.notes)
+        summary = summary.model_copy(update={"notes": note_ids})
     _store(process, at, summary, name)
     return Made(level, number, name)
+
+
+def _captures(process: Process, at: At, material: Material) -> bool:
+    """Whether the block names notes: not where the version before has named them."""
+    fresh = material.level == 1 and material.covers.turns[1] > at.built.captured_until
+    return fresh and capture.is_wanted(process, at)
 
 
 def _check_source(process: Process, at: At, summary: Summary) -> None:

@@ -38,6 +38,8 @@ class Parameters(BaseModel):
     """What a group of summaries should have."""
     group_raw_chars: Annotated[int, Field(ge=500, le=1_000_000)] = 5_000
     """Profile `turns`: what the turns of a group of level 2 must have together."""
+    verbatim_chars: Annotated[int, Field(ge=0, le=10_000)] = 1_500
+    """Up to which a block is its own summary: no model is asked."""
     ratio: Annotated[float, Field(ge=0.01, le=0.5, allow_inf_nan=False)] = 0.1
     """What a summary should have of its source."""
     ratio_only: bool = True

@@ -12,7 +12,7 @@ from livemem.llm import templates
 from livemem.llm.client import Messages
 from livemem.llm.templates import json_line
 
-NAMES = ("system", "turns", "summaries")
+NAMES = ("system", "turns", "summaries", "capture")
 _text = partial(templates.text, "conversations")
 
 
@@ -27,13 +27,14 @@ def system() -> str:
     return _text("system")
 
 
-def of_turns(parts: Sequence[tuple[Turn, str, str]], before: str, target: int) -> Messages:
+def of_turns(parts: Sequence[tuple[Turn, str, str]], before: str, target: int, *, captures: bool) -> Messages:
     """The question for a block: each turn with the parts of its user's and its assistant's side that are in it.
 
-    `before` is what stands just before the block; `target` in characters.
+    `before` is what stands just before the block; `target` in characters; `captures`: the answer names notes, too.
     """
     turns = [_shown(turn, user, assistant) for turn, user, assistant in parts]
-    return _messages("turns", target, before=json_line(before or None), turns=json_line(turns))
+    more = _text("capture") if captures else ""
+    return _messages("turns", target, more, before=json_line(before or None), turns=json_line(turns))
 
 
 def _shown(turn: Turn, user: str, assistant: str) -> dict[str, Any]:
@@ -64,6 +65,6 @@ def of_summaries(children: Sequence[Summary], target: int) -> Messages:
     return _messages("summaries", target, summaries=json_line(shown))
 
 
-def _messages(name: str, target: int, **values: str) -> Messages:
+def _messages(name: str, target: int, more: str = "", **values: str) -> Messages:
     user = Template(_text(name)).substitute(target=target, **values)
-    return [{"role": "system", "content": system()}, {"role": "user", "content": user}]
+    return [{"role": "system", "content": system() + more}, {"role": "user", "content": user}]

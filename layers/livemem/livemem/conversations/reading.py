@@ -1,6 +1,6 @@
 """What is read of a conversation: its turns by pages, its summaries, and how far they go."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -34,16 +34,14 @@ class Listed:
 
 @dataclass(frozen=True)
 class Level:
-    """How far a level is: boundaries, those that have their summary, and those that wait for it."""
+    """How far a level is: boundaries, those that have their summary, and what no summary covers yet: turns on level 1,
+    summaries of the level below above it.
+    """
 
     level: int
     sealed: int
     summarised: int
-
-    @property
-    def pending(self) -> int:
-        """Boundaries whose summary is missing."""
-        return self.sealed - self.summarised
+    pending: int
 
 
 @dataclass(frozen=True)
@@ -142,12 +140,10 @@ def detail(process: Process, space_id: str, conversation_id: str) -> Detail:
     known, at = standing(process, space_id, conversation_id)
     listed = with_last(process, space_id, at.conversation)
     layers = summaries.read(process, at)
-    levels = [
-        Level(level, layers.boundaries[level], len(summaries.current(process, layers, level))) for level in keys.LEVELS
-    ]
     count = layers.boundaries[1]
     start = summaries.block_boundaries(process, layers, [count])[0].next if count else (1, 0)
     last_index = listed.turn_count
+    levels = [_level(process, layers, level, last_index, start) for level in keys.LEVELS]
     indexes = range(start[0], min(last_index, start[0] + MOST_OPEN - 1) + 1)
     turns = log.readable(process, space_id, conversation_id, indexes, None)
     grouped = layers.boundaries[2]
@@ -163,6 +159,31 @@ def detail(process: Process, space_id: str, conversation_id: str) -> Detail:
         sum(turn.char_count for turn in turns) - (start[1] if turns else 0),
         sum(boundary.chars for boundary in ungrouped),
     )
+
+
+def _level(process: Process, layers: Layers, level: int, last_turn: int, start: tuple[int, int]) -> Level:
+    """How far a level is: 1 GET for each boundary without a summary that this process has not read before, and from
+    level 2 on 1 for the last one.
+    """
+    count, there = layers.boundaries[level], summaries.current(process, layers, level)
+    missing = [number for number in range(1, count + 1) if number not in there]
+    if level == 1:
+        blocks = [block.covers for block in summaries.block_boundaries(process, layers, missing)]
+        return Level(level, count, len(there), _numbers([*blocks, (start[0], last_turn)]))
+    last, *others = summaries.group_boundaries(process, layers, level, [count, *missing]) if count else [None]
+    grouped = last.children[1] if last else 0
+    waiting_children = sum(group.children[1] - group.children[0] + 1 for group in others if group)
+    return Level(level, count, len(there), layers.boundaries[level - 1] - grouped + waiting_children)
+
+
+def _numbers(ranges: Iterable[tuple[int, int]]) -> int:
+    """How many numbers are in any of these ranges, of which each begins no earlier than the one before."""
+    count = seen = 0
+    for first, last in ranges:
+        # A turn that is longer than a block is in several.
+        count += max(0, last - max(first - 1, seen))
+        seen = max(seen, last)
+    return count
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from livemem.llm.usage import Usage
 from livemem.process import Process, Timer
 from livemem.store import conversation_keys as keys
 from livemem.store import listing
-from livemem.store.documents import Count, Line, Moment, Number, StoredDocument
+from livemem.store.documents import Count, Line, Moment, NoteId, Number, StoredDocument
 from livemem.store.objects import Entry
 
 D = TypeVar("D", bound=StoredDocument)
@@ -68,6 +68,8 @@ class Summary(StoredDocument):
     topics: list[str] = []
     entities: Entities = Entities()
     signals: list[str] = []
+    notes: list[NoteId] = []
+    """Ids of the notes that were captured from it (capture.py)."""
     tools_used: list[str] = []
     chars: Count
     """Of `summary`."""

@@ -42,6 +42,10 @@ class SummariesJob(Job):
     redo: Redo | None = None
     last_turn: Count = 0
     """The newest turn when blocks were last looked for."""
+    closings: Count = 0
+    """How often the conversation had been closed then."""
+    leaves_rebuild: bool = False
+    """Whether it left the next version to the job that was ordered for it."""
     sealed: dict[str, Count] = {}
     """New boundaries by level (`1`)."""
     generated: dict[str, Count] = {}

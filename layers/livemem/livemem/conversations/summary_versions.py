@@ -16,7 +16,7 @@ from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store import stored
-from livemem.store.documents import Moment, StoredDocument
+from livemem.store.documents import Count, Moment, StoredDocument
 from livemem.store.stored import Read, Revised, Stored
 
 FIRST = 1
@@ -35,6 +35,8 @@ class SummaryVersion(StoredDocument):
     profile: Profile
     parameters: Parameters
     job_id: str = ""
+    captured_until: Count = 0
+    """The last turn whose notes a version before has named."""
 
 
 class Retired(StoredDocument):
@@ -52,6 +54,8 @@ class SummaryVersions(Revised):
     version: VersionNumber
     profile: Profile | None = None
     parameters: Parameters | None = None
+    captured_until: Count = 0
+    """The last turn whose notes a version before has named."""
     building: SummaryVersion | None = None
     retired: list[Retired] = []
     highest: VersionNumber = FIRST
@@ -83,6 +87,7 @@ class Standing:
             version=one.version,
             profile=one.profile or self.conversation.profile,
             parameters=one.parameters or self.conversation.parameters,
+            captured_until=one.captured_until,
         )
 
 
@@ -121,8 +126,10 @@ def begin(
     return building
 
 
-def switch(process: Process, standing: Standing, built: SummaryVersion) -> bool:
-    """Let a version count that is built by now; False if it is wanted no more. Raises PreconditionLost."""
+def switch(process: Process, standing: Standing, built: SummaryVersion, captured_until: int) -> bool:
+    """Let a version count that is built by now; False if it is wanted no more. `captured_until` is the last turn that
+    the version before has a block of. Raises PreconditionLost.
+    """
 
     def wanted(known: SummaryVersions) -> SummaryVersions | None:
         if not known.building or known.building.version != built.version:
@@ -133,6 +140,7 @@ def switch(process: Process, standing: Standing, built: SummaryVersion) -> bool:
                 "version": built.version,
                 "profile": built.profile,
                 "parameters": built.parameters,
+                "captured_until": max(captured_until, known.captured_until),
                 "building": None,
                 "retired": [*known.retired, Retired(version=known.version, at=now)],
             }
@@ -194,6 +202,10 @@ class At:
     def boundary_key(self, level: int, number: int) -> str:
         """The key of a boundary."""
         return keys.boundary(self.space_id, self.conversation_id, self.version, level, number)
+
+    def capture_key(self, number: int) -> str:
+        """The key of what a block names."""
+        return keys.capture(self.space_id, self.conversation_id, self.version, number)
 
     def summary_key(self, level: int, number: int, name: str) -> str:
         """The key of a summary."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -75,8 +75,6 @@ class Turn(StoredDocument):
     """Whether the assistant's side is still to come."""
     role: Role | None = None
     """Of a lone message."""
-    close: bool = False
-    """Whether it only closes the conversation."""
     erased_on: str | None = None
     """The day on which its words were erased: only when it was, by whom and how long stays, so that boundaries stay."""
 
@@ -88,9 +86,9 @@ class Turn(StoredDocument):
         """Whether it is the turn of the message with this id."""
         return self.message_id in (message_id, erased_name(message_id))
 
-    def size(self) -> Size:
-        """What the planner must know of it."""
-        return Size(self.turn_index, self.char_count, not self.open, self.close, self.said_at())
+    def size(self, closings: Collection[int] = ()) -> Size:
+        """What the planner must know of it; `closings` are the turns behind which the conversation was closed."""
+        return Size(self.turn_index, self.char_count, not self.open, self.turn_index in closings, self.said_at())
 
     def said_at(self) -> datetime:
         """When it was said: its own time where it has one, which is never after it arrived."""
@@ -144,7 +142,6 @@ class Draft:
     message_id: str | None = None
     client_timestamp: str | None = None
     role: Role | None = None
-    close: bool = False
     user: str | None = None
     """Of a whole turn: who speaks on the user's side."""
     author: str | None = None
@@ -165,7 +162,7 @@ def check(draft: Draft, where: str = "") -> None:
     for name in ("user_message", "assistant_message"):
         limits.check_text(f"{where}{name}", getattr(draft, name), limits.BODY_BYTES, blank=True)
     said = (draft.user_message + draft.assistant_message).strip()
-    if not said and not draft.tool_calls and not draft.close:
+    if not said and not draft.tool_calls:
         fields = "content" if draft.role else "user_message"
         raise InvalidRequest.of(f"{where}{fields}", "a turn needs a side that is not empty, or a tool call")
     if len(draft.tool_calls) > TOOL_CALLS:
@@ -253,7 +250,6 @@ def made(draft: Draft, message_id: str, index: int, author: str, now: datetime) 
         written_by=author if draft.author is not None else None,
         open=not draft.assistant_message.strip(),
         role=draft.role,
-        close=draft.close,
     )
     return turn, apart
 
@@ -269,7 +265,7 @@ def erased(turn: Turn, day: date) -> Turn:
         return turn
     stub = f"Erased on {day.isoformat()}."
     sides = [stub if side.strip() else "" for side in (turn.user_message, turn.assistant_message)]
-    if not any(sides) and not turn.close:
+    if not any(sides):
         sides[0] = stub
     return turn.model_copy(
         update={

@@ -27,6 +27,7 @@ from livemem.process import Process
 from livemem.store import conversation_keys as keys
 from livemem.store import keys as all_keys
 from livemem.store.capability_check import require_conditional_writes
+from livemem.store.stored import Stored
 
 LOOKED_AT_AGAIN = timedelta(minutes=10)
 """After which the sweep looks whether a rebuild still goes on."""
@@ -113,6 +114,22 @@ def look(
             return Worked("nothing")
     except Vanished:
         return Worked("gone")
+    rebuild = _rebuild_at_work(process, standing)
+    if rebuild:
+        # What it builds is its own: begun by another job its calls would be booked there, and it would wait for that.
+        worked = worker.work(
+            process,
+            KIND,
+            space_id,
+            rebuild.value.job_id,
+            deadline,
+            subject=conversation_id,
+            delivery=delivery,
+            by_hand=by_hand,
+            brief=by_hand,
+            found=rebuild,
+        )
+        return _looked_once_more(process, space_id, conversation_id, worked)
     if by_hand:
         # No turn has left a marker for it, should this worker die.
         due.mark_at(process, space_id, conversation_id, process.clock() + due.LOST_AFTER)
@@ -121,17 +138,38 @@ def look(
     return _looked_once_more(process, space_id, conversation_id, worked)
 
 
+def _rebuild_at_work(process: Process, standing: Standing) -> Stored[SummariesJob] | None:
+    """The job that somebody ordered to build the next version, if it has not ended: no request where none is built,
+    else 1 GET.
+    """
+    building = standing.known.building
+    if not building or not building.job_id:
+        return None
+    conversation_id = standing.conversation.conversation_id
+    found = KIND.find(process, standing.space_id, building.job_id, subject=conversation_id)
+    return found if found and not found.value.ended() else None
+
+
 def _looked_once_more(
     process: Process, space_id: str, conversation_id: str, worked: Worked[SummariesJob]
 ) -> Worked[SummariesJob]:
-    """Let somebody look again where a turn came behind the job's back: its event found the conversation busy."""
+    """Let somebody look again where a turn came behind the job's back, somebody closed the conversation, or ordered a
+    rebuild: the event found it busy. 1 LIST, 1 GET.
+    """
     job = worked.job if worked.outcome == "done" else None
-    if job and not job.redo and log.last_index(process, space_id, conversation_id) > job.last_turn:
+    if job and not job.redo and _is_behind(process, space_id, conversation_id, job):
         due.mark_at(process, space_id, conversation_id, process.clock() + due.LOST_AFTER)
         # Where it can't be queued the sweep finds it by its marker.
         with suppress(LiveMemoryError):
             process.enqueue("summarize", {"space_id": space_id, "conversation_id": conversation_id})
     return worked
+
+
+def _is_behind(process: Process, space_id: str, conversation_id: str, job: SummariesJob) -> bool:
+    if job.leaves_rebuild or log.last_index(process, space_id, conversation_id) > job.last_turn:
+        return True
+    there = conversations.find(process, space_id, conversation_id)
+    return there is not None and len(there.closings) > job.closings
 
 
 def _at(standing: Standing) -> At:
@@ -172,7 +210,11 @@ def _bring_up(work: Work[SummariesJob], standing: Standing, done: Done) -> bool:
         return False
     if work.brief and (building or levels.is_due(process, at, wanted)):
         return False
-    return _rebuild(work, standing, done) if building else True
+    if not building:
+        return True
+    ordered = _rebuild_at_work(process, standing) if building.job_id != work.job.job_id else None
+    done.leaves_rebuild = ordered is not None
+    return True if ordered else _rebuild(work, standing, done)
 
 
 def _rebuild(work: Work[SummariesJob], standing: Standing, done: Done) -> bool:
@@ -182,13 +224,14 @@ def _rebuild(work: Work[SummariesJob], standing: Standing, done: Done) -> bool:
     work.kind.look_again(work, LOOKED_AT_AGAIN)
     at = At(standing.space_id, standing.conversation, building)
     before = len(done.failures)
-    if not levels.bring_up(process, at, work.deadline, done, earlier=found.read(process, _at(standing))):
+    earlier = found.read(process, _at(standing))
+    if not levels.bring_up(process, at, work.deadline, done, earlier=earlier):
         return False
     if len(done.failures) > before:
         return False
     with suppress(PreconditionLost):
         newest = summary_versions.read(process, standing.space_id, standing.conversation)
-        if summary_versions.switch(process, newest, building):
+        if summary_versions.switch(process, newest, building, levels.covered(process, earlier)):
             # What could not be made of the former version is of no account any more: perhaps it was why.
             done.settled = len(done.made)
     return True
@@ -267,6 +310,8 @@ def _counted(job: SummariesJob, done: Done) -> dict[str, Any]:
         "queue_length": left,
         "progress": Progress(done=made, total=made + left),
         "last_turn": done.last_turn,
+        "closings": done.closings,
+        "leaves_rebuild": done.leaves_rebuild,
     }
 
 

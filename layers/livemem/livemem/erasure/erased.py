@@ -7,7 +7,7 @@ are quoted (scrubbing.py). What other people wrote, notes of other ids, is not t
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
@@ -24,6 +24,9 @@ from livemem.store import conversation_keys, documents, keys
 _STUB = re.compile(r"Erased on (?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})\.")
 
 _SIGN = re.compile(rb"Erased on [0-9-]{10}\.$")
+
+MOST_TURNS = 100_000
+"""Of a block: its window has at most so many characters."""
 
 _LINE_BREAK = "\ue000\n"
 """In the place of JSON's escape of a line break while a document is looked through as text: a character that no word
@@ -74,6 +77,19 @@ def contents_of(one: str, body: bytes) -> list[str]:
     if keys.RUN_ID.fullmatch(one):
         return of_memories.contents_of(one, body)
     return [notes.parse_note("", keys.parse_note_id(one), body).content]
+
+
+def turns_of(note_id: str, body: bytes) -> Iterator[str]:
+    """The ids of the turns that a note was captured from; none of what is no note, or was written by somebody."""
+    try:
+        source = notes.parse_note("", keys.parse_note_id(note_id), body).source
+    except InvalidName:
+        return
+    if source:
+        first, last = source.turns
+        # A block has few: who writes otherwise into the bucket can't make this long.
+        for index in range(first, min(last, first + MOST_TURNS) + 1):
+            yield conversation_keys.turn_id(source.conversation, index)
 
 
 def held_in(name: str, body: bytes) -> Mapping[str, bytes | None]:

@@ -271,6 +271,10 @@ def _erase(work: Work[Receipt], found: Occurrences | None = None) -> End:
     found = found or occurrences.find(work, _wanted(work.job))
     if not work.job.ids:
         work.save(note_ids=sorted(found.known))
+    # Notes that were captured from a turn are found by it, also those that a late worker wrote.
+    captured = found.known - work.job.ids if work.job.turns else set()
+    if captured:
+        work.save(note_ids=sorted({*work.job.note_ids, *captured}))
     steps.erase(work, found)
     return End(changes={"sections": list(steps.sections(work.process, work.job))})
 

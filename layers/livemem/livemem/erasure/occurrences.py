@@ -5,12 +5,13 @@ turns in conversations.
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from livemem.backups import catalog
 from livemem.changes.records import Record
+from livemem.conversations import conversation as conversations
 from livemem.erasure import erased, of_conversations
-from livemem.errors import InvalidName, OutOfTime
+from livemem.errors import InvalidName, ObjectUnreadable, OutOfTime
 from livemem.jobs.receipt import Receipt
 from livemem.jobs.worker import Work
 from livemem.process import Process
@@ -37,6 +38,8 @@ class ErasureTarget:
     agent: str | None = None
     memory_ids: frozenset[str] = frozenset()
     turns: frozenset[str] = frozenset()
+    captured: frozenset[str] = frozenset()
+    """Those of the turns that notes may have been captured from: such notes are looked for as well."""
     _times: list[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -70,7 +73,7 @@ class ErasureTarget:
 
     def may_be_in(self, record: RecordName) -> bool:
         """Whether a record of this name can hold one of them."""
-        if self.agent is not None:
+        if self.agent is not None or self.captured:
             return True
         first = bisect_left(self._times, record.first)
         return first < len(self._times) and self._times[first] <= record.last
@@ -134,9 +137,11 @@ def find(work: Work[Receipt], wanted: ErasureTarget) -> Occurrences:
     """Look for the notes: of the space and of each backup 1 LIST per 1,000 live notes of their time and 1 per 1,000
     records, of the space 1 of its runs; 1 GET for each of the notes that is live, each record that can hold one and
     each plan, once for all that are the same. For memories: 1 LIST per 1,000 operations of each kind, 1 GET for each.
-    For a turn: 2 LISTs, 1 GET, and 1 for each large result of its tools. Raises OutOfTime.
+    For a turn: 2 LISTs, 2 GETs, and 1 for each large result of its tools; where notes are captured from its
+    conversation, all live notes, records and plans. Raises OutOfTime.
     """
     process, found = work.process, Occurrences()
+    wanted = replace(wanted, captured=_captured(process, work.job.space_id, wanted))
     read: dict[Known, Mapping[str, bytes | None]] = {}
     for place in places(process, work.job.space_id):
         check_time(work)
@@ -153,6 +158,20 @@ def find(work: Work[Receipt], wanted: ErasureTarget) -> Occurrences:
     return found
 
 
+def _captured(process: Process, space_id: str, wanted: ErasureTarget) -> frozenset[str]:
+    """Those of the turns whose conversation notes are captured from, or is gone, so that nobody can tell."""
+
+    def captures(one: str) -> bool:
+        parsed = conversation_keys.parse_turn_id(one)
+        try:
+            found = conversations.find(process, space_id, parsed[0]) if parsed else None
+        except ObjectUnreadable:
+            return True
+        return found is None or found.capture != "off"
+
+    return frozenset(one for one in wanted.turns if captures(one))
+
+
 def _candidates(process: Process, place: ErasurePlace, wanted: ErasureTarget) -> Iterator[tuple[str, Entry]]:
     for kind in KINDS if wanted.memory_ids else ():
         log = place.prefix + memory_keys.log_prefix("x", kind).removeprefix("x/")
@@ -162,10 +181,10 @@ def _candidates(process: Process, place: ErasurePlace, wanted: ErasureTarget) ->
         for prefix in _objects_of(one):
             for entry in process.store.scan(place.prefix + prefix):
                 yield entry.key.removeprefix(place.prefix), entry
-    if not wanted.has_notes:
+    if not (wanted.has_notes or wanted.captured):
         return
     live, records, runs = f"{place.prefix}live/", f"{place.prefix}_consolidations/", f"{place.prefix}_runs/"
-    first, last = wanted.times()
+    first, last = wanted.times() if not wanted.captured else ("", "")
     # `~` sorts behind all that a note's name can hold.
     ranges = [(live, f"{live}{first}" if first else "", f"{live}{last}~" if last else ""), (records, "", "")]
     if not place.backup_id:
@@ -192,7 +211,7 @@ def _may_hold(name: str, wanted: ErasureTarget) -> bool:
         return turn in wanted.turns
     live = keys.parse_note(f"x/{name}")
     if live:
-        return wanted.admits(live[1].note_id)
+        return bool(wanted.captured) or wanted.admits(live[1].note_id)
     if memory_keys.parse_operation(f"x/{name}"):
         return bool(wanted.memory_ids)
     record = keys.parse_record(f"x/{name}")
@@ -205,7 +224,14 @@ def _held(process: Process, name: str, entry: Entry, wanted: ErasureTarget) -> M
         # Nobody could promise that the note is gone.
         unreadable.parsed(process, Record, item)
     held = erased.held_in(name, item.body) if item else {}
-    return {note_id: body for note_id, body in held.items() if wanted.admits(note_id)}
+    return {one: body for one, body in held.items() if wanted.admits(one) or _is_captured(one, body, wanted)}
+
+
+def _is_captured(note_id: str, body: bytes | None, wanted: ErasureTarget) -> bool:
+    """Whether it is a note that was captured from one of the turns."""
+    return bool(wanted.captured and body) and any(
+        one in wanted.captured for one in erased.turns_of(note_id, body or b"")
+    )
 
 
 def _take_in(found: Occurrences, place: ErasurePlace, name: str, notes: Mapping[str, bytes | None]) -> None:

@@ -7,6 +7,7 @@ summaries that were made of it, go.
 from collections.abc import Mapping
 
 from livemem.conversations import turn as turns
+from livemem.conversations.capture import BlockCapture
 from livemem.conversations.summaries import Summary
 from livemem.conversations.turn import Turn
 from livemem.erasure.task import ErasureTask, Fate, read
@@ -24,6 +25,8 @@ def kind(name: str) -> str | None:
     """How a receipt counts the object; None for one that is neither of a turn nor a summary."""
     if turn_of(name):
         return "turns" if keys.parse_turn(f"x/{name}") else "tool_results"
+    if keys.parse_capture(f"x/{name}"):
+        return "captures"
     return "summaries" if keys.parse_summary(f"x/{name}") else None
 
 
@@ -58,13 +61,31 @@ def fate(name: str, body: bytes, task: ErasureTask) -> Fate | None:
             return Fate(body)
         turn = _turn(name, body)
         return Fate(turns.erased(turn, task.day).to_bytes() if turn else None)
+    capturing = keys.parse_capture(f"x/{name}")
+    if capturing:
+        return _of_capture(body, _indexes(task, capturing), task)
     key = keys.parse_summary(f"x/{name}")
-    if not key:
-        return None
-    indexes = [
-        parsed[1] for one in task.ids if (parsed := keys.parse_turn_id(one)) and parsed[0] == key.conversation_id
-    ]
+    indexes = _indexes(task, key.conversation_id) if key else []
     return Fate(None) if indexes and _says_of(body, indexes) else None
+
+
+def _indexes(task: ErasureTask, conversation_id: str) -> list[int]:
+    """The numbers of the erased turns of a conversation."""
+    parsed = (keys.parse_turn_id(one) for one in task.ids)
+    return [one[1] for one in parsed if one and one[0] == conversation_id]
+
+
+def _of_capture(body: bytes, indexes: list[int], task: ErasureTask) -> Fate | None:
+    """What a block names, without what it names of an erased turn, and without erased notes. It stays: the block must
+    not name anything anew.
+    """
+    found = read(BlockCapture, body)
+    if not found:
+        return Fate(None) if indexes else None
+    first, last = found.turns
+    within = any(first <= index <= last for index in indexes)
+    left = [] if within else [one for one in found.notes if one.note_id not in task.ids]
+    return Fate(found.model_copy(update={"notes": left}).to_bytes()) if left != found.notes else None
 
 
 def _says_of(body: bytes, indexes: list[int]) -> bool:

@@ -110,6 +110,10 @@ def _remove_sources(work: Work[Receipt], task: ErasureTask, found: Occurrences, 
         rewriting.rewrite(work, place, found.keys[place], here)
 
 
+def _is_made_of_turns(key: str) -> bool:
+    return bool(conversation_keys.parse_summary(key) or conversation_keys.parse_capture(key))
+
+
 def _tell_conversation(work: Work[Receipt], task: ErasureTask, one: str, seen: Rewrites) -> None:
     """Tell those who make summaries of the conversation right now that the turn is erased, remove what they made of it
     since the look, and have it made anew: 2 PUTs, 1 LIST per 1,000 summaries, 1 GET for each that is new.
@@ -126,7 +130,7 @@ def _tell_conversation(work: Work[Receipt], task: ErasureTask, one: str, seen: R
     fresh = [
         name
         for name, entry in named
-        if conversation_keys.parse_summary(entry.key) and (name, entry.etag, entry.size) not in seen.clean
+        if _is_made_of_turns(entry.key) and (name, entry.etag, entry.size) not in seen.clean
     ]
     rewriting.rewrite(work, place, fresh, task)
     due.mark_at(process, space_id, conversation_id, process.clock())

@@ -48,5 +48,5 @@ class Receipt(Job):
     def is_for(self, agent: str | None, ids: frozenset[str]) -> bool:
         """Whether this was asked for: the notes of this agent, these notes or turns, or some of these memories."""
         # Of what a memory is one with nobody knows any more when it is erased.
-        same = self.ids == ids or (bool(self.memory_ids) and ids <= self.ids)
+        same = self.ids == ids or (bool(self.memory_ids or self.turns) and ids <= self.ids)
         return self.agent == agent and (agent is not None or same)

@@ -1,12 +1,28 @@
 """Live notes: immutable Markdown objects with front matter, one object each, named so that names sort by time."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from livemem import clock
 from livemem.markdown import front_matter
 from livemem.store import keys
+
+_TURNS = re.compile(r"([1-9][0-9]{0,9})-([1-9][0-9]{0,9})")
+
+
+@dataclass(frozen=True)
+class CapturedFrom:
+    """What a note was captured from, that nobody wrote: the first and the last turn of a conversation."""
+
+    conversation: str
+    turns: tuple[int, int]
+
+    def says(self) -> str:
+        """The same for a model."""
+        return "captured by a model from turns {}-{} of a conversation".format(*self.turns)
 
 
 @dataclass(frozen=True)
@@ -24,19 +40,24 @@ class Note:
     status: str = "live"
     consolidation: int | None = None
     malformed: bool = False
+    source: CapturedFrom | None = None
     redacted: Mapping[str, int] = field(default_factory=dict, hash=False)
     """Of a note that was just written: how many secrets of each kind were taken out (redaction.py). Not stored."""
 
 
 def format_note(note: Note) -> bytes:
     """The object of a note (docs/bucket.md): quoted YAML front matter, a blank line, the content byte for byte."""
-    fields = {
+    fields: dict[str, Any] = {
         "timestamp": note.timestamp,
         "agent": note.agent,
         "category": note.category,
         "tags": list(note.tags),
         "space_id": note.space_id,
     }
+    if note.source:
+        # Texts alone: the front matter holds no number without quotes.
+        first, last = note.source.turns
+        fields["source"] = {"conversation": note.source.conversation, "turns": f"{first}-{last}"}
     head = "".join(front_matter.format_field(name, value) for name, value in fields.items())
     return f"---\n{head}---\n\n{note.content}".encode()
 
@@ -61,6 +82,7 @@ def parse_note(space_id: str, name: keys.NoteName, body: bytes) -> Note:
         tags = fields.get("tags") or []
         moment = fields["timestamp"]
         timestamp = clock.iso(clock.parse(moment.isoformat() if isinstance(moment, datetime) else moment))
+        source = _source(fields.get("source"))
         agent, category = keys.check_agent(fields["agent"]), fields["category"]
         if category not in keys.CATEGORIES or not isinstance(tags, list) or not all(isinstance(t, str) for t in tags):
             return fallback
@@ -75,4 +97,14 @@ def parse_note(space_id: str, name: keys.NoteName, body: bytes) -> Note:
         content=content,
         size=len(content.encode()),
         malformed=False,
+        source=source,
     )
+
+
+def _source(field: Any) -> CapturedFrom | None:
+    """What a note was captured from; None where it does not say so in the way that the service does."""
+    conversation, turns = (field.get("conversation"), field.get("turns")) if isinstance(field, dict) else (None, None)
+    match = _TURNS.fullmatch(turns) if isinstance(turns, str) else None
+    if not match or not isinstance(conversation, str) or not keys.RUN_ID.fullmatch(conversation):
+        return None
+    return CapturedFrom(conversation, (int(match[1]), int(match[2])))

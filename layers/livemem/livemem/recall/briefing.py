@@ -91,13 +91,11 @@ def newest(turns: Sequence[Turn], most: int, characters: int) -> list[ShownTurn]
     """The newest turns as they were, in the order in which they were said: up to `most` whole ones of so many
     `characters` together, but always the newest, cut in its middle where it alone is longer.
 
-    `turns` come with the newest first. One that only closes the conversation is no part of it.
+    `turns` come with the newest first.
     """
     shown: list[ShownTurn] = []
     left = characters
     for turn in turns:
-        if turn.close and not turn.said().strip():
-            continue
         if len(shown) == most or (shown and turn.char_count > left):
             break
         shown.append(cut(turn, characters))

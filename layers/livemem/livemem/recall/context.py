@@ -153,9 +153,6 @@ def _recent(process: Process, looks: Looks, wanted: Wanted, missing: list[str]) 
         return process.reads.put(item.key, item.etag, told, [item.body]) if item and told else None
 
     some = process.store.map(turn, entries[: wanted.max_turns])
-    closing = sum(1 for one in some if one and one.close)
-    if closing:
-        some += process.store.map(turn, entries[wanted.max_turns : wanted.max_turns + closing])
     return briefing.newest([one for one in some if one], wanted.max_turns, wanted.raw_chars)
 
 

@@ -68,6 +68,8 @@ class Meta(Revised):
     """Why it is paused, as the end of a sentence; None: it is not, or an older version paused it."""
     corrections: Corrections = "admin"
     consolidation_mode: Mode = "auto"
+    capture_allowed: bool = True
+    """Whether notes may be captured from conversations."""
     language: str | None = None
     """In which the bank is written; None: that of the rules."""
     timezone: str | None = None
@@ -314,6 +316,7 @@ def patch(
     auto_paused: bool | None = None,
     corrections: Corrections | None = None,
     consolidation_mode: Mode | None = None,
+    capture_allowed: bool | None = None,
     language: str | EllipsisType | None = ...,
     timezone: str | EllipsisType | None = ...,
 ) -> Meta:
@@ -327,15 +330,16 @@ def patch(
     if owner is not None:
         wanted["owner"] = limits.check_text("owner", owner, limits.OWNER_BYTES)
     wanted = {name: when(process.settings.redact_secrets, text) for name, text in wanted.items()}
-    if threshold is not None:
-        wanted["consolidation_threshold"] = threshold
+    others = {
+        "consolidation_threshold": threshold,
+        "auto_paused": auto_paused,
+        "corrections": corrections,
+        "consolidation_mode": consolidation_mode,
+        "capture_allowed": capture_allowed,
+    }
+    wanted |= {name: value for name, value in others.items() if value is not None}
     if auto_paused is not None:
-        wanted["auto_paused"] = auto_paused
         wanted["pause_reason"] = "somebody paused it" if auto_paused else None
-    if corrections is not None:
-        wanted["corrections"] = corrections
-    if consolidation_mode is not None:
-        wanted["consolidation_mode"] = consolidation_mode
     if language is not ...:
         wanted["language"] = check_language(language)
     if timezone is not ...:

@@ -23,6 +23,7 @@ _BOUNDARY = re.compile(
 _SUMMARY = re.compile(
     rf"{_FOLDER}v(?P<version>[1-9][0-9]{{0,8}})/summaries/l(?P<level>[123])/(?P<number>[0-9]{{6,9}})/(?P<name>[0-9a-f]{{64}})\.json"
 )
+_CAPTURE = re.compile(rf"{_FOLDER}v[1-9][0-9]{{0,8}}/captures/[0-9]{{6,9}}\.json")
 _TURN_ID = re.compile(rf"(?P<conversation>{_ID})/(?P<index>[1-9][0-9]{{0,9}})")
 _VERSION = re.compile(r"v(?P<version>[1-9][0-9]{0,8})")
 _SEARCHED = re.compile(rf"{_FOLDER}(?:turns|v(?P<version>[1-9][0-9]{{0,8}})/summaries)/")
@@ -206,6 +207,17 @@ def parse_summary(key: str) -> SummaryKey | None:
         int(match["number"]),
         match["name"],
     )
+
+
+def capture(space_id: str, conversation_id: str, version: int, number: int) -> str:
+    """What the block of a version names for the team."""
+    return f"{version_prefix(space_id, conversation_id, version)}captures/{number:06d}.json"
+
+
+def parse_capture(key: str) -> str | None:
+    """The conversation in such a key; None for every other key."""
+    match = _CAPTURE.fullmatch(key)
+    return match["conversation"] if match else None
 
 
 def claim(space_id: str, conversation_id: str) -> str:

@@ -32,9 +32,10 @@ def create_space(body: views.NewSpace) -> Response[views.SpaceView]:
 
 @api.route("PATCH", "/v1/spaces/{space_id}", needs="write", tag="spaces", summary="Change a space")
 def patch_space(space_id: str, body: views.SpaceChange) -> views.SpaceChanged:
-    """Change the fields that the body has. Only an admin may change `corrections` and `consolidation_mode`. If the
-    threshold is reached now, or the space is no longer paused, a consolidation starts at once; `started_run` names it.
-    With `consolidation_mode` `auto` a plan that waits is given up, and its notes go into the next run.
+    """Change the fields that the body has. Only an admin may change `corrections`, `consolidation_mode` and
+    `capture_allowed`. If the threshold is reached now, or the space is no longer paused, a consolidation starts at
+    once; `started_run` names it. With `consolidation_mode` `auto` a plan that waits is given up, and its notes go into
+    the next run.
     """
     changed = space_change.change(process(), api.principal(), space_id, body.wanted())
     return views.SpaceChanged.of_change(changed)

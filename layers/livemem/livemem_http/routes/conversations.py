@@ -8,9 +8,9 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import clock, limits
-from livemem.conversations import capture, log, orders, reading, removal, summaries_job
 from livemem.conversations import conversation as conversations
-from livemem.conversations.log import Appended
+from livemem.conversations import log, orders, reading, removal, summaries_job, turn_import
+from livemem.conversations.log import Appended, Closed
 from livemem.store import conversation_keys as keys
 from livemem.store import cursors
 from livemem_http import metrics, transcripts
@@ -28,7 +28,6 @@ from livemem_http.views.conversations import (
 )
 from livemem_http.views.summaries import JobPage, JobView, SummariesUpdate, SummaryPage, SummaryView, UpdateView
 from livemem_http.views.turns import (
-    Closing,
     ClosingView,
     ImportedView,
     NewMessage,
@@ -164,8 +163,8 @@ def _written(appended: Appended) -> Response[TurnWritten]:
     return api.json(_fresh(appended), TurnWritten.of(appended))
 
 
-def _fresh(appended: Appended | None) -> HTTPStatus:
-    return HTTPStatus.CREATED if appended and appended.fresh else HTTPStatus.OK
+def _fresh(done: Appended | Closed | None) -> HTTPStatus:
+    return HTTPStatus.CREATED if done and done.fresh else HTTPStatus.OK
 
 
 @api.route(
@@ -177,13 +176,12 @@ def _fresh(appended: Appended | None) -> HTTPStatus:
     tag="conversations",
     summary="Close a conversation",
 )
-def close_conversation(space_id: str, conversation_id: str, body: Closing | None = None) -> Response[ClosingView]:
+def close_conversation(space_id: str, conversation_id: str) -> Response[ClosingView]:
     """Say that the conversation is over for now: what is left of it is summarised at once. Further turns may come. 200:
-    it is closed already, or it has no turn (`closed` is false).
+    it is closed already behind its newest turn, or it has no turn (`closed` is false).
     """
-    message_id = body.message_id if body else None
-    closing = log.close(process(), space_id, conversation_id, api.principal().name, message_id)
-    return api.json(_fresh(closing), ClosingView.of(closing))
+    closed = log.close(process(), space_id, conversation_id)
+    return api.json(_fresh(closed), ClosingView.of(closed))
 
 
 @api.route(
@@ -199,10 +197,10 @@ def import_turns(space_id: str, conversation_id: str) -> ImportedView:
     is interrupted, or finds that some lines are `left` for want of time, sends the same once more: messages that are
     there already stay as they are.
     """
-    drafts = capture.parse(api.text())
+    drafts = turn_import.parse(api.text())
     author = api.principal().name
     until = clock.now() + REQUEST
-    return ImportedView.of(capture.take_in(process(), space_id, conversation_id, author, drafts, until))
+    return ImportedView.of(turn_import.take_in(process(), space_id, conversation_id, author, drafts, until))
 
 
 @api.route(

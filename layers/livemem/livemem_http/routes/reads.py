@@ -1,5 +1,6 @@
 """Answers everything that only reads: spaces, notes, bank, synthesis, history, runs, health."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date
 from http import HTTPStatus
@@ -10,7 +11,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from livemem import limits
 from livemem.bank import history, plans
 from livemem.changes import progress
+from livemem.conversations import conversation as conversations
 from livemem.notes import pages
+from livemem.notes.note import Note
 from livemem.recall import overview, summary
 from livemem.spaces import directory, rules
 from livemem.spaces import usage as usages
@@ -155,8 +158,9 @@ def list_notes(
     page = pages.page(
         process(), space_id, wanted, limit=limit, after=cursors.decode_note(cursor), oldest_first=order == "asc"
     )
+    gone = _gone_sources(space_id, page.items)
     return views.NotePage(
-        items=[views.NoteView.of(note) for note in page.items], next_cursor=cursors.encode(page.next_after)
+        items=[views.NoteView.of(note, gone) for note in page.items], next_cursor=cursors.encode(page.next_after)
     )
 
 
@@ -171,7 +175,13 @@ def list_notes(
 )
 def get_note(space_id: str, note_id: str) -> views.NoteView:
     """A note by its id, whether it is live or consolidated. No consolidation loses it."""
-    return views.NoteView.of(pages.get(process(), space_id, note_id))
+    note = pages.get(process(), space_id, note_id)
+    return views.NoteView.of(note, _gone_sources(space_id, [note]))
+
+
+def _gone_sources(space_id: str, notes: Sequence[Note]) -> set[str]:
+    """The conversations that notes were captured from, and that are deleted."""
+    return conversations.gone(process(), space_id, (note.source.conversation for note in notes if note.source))
 
 
 @api.route(

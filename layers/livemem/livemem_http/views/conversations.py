@@ -9,6 +9,7 @@ from livemem.conversations.conversation import (
     HOST_BYTES,
     PATH_BYTES,
     TITLE_BYTES,
+    Capturing,
     Conversation,
     NewConversation,
 )
@@ -72,6 +73,10 @@ class Tunables(Body):
         Annotated[int, Field(ge=500, le=1_000_000)] | None,
         told("Characters that the turns of a group of level 2 must have together (profile `turns`)."),
     ] = None
+    verbatim_chars: Annotated[
+        Annotated[int, Field(ge=0, le=10_000)] | None,
+        told("Characters up to which a block is its own summary, for which no model is asked."),
+    ] = None
     ratio: Annotated[
         Annotated[float, Field(ge=0.01, le=0.5)] | None, told("What a summary should have of its source, as a share.")
     ] = None
@@ -88,6 +93,17 @@ class Tunables(Body):
         return self.model_dump(include=set(Parameters.model_fields), exclude_none=True)
 
 
+CaptureName = Annotated[
+    Capturing,
+    told(
+        "`notes`: the model that summarises a block of turns also names what the team should know, at most five notes. "
+        "They are live notes of who began the conversation. `off`: it does not, also where the space does not allow it "
+        "(`capture_allowed`).",
+        "notes",
+    ),
+]
+
+
 class OpenConversation(Body):
     """A conversation to be begun; all of it may be left out."""
 
@@ -99,12 +115,15 @@ class OpenConversation(Body):
     parameters: Annotated[
         Tunables | None, told("How it is cut into blocks; it stays so until a full update says otherwise.")
     ] = None
+    capture: CaptureName = "off"
 
     def wanted(self) -> NewConversation:
         """The conversation for the domain; raises InvalidRequest."""
         changes = self.parameters.changes() if self.parameters else {}
         parameters = Parameters.of(changes, "parameters.")
-        return NewConversation(self.title, self.cwd, self.host, self.project_path, self.profile, parameters)
+        return NewConversation(
+            self.title, self.cwd, self.host, self.project_path, self.profile, parameters, self.capture
+        )
 
 
 class ConversationView(Sparse):
@@ -116,6 +135,7 @@ class ConversationView(Sparse):
     host: Host | None = None
     project_path: ProjectPath | None = None
     profile: ProfileName
+    capture: CaptureName
     created_at: Annotated[Moment, told("When it was begun, UTC.", "2026-02-20T14:00:00.120Z")]
     author: Annotated[Agent, told("Who began it: the name of the token.", "cline-dev")]
     redacted: Redacted = None
@@ -174,7 +194,10 @@ class LevelView(View):
     level: Annotated[int, told("1: of turns; 2 and 3: of summaries.", 1)]
     sealed: Annotated[int, told("Blocks or groups whose end is fixed.", 6)]
     summarised: Annotated[int, told("Those that have their summary.", 6)]
-    pending: Annotated[int, told("Those that wait for it.", 0)]
+    pending: Annotated[
+        int,
+        told("What no summary of the level covers yet: turns on level 1, above it summaries of the level below.", 1),
+    ]
 
 
 class ConversationDetail(ConversationView):

@@ -218,6 +218,12 @@ CONSOLIDATION_MODE = (
 )
 
 
+CAPTURE_ALLOWED = (
+    "Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with "
+    "`capture` `off`, and no block names notes any more. Only an admin changes it."
+)
+
+
 LANGUAGE = "The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."
 
 

@@ -1,5 +1,6 @@
 """Notes as requests and answers."""
 
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,7 +11,7 @@ from pydantic import (
 
 from livemem import limits
 from livemem.errors import TooLarge
-from livemem.notes.note import Note
+from livemem.notes.note import CapturedFrom, Note
 from livemem_http.views.fields import (
     Body,
     Category,
@@ -71,6 +72,14 @@ class NewNotes(Body):
     ]
 
 
+class CapturedFromView(Sparse):
+    """What a note was captured from: nobody wrote it."""
+
+    conversation_id: Annotated[str, told("The conversation.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+    turns: Annotated[tuple[int, int], told("The first and the last turn that it rests on.", [4, 5])]
+    gone: Annotated[bool | None, told("True if the conversation is deleted.")] = None
+
+
 class NoteView(Sparse):
     """A note, live or consolidated."""
 
@@ -95,13 +104,27 @@ class NoteView(Sparse):
         bool | None,
         told("True if the object in the bucket is no note of the usual form: its whole text is the content."),
     ] = None
+    source: Annotated[
+        CapturedFromView | None, told("Of a note that a model captured from what was said in a conversation.")
+    ] = None
     redacted: Redacted = None
 
     @classmethod
-    def of(cls, note: Note) -> "NoteView":
+    def of(cls, note: Note, gone: Collection[str] = ()) -> "NoteView":
+        """`gone`: the conversations that are known to be deleted."""
         return cls.model_validate(
-            {**asdict(note), "malformed": note.malformed or None, "redacted": note.redacted or None}
+            {
+                **asdict(note),
+                "malformed": note.malformed or None,
+                "redacted": note.redacted or None,
+                "source": _source(note.source, gone) if note.source else None,
+            }
         )
+
+
+def _source(source: CapturedFrom, gone: Collection[str]) -> CapturedFromView:
+    deleted = source.conversation in gone or None
+    return CapturedFromView(conversation_id=source.conversation, turns=source.turns, gone=deleted)
 
 
 class NotePage(View):

@@ -19,6 +19,7 @@ from livemem.store.objects import Entry
 from livemem_http.views.bank import FileView, SynthesisView
 from livemem_http.views.fields import (
     AUTO_PAUSED,
+    CAPTURE_ALLOWED,
     CONSOLIDATION_MODE,
     CORRECTIONS,
     LANGUAGE,
@@ -88,6 +89,7 @@ class SpaceChange(Body):
     auto_paused: Annotated[bool | None, Field(description=AUTO_PAUSED)] = None
     corrections: Annotated[Corrections | None, Field(description=CORRECTIONS)] = None
     consolidation_mode: Annotated[Mode | None, Field(description=CONSOLIDATION_MODE)] = None
+    capture_allowed: Annotated[bool | None, Field(description=CAPTURE_ALLOWED)] = None
     language: Annotated[Language | None, Field(description=LANGUAGE)] = None
     timezone: Annotated[Timezone | None, Field(description=TIMEZONE)] = None
 
@@ -104,6 +106,7 @@ class SpaceChange(Body):
             self.auto_paused,
             self.corrections,
             self.consolidation_mode,
+            self.capture_allowed,
             self.language if "language" in self.model_fields_set else ...,
             self.timezone if "timezone" in self.model_fields_set else ...,
         )
@@ -159,6 +162,7 @@ class SpaceView(View):
     auto_paused: Annotated[bool, told(AUTO_PAUSED, False)]
     corrections: Annotated[Corrections, told(CORRECTIONS, "admin")]
     consolidation_mode: Annotated[Mode, told(CONSOLIDATION_MODE, "auto")] = "auto"
+    capture_allowed: Annotated[bool, told(CAPTURE_ALLOWED, True)] = True
     pending_plan: Annotated[
         PendingPlan | None, told("The plan that waits for approval, and keeps others from being made.", None)
     ] = None

@@ -74,6 +74,10 @@ class SummaryView(Sparse):
     topics: Annotated[list[str] | None, told("What it is about.", ["timetable import"])] = None
     entities: Annotated[dict[str, list[str]] | None, told("What is named, by kind.", {"places": ["Kiel"]})] = None
     signals: Annotated[list[str] | None, told("Hints for how to work with this user.")] = None
+    notes: Annotated[
+        list[str] | None,
+        told("Ids of the notes that were captured from it.", ["20260220T140500_ann_decision_0a1b2c3d"]),
+    ] = None
     tools_used: Annotated[list[str] | None, told("Names of the tools that were called.", ["read_file"])] = None
     generated_at: Annotated[Moment | None, told("When the summary was made, UTC.", "2026-02-20T14:05:04.500Z")] = None
     model: Annotated[str | None, told("The model that made it.", "qwen3-2507:235b")] = None
@@ -96,7 +100,7 @@ class SummaryView(Sparse):
 
 
 def _made(summary: Summary) -> dict[str, Any]:
-    lists = ("key_findings", "files_mentioned", "topics", "signals", "tools_used", "flaws")
+    lists = ("key_findings", "files_mentioned", "topics", "signals", "notes", "tools_used", "flaws")
     entities = {name: found for name in ENTITIES if (found := getattr(summary.entities, name))}
     return {
         **{name: getattr(summary, name) or None for name in lists},

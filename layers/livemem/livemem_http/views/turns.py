@@ -8,8 +8,7 @@ from pydantic import AfterValidator
 
 from livemem import clock
 from livemem.conversations import reading
-from livemem.conversations.capture import Imported
-from livemem.conversations.log import Appended
+from livemem.conversations.log import Appended, Closed
 from livemem.conversations.turn import (
     MESSAGE_ID_CHARACTERS,
     NAME_CHARACTERS,
@@ -20,6 +19,7 @@ from livemem.conversations.turn import (
     ToolCall,
     Turn,
 )
+from livemem.conversations.turn_import import Imported
 from livemem.limits import BODY_BYTES
 from livemem_http.views.conversations import TurnIndex
 from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, Sparse, told
@@ -136,12 +136,6 @@ class NewMessage(Body):
         )
 
 
-class Closing(Body):
-    """The end of a conversation, for now."""
-
-    message_id: Annotated[MessageId | None, told("A name of your own for it, as a turn has.", "m-9")] = None
-
-
 class TurnWritten(Sparse):
     """A turn that is in the log now."""
 
@@ -152,28 +146,24 @@ class TurnWritten(Sparse):
 
     @classmethod
     def of(cls, appended: Appended) -> "TurnWritten":
-        return cls(**_written(appended), redacted=appended.redacted or None)
+        turn = appended.turn
+        return cls(
+            turn_index=turn.turn_index,
+            message_id=turn.message_id,
+            timestamp=turn.timestamp,
+            redacted=appended.redacted or None,
+        )
 
 
 class ClosingView(Sparse):
     """Whether the conversation is closed now."""
 
     closed: Annotated[bool, told("False: it has no turn, so there is nothing to close.", True)]
-    turn_index: Annotated[int | None, told("The number of the turn that closes it.", 8)] = None
-    message_id: Annotated[str | None, told("The id of that turn.", "m-8")] = None
-    timestamp: Annotated[Moment | None, told("When it was closed, UTC.", "2026-02-20T14:06:00.310Z")] = None
-    redacted: Redacted = None
+    turn_index: Annotated[int | None, told("The number of its newest turn, behind which it is closed.", 8)] = None
 
     @classmethod
-    def of(cls, closing: Appended | None) -> "ClosingView":
-        return (
-            cls(closed=True, **_written(closing), redacted=closing.redacted or None) if closing else cls(closed=False)
-        )
-
-
-def _written(appended: Appended) -> dict[str, Any]:
-    turn = appended.turn
-    return {"turn_index": turn.turn_index, "message_id": turn.message_id, "timestamp": turn.timestamp}
+    def of(cls, closed: Closed | None) -> "ClosingView":
+        return cls(closed=True, turn_index=closed.turn_index) if closed else cls(closed=False)
 
 
 class ImportedView(Sparse):
@@ -222,7 +212,6 @@ class TurnView(Sparse):
     user: Annotated[str | None, told("The person on the user's side.")] = None
     written_by: Annotated[Agent | None, told("The name of the token, of a message that names its author.")] = None
     open: Annotated[Literal[True] | None, told("True while the assistant's side is missing.")] = None
-    close: Annotated[Literal[True] | None, told("True if it only closes the conversation.")] = None
     erased_on: Annotated[
         str | None, told("The day on which its words were erased, UTC. Its number, times, author and length stay.")
     ] = None
@@ -243,8 +232,7 @@ class TurnView(Sparse):
             author=turn.author,
             user=turn.user,
             written_by=turn.written_by,
-            open=True if turn.open and not turn.close else None,
-            close=turn.close or None,
+            open=True if turn.open else None,
             erased_on=turn.erased_on,
         )
 

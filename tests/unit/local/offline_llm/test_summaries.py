@@ -30,7 +30,7 @@ def asked(messages) -> dict:
 
 
 def summary_of(turn: Turn, target: int = 100) -> dict:
-    return asked(prompt.of_turns([(turn, turn.user_message, turn.assistant_message)], "", target))
+    return asked(prompt.of_turns([(turn, turn.user_message, turn.assistant_message)], "", target, captures=False))
 
 
 @given(user=WORDS, assistant=WORDS, target=st.integers(1, 500))
@@ -38,9 +38,9 @@ def test_whatever_was_said_the_answer_keeps_the_contract_and_holds_only_what_was
     if not (user + assistant).strip():
         return
     turn = turn_of(user, assistant)
-    found = asked(prompt.of_turns([(turn, user, assistant)], "", target))
+    found = asked(prompt.of_turns([(turn, user, assistant)], "", target, captures=False))
     source = Source(turn.said(), "")
-    parsed = answer.parse(json.dumps(found), source)
+    parsed = answer.parse(json.dumps(found), source, answer.SummaryAnswer)
     told = found["summary"].removeprefix(MADE_BY)
     flat = " ".join(f"{user} {assistant}".split())
     for word in told.replace("…", "").split():

@@ -8,28 +8,30 @@ from typing import Any, Literal
 
 from live_memory._invisible import has_controls
 
-Kind = Literal["load", "keep", "send"]
-"""`load`: give the memory to the model. `keep`: put what was said aside. `send`: send what was said since last time."""
+Kind = Literal["load", "keep", "send", "close"]
+"""`load`: give the memory to the model. `keep`: put what was said aside. `send`: send what was said since last time.
+`close`: send it, and close the conversation, so that what is open of it is summarised before the next start.
+"""
 
 EVENTS: Mapping[str, Mapping[str, Kind]] = {
-    "claude-code": {"SessionStart": "load", "PreCompact": "send", "Stop": "send", "SessionEnd": "send"},
-    "codex": {"SessionStart": "load", "PreCompact": "send", "Stop": "send"},
-    "vscode": {"SessionStart": "load", "PreCompact": "send", "Stop": "send"},
+    "claude-code": {"SessionStart": "load", "PreCompact": "close", "Stop": "send", "SessionEnd": "close"},
+    "codex": {"SessionStart": "load", "PreCompact": "close", "Stop": "send"},
+    "vscode": {"SessionStart": "load", "PreCompact": "close", "Stop": "send"},
     "cursor": {
         "sessionStart": "load",
         "beforeSubmitPrompt": "keep",
         "afterAgentResponse": "keep",
-        "preCompact": "send",
+        "preCompact": "close",
         "stop": "send",
-        "sessionEnd": "send",
+        "sessionEnd": "close",
     },
     "cline": {
         "TaskStart": "load",
         "TaskResume": "load",
         "UserPromptSubmit": "keep",
-        "PreCompact": "send",
-        "TaskComplete": "send",
-        "TaskCancel": "send",
+        "PreCompact": "close",
+        "TaskComplete": "close",
+        "TaskCancel": "close",
     },
 }
 

@@ -53,7 +53,7 @@ class Hook:
                 if found:
                     self.log(f"livemem hook: {found.total()} texts that look like secrets are not kept")
                 files.keep(event.role, said, datetime.now(UTC).isoformat())
-            if event.kind == "send":
+            if event.kind in ("send", "close"):
                 self._send(event, space_id, files, until)
         return answers.nothing(event.client, event.name)
 

@@ -23,6 +23,8 @@ TURN_CHARS = 60_000
 """Of one answer; a longer one becomes two turns."""
 REFUSED = (413, 422)
 GONE = 404
+KEPT = {"profile": "windows", "capture": "notes", "parameters": {"min_flush_chars": 500}}
+"""How conversations of hooks are kept. Some clients tell no end of a session: after a pause what is open ends, too."""
 LOOKED_AT = 50
 """How many of the newest conversations of a folder are looked through for that of a session whose state is lost."""
 
@@ -52,7 +54,10 @@ class Sender:
     log: Callable[[str], None]
 
     def send(self) -> int:
-        """Send what is new in the transcript; gives how many turns. Raises OSError, LiveMemoryError."""
+        """Send what is new in the transcript, and close the conversation where the event says so; gives how many turns.
+
+        Raises OSError, LiveMemoryError.
+        """
         path = self.event.transcript or self.files.kept
         sent = 0
         while self.in_time():
@@ -62,6 +67,8 @@ class Sender:
             if part.redacted:
                 self.log(f"livemem hook: {part.redacted} texts that look like secrets are not sent")
             if part.end == session.sent:
+                if self.event.kind == "close":
+                    self._close(session)
                 break
             self.files.save(replace(session, planned=part.end))
             sent += self._send_part(part)
@@ -78,11 +85,23 @@ class Sender:
                 conversation = conversation or self._begin()
                 if not self._import(conversation, lines):
                     return sent
-            self.files.save(Session(conversation, end, part.end))
+            self.files.save(replace(self.files.load(), conversation_id=conversation, sent=end, planned=part.end))
             sent += len(lines)
             if not self.in_time():
                 break
         return sent
+
+    def _close(self, session: Session) -> None:
+        """Close the conversation behind what was sent; nothing is asked where it was closed there."""
+        if not session.conversation_id or session.closed == session.sent:
+            return
+        arguments = {"space_id": self.space_id, "conversation_id": session.conversation_id}
+        try:
+            self.memory.call("close_conversation", arguments)
+        except Exception as problem:
+            if getattr(problem, "status", None) != GONE:
+                raise
+        self.files.save(replace(session, closed=session.sent))
 
     def _begin(self) -> str:
         conversation = _conversation(self.memory, self.space_id, self.event)
@@ -153,5 +172,5 @@ def _conversation(memory: Memory, space_id: str, event: Event) -> str:
     for one in listed.get("items", []):
         if one.get("title") == title:
             return str(one["conversation_id"])
-    asked = {"space_id": space_id, "title": title, **where}
+    asked = {"space_id": space_id, "title": title, **where, **KEPT}
     return str(memory.call("create_conversation", asked)["conversation_id"])

@@ -23,12 +23,14 @@ class Session:
     """How far a session was sent, in bytes of its transcript; and how far it was going to be.
 
     What was going to be sent, and perhaps was, is sent again with the same bounds: messages are put together into
-    turns, and a turn with one more message would be another one.
+    turns, and a turn with one more message would be another one. `closed` is how far it was sent when its conversation
+    was closed last.
     """
 
     conversation_id: str | None = None
     sent: int = 0
     planned: int = 0
+    closed: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,11 @@ class Files:
         """The state, a new one if there is none that can be read."""
         try:
             found = json.loads(self.state.read_text("utf-8"))
-            conversation, sent, planned = found["conversation_id"], found["sent"], found["planned"]
+            conversation, *places = (found[name] for name in ("conversation_id", "sent", "planned", "closed"))
         except (OSError, ValueError, TypeError, KeyError):
             return Session()
-        known = isinstance(conversation, str | None) and isinstance(sent, int) and isinstance(planned, int)
-        return Session(conversation, sent, planned) if known else Session()
+        known = isinstance(conversation, str | None) and all(isinstance(place, int) for place in places)
+        return Session(conversation, *places) if known else Session()
 
     def save(self, session: Session) -> None:
         """Keep the state; of two who write, one wins as a whole."""

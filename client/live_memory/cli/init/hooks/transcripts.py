@@ -7,6 +7,7 @@ The formats are the clients' own and change; a line that is not understood is le
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,14 +23,10 @@ MOST_BYTES = 4 * 1_048_576
 """Of a file in one look; the rest comes at the next event."""
 MOST_LINE = 2 * 1_048_576
 
-_WRAPPED = (
-    "<command-",
-    "<local-command",
-    "<system-reminder",
-    "<environment_context",
-    "<user_instructions",
-    "# AGENTS.md",
-)
+_ELEMENTS = ("system-reminder", "environment_context", "user_instructions")
+"""What a client itself puts before the words of the user, from its tag to the end of it."""
+_ELEMENT = re.compile(rf"\s*+<({'|'.join(_ELEMENTS)})>")
+_WRAPPED = ("<command-", "<local-command", *(f"<{name}" for name in _ELEMENTS), "# AGENTS.md")
 """How texts begin that a client itself put into the mouth of the user."""
 
 
@@ -104,7 +101,7 @@ def _said(line: bytes, at: int, parse: Parse, redaction: Redaction) -> Said | No
     role, text = found
     # A lone surrogate can be written in JSON, but not be sent.
     text = text.encode(errors="replace").decode().replace("\0", "").strip()
-    if not text or (role == "user" and text.startswith(_WRAPPED)):
+    if not text:
         return None
     # Before it is cut, which may go through a secret. The name stays that of what was said.
     shown = _cut(redaction.text(text))
@@ -129,15 +126,33 @@ def _instant(stamp: Any) -> str | None:
     return instant.astimezone(UTC).isoformat() if instant.tzinfo and instant.year > 1 else None
 
 
-def _texts(content: Any) -> str:
-    """The text of a message: a string, or blocks of which some are texts."""
+def _texts(content: Any, role: str) -> str:
+    """The text of a message: a string, or blocks of which some are texts. Each block is judged by itself: what a client
+    adds to the words of the user stands in blocks of its own, or before them.
+    """
     if isinstance(content, str):
-        return content
+        return _own(content, role)
     if not isinstance(content, list):
         return ""
     kinds = ("text", "input_text", "output_text")
     blocks = [block for block in content if isinstance(block, dict) and block.get("type") in kinds]
-    return "\n\n".join(text for block in blocks if isinstance(text := block.get("text"), str) and text)
+    texts = (_own(text, role) for block in blocks if isinstance(text := block.get("text"), str))
+    return "\n\n".join(text for text in texts if text)
+
+
+def _own(text: str, role: str) -> str:
+    """What of a text the user said, "" for none; an assistant's text stays as it is."""
+    if role != "user":
+        return text
+    at = 0
+    while element := _ELEMENT.match(text, at):
+        closing = f"</{element[1]}>"
+        end = text.find(closing, element.end())
+        if end < 0:
+            return ""
+        at = end + len(closing)
+    own = text[at:].lstrip()
+    return "" if own.startswith(_WRAPPED) else own
 
 
 def _claude_code(entry: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -147,7 +162,7 @@ def _claude_code(entry: Mapping[str, Any]) -> tuple[str, str] | None:
     # Of other agents that were sent out, or the client's own words.
     if any(entry.get(flag) for flag in ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage")):
         return None
-    return str(role), _texts(message.get("content"))
+    return str(role), _texts(message.get("content"), str(role))
 
 
 def _codex(entry: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -155,18 +170,18 @@ def _codex(entry: Mapping[str, Any]) -> tuple[str, str] | None:
     if entry.get("type") != "response_item" or not isinstance(item, dict) or item.get("type") != "message":
         return None
     role = item.get("role")
-    return (str(role), _texts(item.get("content"))) if role in ("user", "assistant") else None
+    return (str(role), _texts(item.get("content"), str(role))) if role in ("user", "assistant") else None
 
 
 def _vscode(entry: Mapping[str, Any]) -> tuple[str, str] | None:
     data = entry.get("data")
     role = {"user.message": "user", "assistant.message": "assistant"}.get(str(entry.get("type")))
-    return (role, _texts(data.get("content"))) if role and isinstance(data, dict) else None
+    return (role, _texts(data.get("content"), role)) if role and isinstance(data, dict) else None
 
 
 def _kept(entry: Mapping[str, Any]) -> tuple[str, str] | None:
     role, content = entry.get("role"), entry.get("content")
-    return (str(role), content) if role in ("user", "assistant") and isinstance(content, str) else None
+    return (role, _texts(content, role)) if role in ("user", "assistant") and isinstance(content, str) else None
 
 
 PARSERS: Mapping[str, Parse] = {

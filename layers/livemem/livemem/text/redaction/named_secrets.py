@@ -21,7 +21,7 @@ SHORT = 6
 NAME_CHARACTERS = 60
 _PASSWORDS = (
     r"pass(?:word|wd|phrase|code|wort)|pwd|kennwort|contrase(?:ñ|n)a|senha|mot[ _-]?de[ _-]?passe|mdp"
-    r"|secret(?![ _-]?key)"
+    r"|secret(?![ _-]?key)|(?-i:(?<=_)PASS(?=[ \t]{0,4}=))"
 )
 _KEYS = (
     r"(?:api|access|secret|private|signing|encryption|account|master|bootstrap|service|auth|shared)[ _-]?key"

@@ -18,6 +18,10 @@ class FakeMemory:
 
     conversations: dict[str, dict[str, Any]] = field(default_factory=dict)
     messages: dict[str, dict[str, str]] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict)
+    """How the newest conversation is kept."""
+    closed: list[tuple[str, int]] = field(default_factory=list)
+    """Which conversation was closed behind how many turns."""
     start: str = START
     calls: list[str] = field(default_factory=list)
     fail: Callable[[int], Exception | None] = lambda _number: None
@@ -52,7 +56,15 @@ class FakeMemory:
         name = f"C{len(self.conversations)}"
         self.conversations[name] = {"conversation_id": name, "title": arguments["title"], "cwd": arguments.get("cwd")}
         self.messages[name] = {}
+        self.kept = {part: arguments.get(part) for part in ("profile", "capture")}
         return self.conversations[name]
+
+    def _close_conversation(self, arguments: Mapping[str, Any]) -> Any:
+        name = arguments["conversation_id"]
+        if name not in self.messages:
+            raise LiveMemoryError("conversation_not_found", "There is none.", status=404)
+        self.closed.append((name, len(self.messages[name])))
+        return {"closed": True}
 
     def _answered(self, name: str, answer: Any) -> Any:
         self.calls.append(name)

@@ -102,11 +102,53 @@ def test_an_event_without_news_asks_the_service_for_nothing(machine):
     assert machine.memory.calls == before
 
 
+@pytest.mark.parametrize(
+    ("client", "end"), [("claude-code", "SessionEnd"), ("claude-code", "PreCompact"), ("codex", "PreCompact")]
+)
+def test_the_end_of_a_session_and_a_compaction_close_what_was_said_once(machine, client, end):
+    path = machine.transcript(claude("user", "Why?"), claude("assistant", "So."))
+    if client == "codex":
+        said = {"type": "message", "role": "user", "content": "Why?"}
+        path = machine.transcript({"type": "response_item", "payload": said})
+    machine.hook(client, "Stop", transcript_path=path)
+    assert machine.memory.closed == []
+    assert machine.memory.kept == {"profile": "windows", "capture": "notes"}
+
+    # An answer that is lost is asked for again.
+    machine.memory.fail = lambda _: LiveMemoryError("no_answer", "lost")
+    machine.hook(client, end, transcript_path=path)
+    machine.memory.fail = lambda _: None
+    for _ in range(2):
+        machine.hook(client, end, transcript_path=path)
+
+    assert machine.memory.closed == [("C0", 1), ("C0", 1)]
+    machine.memory.messages.clear()
+    machine.transcript(claude("user", "And?"))
+    machine.hook(client, end, transcript_path=path)
+    machine.hook(client, end, transcript_path=path)
+    assert len(machine.log) <= 3
+
+
 def test_each_session_has_a_conversation_of_its_own(machine):
     path = machine.transcript(claude("user", "Why?"))
     machine.hook("claude-code", "Stop", transcript_path=path)
     machine.hook("claude-code", "Stop", transcript_path=path, session_id="s2")
     assert len(machine.memory.conversations) == 2
+
+
+def test_what_a_client_adds_to_the_words_of_the_user_is_left_out_and_the_words_stay(machine):
+    reminder = "<system-reminder>Mind the files.</system-reminder>"
+    path = machine.transcript(
+        claude("user", "Why?"),
+        claude("assistant", "So."),
+        claude("user", [{"type": "text", "text": reminder}, {"type": "text", "text": "And by day?"}]),
+        claude("assistant", f"By day it works: {reminder}"),
+        claude("user", f"{reminder}\n{reminder}\nThanks."),
+        claude("user", f"{reminder}<command-name>/clear</command-name>"),
+        claude("user", "<system-reminder>" * 100_000),
+    )
+    machine.hook("claude-code", "Stop", transcript_path=path)
+    assert machine.memory.turns == ["Why?\n\nSo.", f"And by day?\n\nBy day it works: {reminder}", "Thanks.\n\n"]
 
 
 def test_results_of_tools_other_agents_and_words_of_the_client_itself_are_left_out(machine):
