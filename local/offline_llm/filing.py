@@ -33,7 +33,8 @@ _DONE = re.compile(r"\b(?:done|finished|completed|works|fixed|resolved|implement
 
 @dataclass(frozen=True)
 class Shelf:
-    """A place for notes: a section (or a whole file without sections) with what draws notes to it, and the categories that it is `named` after.
+    """A place for notes: a section (or a whole file without sections), with what draws notes to it and the categories
+    that it is `named` after.
 
     `day` is the prefix that a note's date must have ("" = any), for files that are made per day or month.
     """
