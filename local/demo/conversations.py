@@ -123,7 +123,8 @@ def _await_summaries(api: Client, talk: str, progress: Progress, *, patience: fl
     while quiet < _QUIET:
         if time.monotonic() > deadline:
             raise DemoError(f"The summaries were not ready after {patience:.0f} s.")
-        counts = [(level.sealed, level.sealed - level.summarised) for level in api.conversations.get(SPACE, talk).levels]
+        levels = api.conversations.get(SPACE, talk).levels
+        counts = [(level.sealed, level.sealed - level.summarised) for level in levels]
         jobs = api.conversations.list_summary_jobs(SPACE, talk, limit=1).items
         running = bool(jobs) and jobs[0].status in ("queued", "running")
         failed = jobs[0].error if jobs else None

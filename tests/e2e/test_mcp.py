@@ -94,10 +94,10 @@ def test_what_one_agent_writes_the_other_finds_when_its_session_starts(running, 
             begun = await text(two, "start_session")
             assert "The store is the queue." in begun
             assert "agent-one decision" in begun
-            found = await told(two, "search", query="measure part", scope="live")
+            found = await told(two, "search", q="measure part", scope="live")
             assert found["items"]
-            assert "Ines" in await text(two, "context", message="Who looks after the ferry timetable?")
-            answer = await followed(two, await told(two, "ask", question="Who looks after the ferry timetable?"))
+            assert "Ines" in await text(two, "context", q="Who looks after the ferry timetable?")
+            answer = await followed(two, await told(two, "ask", message="Who looks after the ferry timetable?"))
             assert answer["status"] == "done"
 
             done = await followed(one, await told(one, "consolidate"))

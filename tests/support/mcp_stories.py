@@ -73,16 +73,16 @@ def what_an_agent_finds(account: Account) -> None:
     something_to_find(account)
     post(account, "9: The ferry is late.")
     queued(account).clear()
-    assert use(account, "search", query="ferry")["items"]
-    assert use(account, "context", message="1: ferry")["facts"]
+    assert use(account, "search", q="ferry")["items"]
+    assert use(account, "context", q="1: ferry")["facts"]
     begun = account.call("conversations", "GET", f"{SPACE}/conversations", 200)["items"][0]["conversation_id"]
     conversation_with_summaries(account)
-    assert use(account, "context", message="ferry", conversation_id=begun)["markdown"]
+    assert use(account, "context", q="ferry", conversation_id=begun)["markdown"]
     for number in range(7):
         store(account, f"{100 + number}: {number}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EMBEDDINGS_MODEL", "another")
-        assert use(account, "context", message="100: x")["facts"]
+        assert use(account, "context", q="100: x")["facts"]
 
 
 def questions_over_mcp(account: Account) -> None:
@@ -91,10 +91,10 @@ def questions_over_mcp(account: Account) -> None:
     something_to_find(account)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LLM_DAILY_TOKEN_BUDGET", "1000000")
-        first = use(account, "ask", question="1: When?", by=ann)
+        first = use(account, "ask", message="1: When?", by=ann)
         assert first["status"] == "done", first
         account.clock.move(60)
-        again = use(account, "ask", question="1: When?", by=ann)
+        again = use(account, "ask", message="1: When?", by=ann)
     assert again["session"] == first["session"]
     assert use(account, "poll", handle=f"ask:demo:{first['request_id']}")["message"] == "x"
 
@@ -112,7 +112,7 @@ def a_question_over_mcp_that_goes_on(account: Account) -> None:
 
     account.llm.script.clear()
     account.llm.script.extend([late] * 50)
-    asked = use(account, "ask", question="1: When?")
+    asked = use(account, "ask", message="1: When?")
     assert asked["status"] == "running"
     assert asked["handle"]
     assert queued(account)

@@ -70,14 +70,14 @@ def _tool(
     "Start a session",
     "read",
     reads=True,
-    q={"type": "string", "description": "the task"},
+    q=_TEXT,
     max_chars={"type": "integer"},
     lang={"enum": list(LANGUAGES)},
 )
 def start_session(
     session: McpSession, space_id: str | None = None, lang: Lang | None = None, **wanted: Any
 ) -> ToolAnswer:
-    """Call first in every session: what holds now, what is new, and ids of all the rest."""
+    """Call first, with your task as q: what holds now, what is new, and ids of all the rest."""
     space = session.enter("read", space_id)
     request = StartRequest.of(lang=session.language(lang), **wanted)
     view = StartView.of(start.start(session.process, space, request))
@@ -101,7 +101,7 @@ def read(
     cursor: str | None = None,
     space_id: str | None = None,
 ) -> ToolAnswer:
-    """A file, section, note, turn, summary or memory, by an id that a tool gave."""
+    """A file, section, note, turn, summary or memory, by its id."""
     from livemem_mcp import reading  # noqa: PLC0415 - it weighs
 
     return reading.read(session, session.enter("read", space_id), id, max_chars, cursor)
@@ -148,34 +148,34 @@ def write_notes(session: McpSession, notes: list[dict[str, Any]], space_id: str 
     "search",
     "Search everything",
     "read",
-    required=("query",),
+    required=("q",),
     reads=True,
-    query={"type": "string", "minLength": 1},
-    scope={"type": "string", "default": "all", "description": "some of live,bank,archive,conversations,memories,rooms"},
+    q={"type": "string", "minLength": 1},
+    scope={"type": "string", "description": "all, or some of live,bank,archive,conversations,memories,rooms"},
     limit={"type": "integer"},
 )
 def search_all(
-    session: McpSession, query: str, scope: str = "all", limit: int = 8, space_id: str | None = None
+    session: McpSession, q: str, scope: str = "all", limit: int = 8, space_id: str | None = None
 ) -> ToolAnswer:
     """Find evidence by words and meaning. A question works."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
-    return finding.search(session, session.enter("read", space_id), query, scope, limit)
+    return finding.search(session, session.enter("read", space_id), q, scope, limit)
 
 
 @_tool(
     "context",
     "Load context",
     "read",
-    required=("message",),
+    required=("q",),
     reads=True,
-    message=_TEXT,
+    q=_TEXT,
     conversation_id={"type": "string", "description": "to continue a stored conversation"},
     lang={"enum": list(LANGUAGES)},
 )
 def context(
     session: McpSession,
-    message: str,
+    q: str,
     conversation_id: str | None = None,
     lang: Lang | None = None,
     space_id: str | None = None,
@@ -185,8 +185,8 @@ def context(
 
     space = session.enter("read", space_id)
     if conversation_id is not None:
-        return finding.context_of_conversation(session, space, message, conversation_id)
-    return finding.context(session, space, message, session.language(lang))
+        return finding.context_of_conversation(session, space, q, conversation_id)
+    return finding.context(session, space, q, session.language(lang))
 
 
 @_tool(
@@ -201,7 +201,7 @@ def context(
     ttl={"type": "string", "description": "such as 30d"},
 )
 def remember(session: McpSession, content: str, space_id: str | None = None, **fields: Any) -> ToolAnswer:
-    """Keep one durable fact. What is known already is merged."""
+    """Keep one durable fact, such as a preference (kind self, goal: about you). What is known is merged."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
     draft = Fact(content=content, subjects=tuple(fields.pop("subjects", ())), **fields)
@@ -212,17 +212,17 @@ def remember(session: McpSession, content: str, space_id: str | None = None, **f
     "ask",
     "Ask the memory",
     "read",
-    required=("question",),
-    question={"type": "string", "minLength": 1},
+    required=("message",),
+    message={"type": "string", "minLength": 1},
     user=_TEXT,
     room=_TEXT,
     session=_TEXT,
 )
-def ask(session: McpSession, /, question: str, space_id: str | None = None, **of: Any) -> ToolAnswer:
+def ask(session: McpSession, /, message: str, space_id: str | None = None, **of: Any) -> ToolAnswer:
     """An answer from all of the memory, with sources. Slow; may give a handle to poll."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
-    return finding.ask(session, session.enter("read", space_id), AskRequest(question, **of))
+    return finding.ask(session, session.enter("read", space_id), AskRequest(message, **of))
 
 
 @_tool(

@@ -32,11 +32,11 @@ LIMIT_MOST = 50
 NOTHING = "Nothing is known of it.\n"
 
 
-def search(session: McpSession, space_id: str, query: str, scope: str, limit: int) -> ToolAnswer:
+def search(session: McpSession, space_id: str, q: str, scope: str, limit: int) -> ToolAnswer:
     """What is found, the best first."""
     if not 1 <= limit <= LIMIT_MOST:
         raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
-    found = searching.search(session.process, space_id, Asked.of(query, scope=scope, limit=limit))
+    found = searching.search(session.process, space_id, Asked.of(q, scope=scope, limit=limit))
     view = SearchAnswer.of(found, explain=False)
     # A model has a tool that takes the id, and no use for the route.
     below = f"/v1/spaces/{space_id}/"
@@ -55,17 +55,17 @@ def _id(hit: HitView | TalkHitView, below: str) -> str:
     return source["href"].removeprefix(below)
 
 
-def context(session: McpSession, space_id: str, message: str, lang: Lang | None) -> ToolAnswer:
+def context(session: McpSession, space_id: str, q: str, lang: Lang | None) -> ToolAnswer:
     """What is known of a message."""
     limit = memory_context.LIMIT_DEFAULT
-    found = memory_context.context(session.process, space_id, message, room=None, lang=lang, limit=limit)
+    found = memory_context.context(session.process, space_id, q, room=None, lang=lang, limit=limit)
     view = MemoryContextView.of(found)
     return ToolAnswer(memory_context_as_markdown(view) or NOTHING, telling.as_json(view))
 
 
-def context_of_conversation(session: McpSession, space_id: str, message: str, conversation_id: str) -> ToolAnswer:
+def context_of_conversation(session: McpSession, space_id: str, q: str, conversation_id: str) -> ToolAnswer:
     """What a conversation needs before its next call."""
-    wanted = contexts.Wanted.of(message)
+    wanted = contexts.Wanted.of(q)
     view = ContextView.of(contexts.context(session.process, space_id, conversation_id, wanted))
     return ToolAnswer(context_as_markdown(view) or NOTHING, telling.as_json(view))
 

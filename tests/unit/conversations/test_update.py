@@ -638,6 +638,19 @@ def test_a_forecast_is_what_is_then_done_where_summaries_have_the_length_that_is
     assert {plan.level: plan.boundaries for plan in told.levels} == {n: after[n] - before[n] for n in after}
 
 
+def test_a_forecast_of_prompt_tokens_is_right_for_many_short_turns_too():
+    talk = Talk("windows")
+    talk.world.llm = talk.llm = Summariser(default=exact)  # type: ignore[assignment]
+    for number in range(120):
+        talk.say(f"Ann: Who fed the cat on day {number}, and with what? ", "Bob: I did. " * 8, message_id=f"m{number}")
+    talk.world.pass_time(3_600)
+    told = forecast.forecast(talk.process, at(talk))
+    talk.update()
+    sent = sum(len(message["content"]) for messages in talk.llm.asked for message in messages) // 4
+    assert told.calls == len(talk.llm.asked) > 2
+    assert 0.97 < told.prompt_tokens / sent < 1.03
+
+
 def test_a_summary_says_what_it_covers_and_is_never_asked_for_with_what_it_does_not():
     talk = talk_of()
     talk.update()

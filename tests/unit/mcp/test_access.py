@@ -106,10 +106,10 @@ def test_every_core_tool_refuses_a_space_of_others(service, tool):
         "note": {"category": "todo", "content": "x"},
         "notes": {"notes": [{"category": "todo", "content": "x"}]},
         "read": {"id": "rules"},
-        "search": {"query": "x"},
-        "context": {"message": "x"},
+        "search": {"q": "x"},
+        "context": {"q": "x"},
         "remember": {"content": "x"},
-        "ask": {"question": "x"},
+        "ask": {"message": "x"},
     }
     before = set(service.world.inner.objects)
 

@@ -295,13 +295,13 @@ WRONG: list[tuple[str, Any, str]] = [
     ("notes", {"notes": [NOTE] * 101}, "notes"),
     ("notes", {"notes": [NOTE, {}]}, "notes.1"),
     ("notes", {"notes": {"0": NOTE}}, "notes"),
-    ("search", {"query": ""}, "query"),
-    ("search", {"query": "x", "limit": 0}, "limit"),
-    ("search", {"query": "x", "limit": 10**99}, "limit"),
-    ("search", {"query": "x", "limit": "8"}, "limit"),
-    ("search", {"query": "x", "limit": True}, "limit"),
-    ("search", {"query": "x", "limit": 1.5}, "limit"),
-    ("context", {"message": "x", "lang": "xx"}, "lang"),
+    ("search", {"q": ""}, "q"),
+    ("search", {"q": "x", "limit": 0}, "limit"),
+    ("search", {"q": "x", "limit": 10**99}, "limit"),
+    ("search", {"q": "x", "limit": "8"}, "limit"),
+    ("search", {"q": "x", "limit": True}, "limit"),
+    ("search", {"q": "x", "limit": 1.5}, "limit"),
+    ("context", {"q": "x", "lang": "xx"}, "lang"),
     ("remember", {"content": "x", "kind": "rumour"}, "kind"),
     ("remember", {"content": "x", "subjects": [None]}, "subjects.0"),
     ("consolidate", {"wait": "yes"}, "wait"),
@@ -351,7 +351,7 @@ def test_half_a_surrogate_pair_is_refused_wherever_it_stands(agents, protocol, a
 @BOTH
 @each("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5_000, "-" + "9" * 10_000, "1e-999"])
 def test_a_number_that_is_none_or_has_no_end_is_refused(agents, protocol, number):
-    body, headers = asked("tools/call", {"name": "search", "arguments": {"query": "x", "limit": 0}}, protocol)
+    body, headers = asked("tools/call", {"name": "search", "arguments": {"q": "x", "limit": 0}}, protocol)
     text = json.dumps(body).replace('"limit": 0', f'"limit": {number}')
 
     answer = answered(agents, text, **_named(headers), **{"mcp-name": "search"})

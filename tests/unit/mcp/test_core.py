@@ -70,14 +70,14 @@ def test_what_a_note_may_not_be_is_told_in_the_words_of_http(agents):
 def test_search_finds_notes_by_their_words_and_says_so_in_both_forms(agents):
     agents.world.note("The zebra crosses at noon.")
 
-    found = agents.result("search", {"query": "zebra", "scope": "live", "limit": 1})
+    found = agents.result("search", {"q": "zebra", "scope": "live", "limit": 1})
 
     (hit,) = found["structuredContent"]["items"]
     assert "zebra" in found["content"][0]["text"]
     # A model needs the id, and has no use for the route.
     assert found["content"][0]["text"].endswith(f"(notes/{hit['id']})\n")
     assert "zebra" in json.dumps(hit)
-    assert "scope" in agents.refused("search", query="zebra", scope="moon")
+    assert "scope" in agents.refused("search", q="zebra", scope="moon")
 
 
 def test_remember_keeps_a_fact_and_tells_if_it_was_known(agents):
@@ -94,15 +94,15 @@ def test_remember_keeps_a_fact_and_tells_if_it_was_known(agents):
 def test_context_gives_what_is_known_about_a_message_and_says_if_it_is_nothing(agents):
     agents.call("remember", content="Ann looks after the store.")
 
-    found = agents.text("context", message="Who looks after the store?")
-    nothing = agents.text("context", message="zzz")
+    found = agents.text("context", q="Who looks after the store?")
+    nothing = agents.text("context", q="zzz")
 
     assert "Ann looks after the store." in found
     assert nothing.strip()
 
 
 def test_context_of_a_conversation_is_that_of_its_route(agents):
-    refused = agents.refused("context", message="x", conversation_id="01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    refused = agents.refused("context", q="x", conversation_id="01ARZ3NDEKTSV4RRFFQ69G5FAV")
 
     assert refused.endswith("[conversation_not_found]")
 
@@ -113,7 +113,7 @@ def test_ask_answers_with_its_sources(agents):
         [calls(("search", {"query": "store"})), responds("Ann does.", sources=[f"memory:{memory_id}"])]
     )
 
-    answer = agents.result("ask", {"question": "Who looks after the store?"})
+    answer = agents.result("ask", {"message": "Who looks after the store?"})
 
     assert answer["structuredContent"]["message"] == "Ann does."
     assert answer["content"][0]["text"].startswith("Ann does.")
@@ -124,7 +124,7 @@ def test_ask_answers_with_its_sources(agents):
 def test_a_question_stores_nothing_in_the_toolset_that_reads_whatever_the_token_may(agents, toolset, stored):
     agents.world.agent.queue.extend([calls(("store_memory", {"content": "Ann has left."})), responds("She has left.")])
 
-    answer = agents.result("ask", {"question": "Where is Ann?"}, query={"toolset": toolset})
+    answer = agents.result("ask", {"message": "Where is Ann?"}, query={"toolset": toolset})
 
     assert answer["structuredContent"]["message"] == "She has left."
     assert len(reading.recent(agents.world.process, "demo", limit=5)) == stored
@@ -135,7 +135,7 @@ def test_a_question_of_a_token_that_only_reads_is_in_no_conversation_and_there_f
     ann, bob = agents.as_one("lm_ann"), agents.as_one("lm_bob")
     agents.world.agent.queue.append(responds("She has left."))
 
-    asked = ann.call("ask", question="Where is Ann?")
+    asked = ann.call("ask", message="Where is Ann?")
     handle = f"ask:demo:{asked['request_id']}"
 
     assert "session" not in asked
@@ -147,7 +147,7 @@ def test_a_question_of_a_token_that_only_reads_is_in_no_conversation_and_there_f
 def test_a_question_that_came_to_nothing_is_an_error_that_says_why(agents):
     agents.world.agent.queue.append(LlmError("llm_refused", "It refused."))
 
-    answer = agents.result("ask", {"question": "Who?"})
+    answer = agents.result("ask", {"message": "Who?"})
 
     assert answer["isError"] is True
     assert answer["content"][0]["text"].startswith("No answer (llm_refused): ")
@@ -237,7 +237,7 @@ def test_an_answer_that_cannot_leave_the_function_is_told_as_a_result(agents, mo
 
 def test_an_agent_has_headings_in_the_language_of_the_call_else_of_the_request(agents: Agents):
     french = {"accept-language": "fr"}
-    for tool, arguments, begin in (("start_session", {}, "# Mémoire"), ("context", {"message": "oven"}, "Nothing")):
+    for tool, arguments, begin in (("start_session", {}, "# Mémoire"), ("context", {"q": "oven"}, "Nothing")):
         found = agents.result(tool, {"space_id": "demo", **arguments}, headers=french)
         assert found["content"][0]["text"].startswith(begin)
     assert agents.text("start_session", space_id="demo", lang="en").startswith("# Memory")

@@ -61,7 +61,7 @@ def test_a_question_that_takes_longer_gives_a_handle_and_poll_its_answer(agents)
         return calls(("search", {"query": "x"}))
 
     agents.world.agent.queue.extend([slowly, responds("Here it is.")])
-    handle = agents.call("ask", question="Who?")["handle"]
+    handle = agents.call("ask", message="Who?")["handle"]
     agents.meanwhile = lambda: agents.world.queued and agents.world.work()
 
     answer = agents.result("poll", {"handle": handle})

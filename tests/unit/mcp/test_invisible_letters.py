@@ -93,7 +93,7 @@ def test_every_door_shows_what_nobody_sees_and_keeps_what_people_write(agents):
     told["terminal", ""] = texts.clean(SAID)
     told["hook", ""] = answers.memory("demo", SAID)
     agents.world.agent.queue.append(responds("Yes."))
-    agents.call("ask", question=SAID, space_id="demo")
+    agents.call("ask", message=SAID, space_id="demo")
     told["model", ""] = agents.world.agent.asked[0][1]["content"]
 
     # Then it is shown, and only what needs a joiner or a mark has it

@@ -71,7 +71,7 @@ def test_every_id_of_a_search_is_read(agents):
     agents.call("remember", content="Zebras have stripes.")
     conversation(agents, "Do zebras fly?", "And swim?")
 
-    found = agents.result("search", {"query": "zebras", "scope": "all"})
+    found = agents.result("search", {"q": "zebras", "scope": "all"})
     shown = [line.rpartition("(")[2].rstrip(")") for line in found["content"][0]["text"].strip().split("\n")]
     hits = found["structuredContent"]["items"]
 

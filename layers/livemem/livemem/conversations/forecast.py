@@ -17,6 +17,8 @@ from livemem.store import conversation_keys as keys
 
 ANSWER_CHARS = 600
 """Of an answer besides the summary itself."""
+SHOWN_CHARS = ANSWER_CHARS // 2
+"""Of these, what the next level is shown: findings, topics and signals, but no entities and files."""
 
 
 @dataclass
@@ -28,6 +30,8 @@ class Plan:
     calls: int = 0
     reused: int = 0
     source_chars: int = 0
+    parts: int = 0
+    """Turns or summaries that would be shown: each has names of fields, a number and a time around its text."""
     summary_chars: int = 0
 
 
@@ -45,9 +49,15 @@ class Forecast:
 
     @property
     def prompt_tokens(self) -> int:
-        """What would be sent, with the instructions of each call."""
-        chars = sum(plan.source_chars for plan in self.levels)
-        return (chars + self.calls * len(prompt.system())) // BYTES_PER_TOKEN
+        """What would be sent: sources, what is around each of their parts, and the instructions of each call."""
+        return sum(map(self._prompt_chars, self.levels)) // BYTES_PER_TOKEN
+
+    def _prompt_chars(self, plan: Plan) -> int:
+        if plan.level == 1:
+            each = prompt.question_chars("turns") + self.at.parameters.overlap_chars
+            return plan.source_chars + plan.calls * each + plan.parts * prompt.turn_chars()
+        around = prompt.child_chars() + SHOWN_CHARS
+        return plan.source_chars + plan.calls * prompt.question_chars("summaries") + plan.parts * around
 
     @property
     def completion_tokens(self) -> int:
@@ -88,20 +98,22 @@ def _first_level(process: Process, layers: Layers, earlier: Layers | None, plan:
     known = {one.number: one.chars for one in summaries.load(process, layers, 1, current)}
     numbers = range(1, layers.boundaries[1] + 1)
     fixed = summaries.block_boundaries(process, layers, numbers)
-    sizes = [(number, boundary.chars) for number, boundary in zip(numbers, fixed, strict=True)]
+    sizes = [(number, one.chars, one.end - one.start + 1) for number, one in zip(numbers, fixed, strict=True)]
     fresh = list(levels.blocks(process, layers))
-    sizes += [(layers.boundaries[1] + place, block.chars) for place, block in enumerate(fresh, 1)]
+    behind = layers.boundaries[1]
+    sizes += [(behind + place, one.chars, one.end - one.start.index + 1) for place, one in enumerate(fresh, 1)]
     told.boundaries = len(fresh)
     asked = [block for block in fresh if block.chars > parameters.verbatim_chars]
     told.reused = _reused(process, layers, earlier, asked)
     captures = not earlier and capture.is_wanted(process, layers.at)
     made = []
-    for number, chars in sizes:
+    for number, chars, turns in sizes:
         asks = captures or chars > parameters.verbatim_chars
         length = known.get(number, parameters.target(chars) if asks else chars)
         made.append(_Made(number, length, chars, number not in known))
         if number not in known and asks:
             told.calls += 1
+            told.parts += turns
             told.source_chars += chars
             told.summary_chars += length
     told.calls -= told.reused
@@ -150,6 +162,7 @@ def _next_level(process: Process, layers: Layers, level: int, below: Sequence[_M
         made.append(_Made(number, length, raw, fresh))
         if fresh:
             told.calls += 1
+            told.parts += last - first + 1
             told.source_chars += chars
             told.summary_chars += length
     return made

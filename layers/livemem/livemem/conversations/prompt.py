@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from string import Template
-from typing import Any
+from typing import Any, Literal
 
 from livemem import clock
 from livemem.conversations.summaries import Summary
@@ -13,6 +13,8 @@ from livemem.llm.client import Messages
 from livemem.llm.templates import json_line
 
 NAMES = ("system", "turns", "summaries", "capture")
+_MOMENT = "2026-02-20T14:00:00.000Z"
+_FRAME_OF_TURN = {"turn": 100, "at": _MOMENT, "role": "user"}
 _text = partial(templates.text, "conversations")
 
 
@@ -63,6 +65,25 @@ def of_summaries(children: Sequence[Summary], target: int) -> Messages:
         for child in children
     ]
     return _messages("summaries", target, summaries=json_line(shown))
+
+
+@lru_cache(maxsize=2)
+def question_chars(name: Literal["turns", "summaries"]) -> int:
+    """Characters of a question besides what it asks about: the instructions of both messages."""
+    return len(system()) + len(_text(name))
+
+
+@lru_cache(maxsize=1)
+def turn_chars() -> int:
+    """Characters of a turn in a question besides what was said in it: names of fields, number, time and role."""
+    return len(json_line({**_FRAME_OF_TURN, "user": "", "assistant": "", "tools": []})) + len(", ")
+
+
+@lru_cache(maxsize=1)
+def child_chars() -> int:
+    """Characters of a summary in a question besides what the model wrote."""
+    lists: dict[str, list[str]] = {"key_findings": [], "topics": [], "signals": []}
+    return len(json_line({"turns": [100, 100], "until": _MOMENT, "summary": "", **lists})) + len(", ")
 
 
 def _messages(name: str, target: int, more: str = "", **values: str) -> Messages:
