@@ -12,8 +12,8 @@ from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process
 from livemem.recall import indexing, search
 from livemem.recall.asked import Asked
+from livemem.recall.document_sources import sources
 from livemem.recall.search import SpaceHits
-from livemem.recall.sources import sources
 from livemem.spaces import head as heads
 from tests.support.world import World
 

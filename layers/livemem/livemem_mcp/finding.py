@@ -2,7 +2,7 @@
 
 from urllib.parse import unquote
 
-from livemem.ask import work
+from livemem.ask import question_work
 from livemem.ask.question import AskRequest
 from livemem.errors import InvalidRequest
 from livemem.markdown.sections import split_address
@@ -87,7 +87,7 @@ def _kept(view: Written) -> str:
 
 def ask(session: McpSession, space_id: str, wanted: AskRequest) -> ToolAnswer:
     """The answer, or a handle. In the toolset `read` nothing is stored or kept, whatever the token may."""
-    worked = work.ask(
+    worked = question_work.ask(
         session.process,
         space_id,
         session.principal.name,

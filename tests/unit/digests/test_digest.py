@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from livemem.digests import digest_input, prompt, reading
-from livemem.digests.work import KIND, DigestOrder
+from livemem.digests.digest_work import KIND, DigestOrder
 from livemem.llm.client import LlmError
 from livemem.memories import reading as memories
 from livemem.store import room_keys as keys

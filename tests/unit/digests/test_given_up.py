@@ -1,6 +1,6 @@
 """A chunk that one worker gives up while another one gets an answer."""
 
-from livemem.digests import progress
+from livemem.digests import digest_progress
 from livemem.digests.digest_documents import Extract, ExtractedFact, GivenUp
 from livemem.store import room_keys as keys
 from tests.support.chatter import Chatter
@@ -16,7 +16,7 @@ def prepared(meanwhile: Extract) -> Chatter:
     def fail(messages):
         if len(chatter.llm.asked) == 6:
             (slot,) = {found[0] for key in chatter.world.keys("demo/_digests/") if (found := keys.parse_digest(key))}
-            progress.write(chatter.process, keys.extract("demo", slot, 0), meanwhile)
+            digest_progress.write(chatter.process, keys.extract("demo", slot, 0), meanwhile)
         return "I'd rather not."
 
     chatter.llm.default = fail

@@ -3,7 +3,7 @@
 import pytest
 
 from livemem.erasure import erasure
-from livemem.memories import correcting, expiry, forgetting, log, operation, splitting
+from livemem.memories import correcting, forgetting, log, memory_expiry, operation, splitting
 from livemem.memories.correcting import Correction
 from livemem.process import Process
 from livemem.recall import search
@@ -144,7 +144,7 @@ def test_what_has_expired_is_never_found_before_nor_after_the_sweep(world):
     for process in (warm, world.with_parts()):
         assert about(process, "port").hits == []
         assert find(process, "port", scope="all").hits == []
-    assert expiry.delete_expired(world.process, DEMO, "fact") == 1
+    assert memory_expiry.delete_expired(world.process, DEMO, "fact") == 1
     for process in (warm, world.with_parts()):
         assert about(process, "port").hits == []
 
@@ -220,7 +220,7 @@ def test_whatever_was_done_a_warm_view_a_cold_one_and_one_of_a_snapshot_hold_the
         lambda: store(world.process, "To learn the violin.", kind="goal", ttl="1h"),
         lambda: run_indexer(world),
         lambda: world.clock.move(3_600),
-        lambda: expiry.delete_expired(world.process, DEMO, "goal"),
+        lambda: memory_expiry.delete_expired(world.process, DEMO, "goal"),
     ]
     for step in steps:
         step()

@@ -37,7 +37,7 @@ from livemem.errors import (
 from livemem.llm import contract
 from livemem.llm.answering import OUT_OF_TIME
 from livemem.llm.contract import ContractError
-from livemem.llm.tools import Tool
+from livemem.llm.tool_calling import Tool
 from livemem.memories import forgetting, reading, storing
 from livemem.memories.memory import MemoryDraft
 from livemem.process import Process

@@ -14,9 +14,9 @@ from livemem.spaces import head as heads
 from livemem.spaces.due_index import Done, Due
 from livemem.spaces.head import Head
 from livemem.store import keys
-from livemem.store.documents import StoredDocument
 from livemem.store.due_keys import Kind
 from livemem.store.objects import Entry
+from livemem.store.stored_documents import StoredDocument
 
 RENEWED_LATE = RENEWED_AFTER + timedelta(seconds=RENEWAL_TICK)
 BY_HAND = timedelta(seconds=30)

@@ -7,7 +7,7 @@ from livemem import clock as clocks
 from livemem.errors import InvalidName, InvalidRequest
 from livemem.notes import pages
 from livemem.recall import chatter, facts, talk
-from livemem.recall.sources import ARCHIVE, BANK, LIVE
+from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
 from livemem.search import words
 from livemem.search.index import DocumentFilter
 from livemem.search.words import Query

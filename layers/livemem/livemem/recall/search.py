@@ -30,7 +30,7 @@ from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
 from livemem.recall import chatter, talk
 from livemem.recall.asked import Asked
-from livemem.recall.sources import sources, uncounted
+from livemem.recall.document_sources import sources, uncounted
 from livemem.recall.talk import Looks
 from livemem.search import engine
 from livemem.search.engine import Hit, Meaning, SpaceQuery

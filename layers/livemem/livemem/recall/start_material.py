@@ -12,7 +12,7 @@ from livemem.bank.files import File
 from livemem.bank.synthesis import Synthesis
 from livemem.changes import records
 from livemem.changes.records import Record
-from livemem.changes.sources import SectionPath, Trace
+from livemem.changes.section_sources import SectionPath, Trace
 from livemem.errors import InvalidName, LiveMemoryError, StoreUnavailable
 from livemem.memories import log
 from livemem.memories import state as states
@@ -178,7 +178,7 @@ def _memories(process: Process, space_id: str) -> list[Memory]:
 
 def _found(process: Process, space_id: str, question: str) -> list[StartHit]:
     # They weigh: a start without a question needs none of them.
-    from livemem.recall import facts, search, sources  # noqa: PLC0415
+    from livemem.recall import document_sources, facts, search  # noqa: PLC0415
     from livemem.recall.asked import QUERY_CHARACTERS, Asked  # noqa: PLC0415
     from livemem.search import words  # noqa: PLC0415
 
@@ -186,7 +186,7 @@ def _found(process: Process, space_id: str, question: str) -> list[StartHit]:
     text = words.plain(storable(question))[:QUERY_CHARACTERS]
     if not words.parse(text).words:
         return []
-    kinds: Mapping[str, HitKind] = {sources.BANK: "section", sources.LIVE: "live", facts.MEMORY: "memory"}
+    kinds: Mapping[str, HitKind] = {document_sources.BANK: "section", document_sources.LIVE: "live", facts.MEMORY: "memory"}
     asked = Asked.of(text, scope=SCOPE, limit=HITS)
     hits = search.search(process, space_id, asked).hits
     return [_hit(kinds.get(hit.document.kind, "archive"), hit.document) for hit in hits]

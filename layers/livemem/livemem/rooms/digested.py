@@ -10,9 +10,9 @@ from livemem.process import Process
 from livemem.rooms.message import MessageKey
 from livemem.spaces import unreadable
 from livemem.store import room_keys as keys
-from livemem.store.documents import Line, Moment, Position, StoredDocument
 from livemem.store.keys import compact_time
 from livemem.store.objects import Entry
+from livemem.store.stored_documents import Line, Moment, Position, StoredDocument
 
 LOOKED_BACK = timedelta(days=3)
 """Slots that an input of a moment may be of: those that were held up are taken later."""

@@ -10,14 +10,14 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from livemem import limits
 from livemem.archives import export
 from livemem.archives.export import Archive, Working
-from livemem.backups import catalog, retention, snapshots
+from livemem.backups import catalog, retention, taking
 from livemem.erasure import erasure, receipts
 from livemem.jobs.receipt import Receipt
 from livemem.restore import fork, importing, provisioning, provisioning_job, restore
 from livemem.restore.provisioning_job import Provisioning
 from livemem.spaces.head import Head
 from livemem.store import conversation_keys, cursors
-from livemem.upkeep import garbage, job_lookup, repair, unreadable
+from livemem.upkeep import garbage, job_lookup, repair, unreadable_objects
 from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process
@@ -70,8 +70,8 @@ def create_backup(space_id: str, body: views.NewBackup | None = None) -> Respons
     nothing has changed since the last one, which is answered, and says so (`unchanged_at`).
     """
     description = body.description if body else ""
-    wanted = snapshots.BackupRequest("api", description, api.principal().name)
-    taken = snapshots.order(process(), space_id, wanted, deadline=_soon())
+    wanted = taking.BackupRequest("api", description, api.principal().name)
+    taken = taking.order(process(), space_id, wanted, deadline=_soon())
     status = {"made": HTTPStatus.CREATED, "unchanged": HTTPStatus.OK, "unfinished": HTTPStatus.ACCEPTED}
     headers = {"Location": f"/v1/spaces/{space_id}/backups/{taken.manifest.job_id}"}
     return api.json(status[taken.result], views.BackupView.of(taken.manifest), headers=headers)
@@ -391,7 +391,7 @@ def list_unreadable(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: C
     objects.
     """
     after = cursors.decode_object(cursor)
-    found, more = unreadable.page(process(), space_id, limit=limit, after=after, until=_soon())
+    found, more = unreadable_objects.page(process(), space_id, limit=limit, after=after, until=_soon())
     return UnreadablePage(items=[UnreadableObject.of(one) for one in found], next_cursor=cursors.encode(more))
 
 

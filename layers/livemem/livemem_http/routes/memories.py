@@ -10,8 +10,8 @@ from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 from livemem import clock
 from livemem.memories import changes, correcting, forgetting, operation, reading, splitting, storing
 from livemem.memories.memory import SUBJECT_CHARACTERS
-from livemem.memories.outcome import StoredMemory
 from livemem.memories.storing import Failed
+from livemem.memories.storing_outcome import StoredMemory
 from livemem.store import cursors
 from livemem_http import remembered, views
 from livemem_http.api import Api

@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Header
 
 from livemem import clock
 from livemem.ask import question as questions
-from livemem.ask import work
+from livemem.ask import question_work
 from livemem_http import metrics
 from livemem_http.api import Api
 from livemem_http.environment import process
@@ -44,7 +44,7 @@ def ask_question(
     repeat the request safely.
     """
     principal = api.principal()
-    worked = work.ask(
+    worked = question_work.ask(
         process(),
         space_id,
         principal.name,

@@ -21,10 +21,10 @@ from livemem.memories.memory import (
     Origin,
 )
 from livemem.memories.operation import By, Kept
-from livemem.memories.outcome import StoredMemory
 from livemem.memories.reading import FoundMemories, NearMemory
 from livemem.memories.splitting import Split
 from livemem.memories.storing import BATCH, Failed
+from livemem.memories.storing_outcome import StoredMemory
 from livemem.store import conversation_keys, keys
 from livemem.store.memory_keys import Kind
 from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, Sparse, Unreadable, View, told

@@ -5,7 +5,7 @@ from typing import Annotated
 from livemem import clock
 from livemem.store import keys
 from livemem.upkeep.quarantine import Quarantined
-from livemem.upkeep.unreadable import Broken
+from livemem.upkeep.unreadable_objects import Broken
 from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, Sparse, View, told
 
 Key = Annotated[

@@ -10,8 +10,8 @@ from livemem import clock
 from livemem.recall import chatter, facts, search, talk
 from livemem.recall.briefing import ShownSummary, ShownTurn
 from livemem.recall.context import Context
+from livemem.recall.document_sources import BANK
 from livemem.recall.search import FailedSpace, SpaceHits
-from livemem.recall.sources import BANK
 from livemem.search.engine import Hit
 from livemem_http.views.fields import Moment, SpaceId, Sparse, told
 

@@ -45,7 +45,7 @@ from livemem_http.views.notes import NoteView
 
 # Only admin makes and changes spaces; the views are also those of readers, whose cold start would wait for it.
 if TYPE_CHECKING:
-    from livemem.changes.rules import NewRules
+    from livemem.changes.rules_change import NewRules
     from livemem.consolidation.space_change import Changed, SpaceUpdate
     from livemem.recall.overview import Info
     from livemem.recall.summary import WholeSpace
@@ -121,7 +121,7 @@ class RulesChange(Body):
 
     def wanted(self) -> "NewRules":
         """The rules for the domain."""
-        from livemem.changes.rules import NewRules  # noqa: PLC0415
+        from livemem.changes.rules_change import NewRules  # noqa: PLC0415
 
         return NewRules(self.rules, self.rules_template, self.reason)
 

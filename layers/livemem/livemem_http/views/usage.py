@@ -6,7 +6,7 @@ from livemem_http.views.fields import SpaceId, View, told
 
 if TYPE_CHECKING:
     from livemem.spaces.totals import Sums
-    from livemem.upkeep.usage import Budget, UsageOfDays
+    from livemem.upkeep.usage_report import Budget, UsageOfDays
 
 Day = Annotated[str, told("A day, UTC.", "2026-02-20", format="date")]
 
