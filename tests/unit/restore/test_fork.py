@@ -27,7 +27,7 @@ from tests.support.audit import audit, records_of
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.rest import check_alive, check_rest
-from tests.support.whole import FOREIGN, differences, fill, objects, put, raw_note
+from tests.support.space_fixtures import FOREIGN, differences, fill, objects, put, raw_note
 from tests.support.world import EVERYONE, INVOCATION, World
 
 

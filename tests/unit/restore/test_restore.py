@@ -27,7 +27,7 @@ from tests.support.bucket import FakeS3
 from tests.support.cases import each
 from tests.support.counting import CountingClient, Killed
 from tests.support.rest import check_alive, check_rest
-from tests.support.whole import DERIVED, differences, fill, objects, put
+from tests.support.space_fixtures import DERIVED, differences, fill, objects, put
 from tests.support.world import EVERYONE, INVOCATION, World
 
 FREE_AGAIN = lifecycle.TOMBSTONE_LIFE.total_seconds()

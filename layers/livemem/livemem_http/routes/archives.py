@@ -1,6 +1,6 @@
 """Backups and what rests on them, by request, by schedule, and what takes longer than a request may."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from livemem.jobs.receipt import Receipt
 from livemem.restore import fork, importing, provisioning, provisioning_job, restore
 from livemem.restore.provisioning_job import Provisioning
 from livemem.spaces.head import Head
-from livemem.store import conversation_keys, cursors
+from livemem.store import conversation_keys, cursors, timing
 from livemem.upkeep import garbage, job_lookup, repair, unreadable_objects
 from livemem_http import views
 from livemem_http.api import Api
@@ -33,8 +33,6 @@ from livemem_http.views.repair import (
 
 api = Api()
 
-REQUEST = timedelta(seconds=20)
-"""For how long a request works itself; the rest is done by an invocation of its own."""
 ASK_AGAIN = "5"
 """Seconds after which to ask again for an archive, or for a job."""
 QUARANTINE = "/v1/spaces/{space_id}/quarantine"
@@ -53,7 +51,7 @@ OfConversation = Annotated[
 
 def _soon() -> datetime:
     """When this request must be answered, by the clock that the work looks at."""
-    return process().clock() + REQUEST
+    return process().clock() + timing.REQUEST
 
 
 @api.route(
