@@ -37,8 +37,8 @@ from livemem.llm import tool_calling
 from livemem.notes import note as notes
 from livemem.process import Function, Process
 from livemem.recall import indexing, search
-from livemem.recall.asked import Asked
 from livemem.recall.document_sources import sources
+from livemem.recall.search_request import SearchRequest
 from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
@@ -253,7 +253,7 @@ def timed(do: Callable[[], object]) -> float:
 
 def ask(process: Process, query: str) -> None:
     """One search over everything."""
-    found = search.search(process, SPACE, Asked.of(query, scope="all"))
+    found = search.search(process, SPACE, SearchRequest.of(query, scope="all"))
     assert found.ranking == "hybrid"
     assert found.hits
 

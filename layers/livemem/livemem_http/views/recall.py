@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, SerializerFunctionWrapHandler, model_serializer
 
-from livemem.recall.blocks import Fact, Said
 from livemem.recall.memory_context import MemoryContext
+from livemem.recall.render_memory import ShownFact, ShownMessage
 from livemem.recall.search import SpaceHits
 from livemem.search.engine import Hit
 from livemem_http.views import search
@@ -88,7 +88,7 @@ class SaidView(BaseModel):
     relevance: Relevance
 
     @classmethod
-    def of(cls, said: Said) -> "SaidView":
+    def of(cls, said: ShownMessage) -> "SaidView":
         return cls(
             room=said.room,
             message_id=said.message_id,
@@ -112,7 +112,7 @@ class FactView(BaseModel):
     ]
 
     @classmethod
-    def of(cls, fact: Fact) -> "FactView":
+    def of(cls, fact: ShownFact) -> "FactView":
         return cls(memory_id=fact.memory_id, content=fact.content, score=_rounded(fact.score))
 
 

@@ -7,10 +7,10 @@ from urllib.parse import quote
 from pydantic import BaseModel, SerializerFunctionWrapHandler, model_serializer
 
 from livemem import clock
-from livemem.recall import chatter, facts, search, talk
-from livemem.recall.briefing import ShownSummary, ShownTurn
+from livemem.recall import conversation_documents, memory_documents, room_documents, search
 from livemem.recall.context import Context
 from livemem.recall.document_sources import BANK
+from livemem.recall.render_context import ShownSummary, ShownTurn
 from livemem.recall.search import FailedSpace, SpaceHits
 from livemem.search.engine import Hit
 from livemem_http.views.fields import Moment, SpaceId, Sparse, told
@@ -81,7 +81,7 @@ class HitView(Sparse):
             author=document.author or None,
             role=document.role or None,
             category=document.category or None,
-            subjects=list(document.tags) or None if document.kind == facts.MEMORY else None,
+            subjects=list(document.tags) or None if document.kind == memory_documents.MEMORY else None,
             expires_at=document.more.get("expires_at"),
             source=source_of(space_id, hit),
             explain={name: round(value, 4) for name, value in hit.parts.items()} if explain else None,
@@ -91,13 +91,15 @@ class HitView(Sparse):
 def source_of(space_id: str, hit: Hit) -> dict[str, str]:
     """What tells of a hit where the whole of it is."""
     document = hit.document
-    if document.kind in talk.KINDS:
+    if document.kind in conversation_documents.KINDS:
         conversation = f"conversations/{document.source['conversation_id']}"
-        what = "summaries" if document.kind == talk.SUMMARY else f"turns/{document.source['turn_index']}"
+        what = (
+            "summaries" if document.kind == conversation_documents.SUMMARY else f"turns/{document.source['turn_index']}"
+        )
         below = f"{conversation}/{what}"
-    elif document.kind == facts.MEMORY:
+    elif document.kind == memory_documents.MEMORY:
         below = f"memories/{document.id}"
-    elif document.kind == chatter.MESSAGE:
+    elif document.kind == room_documents.MESSAGE:
         below = f"rooms/{document.source['room']}/messages"
     else:
         below = f"bank/{quote(document.group)}" if document.kind == BANK else f"notes/{document.id}"
@@ -159,7 +161,7 @@ class TalkHitView(Sparse):
     def of(cls, space_id: str, hit: Hit) -> "TalkHitView":
         document, (start, end) = hit.document, hit.snippet
         source = document.source
-        turn = document.kind == talk.TURN
+        turn = document.kind == conversation_documents.TURN
         return cls(
             kind=document.kind,  # type: ignore[arg-type]
             id=document.id,
@@ -175,7 +177,7 @@ class TalkHitView(Sparse):
             turn_index=int(source["turn_index"]) if turn else None,
             level=None if turn else int(source["level"]),
             number=None if turn else int(source["number"]),
-            covers=talk.ends(source, "covers"),
+            covers=conversation_documents.ends(source, "covers"),
             source=source_of(space_id, hit),
         )
 
