@@ -83,7 +83,7 @@ def test_a_chunk_that_fails_three_times_is_kept_apart_and_does_not_hold_up_the_r
     done = chatter.digested()
 
     assert chatter.memories() == [fact(0), fact(2)]
-    assert (done.dead, done.chunks, done.messages) == ([1], 3, 4)
+    assert (done.dead_letters, done.chunks, done.messages) == ([1], 3, 4)
     assert all(chatter.said(f"room-{number}") == [] for number in range(3))
     dead = digest_progress.read(chatter.process, keys.dead("demo", done.slot, 1), DeadLetter)
     assert (dead.room, dead.code) == ("room-1", code)
@@ -107,7 +107,7 @@ def test_messages_that_do_not_fit_into_the_window_are_given_up_without_a_call():
 
     done = chatter.digested()
 
-    assert done.dead == [0]
+    assert done.dead_letters == [0]
     assert not chatter.llm.asked
 
 
@@ -181,7 +181,7 @@ def test_a_model_that_never_answers_costs_one_try_of_a_few_chunks_an_hour(chatte
     assert len(chatter.llm.asked) == 4
     chatter.llm.default = notes_facts
     chatter.world.clock.move(3_600)
-    assert chatter.digest()[0].done.dead == []
+    assert chatter.digest()[0].done.dead_letters == []
     assert len(chatter.memories()) == 6
 
 

@@ -277,7 +277,7 @@ def _keep_apart(task: DigestTask, chunk: Chunk, number: int, why: GivenUp) -> No
         messages=said_in(task.process, task.space_id, chunk),
     )
     digest_progress.write(task.process, keys.dead(task.space_id, task.slot, number), dead)
-    task.work.counts["dead"] += 1
+    task.work.counts["dead_letters"] += 1
     logger.error(
         "a chunk of messages was given up",
         extra={"space_id": task.space_id, "slot": task.slot, "chunk": number, "error_code": why.code},

@@ -108,7 +108,7 @@ class DeadLetter(StoredDocument):
 
 
 class DigestDone(Ending):
-    """`done.json`: what a digest came to. `dead` are the numbers of the chunks that were given up."""
+    """`done.json`: what a digest came to. `dead_letters` are the numbers of the chunks that were given up."""
 
     most_bytes: ClassVar[int] = 1 << 20
 

@@ -220,7 +220,7 @@ def _counted(task: DigestTask, given: Input, seen: digest_progress.ChunkProgress
         slot=slot,
         messages=len(given.names()),
         chunks=len(given.chunks),
-        dead=sorted(seen.dead),
+        dead_letters=sorted(seen.dead),
         new=sum(one.new for one in kept),
         merged=sum(one.merged for one in kept),
         refused=sum(one.refused for one in kept),

@@ -133,7 +133,7 @@ def _instead_of_end(process: Process, damaged: Damaged) -> DigestDone:
         slot=slot,
         messages=0,
         chunks=0,
-        dead=sorted(seen.dead),
+        dead_letters=sorted(seen.dead),
         new=0,
         merged=0,
         usage=Usage(),

@@ -47,7 +47,7 @@ class Ending(StoredDocument):
     """The part of `done.json` that is asked for here."""
 
     slot: Line
-    dead: list[Position] = []
+    dead_letters: list[Position] = []
 
 
 @dataclass(frozen=True)
@@ -130,4 +130,4 @@ def _ending(process: Process, entry: Entry) -> _Dead | None:
         return None
     told = unreadable.tolerated(process, Ending, found)
     # That it has ended tells that it is there.
-    return process.reads.put(entry.key, found.etag, _Dead(frozenset(told.dead if told else ())), [])
+    return process.reads.put(entry.key, found.etag, _Dead(frozenset(told.dead_letters if told else ())), [])

@@ -192,7 +192,7 @@ class DigestCounts(View):
 
     messages: Annotated[int, described("Messages that it took.", 42)]
     chunks: Annotated[int, described("Questions to the LLM that they were cut into.", 1)]
-    dead: Annotated[list[int], described("Numbers of the chunks that were given up after three tries.", [])]
+    dead_letters: Annotated[list[int], described("Numbers of the chunks that were given up after three tries.", [])]
     new: Annotated[int, described("New memories.", 5)]
     merged: Annotated[int, described("Memories that were there already, or were brought up to date.", 1)]
     refused: Annotated[int, described("Facts that could not be stored.", 0)]

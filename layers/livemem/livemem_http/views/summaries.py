@@ -171,7 +171,7 @@ class LevelPlan(View):
     """What would be done on a level."""
 
     level: Level
-    seals: Annotated[int, described("New blocks or groups.", 2)]
+    boundaries: Annotated[int, described("New blocks or groups.", 2)]
     calls: Annotated[int, described("Calls of the LLM, if each first answer can be used.", 2)]
     reused: Annotated[int, described("Summaries that are taken over as they are.", 0)]
     source_chars: Annotated[int, described("Characters that are summarised.", 1_680)]
@@ -181,7 +181,7 @@ class LevelPlan(View):
     def of(cls, plan: Plan) -> "LevelPlan":
         return cls(
             level=plan.level,
-            seals=plan.boundaries,
+            boundaries=plan.boundaries,
             calls=plan.calls,
             reused=plan.reused,
             source_chars=plan.source_chars,
