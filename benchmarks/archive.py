@@ -27,7 +27,7 @@ from livemem.access.principal import Principal
 from livemem.archives import export
 from livemem.archives.export import Archive, Working
 from livemem.llm import client as llm
-from livemem.llm import tools
+from livemem.llm import tool_calling
 from livemem.process import Process
 from livemem.restore import importing, provisioning
 from livemem.restore.importing import NewImport
@@ -36,7 +36,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.store import keys
 from livemem.store.objects import Store, open_store
-from livemem.upkeep import work
+from livemem.upkeep import backup_work
 from tests.support.object_stores import EMBEDDED, Target, running
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -97,7 +97,7 @@ def new_process(settings: Settings, queue: deque[Mapping[str, Any]]) -> Process:
         store=open_store(settings),
         settings=settings,
         ask=llm.connect(settings),
-        converse=tools.connect(settings),
+        converse=tool_calling.connect(settings),
         enqueue=lambda _, payload: queue.append(payload),
         new_suffix=lambda: secrets.token_hex(4),
     )
@@ -111,7 +111,7 @@ def do_export(process: Process, queue: deque[Mapping[str, Any]]) -> Callable[[],
         answer: Archive | Working = export.export(process, ADMIN, SPACE, clock.now() + timedelta(seconds=20))
         while isinstance(answer, Working):
             count += 1
-            work.carry_out(process, queue.popleft(), clock.now() + INVOCATION)
+            backup_work.carry_out(process, queue.popleft(), clock.now() + INVOCATION)
             answer = export.export(process, ADMIN, SPACE, clock.now() + timedelta(seconds=20))
         return count, answer.size
 
@@ -128,7 +128,7 @@ def do_import(process: Process, queue: deque[Mapping[str, Any]], upload_id: str)
         there = provisioning.carry_on(process, head, deadline)
         while not there:
             count += 1
-            work.carry_out(process, queue.popleft(), clock.now() + INVOCATION)
+            backup_work.carry_out(process, queue.popleft(), clock.now() + INVOCATION)
             found = heads.find(process, COPY)
             there = found.meta if found else None
         assert there.arrival

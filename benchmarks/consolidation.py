@@ -20,7 +20,7 @@ from livemem.access.principal import PERMISSIONS, Principal
 from livemem.consolidation import pipeline as consolidation
 from livemem.jobs import queue as queues
 from livemem.llm import client as llm
-from livemem.llm import tools
+from livemem.llm import tool_calling
 from livemem.notes import appending
 from livemem.process import Process
 from livemem.settings import Settings
@@ -87,7 +87,7 @@ def measure(s3: str, model: str, count: int) -> dict[str, Any]:
     parts: dict[str, Any] = {
         "settings": settings,
         "ask": llm.connect(settings),
-        "converse": tools.connect(settings),
+        "converse": tool_calling.connect(settings),
         "enqueue": lambda *_: None,
         "new_suffix": lambda: f"{next(suffixes):08x}",
     }

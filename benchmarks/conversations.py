@@ -30,7 +30,7 @@ from livemem.conversations.summaries_job import SummariesJob
 from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Draft
 from livemem.jobs.worker import Worked
-from livemem.llm import tools
+from livemem.llm import tool_calling
 from livemem.llm.client import Messages, Reply
 from livemem.process import Process
 from livemem.recall import context, indexing
@@ -104,7 +104,7 @@ def bench(settings: Settings) -> Bench:
         store=Store(store.bucket, counted, counted, sleep=lambda _: None),
         settings=settings,
         ask=ask,
-        converse=tools.connect(settings),
+        converse=tool_calling.connect(settings),
         enqueue=unheard,
         new_suffix=lambda: "00000000",
         embed=embed,
@@ -169,7 +169,7 @@ def measure_contexts(one: Bench, counts: Sequence[int]) -> None:
         words = Words(4)
         for place, draft in enumerate(todo[count:]):
             log.append(one.process, SPACE, conversation_id, "bench", draft)
-            asked = context.Wanted.of(words.query())
+            asked = context.ContextRequest.of(words.query())
             before = one.client.count
             took = one.timed(lambda: use(context.context(one.process, SPACE, conversation_id, asked)))  # noqa: B023
             if place >= 2:

@@ -25,11 +25,11 @@ import numpy as np
 from benchmarks.conversations import DELAY, Bench, bench
 from benchmarks.search import ADMIN, BUCKET, Words, settings_of
 from livemem import clock
-from livemem.digests import progress, work
-from livemem.digests.work import DigestOrder
+from livemem.digests import digest_progress, digest_work
+from livemem.digests.digest_work import DigestOrder
 from livemem.llm import embeddings
 from livemem.llm.client import Messages, Reply
-from livemem.memories import operation, reading, state, storing, vectors
+from livemem.memories import memory_vectors, operation, reading, state, storing
 from livemem.memories.memory import Memory, MemoryDraft, Provenance
 from livemem.memories.operation import Operation
 from livemem.memories.state import State
@@ -103,9 +103,9 @@ def fill(process: Process, space_id: str, count: int, model: Embedding) -> None:
     last = Operation(number=count, op="put", op_id=operation.op_id("last"), at=now, author="bench", memory=memories[-1])
     process.store.put(keys.operation(space_id, "fact", count), last.to_bytes())
     standing = State(count, {one.memory_id: one for one in memories}, op_id=last.op_id)
-    rows = vectors.Rows()
+    rows = memory_vectors.Rows()
     rows.add({one.content: model.vector(one.content) for one in memories}, model.dimensions)
-    vectors.keep(process, space_id, "fact", count, rows, memories)
+    memory_vectors.keep(process, space_id, "fact", count, rows, memories)
     process.store.put(keys.snapshot(space_id, "fact", count), state.to_snapshot(standing).to_bytes())
 
 
@@ -196,10 +196,10 @@ def print_digest(one: Bench, count: int) -> None:
         posting.post_all(process, "talk", "hall", some)
     model.calls, one.client.count = 0, 0
     began = time.monotonic()
-    (outcome,) = work.carry_out(process, "talk", DigestOrder(forced=True), clock.now() + timedelta(hours=1))
+    (outcome,) = digest_work.carry_out(process, "talk", DigestOrder(forced=True), clock.now() + timedelta(hours=1))
     took = time.monotonic() - began
     assert outcome.job, outcome
-    done = progress.find_done(process, "talk", outcome.job.job_id)
+    done = digest_progress.find_done(process, "talk", outcome.job.job_id)
     assert done, outcome
     print(f"\nThe digest of {count:,} messages of {CHARACTERS} characters, no delay\n")
     print("| chunks | calls of the LLM | a chunk | memories new, merged | embedding calls | S3 requests | s |")

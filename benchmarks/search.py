@@ -33,12 +33,12 @@ from livemem import clock
 from livemem.access.principal import Principal
 from livemem.changes.records import NoteSource, Record
 from livemem.llm import client as llm
-from livemem.llm import tools
+from livemem.llm import tool_calling
 from livemem.notes import note as notes
 from livemem.process import Function, Process
 from livemem.recall import indexing, search
-from livemem.recall.asked import Asked
-from livemem.recall.sources import sources
+from livemem.recall.document_sources import sources
+from livemem.recall.search_request import SearchRequest
 from livemem.settings import Settings
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
@@ -137,7 +137,7 @@ def new_process(settings: Settings, delay: float = 0.0) -> Process:
         store=store,
         settings=settings,
         ask=llm.connect(settings),
-        converse=tools.connect(settings),
+        converse=tool_calling.connect(settings),
         enqueue=unheard,
         new_suffix=lambda: secrets.token_hex(4),
         embed=embed,
@@ -253,7 +253,7 @@ def timed(do: Callable[[], object]) -> float:
 
 def ask(process: Process, query: str) -> None:
     """One search over everything."""
-    found = search.search(process, SPACE, Asked.of(query, scope="all"))
+    found = search.search(process, SPACE, SearchRequest.of(query, scope="all"))
     assert found.ranking == "hybrid"
     assert found.hits
 

@@ -165,7 +165,7 @@ def _introduction(document: dict[str, Any]) -> str:
 
 
 def _link(operation: dict[str, Any]) -> str:
-    return f"[{operation['summary'].lower()}](#{operation['summary'].lower().replace(' ', '-')})"
+    return f"[{operation['summary'].lower()}](#{operation['summary'].lower().replace(' ', '-').replace(chr(39), '')})"
 
 
 def _operation(document: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> Iterator[str]:

@@ -2,6 +2,6 @@
 
     python -m benchmarks.chaos --minutes 30 --seed 7
 
-The proof in one process (benchmarks/crash_table.py) decides every step itself; this one shows what it can't: the SDK's
+The proof in one process (benchmarks/proof) decides every step itself; this one shows what it can't: the SDK's
 own repetitions, sockets, workers that are killed, a store and a runtime that come back on the same data.
 """

@@ -527,7 +527,7 @@ class LevelPlan(Model):
 
     level: int
     """1: of turns; 2 and 3: of summaries of the level below."""
-    seals: int
+    boundaries: int
     """New blocks or groups."""
     calls: int
     """Calls of the LLM, if each first answer can be used."""
@@ -2402,7 +2402,7 @@ class DigestCounts(Model):
     """Messages that it took."""
     chunks: int
     """Questions to the LLM that they were cut into."""
-    dead: list[int]
+    dead_letters: list[int]
     """Numbers of the chunks that were given up after three tries."""
     new: int
     """New memories."""

@@ -8,7 +8,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import clock
-from livemem.ask import work
+from livemem.ask import question_work
 from livemem_http import metrics
 from livemem_http.environment import process
 from livemem_http.logs import function_logger
@@ -20,7 +20,7 @@ logger = function_logger("ask")
 def carry_on(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Go on with a question; raises if the store fails or the user is busy, so that Lambda tries again."""
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
-    worked = work.carry_on(process(), event["space_id"], event["job_id"], deadline)
+    worked = question_work.carry_on(process(), event["space_id"], event["job_id"], deadline)
     metrics.report_question("ask", worked)
     logger.info("went on", extra={"result": worked.outcome})
     return {"result": worked.outcome}

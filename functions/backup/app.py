@@ -8,7 +8,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import clock
-from livemem.upkeep import work
+from livemem.upkeep import backup_work
 from livemem_http.environment import process
 from livemem_http.logs import function_logger
 from livemem_http.routes.archives import api
@@ -23,7 +23,7 @@ def do_work(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
     failed = 1
     try:
-        done = work.carry_out(process(), event, deadline)
+        done = backup_work.carry_out(process(), event, deadline)
         failed = int(done.get("status") in ("error", "failed"))
     finally:
         metrics.add_metric("WorkFailed", MetricUnit.Count, failed)

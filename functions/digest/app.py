@@ -6,9 +6,9 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem import clock
-from livemem.digests import due, work
+from livemem.digests import digest_work, due_digests
 from livemem.digests.current_digest import CurrentDigest
-from livemem.digests.work import DigestOrder
+from livemem.digests.digest_work import DigestOrder
 from livemem.jobs.worker import Worked
 from livemem_http import metrics
 from livemem_http.environment import process
@@ -19,7 +19,7 @@ logger = function_logger("digest")
 
 def carry_out(event: dict[str, Any], deadline: datetime, delivery: str) -> dict[str, Any]:
     """Carry out the digests of an invocation, and tell what became of them."""
-    worked = work.carry_out(process(), event["space_id"], DigestOrder.of(event, delivery), deadline)
+    worked = digest_work.carry_out(process(), event["space_id"], DigestOrder.of(event, delivery), deadline)
     metrics.report_digests("digest", worked)
     logger.info("digests carried out", extra={"results": [one.outcome for one in worked]})
     return {"results": [_told(one) for one in worked]}
@@ -33,8 +33,8 @@ def _told(worked: Worked[CurrentDigest]) -> dict[str, Any]:
 
 def start_due(deadline: datetime) -> dict[str, Any]:
     """Queue what is due, and tell for how long messages wait."""
-    queued = due.start_due(process(), deadline)
-    hours = due.longest_wait(process(), deadline)
+    queued = due_digests.start_due(process(), deadline)
+    hours = due_digests.longest_wait(process(), deadline)
     metrics.report_waiting("digest", hours)
     logger.info("digests queued", extra={"spaces": len(queued), "hours_since_digest": hours})
     return {"queued": queued, "hours_since_digest": hours}

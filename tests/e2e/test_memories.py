@@ -113,7 +113,7 @@ def test_what_is_said_in_a_room_is_found_and_then_remembered(service, space):
     assert SAID[2] in [one["content"] for one in known["messages"]]
 
     digest = digested(service, space)
-    assert (digest["counts"]["messages"], digest["counts"]["dead"]) == (3, [])
+    assert (digest["counts"]["messages"], digest["counts"]["dead_letters"]) == (3, [])
     assert service.call("list_messages", {"space_id": space, "room": "salon"})["items"] == []
     late = post(service, space, 0, 200)
     assert (late["repeated"], late["digested"]) == (True, True)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from livemem.store import copying, keys
 from livemem.store.objects import Store
 from tests.support import hostile
-from tests.support.ears import heard
 from tests.support.functions import request
+from tests.support.log_capture import heard
 from tests.support.policy import BUCKET
 from tests.support.routes import ROUTES, good
 from tests.support.service import Service

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from livemem.llm import tools
+from livemem.llm import tool_calling
 from livemem.llm.client import LlmError
-from livemem.llm.tools import Call, Thread, Tool, ToolReply
+from livemem.llm.tool_calling import Call, Thread, Tool, ToolReply
 from livemem.settings import Settings
 from tests.support.cases import each
 from tests.support.llm_server import answer, completion, hang_up, serving, silent, unused_url
@@ -20,7 +20,7 @@ def converse(
     url: str | None, *, messages: Thread = MESSAGES, required: bool = False, timeout: float = 10, **settings: Any
 ) -> ToolReply:
     found = Settings(**{"llmaas_api_url": url, "llmaas_api_key": "secret-key", "llmaas_model": "m-1"} | settings)
-    return tools.connect(found)(messages, [SEARCH], 500, timeout, required=required)
+    return tool_calling.connect(found)(messages, [SEARCH], 500, timeout, required=required)
 
 
 def message(*calls: Any, content: Any = None, reason: str = "tool_calls", **more: Any) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def test_without_an_address_nobody_is_asked():
 
 def test_a_conversation_goes_on_with_what_was_called_and_what_came_of_it():
     said = ToolReply("Wait.", (Call("a1", "search", "{}"),))
-    thread = [*MESSAGES, tools.told(said), {"role": "tool", "tool_call_id": "a1", "content": "[]"}]
+    thread = [*MESSAGES, tool_calling.told(said), {"role": "tool", "tool_call_id": "a1", "content": "[]"}]
     with serving(answer(completion("Done."))) as server:
         converse(server.url, messages=thread)
 
@@ -187,7 +187,7 @@ def test_what_no_tool_is_called_and_what_is_no_json_is_not_sent_back_to_the_prov
     wrong = [("drop table; -- é", "{oops"), ("", "[1]"), ("n" * 80, "[" * 99_999), ("fine", '{"a": 1}')]
     said = ToolReply("", tuple(Call(f"c{place}", *one) for place, one in enumerate(wrong)))
 
-    sent = [one["function"] for one in tools.told(said)["tool_calls"]]
+    sent = [one["function"] for one in tool_calling.told(said)["tool_calls"]]
 
     assert [one["name"] for one in sent] == ["drop_table__--__", "unnamed", "n" * 64, "fine"]
     assert [one["arguments"] for one in sent] == ["{}", "{}", "{}", '{"a": 1}']
@@ -196,7 +196,7 @@ def test_what_no_tool_is_called_and_what_is_no_json_is_not_sent_back_to_the_prov
 def test_a_prompt_of_which_only_a_part_was_read_is_told():
     thread: Thread = [
         {"role": "user", "content": "word " * 50},
-        tools.told(ToolReply("", (Call("a", "search", "{}"),))),
+        tool_calling.told(ToolReply("", (Call("a", "search", "{}"),))),
     ]
     with serving(answer(completion("Done."))) as server:
         assert converse(server.url, messages=thread).cut

@@ -11,5 +11,5 @@ def test_500_notes_and_a_bank_of_200_kb_stay_within_the_limits(tmp_path):
     assert result["notes"] == 500
     assert result["peak_mib"] < consolidation.LIMIT_MIB
     assert result["reads"] <= 12 + 500 + 10
-    # W + 9 of docs/consolidation.md; one of them counts what the LLM was used for (spaces/usage.py).
+    # W + 9 of docs/consolidation.md; one of them counts what the LLM was used for (spaces/usage_counts.py).
     assert result["puts"] <= result["written"] + 9

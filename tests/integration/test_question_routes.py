@@ -6,7 +6,7 @@ import pytest
 
 from livemem.ask.question import MESSAGE_BYTES
 from livemem.llm.client import LlmError
-from livemem_http.routes import questions
+from livemem.store import timing
 from tests.support.agent import calls, responds
 from tests.support.cases import each
 from tests.support.policy import BUCKET
@@ -75,7 +75,7 @@ def test_while_a_user_has_another_question_a_second_one_waits_its_turn(rooms, mo
     seen = []
 
     def ask_beside(thread):
-        monkeypatch.setattr(questions, "REQUEST", -questions.REQUEST)
+        monkeypatch.setattr(timing, "REQUEST", -timing.REQUEST)
         answer = rooms.call("POST", ASK, body={"message": "And who else?"})
         seen.append((answer["statusCode"], answer["headers"].get("Location"), json.loads(answer["body"])))
         return responds("Ines.")

@@ -175,7 +175,7 @@ def test_what_a_digest_gave_up_is_told_and_can_be_tried_anew_but_not_at_once(roo
 
     (given_up,) = shown["given_up"]
     assert (given_up["room"], given_up["messages"], given_up["code"]) == ("salon", 1, "llm_contract")
-    assert (shown["counts"]["dead"], shown["counts"]["new"]) == ([given_up["chunk"]], 1)
+    assert (shown["counts"]["dead_letters"], shown["counts"]["new"]) == ([given_up["chunk"]], 1)
     answer = rooms.call("POST", RETRY, slot=shown["slot"])
     assert (answer["statusCode"], json.loads(answer["body"])["code"]) == (409, "conflict")
     assert 0 < int(answer["headers"]["Retry-After"]) <= 30 * 60

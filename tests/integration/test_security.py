@@ -17,7 +17,7 @@ from livemem.errors import StoreUnavailable
 from livemem.store import keys
 from scripts.openapi import load
 from tests.support import front, hostile, stories
-from tests.support.ears import heard
+from tests.support.log_capture import heard
 from tests.support.policy import BUCKET, Role
 from tests.support.routes import ROUTES, good
 from tests.support.service import Service

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from livemem.markdown import front_matter
-from livemem.store.documents import StoredDocument
+from livemem.store.stored_documents import StoredDocument
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from livemem.llm.client import LlmError
-from livemem.llm.tools import Call, Thread, Tool, ToolReply
+from livemem.llm.tool_calling import Call, Thread, Tool, ToolReply
 
 Answerer = Callable[[Thread], ToolReply]
 USED = {"prompt_tokens": 100, "completion_tokens": 20}

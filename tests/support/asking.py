@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from livemem.ask import maintenance, question, work
+from livemem.ask import maintenance, question, question_work
 from livemem.ask.question import AskRequest, Question
 from livemem.jobs.worker import Worked
 from livemem.memories import storing
@@ -57,7 +57,7 @@ class Asking:
         author, may_write = more.pop("author", "ann"), more.pop("may_write", True)
         process = more.pop("process", self.process)
         until = process.clock() + timedelta(seconds=more.pop("seconds", INLINE))
-        return work.ask(
+        return question_work.ask(
             process,
             "demo",
             author,

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from livemem.backups import manifest as manifests
-from livemem.backups import snapshots
-from livemem.backups.snapshots import BackupOutcome, BackupRequest
+from livemem.backups import taking
+from livemem.backups.taking import BackupOutcome, BackupRequest
 from livemem.changes.orphans import QUIET_AFTER
 from livemem.jobs import lease, places
 from livemem.process import Process
@@ -41,11 +41,11 @@ def used(**parts: Any) -> World:
 def take(world: World, process: Process | None = None, **more: Any) -> BackupOutcome:
     wanted = BackupRequest(more.pop("trigger", "api"), more.pop("description", ""))
     deadline = world.clock() + more.pop("time", INVOCATION)
-    return snapshots.take(process or world.process, SPACE, wanted, deadline=deadline, **more)
+    return taking.take(process or world.process, SPACE, wanted, deadline=deadline, **more)
 
 
 def go_on(world: World, backup_id: str, process: Process | None = None) -> BackupOutcome:
-    return snapshots.go_on(process or world.process, SPACE, backup_id, deadline=world.clock() + INVOCATION)
+    return taking.go_on(process or world.process, SPACE, backup_id, deadline=world.clock() + INVOCATION)
 
 
 def on_copy(world: World, name: str, act: Callable[[], Any], *, after: bool = False) -> None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from livemem.digests import current_digest, progress, work
+from livemem.digests import current_digest, digest_progress, digest_work
 from livemem.digests.current_digest import CurrentDigest
 from livemem.digests.digest_documents import DigestDone
-from livemem.digests.work import DigestOrder
+from livemem.digests.digest_work import DigestOrder
 from livemem.jobs.worker import Worked
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.llm.usage import Usage
@@ -146,7 +146,7 @@ class Chatter:
         """Carry out a digest now, by default one that is forced."""
         wanted = DigestOrder(slot, **({"forced": slot is None} | order))
         until = self.world.clock() + timedelta(seconds=seconds)
-        return [self._told(one) for one in work.carry_out(self.process, "demo", wanted, until)]
+        return [self._told(one) for one in digest_work.carry_out(self.process, "demo", wanted, until)]
 
     def _told(self, worked: Worked[CurrentDigest]) -> Digested:
         job = worked.job
@@ -169,10 +169,10 @@ class Chatter:
     def slot(self) -> str:
         from livemem.spaces import head as heads
 
-        return work.latest_slot(self.process, heads.load(self.process, "demo").meta)
+        return digest_work.latest_slot(self.process, heads.load(self.process, "demo").meta)
 
     def done(self, slot: str) -> DigestDone | None:
-        return progress.find_done(self.process, "demo", slot)
+        return digest_progress.find_done(self.process, "demo", slot)
 
     def names(self, slot: str) -> list[str]:
         """What there is of a digest."""

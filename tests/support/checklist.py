@@ -299,7 +299,7 @@ CHECKLIST = {
         (
             "unit/llm/test_counting_calls.py::test_counts_that_no_provider_can_mean_are_cut_to_what_it_can",
             *(
-                f"unit/upkeep/test_usage.py::{name}"
+                f"unit/upkeep/test_usage_report.py::{name}"
                 for name in (
                     "test_ten_thousand_runs_of_a_day_stop_neither_runs_nor_reports",
                     "test_what_a_budget_costs_does_not_grow_with_runs",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from livemem.ask import work as asking
+from livemem.ask import question_work as asking
 from livemem.ask.question import AskRequest
 from livemem.bank import corrections
 from livemem.conversations import conversation as conversations
@@ -21,7 +21,7 @@ from livemem.conversations.conversation import NewConversation
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.turn import Draft as TurnDraft
 from livemem.conversations.turn import ToolCall
-from livemem.digests import work as digesting
+from livemem.digests import digest_work as digesting
 from livemem.erasure import erasure
 from livemem.llm.client import Messages, Reply
 from livemem.memories import storing

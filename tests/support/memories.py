@@ -11,7 +11,7 @@ from typing import Any
 from livemem.llm.embeddings import Vector
 from livemem.memories import log, storing
 from livemem.memories.memory import MemoryDraft
-from livemem.memories.outcome import StoredMemory
+from livemem.memories.storing_outcome import StoredMemory
 from livemem.process import Process
 from livemem.store.memory_keys import Kind
 from tests.support.world import World

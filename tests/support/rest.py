@@ -6,9 +6,9 @@ What the bucket alone tells is checked in tests/support/audit.py.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from livemem.changes import rules
+from livemem.changes import rules_change
 from livemem.changes.orphans import QUIET_AFTER
-from livemem.changes.rules import NewRules
+from livemem.changes.rules_change import NewRules
 from livemem.errors import Busy, LiveMemoryError
 from livemem.notes import pages
 from livemem.notes.pages import NotesFilter
@@ -90,7 +90,7 @@ def _refused_by_hand(later: World, space_id: str) -> list[str]:
     later.pass_time(NOTICED)
     said = list(_problems(later, space_id))
     try:
-        rules.change(later.process, "admin", space_id, NewRules("Others."))
+        rules_change.change(later.process, "admin", space_id, NewRules("Others."))
     except Busy as busy:
         return [] if "blocked" in said else [f"{busy.detail} Health says {said}"]
     except LiveMemoryError as error:

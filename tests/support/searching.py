@@ -11,9 +11,9 @@ import numpy as np
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process
 from livemem.recall import indexing, search
-from livemem.recall.asked import Asked
+from livemem.recall.document_sources import sources
 from livemem.recall.search import SpaceHits
-from livemem.recall.sources import sources
+from livemem.recall.search_request import SearchRequest
 from livemem.spaces import head as heads
 from tests.support.world import World
 
@@ -65,7 +65,7 @@ def searching_world(**parts: Any) -> tuple[World, Embedder]:
 
 
 def find(process: Process, text: str, space_id: str = "demo", **asked: Any) -> SpaceHits:
-    return search.search(process, space_id, Asked.of(text, **asked))
+    return search.search(process, space_id, SearchRequest.of(text, **asked))
 
 
 def ids(answer: SpaceHits) -> list[str]:

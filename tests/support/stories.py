@@ -188,7 +188,7 @@ def opened(roles: dict[str, Role]) -> Iterator[Account]:
         patch.setattr(environment, "Process", partial(Process, clock=clock, new_id=Ids(clock)))
         # So few that whoever stores memories comes to a snapshot of them.
         patch.setattr("livemem.memories.log.SNAPSHOT_EVERY", 2)
-        patch.setattr("livemem.memories.vectors.WORTH_KEEPING", 1)
+        patch.setattr("livemem.memories.memory_vectors.WORTH_KEEPING", 1)
         for name in (LLM_KEY, EMBEDDINGS_KEY):
             boto3.client("ssm").put_parameter(Name=name, Value="key", Type="SecureString")
         yield Account(service, clock, llm)

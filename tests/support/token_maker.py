@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from livemem.access import secret, tokens
 from livemem.access.principal import BOOTSTRAP_NAME, PERMISSIONS, Principal
 from livemem.llm import client as llm
-from livemem.llm import tools
+from livemem.llm import tool_calling
 from livemem.process import Process
 from livemem.settings import Settings
 from livemem.store.objects import open_store
@@ -30,7 +30,7 @@ def main(url: str, key: str, count: str, name: str) -> None:
             store,
             settings,
             llm.connect(settings),
-            tools.connect(settings),
+            tool_calling.connect(settings),
             enqueue=print,
             new_suffix=str,
         )

@@ -16,22 +16,22 @@ from typing import Any, ClassVar
 from botocore.exceptions import ClientError
 
 from livemem.access.principal import PERMISSIONS, Principal
-from livemem.ask import work as asking
-from livemem.backups import snapshots
+from livemem.ask import question_work as asking
+from livemem.backups import taking
 from livemem.backups.manifest import Manifest
 from livemem.bank import review
-from livemem.changes import progress
+from livemem.changes import run_progress
 from livemem.changes import undo as undoing
 from livemem.consolidation import pipeline as consolidation
 from livemem.conversations import update
-from livemem.digests import work as digesting
+from livemem.digests import digest_work as digesting
 from livemem.errors import LiveMemoryError
 from livemem.jobs import counter
 from livemem.jobs import queue as queues
 from livemem.jobs import run as runs
 from livemem.jobs.worker import Kind
 from livemem.llm.client import LlmError, Messages, Reply
-from livemem.llm.tools import ToolReply
+from livemem.llm.tool_calling import ToolReply
 from livemem.notes import appending
 from livemem.notes import note as notes
 from livemem.process import Function, Process
@@ -46,8 +46,8 @@ from livemem.store import due_keys, keys, timing
 from livemem.store.capability_check import has_conditional_writes
 from livemem.store.due_keys import Kind as DueKind
 from livemem.store.objects import Store
+from livemem.upkeep import backup_work
 from livemem.upkeep import sweep as sweeping
-from livemem.upkeep import work
 from tests.support.agent import ScriptedAgent
 from tests.support.bucket import FakeS3
 from tests.support.counting import CountingClient, Request
@@ -191,7 +191,7 @@ class Ids:
 
 
 KINDS: Mapping[str, Kind[Any]] = {
-    **work.KINDS,
+    **backup_work.KINDS,
     **update.KINDS,
     **{kind.name: kind for kind in (asking.KIND, digesting.KIND)},
 }
@@ -457,7 +457,7 @@ class World:
             wanted = digesting.DigestOrder.of(todo, getattr(todo, "delivery", ""))
             return digesting.carry_out(process, todo["space_id"], wanted, until)
         if function == "backup":
-            return work.carry_out(process, todo, until)
+            return backup_work.carry_out(process, todo, until)
         return consolidation.consolidate(process, todo["space_id"], todo["job_id"], deadline=until)
 
     def consolidate(self, space_id: str = "demo", **order: Any) -> runs.Run:
@@ -469,7 +469,7 @@ class World:
         return ended
 
     def view(self, run_id: str, space_id: str = "demo") -> runs.Run:
-        return progress.view(self.process, space_id, run_id)
+        return run_progress.view(self.process, space_id, run_id)
 
     def sweep(self) -> sweeping.SweepReport:
         """The sweep of every quarter of an hour: of the spaces that are marked."""
@@ -494,8 +494,8 @@ class World:
 
     def back_up(self, space_id: str = "demo", **wanted: Any) -> Manifest:
         """Take a backup of the space."""
-        asked = snapshots.BackupRequest(**{"trigger": "api", **wanted})
-        return snapshots.take(self.process, space_id, asked, deadline=self.clock() + INVOCATION).manifest
+        asked = taking.BackupRequest(**{"trigger": "api", **wanted})
+        return taking.take(self.process, space_id, asked, deadline=self.clock() + INVOCATION).manifest
 
     def restore(self, space_id: str, backup_id: str, target: str | None = None) -> heads.Meta | None:
         """Restore a backup."""

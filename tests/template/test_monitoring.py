@@ -291,7 +291,7 @@ def test_summaries_that_can_not_be_made_again_and_again_raise_an_alarm(alarms):
     [
         ("DigestAgeAlarm", "HoursSinceDigest", 8),
         ("FailedDigestsAlarm", "DigestsWaiting", 3),
-        ("DeadChunksAlarm", "DeadChunks", 1),
+        ("DeadLettersAlarm", "DeadLetters", 1),
     ],
 )
 def test_digests_that_are_missing_or_give_up_raise_an_alarm(alarms, alarm, metric, threshold):

@@ -2,10 +2,13 @@
 
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ROW = re.compile(r"^\| (keeping|giving|kinds|core|ground) \| `(\w+)` \| (\S.*) \|$", re.MULTILINE)
+SAME_EVERYWHERE = {"answer", "as_job", "log", "maintenance", "prompt", "reading"}
+"""File names that mean the same in each package that has one."""
 
 
 def test_the_map_has_each_package_once_in_the_order_of_the_import_contract():
@@ -32,3 +35,14 @@ def test_every_path_of_the_glossary_is_there():
 
     assert len(named) > 20
     assert sorted(name for name in named if not any((folder / name).exists() for folder in folders)) == []
+
+
+def test_a_name_stands_for_one_thing():
+    """Go to symbol and go to file find what was meant; those that repeat mean the same in each package."""
+    domain = ROOT / "layers" / "livemem" / "livemem"
+    modules = [file for file in domain.rglob("*.py") if file.stem != "__init__"]
+    classes = Counter(name for file in modules for name in re.findall(r"(?m)^class ([A-Z]\w*)", file.read_text()))
+    names = Counter(file.stem for file in modules)
+
+    assert [name for name, count in classes.items() if count > 1] == []
+    assert sorted(name for name, count in names.items() if count > 1) == sorted(SAME_EVERYWHERE)

@@ -18,7 +18,7 @@ from livemem.clock import Clock
 from livemem.errors import OutOfTime
 from livemem.llm.client import Ask
 from livemem.llm.embeddings import Embed
-from livemem.llm.tools import Converse
+from livemem.llm.tool_calling import Converse
 from livemem.settings import Settings
 from livemem.store.cache import MB, ReadCache
 from livemem.store.objects import Store

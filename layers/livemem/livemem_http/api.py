@@ -23,7 +23,7 @@ from livemem import limits
 from livemem.access import decision, secret
 from livemem.access.principal import PERMISSIONS, Permission, Principal
 from livemem.errors import AnswerTooLarge, NotConfigured
-from livemem.recall.blocks import Lang
+from livemem.recall.render_memory import Lang
 from livemem.store import keys
 from livemem.text.invisible import visible
 from livemem_http import bodies, environment, negotiation, problems, queries, routing, sending, texts

@@ -12,8 +12,8 @@ from typing import Any
 
 from livemem import limits
 from livemem.errors import MalformedBody, TooLarge
-from livemem.store import documents
-from livemem.store.documents import BadShape
+from livemem.store import stored_documents
+from livemem.store.stored_documents import BadShape
 
 BODY_VALUES = 20_000
 """Values in one body, nested ones included. A batch of 100 notes with 20 tags each has about 2,500."""
@@ -68,7 +68,7 @@ def check_lines(text: str) -> None:
 def _check_shape(text: str) -> None:
     """Raise unless depth and number of values are allowed. Of what is no JSON the parser will say so."""
     try:
-        documents.check_shape(text, values=BODY_VALUES, depth=BODY_DEPTH)
+        stored_documents.check_shape(text, values=BODY_VALUES, depth=BODY_DEPTH)
     except BadShape as error:
         if error.what == "values":
             raise TooLarge.of("body", error.found, BODY_VALUES, "values") from None

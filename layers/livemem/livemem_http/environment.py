@@ -8,7 +8,7 @@ from typing import Any
 
 from livemem import background, clock
 from livemem.llm import client as llm
-from livemem.llm import embeddings, tools
+from livemem.llm import embeddings, tool_calling
 from livemem.llm.last_call import Watch
 from livemem.process import Function, Process
 from livemem.settings import Settings, settings
@@ -32,7 +32,7 @@ def process() -> Process:
         store=store,
         settings=configured,
         ask=watch.over(llm.connect(configured)),
-        converse=watch.over(tools.connect(configured)),
+        converse=watch.over(tool_calling.connect(configured)),
         embed=embeddings.connect(configured),
         enqueue=enqueue,
         new_suffix=new_suffix,

@@ -79,7 +79,7 @@ def report_digests(service: str, worked: Sequence["Worked[CurrentDigest]"]) -> N
     metrics = Metrics(service=service)
     metrics.add_metric("DigestsDone", MetricUnit.Count, len([one for one in worked if one.outcome == "done"]))
     metrics.add_metric("DigestsWaiting", MetricUnit.Count, len([one for one in worked if one.outcome == "waiting"]))
-    metrics.add_metric("DeadChunks", MetricUnit.Count, sum(one.counts.get("dead", 0) for one in worked))
+    metrics.add_metric("DeadLetters", MetricUnit.Count, sum(one.counts.get("dead_letters", 0) for one in worked))
     for name, value in (used.to_metrics() | {"llm_tokens_used": used.tokens}).items():
         metrics.add_metric(name, MetricUnit.Count, value)
     metrics.flush_metrics()

@@ -4,7 +4,7 @@ which language its headings are.
 
 from urllib.request import parse_http_list
 
-from livemem.recall.blocks import LANGUAGES, Lang
+from livemem.recall.render_memory import LANGUAGES, Lang
 
 MARKDOWN = "text/markdown"
 JSON = "application/json"

@@ -12,7 +12,7 @@ from typing import Any
 from livemem import limits
 from livemem.ask import question as questions
 from livemem.ask.question import AskRequest
-from livemem.changes import progress
+from livemem.changes import run_progress
 from livemem.errors import InvalidRequest
 from livemem.jobs import queue
 from livemem.jobs.queue import RunOrder
@@ -21,7 +21,7 @@ from livemem.memories.memory import MemoryDraft as Fact
 from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
 from livemem.recall import start
-from livemem.recall.blocks import LANGUAGES, Lang
+from livemem.recall.render_memory import LANGUAGES, Lang
 from livemem.recall.start import StartRequest
 from livemem.store import keys, memory_keys
 from livemem.text.items import joined
@@ -247,7 +247,7 @@ def poll(session: McpSession, handle: str) -> ToolAnswer:
         raise InvalidRequest.of("handle", "is none that consolidate or ask has given")
     space = session.enter("read", space)
     if kind == "run":
-        return _followed(session, space, progress.view(session.process, space, name), wait=True)
+        return _followed(session, space, run_progress.view(session.process, space, name), wait=True)
     reader = session.principal.name
     asked = questions.load(session.process, space, name, reader)
     while not asked.ended() and _may_wait(session):
@@ -257,7 +257,7 @@ def poll(session: McpSession, handle: str) -> ToolAnswer:
 
 def _followed(session: McpSession, space: str, run: Run, *, wait: bool) -> ToolAnswer:
     while wait and run.status in telling.GOING_ON and _may_wait(session):
-        run = progress.view(session.process, space, run.job_id)
+        run = run_progress.view(session.process, space, run.job_id)
     return telling.of_run(space, run)
 
 

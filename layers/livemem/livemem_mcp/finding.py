@@ -2,7 +2,7 @@
 
 from urllib.parse import unquote
 
-from livemem.ask import work
+from livemem.ask import question_work
 from livemem.ask.question import AskRequest
 from livemem.errors import InvalidRequest
 from livemem.markdown.sections import split_address
@@ -11,8 +11,8 @@ from livemem.memories.memory import MemoryDraft
 from livemem.recall import context as contexts
 from livemem.recall import memory_context, section_ids
 from livemem.recall import search as searching
-from livemem.recall.asked import Asked
-from livemem.recall.blocks import Lang
+from livemem.recall.render_memory import Lang
+from livemem.recall.search_request import SearchRequest
 from livemem_http import metrics
 from livemem_http.views.memories import Written
 from livemem_http.views.recall import MemoryContextView, memory_context_as_markdown
@@ -36,7 +36,7 @@ def search(session: McpSession, space_id: str, q: str, scope: str, limit: int) -
     """What is found, the best first."""
     if not 1 <= limit <= LIMIT_MOST:
         raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
-    found = searching.search(session.process, space_id, Asked.of(q, scope=scope, limit=limit))
+    found = searching.search(session.process, space_id, SearchRequest.of(q, scope=scope, limit=limit))
     view = SearchAnswer.of(found, explain=False)
     # A model has a tool that takes the id, and no use for the route.
     below = f"/v1/spaces/{space_id}/"
@@ -65,7 +65,7 @@ def context(session: McpSession, space_id: str, q: str, lang: Lang | None) -> To
 
 def context_of_conversation(session: McpSession, space_id: str, q: str, conversation_id: str) -> ToolAnswer:
     """What a conversation needs before its next call."""
-    wanted = contexts.Wanted.of(q)
+    wanted = contexts.ContextRequest.of(q)
     view = ContextView.of(contexts.context(session.process, space_id, conversation_id, wanted))
     return ToolAnswer(context_as_markdown(view) or NOTHING, telling.as_json(view))
 
@@ -87,7 +87,7 @@ def _kept(view: Written) -> str:
 
 def ask(session: McpSession, space_id: str, wanted: AskRequest) -> ToolAnswer:
     """The answer, or a handle. In the toolset `read` nothing is stored or kept, whatever the token may."""
-    worked = work.ask(
+    worked = question_work.ask(
         session.process,
         space_id,
         session.principal.name,

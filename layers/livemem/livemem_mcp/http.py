@@ -9,7 +9,6 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -18,13 +17,12 @@ from livemem import limits
 from livemem.access import decision
 from livemem.errors import AnswerTooLarge, Forbidden, InvalidRequest
 from livemem.process import Process
+from livemem.store import timing
 from livemem_http import bodies, problems, queries, sending
 from livemem_http.routing import request_context
 from livemem_mcp import envelope, server
 from livemem_mcp.session import TOOLSETS, Invoke, McpSession, Toolset, default_space
 
-REQUEST = timedelta(seconds=20)
-"""For how long a call may wait: what takes longer gives a handle, well before the HTTP API gives up after 30 s."""
 QUERY = {"toolset", "space", "structured"}
 STRUCTURED = {"true": True, "false": False}
 LOCAL = {"localhost", "127.0.0.1", "[::1]"}
@@ -77,7 +75,7 @@ def _answer(
         principal=principal,
         toolset=toolset,
         space=default_space(principal, space),
-        until=process.clock() + REQUEST,
+        until=process.clock() + timing.REQUEST,
         invoke=invoke,
         pause=pause,
         structured=_structured(event),

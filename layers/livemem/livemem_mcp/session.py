@@ -10,7 +10,7 @@ from livemem.access import decision
 from livemem.access.principal import Permission, Principal
 from livemem.errors import InvalidRequest
 from livemem.process import Process
-from livemem.recall.blocks import Lang
+from livemem.recall.render_memory import Lang
 from livemem.store import keys
 from livemem_http import negotiation
 

@@ -14,7 +14,7 @@ from livemem.restore import importing, provisioning
 from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.objects import Store
-from tests.support import backups, whole
+from tests.support import backups, space_fixtures
 from tests.support.counting import Request
 from tests.support.remote import RemoteBucket
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -30,7 +30,7 @@ def _world(request: pytest.FixtureRequest, open_bucket: Callable[..., Store]) ->
 
 @pytest.mark.parametrize("world", STORES, indirect=True)
 def test_a_backup_holds_each_object_as_it_was_and_the_next_one_finds_it_unchanged(world: World):
-    whole.fill(world)
+    space_fixtures.fill(world)
     heads.patch(world.process, "demo", description="before")
     changed: list[str] = []
 
@@ -61,7 +61,7 @@ def test_a_backup_holds_each_object_as_it_was_and_the_next_one_finds_it_unchange
 
 @pytest.mark.parametrize("world", ["minio"], indirect=True)
 def test_a_copy_that_comes_late_changes_nothing_in_a_backup(world: World):
-    whole.fill(world)
+    space_fixtures.fill(world)
     late: list[Request] = []
     world.client.carry = lambda request: late.append(request) or request.send(world.inner)
     world.back_up()
@@ -78,20 +78,20 @@ def test_a_copy_that_comes_late_changes_nothing_in_a_backup(world: World):
 
 @pytest.mark.parametrize("world", STORES, indirect=True)
 def test_a_restored_space_is_what_was_backed_up_object_by_object(world: World):
-    whole.fill(world)
-    before = whole.objects(world, "demo")
+    space_fixtures.fill(world)
+    before = space_fixtures.objects(world, "demo")
     backup_id = world.back_up().job_id
 
     assert world.restore("demo", backup_id, "copy")
 
-    assert whole.differences(before, whole.objects(world, "copy"), "demo", "copy") == []
+    assert space_fixtures.differences(before, space_fixtures.objects(world, "copy"), "demo", "copy") == []
 
 
 # moto answers within the process: a URL of it leads nowhere.
 @pytest.mark.parametrize("world", ["minio", "versitygw"], indirect=True)
 def test_an_archive_is_downloaded_by_its_url_and_imported_by_another_one(world: World):
-    whole.fill(world)
-    before = whole.objects(world, "demo")
+    space_fixtures.fill(world)
+    before = space_fixtures.objects(world, "demo")
     soon = world.clock() + INVOCATION
     made = export.export(world.process, EVERYONE, "demo", soon)
     assert isinstance(made, export.Archive)
@@ -105,7 +105,7 @@ def test_an_archive_is_downloaded_by_its_url_and_imported_by_another_one(world: 
     head = importing.order(world.process, EVERYONE, importing.NewImport("copy", upload.upload_id), soon)
     assert provisioning.carry_on(world.process, head, soon)
 
-    after = whole.objects(world, "copy")
+    after = space_fixtures.objects(world, "copy")
     assert made.left_out == 0
     assert before.keys() - after.keys() <= {name for name in before if keys.is_derived(name)}
     assert {name for name in after if name.startswith(("live/", "bank/", "_consolidations/"))} == {
@@ -115,7 +115,7 @@ def test_an_archive_is_downloaded_by_its_url_and_imported_by_another_one(world: 
 
 @pytest.mark.parametrize("world", STORES, indirect=True)
 def test_the_words_of_an_erased_note_are_nowhere_in_the_bucket(world: World):
-    whole.fill(world)
+    space_fixtures.fill(world)
     note = world.note("The door code is 4711 at night.")
     world.back_up()
 

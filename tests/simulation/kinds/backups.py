@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from livemem.backups import catalog, retention, snapshots
-from livemem.backups.snapshots import BackupRequest
+from livemem.backups import catalog, retention, taking
+from livemem.backups.taking import BackupRequest
 from livemem.errors import NotFound
 from livemem.jobs import lease
 from livemem.process import Process
@@ -83,7 +83,7 @@ class BackupScene(BankScene):
         """Whether the newest complete backup holds just what the space does."""
         objects = self.world.inner.objects
         items = backups.all_of(objects)[keys.backup_prefix(SPACE, backups.complete(objects)[-1])].items or ()
-        contents = snapshots.contents(self.world.process, SPACE)
+        contents = taking.contents(self.world.process, SPACE)
         there = {(entry.key.removeprefix(f"{SPACE}/"), entry.etag) for entry in contents}
         return {(item.name, item.etag) for item in items} == there
 
@@ -92,7 +92,7 @@ class BackupScene(BankScene):
 
 
 def take(trigger: str, description: str = "") -> Callable[[BackupScene, Process, datetime], Any]:
-    return lambda scene, process, until: snapshots.take(
+    return lambda scene, process, until: taking.take(
         process,
         SPACE,
         BackupRequest(trigger, description=description),  # type: ignore[arg-type]
@@ -167,7 +167,7 @@ def _begun(scene: BackupScene) -> None:
     _used(scene)
     # No time for more than one batch.
     deadline = scene.world.clock() + timedelta(seconds=1)
-    taken = snapshots.take(scene.world.process, SPACE, BackupRequest("schedule"), deadline=deadline)
+    taken = taking.take(scene.world.process, SPACE, BackupRequest("schedule"), deadline=deadline)
     scene.do(EDIT)
     assert taken.result == "unfinished"
     scene.take_run()
@@ -233,6 +233,6 @@ BACKUPS = Kind(
     BackupScene,
     ACTIONS,
     PAIRS,
-    small=((snapshots, "BATCH", 4),),
+    small=((taking, "BATCH", 4),),
     sampled=Sampled(requests=2, turns=1),
 )

@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from livemem.bank import corrections, review
-from livemem.changes import rules
+from livemem.changes import rules_change
 from livemem.changes import undo as undoing
 from livemem.changes.records import Record
-from livemem.changes.rules import NewRules
+from livemem.changes.rules_change import NewRules
 from livemem.consolidation import space_change
 from livemem.consolidation.space_change import SpaceUpdate
 from livemem.jobs import queue as queues
@@ -263,7 +263,7 @@ def write_file(name: str, content: str) -> Callable[[BankScene, Process, datetim
 
 
 def change_rules(scene: BankScene, process: Process, until: datetime) -> None:
-    rules.change(process, "admin", SPACE, NewRules("Keep a log, newest first."))
+    rules_change.change(process, "admin", SPACE, NewRules("Keep a log, newest first."))
 
 
 def approve(scene: BankScene, process: Process, until: datetime) -> None:

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 from livemem.bank import corrections, review
-from livemem.changes import rules
+from livemem.changes import rules_change
 from livemem.changes import undo as undoing
-from livemem.changes.rules import NewRules
+from livemem.changes.rules_change import NewRules
 from livemem.consolidation import space_change
 from livemem.consolidation.space_change import SpaceUpdate
 from livemem.errors import StoreUnavailable
@@ -215,7 +215,7 @@ def _post_and_mark(scene: BankScene, process: Process, until: datetime) -> None:
 
 
 MARK = Action("note whose counter dies", _post_and_mark)
-OTHER_RULES = Action("other rules", _corrected(rules.change, NewRules("Keep two logs.")))
+OTHER_RULES = Action("other rules", _corrected(rules_change.change, NewRules("Keep two logs.")))
 
 
 def _dead_run(scene: BankScene) -> None:
@@ -422,7 +422,7 @@ class BankHistory(History):
             lambda process: corrections.write_file(process, "admin", SPACE, name, content, None),
             lambda process: corrections.delete_file(process, "admin", SPACE, name, None),
             lambda process: corrections.edit_sections(process, EVERYONE, SPACE, name, [edit], "wrong"),
-            lambda process: rules.change(process, "admin", SPACE, NewRules(f"Keep a log. {name}")),
+            lambda process: rules_change.change(process, "admin", SPACE, NewRules(f"Keep a log. {name}")),
         )
 
     def _one_of(self, *works: Callable[[Process], Any]) -> None:

@@ -5,7 +5,7 @@ there at all, and nobody ever sees it otherwise.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache, partial
 from typing import Any
 
@@ -25,13 +25,12 @@ from tests.support.archives import exported, targz
 from tests.support.audit import audit, records_of
 from tests.support.counting import READS
 from tests.support.rest import check_alive, check_rest
-from tests.support.whole import Kept, differences, objects
+from tests.support.space_fixtures import Kept, differences, objects
 from tests.support.world import EVERYONE, INVOCATION, World
 
 OTHER = "other"
 ROUNDS = (1_000, 1_000, 3_700)
 """Seconds before each sweep: nobody works any more on what was begun, and nothing waits in a queue."""
-REQUEST = timedelta(seconds=20)
 """What a request over HTTP gives to such work."""
 DAY = 86_400
 ULID = re.compile("01[0-9A-HJKMNP-TV-Z]{24}")
@@ -237,7 +236,7 @@ def _fork(at: int | None) -> Work:
     def work(scene: CopyScene, process: Process, until: datetime) -> None:
         # Who waits for a busy space lets time pass.
         process = replace(process, store=replace(process.store, sleep=scene.world.clock.move))
-        head = fork.order(process, EVERYONE, SPACE, OTHER, at, scene.world.clock() + REQUEST)
+        head = fork.order(process, EVERYONE, SPACE, OTHER, at, scene.world.clock() + timing.REQUEST)
         provisioning.carry_on(process, head, until)
 
     return work

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, cast
 
 from greenlet import getcurrent
 
-from livemem.digests import digest_input, due, retrying
-from livemem.digests.work import DigestOrder
+from livemem.digests import digest_input, due_digests, retrying
+from livemem.digests.digest_work import DigestOrder
 from livemem.llm.client import Messages, Reply
 from livemem.process import Process
 from livemem.rooms import posting
@@ -164,7 +164,7 @@ class RoomScene(Scene):
         for one in posting.post_all(process, SPACE, where, drafts):
             assert isinstance(one, posting.Posted), one
             self.told.append(one.message.content)
-        due.catch_up(process, SPACE)
+        due_digests.catch_up(process, SPACE)
 
     def say(self, *named: bool, where: str = ROOMS[0], poisonous: bool = False) -> None:
         drafts = [self.draft(named=one, poisonous=poisonous) for one in named]
@@ -210,7 +210,7 @@ class RoomScene(Scene):
             self.world.new_process()
             self.world.settle()
             self.world.pass_time(3_600)
-            due.start_due(self.world.new_process(), self.world.clock() + INVOCATION)
+            due_digests.start_due(self.world.new_process(), self.world.clock() + INVOCATION)
         self.world.settle()
 
     def check(self, *, all_digested: bool = False) -> list[str]:
@@ -321,8 +321,10 @@ POST = _action("post", lambda scene, process, until: scene.post(process, ROOMS[0
 DIGEST = _action("digest", lambda scene, process, until: scene.digest(process, until), seconds=WORK_SECONDS)
 HAND_OVER = _action("digest that is handed over", lambda scene, process, until: scene.hand_over(process))
 RETRY = _action("retry of what was given up", lambda scene, process, until: scene.retry(process), _given_up)
-HOURLY = _action("hourly look", lambda scene, process, until: due.start_due(process, until), _due, SWEEP_SECONDS)
-START = _action("start by hand", lambda scene, process, until: due.start(process, SPACE))
+HOURLY = _action(
+    "hourly look", lambda scene, process, until: due_digests.start_due(process, until), _due, SWEEP_SECONDS
+)
+START = _action("start by hand", lambda scene, process, until: due_digests.start(process, SPACE))
 ACTIONS = (
     POST,
     DIGEST,
@@ -383,7 +385,7 @@ class RoomHistory(History):
             self.spawn("repeat", lambda process, until: self.scene.post(process, where, [draft]))
 
     def start(self) -> None:
-        self.spawn("start", lambda process, until: due.start(process, SPACE))
+        self.spawn("start", lambda process, until: due_digests.start(process, SPACE))
 
     def retry(self) -> None:
         self.spawn("retry", lambda process, until: self.scene.retry(process))
@@ -396,7 +398,7 @@ class RoomHistory(History):
         self.world.enqueue("digest", DigestOrder(forced=True).payload(SPACE))
 
     def clock_strikes(self) -> None:
-        self.spawn("hourly", due.start_due, SWEEP_SECONDS)
+        self.spawn("hourly", due_digests.start_due, SWEEP_SECONDS)
 
     def look(self) -> None:
         self.spawn("daily look", lambda process, until: sweep_all(self.scene, process, until), SWEEP_SECONDS)

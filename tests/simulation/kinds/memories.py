@@ -15,7 +15,7 @@ from livemem.llm.client import LlmError
 from livemem.memories import correcting, forgetting, log, reading, similar, splitting, storing
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import MemoryDraft
-from livemem.memories.outcome import StoredMemory
+from livemem.memories.storing_outcome import StoredMemory
 from livemem.process import Process
 from livemem.store import due_keys
 from livemem.store.memory_keys import FOLDERS, KINDS, Kind

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from livemem.ask import question as questions
-from livemem.ask import work
+from livemem.ask import question_work
 from livemem.ask.question import AskRequest
 from livemem.conversations import log
 from livemem.llm.client import Messages
@@ -84,7 +84,9 @@ class QuestionScene(Scene):
         until = self.world.clock() + timedelta(seconds=seconds)
         wanted = AskRequest(message)
         pause = self.world.pass_time
-        return work.ask(process, SPACE, AUTHOR, wanted, may_write=True, until=until, idempotency_key=key, pause=pause)
+        return question_work.ask(
+            process, SPACE, AUTHOR, wanted, may_write=True, until=until, idempotency_key=key, pause=pause
+        )
 
     def struck(self, action: Action) -> None:
         super().struck(action)

@@ -13,11 +13,11 @@ from hashlib import sha256
 import pytest
 
 from livemem.access import registry
-from livemem.archives import archive, expiry, export, export_job, packing
+from livemem.archives import archive, archive_expiry, export, export_job, packing
 from livemem.archives.archiving import KIND
 from livemem.archives.export import Archive, Working
 from livemem.archives.export_job import ExportJob
-from livemem.backups import catalog, snapshots
+from livemem.backups import catalog, taking
 from livemem.erasure import former_versions
 from livemem.errors import BackupDamaged, Busy, InvalidName, NotFound
 from livemem.jobs import job as jobs
@@ -209,7 +209,7 @@ def test_what_does_not_fit_into_the_time_goes_on_in_the_next_invocation(small_pa
 
 
 def test_a_backup_that_takes_too_long_goes_on_first_and_then_its_archive(world, monkeypatch):
-    monkeypatch.setattr(snapshots, "BATCH", 2)
+    monkeypatch.setattr(taking, "BATCH", 2)
     slow(world, 2)
     answer = export.export(world.process, EVERYONE, "demo", world.clock() + timedelta(seconds=30))
     assert answer == Working("demo", answer.backup_id, "queued", 0, 0)
@@ -228,7 +228,7 @@ def test_a_backup_that_takes_too_long_goes_on_first_and_then_its_archive(world, 
 
 
 def test_one_invocation_at_a_time_goes_on_with_an_export_and_its_backup(world, monkeypatch):
-    monkeypatch.setattr(snapshots, "BATCH", 2)
+    monkeypatch.setattr(taking, "BATCH", 2)
     slow(world, 4)
     export.export(world.process, EVERYONE, "demo", world.clock() + timedelta(seconds=30))
     for _ in range(2):
@@ -357,14 +357,14 @@ def test_archives_and_uploads_are_kept_for_a_day(world, small_parts):
     exported(world)
     world.store.put(keys.upload(world.ids()), b"archive")
     world.clock.move(24 * 3_600 - 1)
-    assert expiry.expire(world.process).bytes == 0
+    assert archive_expiry.expire(world.process).bytes == 0
     world.clock.move(3)
     there = world.keys("_exports/") + world.keys("_uploads/")
     assert len(there) == 3
-    planned = expiry.expire(world.process, dry_run=True)
+    planned = archive_expiry.expire(world.process, dry_run=True)
     assert planned.exports + planned.uploads == there
     assert world.keys("_exports/") + world.keys("_uploads/") == there
-    assert expiry.expire(world.process) == planned
+    assert archive_expiry.expire(world.process) == planned
     assert world.keys("_exports/") + world.keys("_uploads/") == []
 
 
@@ -376,7 +376,7 @@ def test_an_upload_in_parts_that_somebody_goes_on_with_is_left_alone(small_parts
     known, unknown = (world.inner.create_multipart_upload(Bucket="bucket", Key=key)["UploadId"] for _ in range(2))
     world.clock.move(25 * 3_600)
     jobs.change(world.process, saved, upload_id=known)
-    assert expiry.expire(world.process).parts == 1
+    assert archive_expiry.expire(world.process).parts == 1
     assert set(world.inner.uploads) == {known}
     assert unknown in world.inner.ended_uploads
 

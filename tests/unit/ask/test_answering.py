@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from livemem.ask import context as opening
 from livemem.ask import question as questions
+from livemem.ask import starting_context as opening
 from livemem.ask.arguments import MESSAGE_CHARACTERS
 from livemem.ask.prompt import TURNS
 from livemem.ask.question import MESSAGE_BYTES

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from livemem.ask import maintenance, work
+from livemem.ask import maintenance, question_work
 from livemem.ask import question as questions
 from livemem.conversations import log
 from livemem.errors import InvalidRequest, LiveMemoryError, StillAtWork
@@ -228,7 +228,7 @@ def test_what_takes_longer_than_there_is_time_is_handed_over_and_goes_on_by_itse
     outcome = scene.wanted()
 
     assert (outcome.outcome, outcome.job.status, len(outcome.job.steps)) == ("unfinished", "running", 2)
-    assert [dict(one) for one in scene.world.queued] == [work.KIND.payload("demo", outcome.job.job_id)]
+    assert [dict(one) for one in scene.world.queued] == [question_work.KIND.payload("demo", outcome.job.job_id)]
     scene.world.settle()
     scene.check()
     assert scene.answered == [0, 1, 2]
@@ -287,7 +287,7 @@ def test_a_question_in_a_folder_that_was_copied_by_hand_is_not_worked_on():
     objects = asking.world.inner.objects
     objects[keys.question("other", asked.job_id)] = objects[keys.question("demo", asked.job_id)]
 
-    assert asking.world.work(work.KIND.payload("other", asked.job_id)).outcome == "gone"
+    assert asking.world.work(question_work.KIND.payload("other", asked.job_id)).outcome == "gone"
     assert questions.load(asking.process, "demo", asked.job_id, "ann").status == "running"
 
 
@@ -357,7 +357,7 @@ def test_who_waits_for_the_question_before_is_answered_within_its_own_time_if_th
         if len(pauses) == 3:
             lease.release(asking.process, held)
 
-    outcome = work.ask(
+    outcome = question_work.ask(
         asking.process,
         "demo",
         "ann",
@@ -403,7 +403,7 @@ def test_an_invocation_of_an_answered_question_or_of_none_does_nothing():
     asked = asking.ask()
     before = len(asking.agent.asked)
 
-    outcomes = [asking.world.work(work.KIND.payload("demo", one)) for one in (asked.job_id, "0" * 26)]
+    outcomes = [asking.world.work(question_work.KIND.payload("demo", one)) for one in (asked.job_id, "0" * 26)]
 
     assert [one.outcome for one in outcomes] == ["done", "gone"]
     assert len(asking.agent.asked) == before
@@ -416,7 +416,7 @@ def test_a_worker_that_was_overtaken_gives_what_the_other_made_of_it():
     def stalls(thread):
         # Another one takes the claim when it has run out, and answers.
         asking.world.pass_time(LIFE.total_seconds() + 1, beating=False)
-        asking.world.work(work.KIND.payload("demo", _only(asking)))
+        asking.world.work(question_work.KIND.payload("demo", _only(asking)))
         return responds("Too late.")
 
     asking.script(stalls, responds("First."))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from livemem.ask import question as questions
-from livemem.ask import work
+from livemem.ask import question_work
 from livemem.ask.question import AskRequest
 from livemem.conversations import log
 from livemem.jobs.lease import LIFE
@@ -35,7 +35,7 @@ def _actor(asking: Asking, message: str, key: str) -> Actor:
 
     def ask(actor: Actor) -> Any:
         until = world.clock() + timedelta(seconds=5)
-        return work.ask(
+        return question_work.ask(
             actor.process,
             "demo",
             "ann",

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.archives import export
-from livemem.backups import catalog, incomplete_backups, retention, snapshots
+from livemem.backups import catalog, incomplete_backups, retention, taking
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import BackupObject, Manifest
-from livemem.backups.snapshots import BackupRequest
+from livemem.backups.taking import BackupRequest
 from livemem.errors import InvalidName, NotFound
 from livemem.restore import restore
 from livemem.spaces import lifecycle
@@ -239,7 +239,7 @@ def test_an_unfinished_backup_is_removed_while_it_is_taken_and_never_becomes_com
 
     world.client.before = remove
     with pytest.raises(NotFound):
-        snapshots.take(world.process, SPACE, BackupRequest("api"), deadline=world.clock() + INVOCATION)
+        taking.take(world.process, SPACE, BackupRequest("api"), deadline=world.clock() + INVOCATION)
 
     assert backups.complete(world.inner.objects) == []
     assert shown(world) == []

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from livemem.backups import catalog, snapshots
-from livemem.backups.snapshots import BackupOutcome
+from livemem.backups import catalog, taking
+from livemem.backups.taking import BackupOutcome
 from livemem.changes import direct
 from livemem.errors import Busy, Conflict, NotFound, PreconditionLost
 from livemem.jobs import lease, worker
@@ -23,7 +23,7 @@ SPACE = "demo"
 
 @pytest.fixture(name="small")
 def _small(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(snapshots, "BATCH", 3)
+    monkeypatch.setattr(taking, "BATCH", 3)
 
 
 def slow(world: World) -> None:
@@ -94,7 +94,7 @@ def test_who_may_wait_goes_on_when_the_space_is_free(small: None):
 
     with pytest.raises(Busy):
         go_on(world, backup_id)
-    assert snapshots.go_on(process, SPACE, backup_id, deadline=deadline, wait=True).result == "made"
+    assert taking.go_on(process, SPACE, backup_id, deadline=deadline, wait=True).result == "made"
     assert sum(slept) == lease.LIFE.total_seconds()
 
 
@@ -216,7 +216,7 @@ def test_an_unfinished_backup_of_a_space_that_is_gone_has_failed(small: None, sp
     else:
         heads.update(world.process, SPACE, lambda _: {"uid": "01HZZZZZZZ0000000000000009"})
 
-    assert world.work(snapshots.KIND.payload(SPACE, backup_id)) == {"status": "failed"}
+    assert world.work(taking.KIND.payload(SPACE, backup_id)) == {"status": "failed"}
 
     manifest = catalog.get(world.process, SPACE, backup_id).value
     assert (manifest.status, manifest.error.code) == ("failed", "space_not_found")

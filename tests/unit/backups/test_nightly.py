@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from livemem.backups import catalog, nightly, snapshots
-from livemem.backups.snapshots import BackupRequest
+from livemem.backups import catalog, nightly, taking
+from livemem.backups.taking import BackupRequest
 from livemem.errors import Busy, Conflict, StoreUnavailable
 from livemem.jobs import lease, places
 from livemem.process import Function
 from livemem.spaces import lifecycle
 from livemem.store import keys
-from livemem.upkeep import work
+from livemem.upkeep import backup_work
 from tests.support import backups
 from tests.support.counting import Request
 from tests.support.world import INVOCATION, World
@@ -31,7 +31,7 @@ def spaces(*ids: str, **settings: Any) -> World:
 
 def night(world: World) -> Any:
     """The schedule's event, and all that follows from it."""
-    done = work.carry_out(world.process, {"do": "nightly"}, world.clock() + INVOCATION)
+    done = backup_work.carry_out(world.process, {"do": "nightly"}, world.clock() + INVOCATION)
     world.settle()
     return done
 
@@ -122,9 +122,9 @@ def test_what_can_not_be_queued_stops_no_other_and_makes_the_invocation_fail_at_
     process = world.with_parts(enqueue=enqueue)
     event = {"do": "nightly"}
     with pytest.raises(StoreUnavailable):
-        work.carry_out(process, event, world.clock() + INVOCATION)
+        backup_work.carry_out(process, event, world.clock() + INVOCATION)
     assert [payload["space_id"] for payload in world.queued] == ["a", "c"]
-    assert work.carry_out(process, event, world.clock() + INVOCATION)["status"] == "ok"
+    assert backup_work.carry_out(process, event, world.clock() + INVOCATION)["status"] == "ok"
     world.settle()
 
     assert backed_up(world) == {"a": 1, "b": 1, "c": 1}
@@ -175,10 +175,10 @@ def test_a_busy_space_is_waited_for():
 def test_what_an_invocation_did_is_told_for_its_metrics():
     world = spaces("a")
     payload = {"do": "back_up", "space_id": "a"}
-    made = work.carry_out(world.process, payload, world.clock() + INVOCATION)
-    again = work.carry_out(world.process, payload, world.clock() + INVOCATION)
+    made = backup_work.carry_out(world.process, payload, world.clock() + INVOCATION)
+    again = backup_work.carry_out(world.process, payload, world.clock() + INVOCATION)
     lifecycle.delete(world.process, "a", "a")
-    gone = work.carry_out(world.process, payload, world.clock() + INVOCATION)
+    gone = backup_work.carry_out(world.process, payload, world.clock() + INVOCATION)
 
     assert [done["status"] for done in (made, again, gone)] == ["made", "unchanged", "gone"]
     assert (made["backup_id"], made["objects"], made["removed"], made["seconds"]) == (again["backup_id"], 5, 0, 0)
@@ -203,17 +203,17 @@ def test_a_retention_that_fails_makes_no_failure_of_the_backup():
     world = spaces("a", backup_skip_unchanged=False)
     lists = failing_retention(world)
 
-    done = work.carry_out(world.process, {"do": "back_up", "space_id": "a"}, world.clock() + INVOCATION)
+    done = backup_work.carry_out(world.process, {"do": "back_up", "space_id": "a"}, world.clock() + INVOCATION)
 
     assert (done["status"], done["retention_failed"], len(lists)) == ("made", True, 1)
 
 
 @pytest.mark.parametrize("trigger", ["schedule", "api"])
 def test_retention_follows_the_rest_of_a_backup_of_the_night_alone(monkeypatch: pytest.MonkeyPatch, trigger: Any):
-    monkeypatch.setattr(snapshots, "BATCH", 3)
+    monkeypatch.setattr(taking, "BATCH", 3)
     world = spaces("a", backup_skip_unchanged=False)
     wanted = BackupRequest(trigger, "x", "ops")
-    first = snapshots.take(world.process, "a", wanted, deadline=world.clock())
+    first = taking.take(world.process, "a", wanted, deadline=world.clock())
     lists = failing_retention(world)
 
     done = world.work()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from livemem import clock
 from livemem.backups import catalog
-from livemem.backups.snapshots import BackupOutcome
+from livemem.backups.taking import BackupOutcome
 from livemem.store import keys
 from tests.support.backing_up import take, used
 from tests.support.cases import each

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from livemem.bank import citations, corrections, files, history
 from livemem.bank.citations import Citations
-from livemem.changes import provenance, sources
+from livemem.changes import provenance, section_sources
 from livemem.changes.records import FileChange, NoteSource, Record
-from livemem.changes.sources import Sources, Trace
+from livemem.changes.section_sources import Sources, Trace
 from livemem.errors import Conflict, NotFound, StoreUnavailable
 from livemem.markdown import blocks, sections
 from livemem.store import keys
@@ -451,7 +451,7 @@ def test_a_replay_ends_at_the_newest_record_that_says_what_the_file_rests_on():
 
 
 def test_of_more_sources_than_a_record_keeps_the_oldest_are_counted_only(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sources, "MOST_NOTES", 3)
+    monkeypatch.setattr(section_sources, "MOST_NOTES", 3)
     diary = started()
     for letter in "cdef":
         diary.fold(letter, edited(edit("append_to_section", "## Done", 1)))
@@ -493,7 +493,7 @@ def test_a_file_of_many_sections_that_many_notes_made_keeps_a_bounded_number_of_
     state = provenance.after({}, record, change)
     kept = Sources.of(state).state()
 
-    assert sum(len(trace.sources) for trace in kept.values()) == sources.MOST_LINKS
+    assert sum(len(trace.sources) for trace in kept.values()) == section_sources.MOST_LINKS
     assert sum(len(trace.sources) + trace.omitted for trace in kept.values()) == 500 * 1_000
 
 

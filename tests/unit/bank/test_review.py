@@ -4,8 +4,8 @@ import pytest
 
 from livemem.access.principal import Principal
 from livemem.bank import corrections, history, plans, review
-from livemem.changes import records, rules
-from livemem.changes.rules import NewRules
+from livemem.changes import records, rules_change
+from livemem.changes.rules_change import NewRules
 from livemem.consolidation import space_change
 from livemem.consolidation.space_change import SpaceUpdate
 from livemem.erasure import erasure
@@ -277,7 +277,7 @@ def by_hand(world: World) -> None:
 
 
 def other_rules(world: World) -> None:
-    rules.change(world.process, "admin", "demo", NewRules("Keep two logs."))
+    rules_change.change(world.process, "admin", "demo", NewRules("Keep two logs."))
 
 
 def undo(world: World) -> None:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from livemem.bank import corrections, files, history
-from livemem.changes import archive_notes, rules
-from livemem.changes.rules import NewRules
+from livemem.changes import archive_notes, rules_change
+from livemem.changes.rules_change import NewRules
 from livemem.errors import Busy, NotFound, TooLarge
 from livemem.jobs import lease, places
 from livemem.markdown.edits import Edit
@@ -112,7 +112,7 @@ def test_what_sections_rest_on_stays_as_it_was():
 
 def test_the_head_counts_the_notes_and_keeps_what_tells_of_real_consolidations():
     world, _ = with_old_notes(folded=2)
-    rules.change(world.process, "admin", "demo", NewRules("Keep it short."))
+    rules_change.change(world.process, "admin", "demo", NewRules("Keep it short."))
     heads.update(world.process, "demo", lambda _: {"prompt_cut": True, "auto_paused": True})
     before = meta(world)
 
@@ -131,7 +131,7 @@ def test_the_head_counts_the_notes_and_keeps_what_tells_of_real_consolidations()
 
 def test_undo_brings_the_notes_back_and_the_head_to_where_it_was():
     world, ids = with_old_notes(folded=2)
-    rules.change(world.process, "admin", "demo", NewRules("Keep it short."))
+    rules_change.change(world.process, "admin", "demo", NewRules("Keep it short."))
     before = meta(world)
     move(world)
 
@@ -153,7 +153,7 @@ def test_undo_brings_the_notes_back_and_the_head_to_where_it_was():
 @pytest.mark.parametrize("at", [2, 3])
 def test_a_fork_as_of_then_says_of_consolidations_what_the_space_said(at: int):
     world, ids = with_old_notes(folded=2)
-    rules.change(world.process, "admin", "demo", NewRules("Keep it short."))
+    rules_change.change(world.process, "admin", "demo", NewRules("Keep it short."))
     move(world)
     then = meta(world)
     world.clock.move(60)

@@ -9,8 +9,8 @@ from botocore.exceptions import ClientError
 
 from livemem import clock as clocks
 from livemem.bank import corrections
-from livemem.changes import late_write_repair, rules
-from livemem.changes.rules import NewRules
+from livemem.changes import late_write_repair, rules_change
+from livemem.changes.rules_change import NewRules
 from livemem.clock import Clock
 from livemem.notes import pages
 from livemem.spaces import head as heads
@@ -58,7 +58,7 @@ def written_to_and_taken_back() -> tuple[World, list[str]]:
     world.undo(4)
     corrections.delete_file(world.process, "admin", "demo", "log.md", None)
     world.undo(6)
-    rules.change(world.process, "admin", "demo", NewRules("Other rules."))
+    rules_change.change(world.process, "admin", "demo", NewRules("Other rules."))
     world.undo(8)
     return world, ids
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer import testing
 
-from tests.support.desk import Desk
+from tests.support.cli_harness import CliHarness
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -19,5 +19,5 @@ def commands_built_once() -> Iterator[None]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def desk(tmp_path: Path) -> CliHarness:
+    return CliHarness(tmp_path)

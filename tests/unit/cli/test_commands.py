@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.desk import Desk, change, note, run
+from tests.support.cli_harness import CliHarness, change, note, run
 from tests.support.scripted import problem
 
 ARRIVED = {"status": "done", "kind": "fork", "objects": 42, "space_id": "copy"}
@@ -121,7 +121,7 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
 ]
 
 
-def test_a_search_names_the_spaces_that_could_not_be_searched(desk: Desk):
+def test_a_search_names_the_spaces_that_could_not_be_searched(desk: CliHarness):
     failed = {"space_id": "bad", "code": "space_broken", "detail": "It can't be\nread."}
     hit = {"kind": "note", "id": "1", "space_id": "demo", "time": "2026-02-20T14:00:00Z", "snippet": "A store."}
     desk.answers = {"search_spaces": {"items": [hit], "failed_spaces": [failed]}}
@@ -132,7 +132,7 @@ def test_a_search_names_the_spaces_that_could_not_be_searched(desk: Desk):
 
 
 @pytest.mark.parametrize(("command", "answers", "told"), DAILY, ids=[" ".join(one[0]) for one in DAILY])
-def test_json_is_one_document_on_stdout_and_nothing_else(desk: Desk, command, answers, told):
+def test_json_is_one_document_on_stdout_and_nothing_else(desk: CliHarness, command, answers, told):
     desk.answers = answers
     said = desk.say(*command, "--json")
     assert (said.code, said.err) == (0, "")
@@ -141,7 +141,7 @@ def test_json_is_one_document_on_stdout_and_nothing_else(desk: Desk, command, an
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "answers", "told"), DAILY, ids=[" ".join(one[0]) for one in DAILY])
-def test_each_is_shown_to_people_too(desk: Desk, command, answers, told):
+def test_each_is_shown_to_people_too(desk: CliHarness, command, answers, told):
     full = {"kind": "note", "id": "1", "time": "x", "snippet": "s"}
     answers = {
         name: {"items": [full]} if name.startswith("search_") else "# text" if _is_text(command, name) else answer
@@ -159,7 +159,7 @@ def _is_text(command: tuple[str, ...], name: str) -> bool:
     return name in texts and "--sources" not in command
 
 
-def test_a_note_has_all_that_was_said_of_it(desk: Desk):
+def test_a_note_has_all_that_was_said_of_it(desk: CliHarness):
     desk.answers = {"append_note": note(1)}
     said = desk.say(
         "note", "We keep S3.", "-c", "decision", "-t", "a", "-t", "b", "-s", "other", "--idempotency-key", "k1"
@@ -171,13 +171,13 @@ def test_a_note_has_all_that_was_said_of_it(desk: Desk):
 
 
 @pytest.mark.parametrize("arguments", [(), ("-",)])
-def test_a_note_comes_from_stdin_byte_for_byte(desk: Desk, arguments):
+def test_a_note_comes_from_stdin_byte_for_byte(desk: CliHarness, arguments):
     desk.answers = {"append_note": note(1)}
     assert desk.say("note", *arguments, stdin="  two\r\nlines é\n").code == 0
     assert desk.asked[0][1]["content"] == "  two\r\nlines é\n"
 
 
-def test_an_empty_note_or_one_that_is_no_text_is_not_sent(desk: Desk):
+def test_an_empty_note_or_one_that_is_no_text_is_not_sent(desk: CliHarness):
     assert desk.say("note", stdin=" \n").code == 2
     assert desk.say("note", stdin=b"\xff\xfe").code == 2
     desk.terminal = True
@@ -185,7 +185,7 @@ def test_an_empty_note_or_one_that_is_no_text_is_not_sent(desk: Desk):
     assert desk.asked == []
 
 
-def test_a_batch_is_sent_in_parts_in_its_order_and_says_where_to_go_on_after_a_failure(desk: Desk):
+def test_a_batch_is_sent_in_parts_in_its_order_and_says_where_to_go_on_after_a_failure(desk: CliHarness):
     lines = [jsons.dumps({"content": str(number), "category": "todo"}) for number in range(250)]
     answers = [{"items": [note(n) for n in range(100)]}, problem(503, "store_unavailable")]
     desk.answers = {"append_notes": answers}
@@ -203,18 +203,18 @@ def test_a_batch_is_sent_in_parts_in_its_order_and_says_where_to_go_on_after_a_f
 @pytest.mark.parametrize(
     "bad", ["{", "[]", '{"content": 1}', '{"content": "x", "author": "y"}', '{"category": "todo"}']
 )
-def test_a_batch_with_a_bad_line_is_refused_whole_by_its_number(desk: Desk, bad: str):
+def test_a_batch_with_a_bad_line_is_refused_whole_by_its_number(desk: CliHarness, bad: str):
     said = desk.say("note", "--batch", stdin=f'{{"content": "good"}}\n\n{bad}\n')
     assert (said.code, desk.asked) == (2, [])
     assert "line 3" in said.err
 
 
-def test_what_was_redacted_is_said(desk: Desk):
+def test_what_was_redacted_is_said(desk: CliHarness):
     desk.answers = {"append_note": note(1, redacted={"aws_key": 1})}
     assert "1 aws_key" in desk.say("note", "x").err
 
 
-def test_a_dry_run_shows_its_plan(desk: Desk):
+def test_a_dry_run_shows_its_plan(desk: CliHarness):
     plan = {"changes": [{"path": "a.md", "action": "created", "diff": "--- x\n+y\n"}], "synthesis": "All."}
     desk.answers = {"start_consolidation": run("queued"), "get_run": [run("running"), run("ok", plan=plan)]}
     said = desk.say("consolidate", "--dry-run")
@@ -224,7 +224,7 @@ def test_a_dry_run_shows_its_plan(desk: Desk):
     assert desk.asked[0][1]["dry_run"] is True
 
 
-def test_waiting_tells_each_step_once_on_stderr(desk: Desk):
+def test_waiting_tells_each_step_once_on_stderr(desk: CliHarness):
     steps = [run("queued"), run("running", step="asking"), run("running", step="asking"), run("ok", consolidation=4)]
     desk.answers = {"start_consolidation": run("queued"), "get_run": steps}
     said = desk.say("consolidate", "--wait")
@@ -233,7 +233,7 @@ def test_waiting_tells_each_step_once_on_stderr(desk: Desk):
     assert len(desk.waited) == 3
 
 
-def test_waiting_ends_after_an_hour_and_says_that_it_goes_on(desk: Desk):
+def test_waiting_ends_after_an_hour_and_says_that_it_goes_on(desk: CliHarness):
     desk.answers = {"create_backup": {**BACKUP, "complete": False}, "get_backup": {**BACKUP, "complete": False}}
     said = desk.say("backup", "create", "--wait")
     assert said.code == 6
@@ -241,7 +241,7 @@ def test_waiting_ends_after_an_hour_and_says_that_it_goes_on(desk: Desk):
     assert 3600 <= sum(desk.waited) < 3700
 
 
-def test_waiting_on_a_terminal_leaves_the_result_alone_on_stdout(desk: Desk):
+def test_waiting_on_a_terminal_leaves_the_result_alone_on_stdout(desk: CliHarness):
     desk.terminal = True
     desk.environ["NO_COLOR"] = "1"
     desk.answers = {"start_consolidation": run("queued"), "get_run": [run("running", step="asking"), run("ok")]}
@@ -251,7 +251,7 @@ def test_waiting_on_a_terminal_leaves_the_result_alone_on_stdout(desk: Desk):
     assert "asking" in said.err
 
 
-def test_the_sources_of_a_file_are_told_by_section(desk: Desk):
+def test_the_sources_of_a_file_are_told_by_section(desk: CliHarness):
     section = {
         "heading": "## Terms",
         "sources": [{"note_id": "20260220T140000_ann_todo_1a2b3c4d", "consolidation": 3}],
@@ -267,7 +267,7 @@ def test_the_sources_of_a_file_are_told_by_section(desk: Desk):
     ]
 
 
-def test_an_arrival_is_waited_for_and_a_failed_one_is_told(desk: Desk):
+def test_an_arrival_is_waited_for_and_a_failed_one_is_told(desk: CliHarness):
     desk.answers = {"fork_space": ARRIVING, "get_arrival": [ARRIVING, ARRIVED]}
     assert desk.say("space", "fork", "demo", "copy", "--wait").code == 0
     assert desk.asked[-1] == ("get_arrival", {"space_id": "copy"})
@@ -279,7 +279,7 @@ def test_an_arrival_is_waited_for_and_a_failed_one_is_told(desk: Desk):
     assert "An object is missing." in said.err
 
 
-def test_work_of_any_kind_is_waited_for_and_how_it_ended_is_the_exit_code(desk: Desk):
+def test_work_of_any_kind_is_waited_for_and_how_it_ended_is_the_exit_code(desk: CliHarness):
     job = {"job": "demo.backup.b", "kind": "backup", "status": "queued", "usage": {"calls": 0}}
     for end, code in (("done", 0), ("failed", 1), ("cancelled", 1)):
         error = {"error": {"code": "not_finished", "detail": "Nobody goes on."}} if end == "failed" else {}
@@ -290,14 +290,14 @@ def test_work_of_any_kind_is_waited_for_and_how_it_ended_is_the_exit_code(desk: 
         assert ("not_finished: Nobody goes on." in said.err) == bool(error)
 
 
-def test_an_erasure_names_what_is_to_be_corrected(desk: Desk):
+def test_an_erasure_names_what_is_to_be_corrected(desk: CliHarness):
     desk.answers = {"erase_note": {**RECEIPT, "status": "running"}, "get_erasure": RECEIPT}
     said = desk.say("erase", "1", "--yes", "--wait")
     assert "progress.md, ## Done" in said.err
     assert desk.asked[0][1]["erase"] == "true"
 
 
-def test_garbage_is_only_looked_at_unless_one_says_so_and_followed_to_its_end(desk: Desk):
+def test_garbage_is_only_looked_at_unless_one_says_so_and_followed_to_its_end(desk: CliHarness):
     first = {"spaces": [GARBAGE], "failed": [], "more": True, "after": "demo"}
     last = {"spaces": [], "failed": [], "more": False, "after": None}
     desk.answers = {"collect_garbage": [first, last]}
@@ -313,7 +313,7 @@ def test_garbage_is_only_looked_at_unless_one_says_so_and_followed_to_its_end(de
     assert desk.say("gc").code == 1
 
 
-def test_a_token_is_alone_on_stdout_and_by_default_may_read_and_write(desk: Desk):
+def test_a_token_is_alone_on_stdout_and_by_default_may_read_and_write(desk: CliHarness):
     desk.answers = {"create_token": TOKEN_MADE}
     said = desk.say("token", "create", "agent", "-s", "demo")
     assert said.out == "lm_New\n"
@@ -322,7 +322,7 @@ def test_a_token_is_alone_on_stdout_and_by_default_may_read_and_write(desk: Desk
     assert desk.asked[0][1] == {"name": "agent", "permissions": ["read", "write"], "space_ids": ["demo"]}
 
 
-def test_a_rotated_token_takes_the_place_of_the_kept_one_and_is_not_shown(desk: Desk):
+def test_a_rotated_token_takes_the_place_of_the_kept_one_and_is_not_shown(desk: CliHarness):
     desk.alone().answers = {
         "get_whoami": {"name": "a", "permissions": []},
         "rotate_token": {**TOKEN_MADE, "old_expires_at": "2026-02-20T15:00:00Z"},
@@ -335,7 +335,7 @@ def test_a_rotated_token_takes_the_place_of_the_kept_one_and_is_not_shown(desk: 
 
 
 def test_a_rotated_token_that_cannot_be_kept_is_shown_for_nobody_else_has_it(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: CliHarness, monkeypatch: pytest.MonkeyPatch
 ):
     def full(self: Path, target: Path) -> Path:
         raise OSError(28, "No space left on device")
@@ -351,7 +351,7 @@ def test_a_rotated_token_that_cannot_be_kept_is_shown_for_nobody_else_has_it(
     assert "lm_New" in said.out
 
 
-def test_a_rotation_whose_answer_was_lost_is_asked_for_under_the_same_key_until_a_token_is_kept(desk: Desk):
+def test_a_rotation_whose_answer_was_lost_is_asked_for_under_the_same_key_until_a_token_is_kept(desk: CliHarness):
     lost = httpx.ConnectError("cut off")
     desk.alone().answers = {"get_whoami": {"name": "a", "permissions": []}, "rotate_token": lost}
     desk.say("login", "--url", "https://memory.example.org", stdin="lm_Old")
@@ -369,7 +369,7 @@ def test_a_rotation_whose_answer_was_lost_is_asked_for_under_the_same_key_until_
     assert "rotation" not in desk.config.read_text()
 
 
-def test_what_ends_with_a_token_is_said_before_and_told_afterwards(desk: Desk):
+def test_what_ends_with_a_token_is_said_before_and_told_afterwards(desk: CliHarness):
     desk.answers = {"revoke_token": {**TOKEN_MADE, "others": ["sha256:1", "sha256:2"]}}
     said = desk.say("token", "revoke", "0", "-y", "--no-descendants")
     assert said.out == "The token of agent is revoked, and 2 more with it:\nsha256:1\nsha256:2\n"
@@ -377,12 +377,12 @@ def test_what_ends_with_a_token_is_said_before_and_told_afterwards(desk: Desk):
     assert "what it has made" in desk.say("token", "revoke", "0").err
 
 
-def test_the_list_of_tokens_names_who_made_them(desk: Desk):
+def test_the_list_of_tokens_names_who_made_them(desk: CliHarness):
     desk.answers = {"list_tokens": page({**TOKEN_MADE, "made_by": {"hash": None, "name": "boss"}})}
     assert desk.say("token", "list").out.rstrip("\n").endswith("\tboss")
 
 
-def test_the_start_is_asked_for_with_what_it_is_about_and_its_budget(desk: Desk):
+def test_the_start_is_asked_for_with_what_it_is_about_and_its_budget(desk: CliHarness):
     desk.answers = {"get_start": "# x\n"}
     assert desk.say("start", "the import", "--max-chars", "2000", "--lang", "fr").out == "# x\n"
     assert desk.say("start").out == "# x\n"
@@ -390,7 +390,7 @@ def test_the_start_is_asked_for_with_what_it_is_about_and_its_budget(desk: Desk)
     assert desk.asked == [("get_start", wanted), ("get_start", {"space_id": "demo"})]
 
 
-def test_a_space_can_be_named_in_two_ways(desk: Desk):
+def test_a_space_can_be_named_in_two_ways(desk: CliHarness):
     desk.answers = {"get_summary": "# x\n"}
     desk.say("show", "one")
     desk.say("show", "-s", "two")
@@ -398,7 +398,7 @@ def test_a_space_can_be_named_in_two_ways(desk: Desk):
     assert [arguments["space_id"] for _, arguments in desk.asked] == ["one", "two"]
 
 
-def test_tail_follows_until_it_is_interrupted_and_ends_well(desk: Desk):
+def test_tail_follows_until_it_is_interrupted_and_ends_well(desk: CliHarness):
     notes = [note(1, "first")]
     changes: list[dict[str, Any]] = []
     steps = iter(["second", "folded", None, "stop"])
@@ -426,7 +426,7 @@ def test_tail_follows_until_it_is_interrupted_and_ends_well(desk: Desk):
     assert desk.waited[-1] <= 10.0
 
 
-def test_tail_goes_on_when_the_service_was_away(desk: Desk):
+def test_tail_goes_on_when_the_service_was_away(desk: CliHarness):
     count = iter(range(10))
 
     def go_on() -> None:
@@ -442,24 +442,24 @@ def test_tail_goes_on_when_the_service_was_away(desk: Desk):
     assert said.err.count("Trying on") == 1
 
 
-def test_tail_ends_where_nothing_is_to_be_hoped_for(desk: Desk):
+def test_tail_ends_where_nothing_is_to_be_hoped_for(desk: CliHarness):
     desk.answers = {"list_notes": problem(403, "forbidden"), "list_consolidations": page()}
     assert desk.say("tail").code == 4
 
 
-def test_a_space_says_its_mode_and_which_plan_waits(desk: Desk):
+def test_a_space_says_its_mode_and_which_plan_waits(desk: CliHarness):
     desk.answers = {"get_space": SPACE}
     out = desk.say("space", "show", "demo").out
     assert "mode\treview\n" in out
     assert "plan that waits\t01KHXE5Q2V8R0M4T6W9YBNCD3F\n" in out
 
 
-def test_the_history_says_who_approved(desk: Desk):
+def test_the_history_says_who_approved(desk: CliHarness):
     desk.answers = {"list_consolidations": page(change(2, author=None, model="big", approved_by="ann"))}
     assert "\tbig, approved by ann\t" in desk.say("history").out
 
 
-def test_a_change_takes_two_lines_of_a_narrow_terminal_and_no_path_is_split(desk: Desk):
+def test_a_change_takes_two_lines_of_a_narrow_terminal_and_no_path_is_split(desk: CliHarness):
     files = [{"action": "updated", "path": f"decisions/of-the-team-{number}.md"} for number in range(9)]
     desk.answers = {"list_consolidations": page(change(12, model="qwen3-2507:235b", files=files, notes_count=30))}
     desk.terminal = True

@@ -10,7 +10,7 @@ from live_memory.cli import config
 from live_memory.cli.config import Profile
 from live_memory.cli.exits import NO_ACCESS, Refused
 from tests.support.cases import each
-from tests.support.desk import TOKEN, Desk
+from tests.support.cli_harness import TOKEN, CliHarness
 from tests.support.scripted import URL, problem
 
 ANN = {"name": "ann", "permissions": ["read", "write"], "space_ids": ["demo"], "expires_at": None}
@@ -172,7 +172,7 @@ def test_neither_profile_nor_settings_show_their_token(path: Path):
     assert TOKEN not in repr(settle(path))
 
 
-def test_login_takes_the_token_of_stdin_and_keeps_it(desk: Desk):
+def test_login_takes_the_token_of_stdin_and_keeps_it(desk: CliHarness):
     desk.alone().answers = {"get_whoami": ANN, "get_space": {}}
 
     said = desk.say("login", "--url", f"{URL}/v1", "--space", "demo", stdin=f"{TOKEN}\n")
@@ -184,27 +184,27 @@ def test_login_takes_the_token_of_stdin_and_keeps_it(desk: Desk):
     assert desk.headers[0]["authorization"] == f"Bearer {TOKEN}"
 
 
-def test_login_takes_the_token_of_the_environment(desk: Desk):
+def test_login_takes_the_token_of_the_environment(desk: CliHarness):
     desk.alone().answers = {"get_whoami": ANN}
     desk.environ["LIVEMEM_TOKEN"] = TOKEN
     assert desk.say("login", "--url", URL).code == 0
     assert config.read(desk.config)["default"].token == TOKEN
 
 
-def test_login_keeps_nothing_that_the_service_does_not_know(desk: Desk):
+def test_login_keeps_nothing_that_the_service_does_not_know(desk: CliHarness):
     desk.alone().answers = {"get_whoami": problem(401, "unauthenticated")}
     said = desk.say("login", "--url", URL, stdin=TOKEN)
     assert said.code == 4
     assert not desk.config.exists()
 
 
-def test_login_without_a_token_says_so(desk: Desk):
+def test_login_without_a_token_says_so(desk: CliHarness):
     said = desk.alone().say("login", "--url", URL, stdin="  \n")
     assert (said.code, desk.asked) == (2, [])
     assert "LIVEMEM_TOKEN" in said.err
 
 
-def test_login_asks_on_a_terminal_and_does_not_show_what_is_typed(desk: Desk):
+def test_login_asks_on_a_terminal_and_does_not_show_what_is_typed(desk: CliHarness):
     desk.alone().terminal = True
     desk.answers = {"get_whoami": ANN}
     said = desk.say("login", stdin=f"{URL}\n{TOKEN}\n")
@@ -213,16 +213,16 @@ def test_login_asks_on_a_terminal_and_does_not_show_what_is_typed(desk: Desk):
     assert config.read(desk.config)["default"] == Profile(URL, TOKEN)
 
 
-def test_login_warns_where_others_can_read_the_token(desk: Desk):
+def test_login_warns_where_others_can_read_the_token(desk: CliHarness):
     desk.alone().answers = {"get_whoami": ANN}
     assert "not encrypted" in desk.say("login", "--url", "http://memory.example.org", stdin=TOKEN).err
 
 
-def test_no_option_takes_a_token(desk: Desk):
+def test_no_option_takes_a_token(desk: CliHarness):
     assert desk.say("login", "--token", TOKEN).code == 2
 
 
-def test_logout_takes_the_profile_out(desk: Desk):
+def test_logout_takes_the_profile_out(desk: CliHarness):
     desk.alone()
     config.keep(desk.config, "default", Profile(URL, TOKEN))
     assert desk.say("logout").code == 0
@@ -230,7 +230,7 @@ def test_logout_takes_the_profile_out(desk: Desk):
     assert desk.say("logout").code == 7
 
 
-def test_config_shows_where_everything_is_from_and_no_token(desk: Desk):
+def test_config_shows_where_everything_is_from_and_no_token(desk: CliHarness):
     config.keep(desk.config, "default", Profile(URL, "lm_kept", "kept"))
     said = desk.say("config", "--json")
     assert said.json["from"] == {"url": "environment", "token": "environment", "space": "environment"}
@@ -238,7 +238,7 @@ def test_config_shows_where_everything_is_from_and_no_token(desk: Desk):
     assert "lm_" not in said.out + desk.say("config").out
 
 
-def test_whoami_says_who_one_is(desk: Desk):
+def test_whoami_says_who_one_is(desk: CliHarness):
     desk.answers = {"get_whoami": ANN}
     assert desk.say("whoami", "--json").json == ANN
     assert "name\tann" in desk.say("whoami").out

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support.desk import Desk
+from tests.support.cli_harness import CliHarness
 
 ARCHIVE = gzip.compress(random.Random(1).randbytes(200_000), mtime=0)
 READY = {"status": "done", "space_id": "demo", "url": "https://store/a?secret=1", "size": len(ARCHIVE), "objects": 42}
@@ -58,16 +58,16 @@ class Store:
         return httpx.Response(206 if begin else 200, headers=headers, stream=stream)
 
 
-def fetch(desk: Desk, store: Handler, *options: str, archive: Any = READY):
+def fetch(desk: CliHarness, store: Handler, *options: str, archive: Any = READY):
     desk.answers, desk.store = {"export_space": archive}, store
     return desk.say("export", "-o", str(desk.home / "demo.tar.gz"), *options)
 
 
-def files(desk: Desk) -> list[str]:
+def files(desk: CliHarness) -> list[str]:
     return sorted(one.name for one in desk.home.iterdir())
 
 
-def test_an_archive_is_waited_for_downloaded_and_readable_by_its_owner_alone(desk: Desk):
+def test_an_archive_is_waited_for_downloaded_and_readable_by_its_owner_alone(desk: CliHarness):
     said = fetch(desk, Store(), archive=[WORKING, WORKING, READY])
     assert said.code == 0
     file = desk.home / "demo.tar.gz"
@@ -77,7 +77,7 @@ def test_an_archive_is_waited_for_downloaded_and_readable_by_its_owner_alone(des
     assert "secret" not in said.out + said.err
 
 
-def test_json_tells_where_it_is(desk: Desk):
+def test_json_tells_where_it_is(desk: CliHarness):
     said = fetch(desk, Store(), "--json")
     assert said.json == {"file": f"{desk.home}/demo.tar.gz", "size": len(ARCHIVE), "objects": 42, "space_id": "demo"}
     assert said.err == ""
@@ -86,21 +86,21 @@ def test_json_tells_where_it_is(desk: Desk):
 @given(cuts=st.lists(st.integers(1, 60_000), max_size=4))
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_download_that_breaks_is_taken_up_where_it_broke(tmp_path_factory: pytest.TempPathFactory, cuts: list[int]):
-    desk = Desk(tmp_path_factory.mktemp("home"))
+    desk = CliHarness(tmp_path_factory.mktemp("home"))
     store = Store(*cuts)
     assert fetch(desk, store).code == 0
     assert (desk.home / "demo.tar.gz").read_bytes() == ARCHIVE
     assert store.begun == [sum(cuts[:index]) for index in range(len(cuts) + 1)]
 
 
-def test_what_never_comes_leaves_nothing_behind(desk: Desk):
+def test_what_never_comes_leaves_nothing_behind(desk: CliHarness):
     said = fetch(desk, Store(*[0] * 50))
     assert said.code == 6
     assert files(desk) == []
     assert "secret" not in said.err
 
 
-def test_another_archive_is_never_put_behind_the_beginning_of_this_one(desk: Desk):
+def test_another_archive_is_never_put_behind_the_beginning_of_this_one(desk: CliHarness):
     store = Store(1000)
     other = gzip.compress(b"other", mtime=0)
 
@@ -112,7 +112,7 @@ def test_another_archive_is_never_put_behind_the_beginning_of_this_one(desk: Des
     assert (desk.home / "demo.tar.gz").read_bytes() == other
 
 
-def test_a_url_that_has_expired_is_asked_for_anew(desk: Desk):
+def test_a_url_that_has_expired_is_asked_for_anew(desk: CliHarness):
     store, count = Store(5000), iter(range(9))
 
     def sometimes(request: httpx.Request) -> httpx.Response:
@@ -123,7 +123,7 @@ def test_a_url_that_has_expired_is_asked_for_anew(desk: Desk):
     assert (desk.home / "demo.tar.gz").read_bytes() == ARCHIVE
 
 
-def test_a_url_that_never_works_is_given_up(desk: Desk):
+def test_a_url_that_never_works_is_given_up(desk: CliHarness):
     assert fetch(desk, lambda _: httpx.Response(403)).code == 6
     assert files(desk) == []
 
@@ -136,19 +136,19 @@ FLIPPED = bytes([*ARCHIVE[:5000], ARCHIVE[5000] ^ 1, *ARCHIVE[5001:]])
     [FLIPPED, ARCHIVE[:-1], ARCHIVE + b"x", ARCHIVE + ARCHIVE, b"<html>", b""],
     ids=["a bit", "cut off", "a byte more", "twice", "a page", "nothing"],
 )
-def test_a_damaged_archive_is_not_kept(desk: Desk, body: bytes):
+def test_a_damaged_archive_is_not_kept(desk: CliHarness, body: bytes):
     said = fetch(desk, Store(body=body), archive={**READY, "size": len(body)})
     assert said.code == 1
     assert "damaged" in said.err
     assert files(desk) == []
 
 
-def test_a_size_that_is_not_what_the_service_said_is_not_taken(desk: Desk):
+def test_a_size_that_is_not_what_the_service_said_is_not_taken(desk: CliHarness):
     assert fetch(desk, Store(), archive={**READY, "size": len(ARCHIVE) + 1}).code == 6
     assert files(desk) == []
 
 
-def test_a_file_that_is_there_stays_unless_forced(desk: Desk):
+def test_a_file_that_is_there_stays_unless_forced(desk: CliHarness):
     file = desk.home / "demo.tar.gz"
     file.write_text("mine")
     assert fetch(desk, Store()).code == 5
@@ -161,7 +161,7 @@ def test_a_file_that_is_there_stays_unless_forced(desk: Desk):
     assert file.read_bytes() == ARCHIVE
 
 
-def test_a_file_that_appears_meanwhile_stays(desk: Desk):
+def test_a_file_that_appears_meanwhile_stays(desk: CliHarness):
     file = desk.home / "demo.tar.gz"
     store = Store()
 
@@ -174,7 +174,7 @@ def test_a_file_that_appears_meanwhile_stays(desk: Desk):
     assert files(desk) == ["demo.tar.gz"]
 
 
-def test_an_interrupted_download_leaves_nothing_behind(desk: Desk):
+def test_an_interrupted_download_leaves_nothing_behind(desk: CliHarness):
     def stop() -> None:
         raise KeyboardInterrupt
 
@@ -183,12 +183,12 @@ def test_an_interrupted_download_leaves_nothing_behind(desk: Desk):
     assert files(desk) == []
 
 
-def test_a_folder_that_is_not_there_is_told_before_anything_is_asked(desk: Desk, tmp_path: Path):
+def test_a_folder_that_is_not_there_is_told_before_anything_is_asked(desk: CliHarness, tmp_path: Path):
     said = desk.say("export", "-o", str(tmp_path / "nowhere" / "x.tar.gz"))
     assert (said.code, desk.asked) == (2, [])
 
 
-def test_a_device_or_folder_is_never_replaced(desk: Desk, tmp_path: Path):
+def test_a_device_or_folder_is_never_replaced(desk: CliHarness, tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
     for name in ("pipe", "."):
         said = desk.say("export", "-o", str(tmp_path / name), "--force")

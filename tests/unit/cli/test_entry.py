@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from live_memory.cli import reading
-from tests.support.desk import Desk
+from tests.support.cli_harness import CliHarness
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = [sys.executable, "-m", "live_memory.cli"]
@@ -88,7 +88,7 @@ def test_a_hook_that_this_version_does_not_know_blocks_no_client(
     assert done.stderr.startswith(b"livemem: ")
 
 
-def test_a_stdin_that_never_ends_is_not_read_for_ever(desk: Desk, monkeypatch: pytest.MonkeyPatch):
+def test_a_stdin_that_never_ends_is_not_read_for_ever(desk: CliHarness, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reading, "MOST_BYTES", 1 << 20)
     said = desk.say("note", stdin="x" * ((1 << 20) + 1))
     assert (said.code, desk.asked) == (2, [])

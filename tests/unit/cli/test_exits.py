@@ -8,7 +8,7 @@ import pytest
 
 from live_memory.cli.commands.notes import Category
 from live_memory.operations import OPERATIONS
-from tests.support.desk import Desk, note, run
+from tests.support.cli_harness import CliHarness, note, run
 from tests.support.scripted import problem
 
 
@@ -36,7 +36,7 @@ from tests.support.scripted import problem
         (httpx.Response(200, text="<html>"), 1),
     ],
 )
-def test_an_error_of_the_service_has_its_exit_code_and_is_told_on_stderr(desk: Desk, answer, code):
+def test_an_error_of_the_service_has_its_exit_code_and_is_told_on_stderr(desk: CliHarness, answer, code):
     desk.answers = {"get_space": answer}
 
     said = desk.say("space", "show", "demo")
@@ -48,7 +48,7 @@ def test_an_error_of_the_service_has_its_exit_code_and_is_told_on_stderr(desk: D
     assert json.loads(said.err)["code"]
 
 
-def test_the_problem_document_of_an_error_is_the_services(desk: Desk):
+def test_the_problem_document_of_an_error_is_the_services(desk: CliHarness):
     body = {
         "status": 422,
         "code": "invalid_request",
@@ -61,19 +61,19 @@ def test_the_problem_document_of_an_error_is_the_services(desk: Desk):
     assert told == {**body, "title": "Error", "retry_after": 5}
 
 
-def test_what_the_command_line_refuses_itself_is_json_too(desk: Desk):
+def test_what_the_command_line_refuses_itself_is_json_too(desk: CliHarness):
     desk.alone()
     said = desk.say("show", "--json")
     assert (said.code, said.out) == (2, "")
     assert "livemem login" in json.loads(said.err)["detail"]
 
 
-def test_without_a_token_there_is_no_access(desk: Desk):
+def test_without_a_token_there_is_no_access(desk: CliHarness):
     del desk.environ["LIVEMEM_TOKEN"]
     assert desk.say("whoami").code == 4
 
 
-def test_wrong_usage_ends_with_2(desk: Desk):
+def test_wrong_usage_ends_with_2(desk: CliHarness):
     assert desk.say("nothing").code == 2
     assert desk.say("diff", "one").code == 2
     assert desk.say("note", "x", "-c", "poem").code == 2
@@ -84,7 +84,7 @@ def test_wrong_usage_ends_with_2(desk: Desk):
     ("status", "code"),
     [("ok", 0), ("awaiting_approval", 0), ("error", 1), ("busy", 5), ("superseded", 5), ("nothing_to_do", 7)],
 )
-def test_how_a_run_ended_is_the_exit_code(desk: Desk, status: str, code: int):
+def test_how_a_run_ended_is_the_exit_code(desk: CliHarness, status: str, code: int):
     desk.answers = {"start_consolidation": run("queued"), "get_run": [run("running"), run(status)]}
     assert desk.say("consolidate", "--wait").code == code
     desk.answers = {"start_consolidation": run("queued"), "get_run": run(status)}
@@ -92,19 +92,19 @@ def test_how_a_run_ended_is_the_exit_code(desk: Desk, status: str, code: int):
     assert (said.code, said.json["status"]) == (code, status)
 
 
-def test_nothing_found_is_7_as_for_grep(desk: Desk):
+def test_nothing_found_is_7_as_for_grep(desk: CliHarness):
     desk.answers = {"search_space": {"items": []}}
     assert desk.say("search", "x").code == 7
     said = desk.say("search", "x", "--json")
     assert (said.code, said.json) == (7, {"items": []})
 
 
-def test_help_tells_all_exit_codes(desk: Desk):
+def test_help_tells_all_exit_codes(desk: CliHarness):
     told = desk.say("--help").out
     assert all(f"{code}: " in told for code in range(8))
 
 
-def test_what_cannot_be_taken_back_is_asked_and_nothing_is_done_without_a_yes(desk: Desk):
+def test_what_cannot_be_taken_back_is_asked_and_nothing_is_done_without_a_yes(desk: CliHarness):
     commands = [
         ("undo", "1"),
         ("erase", "20260220T140000_ann_todo_1a2b3c4d"),
@@ -130,7 +130,7 @@ def test_what_cannot_be_taken_back_is_asked_and_nothing_is_done_without_a_yes(de
     assert desk.say("undo", "1", stdin="y\n").code == 0
 
 
-def test_who_deletes_a_space_is_told_what_goes_and_types_its_id(desk: Desk):
+def test_who_deletes_a_space_is_told_what_goes_and_types_its_id(desk: CliHarness):
     desk.terminal = True
     there = {"live": {"notes_count": 3}, "bank": {"files_count": 1}}
     desk.answers = {"get_space": there, "list_backups": {"items": [], "next_cursor": None}, "delete_space": None}
@@ -152,7 +152,7 @@ def test_who_deletes_a_space_is_told_what_goes_and_types_its_id(desk: Desk):
     assert desk.asked[-1] == ("delete_space", {"space_id": "demo", "confirm": "demo"})
 
 
-def test_a_restore_that_waits_comes_again_when_the_id_is_free(desk: Desk):
+def test_a_restore_that_waits_comes_again_when_the_id_is_free(desk: CliHarness):
     refused = httpx.Response(
         409, json={"status": 409, "code": "conflict", "detail": "Free at 12:21."}, headers={"Retry-After": "90"}
     )
@@ -175,7 +175,7 @@ def test_the_categories_are_those_of_the_service():
     assert get_args(Category) == OPERATIONS["append_note"].body["category"].choices
 
 
-def test_a_message_of_the_service_reaches_no_terminal_raw(desk: Desk):
+def test_a_message_of_the_service_reaches_no_terminal_raw(desk: CliHarness):
     desk.terminal = True
     body = {"status": 404, "code": "x", "detail": "no \x1b]0;owned\x07 space", "request_id": "r"}
     desk.answers = {"append_note": httpx.Response(404, json=body)}
@@ -185,6 +185,6 @@ def test_a_message_of_the_service_reaches_no_terminal_raw(desk: Desk):
     assert "owned" in said.err
 
 
-def test_a_gateway_that_finds_a_request_too_large_is_not_asked_again_later(desk: Desk):
+def test_a_gateway_that_finds_a_request_too_large_is_not_asked_again_later(desk: CliHarness):
     desk.answers = {"append_note": httpx.Response(413, text="Request Entity Too Large")}
     assert desk.say("note", "x").code == 2

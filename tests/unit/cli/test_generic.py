@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from live_memory.operations import OPERATIONS, Operation
-from tests.support.desk import Desk, note
+from tests.support.cli_harness import CliHarness, note
 
 VALUES: dict[str, Any] = {
     "string": "x",
@@ -40,7 +40,7 @@ def options(operation: Operation) -> tuple[list[str], dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_every_operation_is_asked_for_with_all_its_fields(desk: Desk, name: str):
+def test_every_operation_is_asked_for_with_all_its_fields(desk: CliHarness, name: str):
     operation = OPERATIONS[name]
     desk.answers = {name: None if operation.answer is None else {"answer": name}}
     said, meant = options(operation)
@@ -60,44 +60,44 @@ def test_every_operation_is_asked_for_with_all_its_fields(desk: Desk, name: str)
 
 
 @pytest.mark.slow
-def test_every_operation_has_a_help_that_names_all_its_fields(desk: Desk):
+def test_every_operation_has_a_help_that_names_all_its_fields(desk: CliHarness):
     for name, operation in OPERATIONS.items():
         told = desk.say(*command(name), "--help")
         assert told.code == 0
         assert all(f"--{field.replace('_', '-')}" in told.out for field in operation.fields), name
 
 
-def test_the_list_has_all_of_them_and_by_kind(desk: Desk):
+def test_the_list_has_all_of_them_and_by_kind(desk: CliHarness):
     assert {one["operation"] for one in desk.say("api", "--json").json} == set(OPERATIONS)
     assert {one["tag"] for one in desk.say("api", "notes", "--json").json} == {"notes"}
     assert desk.say("api").out.count("\n") == len(OPERATIONS)
     assert "notes append\tAppend a note\twrite\n" in desk.say("api", "notes").out
 
 
-def test_a_kind_and_an_operation_that_there_is_not_are_wrong_usage(desk: Desk):
+def test_a_kind_and_an_operation_that_there_is_not_are_wrong_usage(desk: CliHarness):
     for words in (["nope"], ["append_note"], ["notes", "nope"], ["notes", "append_note"]):
         assert desk.say("api", *words).code == 2
 
 
-def test_a_name_may_have_dashes(desk: Desk):
+def test_a_name_may_have_dashes(desk: CliHarness):
     desk.answers = {"get_rules": {"rules": "r"}}
     assert desk.say("api", "spaces", "get-rules").json == {"rules": "r"}
 
 
-def test_the_space_is_the_usual_one_unless_one_is_named(desk: Desk):
+def test_the_space_is_the_usual_one_unless_one_is_named(desk: CliHarness):
     desk.answers = {"get_rules": {"rules": "r"}}
     desk.say("api", "spaces", "get_rules")
     desk.say("api", "spaces", "get_rules", "-s", "other")
     assert [given["space_id"] for _, given in desk.asked] == ["demo", "other"]
 
 
-def test_what_is_missing_is_named_by_its_options(desk: Desk):
+def test_what_is_missing_is_named_by_its_options(desk: CliHarness):
     said = desk.say("api", "notes", "append")
     assert (said.code, desk.asked) == (2, [])
     assert "--category, --content" in said.err
 
 
-def test_a_body_comes_from_an_option_a_file_or_stdin_and_options_win(desk: Desk):
+def test_a_body_comes_from_an_option_a_file_or_stdin_and_options_win(desk: CliHarness):
     desk.answers = {"append_note": note(1)}
     body = jsons.dumps({"category": "todo", "content": "x"})
     (desk.home / "body.json").write_text(body)
@@ -109,38 +109,38 @@ def test_a_body_comes_from_an_option_a_file_or_stdin_and_options_win(desk: Desk)
 
 
 @pytest.mark.parametrize("body", ["[]", "{", '{"unknown": 1}', "@/nowhere", '{"space_id": "other"}'])
-def test_a_body_that_is_none_is_refused(desk: Desk, body: str):
+def test_a_body_that_is_none_is_refused(desk: CliHarness, body: str):
     said = desk.say("api", "notes", "append", "--category", "todo", "--content", "x", "--body", body)
     assert (said.code, desk.asked) == (2, [])
 
 
-def test_a_field_that_wants_json_refuses_anything_else(desk: Desk):
+def test_a_field_that_wants_json_refuses_anything_else(desk: CliHarness):
     assert desk.say("api", "notes", "append_batch", "--notes", "x").code == 2
     assert desk.say("api", "notes", "append_batch", "--notes", "@/nowhere").code == 2
     assert desk.asked == []
 
 
-def test_all_pages_are_lines_of_json(desk: Desk):
+def test_all_pages_are_lines_of_json(desk: CliHarness):
     desk.answers = {
         "list_notes": [{"items": [note(1), note(2)], "next_cursor": "c"}, {"items": [note(3)], "next_cursor": None}]
     }
     assert desk.say("api", "notes", "list", "--all").lines == [note(1), note(2), note(3)]
 
 
-def test_an_answer_can_be_markdown(desk: Desk):
+def test_an_answer_can_be_markdown(desk: CliHarness):
     desk.answers = {"get_summary": "# demo\n"}
     assert desk.say("api", "spaces", "get_summary", "--markdown").out == "# demo\n"
     assert desk.headers[0]["accept"] == "text/markdown"
 
 
-def test_lines_come_from_a_file_or_stdin(desk: Desk):
+def test_lines_come_from_a_file_or_stdin(desk: CliHarness):
     desk.answers = {"import_turns": {"imported": 1}}
     (desk.home / "turns").write_text('{"a": 1}\n')
     for said, stdin in [(["--lines", f"{desk.home}/turns"], ""), ([], '{"a": 1}\n')]:
         assert desk.say("api", "conversations", "import_turns", "--conversation-id", "1", *said, stdin=stdin).code == 0
 
 
-def test_a_dry_run_of_the_upkeep_is_not_asked_about_and_the_real_one_is(desk: Desk):
+def test_a_dry_run_of_the_upkeep_is_not_asked_about_and_the_real_one_is(desk: CliHarness):
     desk.answers = {"collect_garbage": {}, "apply_retention": {}}
     for name in desk.answers:
         assert desk.say(*command(name)).code == 0

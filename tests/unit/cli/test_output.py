@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from live_memory.cli import texts
-from tests.support.desk import Desk, change, note
+from tests.support.cli_harness import CliHarness, change, note
 from tests.support.hidden import LEGITIMATE
 
 HOSTILE = "a\x1b[31mred\x1b]0;title\x07\x9b2Jb\x08\r\u202eevil\u2066 [bold]x[/bold] :smile: [link=http://x]y[/link]"
@@ -107,7 +107,7 @@ SHOWN: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("what", SHOWN)
-def test_hostile_content_is_shown_and_never_obeyed(desk: Desk, what: str):
+def test_hostile_content_is_shown_and_never_obeyed(desk: CliHarness, what: str):
     desk.answers, command = SHOWN[what]
     desk.terminal = True
     desk.environ["NO_COLOR"] = "1"
@@ -122,12 +122,12 @@ def test_hostile_content_is_shown_and_never_obeyed(desk: Desk, what: str):
     assert "😄" not in said.out
 
 
-def test_a_pipe_gets_the_content_byte_for_byte(desk: Desk):
+def test_a_pipe_gets_the_content_byte_for_byte(desk: CliHarness):
     desk.answers = {"get_bank_file": f"{HOSTILE}\n"}
     assert desk.say("bank", "a.md").out == f"{HOSTILE}\n"
 
 
-def test_there_is_no_escape_sequence_without_a_terminal(desk: Desk):
+def test_there_is_no_escape_sequence_without_a_terminal(desk: CliHarness):
     for what, (answers, command) in SHOWN.items():
         if what in {"show", "bank"}:
             continue
@@ -137,7 +137,7 @@ def test_there_is_no_escape_sequence_without_a_terminal(desk: Desk):
         assert "\x1b[32m" not in said.out + said.err, what
 
 
-def test_a_diff_has_colours_on_a_terminal_and_none_with_no_color(desk: Desk):
+def test_a_diff_has_colours_on_a_terminal_and_none_with_no_color(desk: CliHarness):
     desk.terminal = True
     desk.answers = {"get_consolidation": {"changes": [{"path": "a", "diff": "--- a\n+++ b\n-x\n+y\n"}], "sources": []}}
     assert "\x1b[32m+y" in desk.say("diff", "1").out
@@ -147,7 +147,7 @@ def test_a_diff_has_colours_on_a_terminal_and_none_with_no_color(desk: Desk):
     assert "+y" in said
 
 
-def test_a_table_for_a_program_has_a_row_a_line_whatever_is_in_it(desk: Desk):
+def test_a_table_for_a_program_has_a_row_a_line_whatever_is_in_it(desk: CliHarness):
     desk.answers = {
         "list_spaces": {
             "items": [

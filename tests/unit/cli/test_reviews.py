@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from live_memory.cli.main import app
-from tests.support.desk import Desk, run
+from tests.support.cli_harness import CliHarness, run
 
 RUN = "01KHXE5Q2V8R0M4T6W9YBNCD3F"
 PLAN = {
@@ -54,13 +54,13 @@ def client() -> Reviewed:
     return Reviewed(answers)
 
 
-def say(desk: Desk, client: Reviewed, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
+def say(desk: CliHarness, client: Reviewed, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
     program = replace(desk.program(), connect=cast("Any", lambda url, token: client))
     done = CliRunner().invoke(app, ["review", *arguments], obj=program, input=stdin)
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_the_plan_that_waits_is_shown_with_its_revision(desk: Desk, client: Reviewed):
+def test_the_plan_that_waits_is_shown_with_its_revision(desk: CliHarness, client: Reviewed):
     code, out, err = say(desk, client, "show")
     assert code == 0
     assert "created a.md" in out
@@ -69,13 +69,13 @@ def test_the_plan_that_waits_is_shown_with_its_revision(desk: Desk, client: Revi
     assert "--revision 9f2c" in err
 
 
-def test_a_plan_is_approved_by_its_revision(desk: Desk, client: Reviewed):
+def test_a_plan_is_approved_by_its_revision(desk: CliHarness, client: Reviewed):
     code, out, _ = say(desk, client, "approve", RUN, "--revision", "9f2c")
     assert (code, out) == (0, "Change 4 is committed. Take it back: livemem undo 4.\n")
     assert client.asked == [("approve_plan", {"space_id": "demo", "run_id": RUN, "plan_revision": "9f2c"})]
 
 
-def test_who_names_no_revision_is_shown_the_plan_and_asked(desk: Desk, client: Reviewed):
+def test_who_names_no_revision_is_shown_the_plan_and_asked(desk: CliHarness, client: Reviewed):
     desk.terminal = True
     desk.environ["NO_COLOR"] = "1"
     code, out, _ = say(desk, client, "approve", stdin="n\n")
@@ -87,26 +87,26 @@ def test_who_names_no_revision_is_shown_the_plan_and_asked(desk: Desk, client: R
     assert client.asked[-1][1]["plan_revision"] == "9f2c"
 
 
-def test_without_a_terminal_the_revision_must_be_named(desk: Desk, client: Reviewed):
+def test_without_a_terminal_the_revision_must_be_named(desk: CliHarness, client: Reviewed):
     assert say(desk, client, "approve")[0] == 2
     desk.terminal = True
     assert say(desk, client, "approve", "--json")[0] == 2
     assert "approve_plan" not in dict(client.asked)
 
 
-def test_a_plan_is_refused_with_its_reason(desk: Desk, client: Reviewed):
+def test_a_plan_is_refused_with_its_reason(desk: CliHarness, client: Reviewed):
     assert say(desk, client, "refuse", "--reason", "No.", "-y")[0] == 0
     assert client.asked[-1] == ("refuse_plan", {"space_id": "demo", "run_id": RUN, "reason": "No."})
     assert say(desk, client, "refuse")[0] == 2
 
 
 @pytest.mark.parametrize("command", ["list", "show", "approve", "refuse"])
-def test_where_no_plan_waits_there_is_nothing_to_do(desk: Desk, client: Reviewed, command: str):
+def test_where_no_plan_waits_there_is_nothing_to_do(desk: CliHarness, client: Reviewed, command: str):
     client.answers = {"get_space": {"pending_plan": None}}
     assert say(desk, client, command)[0] == 7
 
 
-def test_the_plan_that_waits_is_found_behind_any_number_of_dry_runs(desk: Desk, client: Reviewed):
+def test_the_plan_that_waits_is_found_behind_any_number_of_dry_runs(desk: CliHarness, client: Reviewed):
     code, out, _ = say(desk, client, "list")
     assert (code, out.split()[0]) == (0, RUN)
     assert client.asked == [("get_space", {"space_id": "demo"}), ("get_run", {"space_id": "demo", "run_id": RUN})]

@@ -12,7 +12,7 @@ import pytest
 from live_memory import Client
 from live_memory.cli.completion import complete_space
 from live_memory.cli.main import app
-from tests.support.desk import Desk
+from tests.support.cli_harness import CliHarness
 from tests.support.scripted import problem
 
 HEAVY = ("httpx", "pydantic", "tomlkit", "platformdirs", "live_memory.models", "live_memory.operations", "asyncio")
@@ -42,7 +42,7 @@ def test_a_request_by_the_id_of_an_operation_waits_for_no_models():
     assert not {"pydantic", "live_memory.models"} & set(loaded(code))
 
 
-def test_help_is_there_for_every_command(desk: Desk):
+def test_help_is_there_for_every_command(desk: CliHarness):
     shown = desk.say("--help").out
     for name in ("note", "tail", "consolidate", "review", "backup", "api", "login", "export"):
         assert name in shown
@@ -50,11 +50,11 @@ def test_help_is_there_for_every_command(desk: Desk):
     assert desk.asked == []
 
 
-def test_the_version_is_said(desk: Desk):
+def test_the_version_is_said(desk: CliHarness):
     assert desk.say("--version").out.startswith("livemem ")
 
 
-def complete(desk: Desk, line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def complete(desk: CliHarness, line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What bash is told for a line that ends where the cursor is."""
     words = line.split(" ")
     variables = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_LIVEMEM_COMPLETE": "complete_bash"}
@@ -66,7 +66,7 @@ def complete(desk: Desk, line: str, monkeypatch: pytest.MonkeyPatch) -> list[str
     return done.stdout.split()
 
 
-def test_spaces_are_completed_by_asking_the_service_once_and_briefly(desk: Desk):
+def test_spaces_are_completed_by_asking_the_service_once_and_briefly(desk: CliHarness):
     desk.answers = {"list_spaces": {"items": [{"space_id": one} for one in ("demo", "den", "other")]}}
     seen = []
     connect = desk._connect
@@ -83,7 +83,7 @@ def test_spaces_are_completed_by_asking_the_service_once_and_briefly(desk: Desk)
 @pytest.mark.parametrize(
     "answer", [problem(503, "store_unavailable"), httpx.ConnectError("x"), "nonsense", {"items": None}, {}]
 )
-def test_a_service_that_does_not_answer_completes_nothing_in_silence(desk: Desk, answer, capsys):
+def test_a_service_that_does_not_answer_completes_nothing_in_silence(desk: CliHarness, answer, capsys):
     desk.answers = {"list_spaces": answer}
     assert complete_space(_context(desk), "") == []
     desk.alone()
@@ -91,13 +91,13 @@ def test_a_service_that_does_not_answer_completes_nothing_in_silence(desk: Desk,
     assert capsys.readouterr() == ("", "")
 
 
-def _context(desk: Desk):
+def _context(desk: CliHarness):
     from typer.main import get_command
 
     return get_command(app).make_context("livemem", ["note", "x"], obj=desk.program(), resilient_parsing=True)
 
 
-def test_a_shell_completes_commands_and_operations(desk: Desk, monkeypatch: pytest.MonkeyPatch):
+def test_a_shell_completes_commands_and_operations(desk: CliHarness, monkeypatch: pytest.MonkeyPatch):
     assert complete(desk, "livemem conso", monkeypatch) == ["consolidate"]
     assert complete(desk, "livemem api no", monkeypatch) == ["notes"]
     assert complete(desk, "livemem api notes app", monkeypatch) == ["append", "append_batch"]

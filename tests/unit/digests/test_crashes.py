@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 
 from livemem.digests import chunks
-from livemem.digests import work as digests
-from livemem.digests.work import DigestOrder
+from livemem.digests import digest_work as digests
+from livemem.digests.digest_work import DigestOrder
 from livemem.store import room_keys as keys
 from tests.support.actors import Actor
 from tests.support.chatter import Chatter, answer, fails_on, memory

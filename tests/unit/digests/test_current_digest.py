@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from livemem.digests import current_digest, due, maintenance, reading, work
-from livemem.digests.work import KIND, DigestOrder
+from livemem.digests import current_digest, digest_work, due_digests, maintenance, reading
+from livemem.digests.digest_work import KIND, DigestOrder
 from livemem.errors import NotFound
 from livemem.jobs import maintainable
 from livemem.llm.client import LlmError
@@ -63,7 +63,7 @@ def test_an_order_while_the_model_fails_is_kept_and_the_digest_waits_with_its_er
     asked = []
 
     def ask_and_fail(messages):
-        asked.append(due.start(chatter.process, "demo"))
+        asked.append(due_digests.start(chatter.process, "demo"))
         return failing(messages)
 
     chatter.say(fact(1))
@@ -107,7 +107,7 @@ def met(chatter: Chatter) -> tuple[Actor, str, str]:
     """
 
     def carry_out(me: Actor) -> list[str]:
-        return [one.outcome for one in work.carry_out(me.process, "demo", DigestOrder(forced=True), me.until)]
+        return [one.outcome for one in digest_work.carry_out(me.process, "demo", DigestOrder(forced=True), me.until)]
 
     chatter.say(fact(1))
     slow = Actor("slow", chatter.world, carry_out, chatter.world.clock() + INVOCATION)
@@ -175,7 +175,7 @@ def test_an_open_digest_is_gone_on_with_though_its_document_says_nothing_of_use(
 
 
 def test_an_order_is_the_first_document_where_no_digest_was_ever_begun(chatter):
-    slot = due.start(chatter.process, "demo")
+    slot = due_digests.start(chatter.process, "demo")
     found = current_digest.find(chatter.process, "demo").value
 
     assert (found.job_id, found.open_slot, found.ordered) == ("", None, slot)

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from livemem.digests import digest_input, prompt, reading
-from livemem.digests.work import KIND, DigestOrder
+from livemem.digests.digest_work import KIND, DigestOrder
 from livemem.llm.client import LlmError
 from livemem.memories import reading as memories
 from livemem.store import room_keys as keys
@@ -25,7 +25,7 @@ def test_what_is_worth_it_becomes_memories_and_the_room_is_empty(chatter):
 
     done = chatter.digested()
 
-    assert (done.messages, done.chunks, done.new, done.merged, done.dead) == (2, 1, 1, 0, [])
+    assert (done.messages, done.chunks, done.new, done.merged, done.dead_letters) == (2, 1, 1, 0, [])
     assert chatter.memories() == ["fact: the import runs at night"]
     assert chatter.said() == []
     (found,) = memories.recent(chatter.process, "demo")

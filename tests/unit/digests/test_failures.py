@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic.errors import PydanticUserError
 
-from livemem.digests import due, maintenance, progress, reading, retrying
+from livemem.digests import digest_progress, due_digests, maintenance, reading, retrying
 from livemem.digests.digest_documents import DeadLetter, Try
 from livemem.errors import Conflict, NotFound, StillAtWork
 from livemem.jobs import maintainable
@@ -83,9 +83,9 @@ def test_a_chunk_that_fails_three_times_is_kept_apart_and_does_not_hold_up_the_r
     done = chatter.digested()
 
     assert chatter.memories() == [fact(0), fact(2)]
-    assert (done.dead, done.chunks, done.messages) == ([1], 3, 4)
+    assert (done.dead_letters, done.chunks, done.messages) == ([1], 3, 4)
     assert all(chatter.said(f"room-{number}") == [] for number in range(3))
-    dead = progress.read(chatter.process, keys.dead("demo", done.slot, 1), DeadLetter)
+    dead = digest_progress.read(chatter.process, keys.dead("demo", done.slot, 1), DeadLetter)
     assert (dead.room, dead.code) == ("room-1", code)
     assert [one.message.model_dump() for one in dead.messages] == [
         {"message_id": "m1", "author": "Zoé Martin", "content": fact(1), "timestamp": "2026-02-20T14:00:02.000Z"},
@@ -93,7 +93,7 @@ def test_a_chunk_that_fails_three_times_is_kept_apart_and_does_not_hold_up_the_r
     ]
     tries = [name for name in chatter.names(done.slot) if name.startswith("tries/")]
     assert tries == ["tries/0001-1.json", "tries/0001-2.json", "tries/0001-3.json"]
-    noted = progress.read(chatter.process, keys.failed_try("demo", done.slot, 1, 1), Try)
+    noted = digest_progress.read(chatter.process, keys.failed_try("demo", done.slot, 1, 1), Try)
     assert noted.code == code
     assert noted.detail
     # Two calls a try where the contract is broken, else one.
@@ -107,7 +107,7 @@ def test_messages_that_do_not_fit_into_the_window_are_given_up_without_a_call():
 
     done = chatter.digested()
 
-    assert done.dead == [0]
+    assert done.dead_letters == [0]
     assert not chatter.llm.asked
 
 
@@ -181,7 +181,7 @@ def test_a_model_that_never_answers_costs_one_try_of_a_few_chunks_an_hour(chatte
     assert len(chatter.llm.asked) == 4
     chatter.llm.default = notes_facts
     chatter.world.clock.move(3_600)
-    assert chatter.digest()[0].done.dead == []
+    assert chatter.digest()[0].done.dead_letters == []
     assert len(chatter.memories()) == 6
 
 
@@ -364,8 +364,8 @@ def test_queued_work_survives_a_function_service_that_is_out(chatter):
         raise StoreUnavailable("Out.")
 
     chatter.world.process = chatter.world.with_parts(enqueue=refuse)
-    due.catch_up(chatter.process, "demo")
-    assert due.start_due(chatter.process, chatter.world.clock() + INVOCATION) == {}
+    due_digests.catch_up(chatter.process, "demo")
+    assert due_digests.start_due(chatter.process, chatter.world.clock() + INVOCATION) == {}
 
 
 def test_answers_are_asked_for_with_a_schema_that_providers_take_as_strict():
@@ -375,7 +375,7 @@ def test_answers_are_asked_for_with_a_schema_that_providers_take_as_strict():
     schema = contract.schema(DigestAnswer)
     assert json.dumps(schema)
     assert schema["additionalProperties"] is False
-    found = schema["$defs"]["FoundMemory"]
+    found = schema["$defs"]["ExtractedMemory"]
     assert sorted(found["required"]) == sorted(found["properties"])
 
 

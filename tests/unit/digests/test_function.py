@@ -46,7 +46,7 @@ def test_an_invocation_digests_and_tells_what_it_took(chatter, capsys):
     assert (result["result"], result["error"]) == ("done", None)
     assert chatter.memories() == [fact(1)]
     told = emitted(capsys)
-    assert (told["DigestsDone"], told["DeadChunks"], told["llm_calls"], told["llm_tokens_used"]) == (1, 0, 1, 120)
+    assert (told["DigestsDone"], told["DeadLetters"], told["llm_calls"], told["llm_tokens_used"]) == (1, 0, 1, 120)
 
 
 def test_what_was_given_up_is_counted_for_the_alarm(chatter, capsys):
@@ -56,7 +56,7 @@ def test_what_was_given_up_is_counted_for_the_alarm(chatter, capsys):
 
     handle(sample("digest-run"), Context())
 
-    assert emitted(capsys)["DeadChunks"] == 1
+    assert emitted(capsys)["DeadLetters"] == 1
 
 
 def test_a_digest_that_waits_is_told_and_no_error(chatter, capsys):
@@ -124,6 +124,6 @@ def test_views_tell_what_was_refused_and_what_was_given_up(chatter):
     chatter.llm.default = fails_on("poison")
     done = chatter.digested()
     view = DigestView.of("demo", reading.load(chatter.process, "demo", done.slot)).model_dump()
-    assert view["counts"]["dead"] == [0]
+    assert view["counts"]["dead_letters"] == [0]
     assert view["given_up"][0]["messages"] == 1
     assert "error" not in view

@@ -1,6 +1,6 @@
 """A chunk that one worker gives up while another one gets an answer."""
 
-from livemem.digests import progress
+from livemem.digests import digest_progress
 from livemem.digests.digest_documents import Extract, ExtractedFact, GivenUp
 from livemem.store import room_keys as keys
 from tests.support.chatter import Chatter
@@ -16,7 +16,7 @@ def prepared(meanwhile: Extract) -> Chatter:
     def fail(messages):
         if len(chatter.llm.asked) == 6:
             (slot,) = {found[0] for key in chatter.world.keys("demo/_digests/") if (found := keys.parse_digest(key))}
-            progress.write(chatter.process, keys.extract("demo", slot, 0), meanwhile)
+            digest_progress.write(chatter.process, keys.extract("demo", slot, 0), meanwhile)
         return "I'd rather not."
 
     chatter.llm.default = fail
@@ -28,7 +28,7 @@ def test_an_answer_that_another_worker_got_meanwhile_counts_and_nothing_is_given
     chatter = prepared(Extract(room="general", facts=[fact], messages=1, at=AT))
     done = chatter.digested()
 
-    assert (done.dead, done.new) == ([], 1)
+    assert (done.dead_letters, done.new) == ([], 1)
     assert chatter.memories() == ["The ferry leaves at nine."]
     assert not any("/dead/" in key for key in chatter.world.keys("demo/_digests/"))
 
@@ -38,5 +38,5 @@ def test_what_another_worker_gave_up_is_kept_apart_also_where_that_one_died_befo
     chatter = prepared(Extract(room="general", facts=[], messages=0, at=AT, given_up=why))
     done = chatter.digested()
 
-    assert (done.dead, done.new, chatter.memories()) == ([0], 0, [])
+    assert (done.dead_letters, done.new, chatter.memories()) == ([0], 0, [])
     assert '"llm_refused"' in chatter.world.text(keys.dead("demo", done.slot, 0))

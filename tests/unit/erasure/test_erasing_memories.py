@@ -20,11 +20,11 @@ from livemem.memories import (
     erasing,
     forgetting,
     log,
+    memory_vectors,
     reading,
     similar,
-    snapshots,
     splitting,
-    vectors,
+    state_snapshots,
 )
 from livemem.memories.correcting import Correction
 from livemem.spaces import head as heads
@@ -90,9 +90,9 @@ def everything(world: World) -> str:
 def snapshot(world: World) -> None:
     """Let there be a snapshot of the facts, with vectors."""
     state = log.load(world.process, "demo", "fact")
-    found = vectors.of(world.process, "demo", "fact", state, 64)
+    found = memory_vectors.of(world.process, "demo", "fact", state, 64)
     many = replace(state, snapshot=state.number - log.SNAPSHOT_EVERY)
-    snapshots.keep(world.process, "demo", "fact", many, found)
+    state_snapshots.keep(world.process, "demo", "fact", many, found)
 
 
 def left(world: World) -> list[str]:

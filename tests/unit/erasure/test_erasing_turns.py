@@ -12,7 +12,7 @@ from livemem.conversations.turn import Draft, ToolCall
 from livemem.erasure import erasure
 from livemem.errors import InvalidName, NotFound
 from livemem.recall import search
-from livemem.recall.asked import Asked
+from livemem.recall.search_request import SearchRequest
 from livemem.store import conversation_keys as keys
 from livemem.store import keys as all_keys
 from tests.support.counting import Killed
@@ -287,7 +287,7 @@ def test_a_summary_that_is_made_meanwhile_is_taken_back_and_made_anew(when):
 def test_warm_searches_know_nothing_of_it_at_once_and_cold_ones_the_same():
     talk = talked()
     warm = talk.world.with_parts(embed=talk.process.embed)
-    asked = Asked.of_talk("treasure oak", max_results=50)
+    asked = SearchRequest.of_talk("treasure oak", max_results=50)
     assert search.in_conversation(warm, "demo", talk.id, asked).hits
     erase(talk)
 

@@ -10,7 +10,7 @@ from hashlib import sha256
 import pytest
 
 from livemem.access.principal import Principal
-from livemem.backups import catalog, snapshots
+from livemem.backups import catalog, taking
 from livemem.backups import manifest as manifests
 from livemem.bank import corrections, history
 from livemem.changes import late_write_repair
@@ -599,7 +599,7 @@ def test_a_backup_under_way_ends_where_an_erasure_begins(world):
     heads.update(world.process, "demo", lambda _: {"erasing": Erasing(at_work=world.ids())})
 
     with pytest.raises(Busy):
-        snapshots.take(world.process, "demo", snapshots.BackupRequest("api"), deadline=world.clock() + INVOCATION)
+        taking.take(world.process, "demo", taking.BackupRequest("api"), deadline=world.clock() + INVOCATION)
 
     assert head.meta.erasing is None
     assert not world.keys("_backups/")

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.support.archives import exported, lived_in
-from tests.support.desk import Desk
+from tests.support.cli_harness import CliHarness
 from tests.support.scripted import problem
 from tests.support.sources import OLD_SPACE, chat_zip, claude_chat, old_bucket, write
 
@@ -31,7 +31,7 @@ def desk(tmp_path, puts):
         puts.append(request.read())
         return httpx.Response(200)
 
-    made = Desk(tmp_path / "home", store=put)
+    made = CliHarness(tmp_path / "home", store=put)
     made.answers = {"get_whoami": {"name": "ann"}, "create_upload": UPLOAD, "import_space": ARRIVED}
     return made
 

@@ -6,7 +6,7 @@ import pytest
 from ulid import ULID
 
 from livemem.access.principal import Principal
-from livemem.changes import progress
+from livemem.changes import run_progress
 from livemem.errors import Forbidden, InvalidName, NotFound
 from livemem.jobs import run as runs
 from livemem.jobs.run import Run
@@ -37,7 +37,7 @@ def walk(world: World, limit: int) -> list[str]:
     found: list[str] = []
     before = None
     while True:
-        items, before = progress.page(world.process, EVERYONE, "demo", limit=limit, before=before)
+        items, before = run_progress.page(world.process, EVERYONE, "demo", limit=limit, before=before)
         assert len(items) <= limit
         found += [run.job_id for run in items]
         if before is None:
@@ -72,7 +72,7 @@ def test_a_run_is_listed_as_it_stands_in_truth():
     never = world.order().job_id
     world.clock.move(3_700)
 
-    found, more = progress.page(world.process, EVERYONE, "demo", limit=50)
+    found, more = run_progress.page(world.process, EVERYONE, "demo", limit=50)
 
     assert more is None
     assert [(run.job_id, run.state, run.error.code if run.error else None) for run in found] == [
@@ -87,7 +87,7 @@ def test_a_run_is_listed_as_it_stands_in_truth():
 def test_a_page_costs_the_runs_that_it_shows_and_few_lists(count: int):
     world, ids = with_runs(count)
 
-    found, more = progress.page(world.process, EVERYONE, "demo", limit=10)
+    found, more = run_progress.page(world.process, EVERYONE, "demo", limit=10)
 
     assert [run.job_id for run in found] == ids[:10]
     assert more == ids[9]
@@ -110,8 +110,8 @@ def test_who_may_not_see_the_space_is_refused_whether_it_exists_or_not():
 
     for space_id in ("demo", "nowhere"):
         with pytest.raises(Forbidden):
-            progress.page(world.process, other, space_id, limit=1)
+            run_progress.page(world.process, other, space_id, limit=1)
     with pytest.raises(InvalidName):
-        progress.page(world.process, other, "no space", limit=1)
+        run_progress.page(world.process, other, "no space", limit=1)
     with pytest.raises(NotFound):
-        progress.page(world.process, EVERYONE, "nowhere", limit=1)
+        run_progress.page(world.process, EVERYONE, "nowhere", limit=1)

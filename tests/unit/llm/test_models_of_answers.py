@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from pydantic_core import core_schema
 
-from livemem.store.documents import StoredDocument
+from livemem.store.stored_documents import StoredDocument
 
 MANY_ANSWERS_AT_ONCE = """
 import threading, httpx, pydantic

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from livemem_mcp import http
 from livemem_mcp.core import CORE
 from tests.support.cases import each
-from tests.support.ears import heard
+from tests.support.log_capture import heard
 from tests.support.mcp import MODERN, NEWEST_HANDSHAKE, Agents, asked, event_of, started, token
 from tests.support.world import BOOTSTRAP_KEY
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from livemem_mcp.http import REQUEST
+from livemem.store.timing import REQUEST
 from tests.support.agent import calls, responds
 from tests.support.cases import each
 from tests.support.mcp import Agents, started, token

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from livemem.errors import MemoriesBroken, NotFound
-from livemem.memories import changes, correcting, expiry, forgetting
+from livemem.memories import changes, correcting, forgetting, memory_expiry
 from livemem.memories.correcting import Correction
 from livemem.store import memory_keys as keys
 from tests.support.memories import store, world_with_meaning
@@ -73,7 +73,7 @@ def test_of_what_was_merged_the_words_that_do_not_stand_are_told(world, again, k
 def test_what_has_expired_is_not_told_as_somebodys_deletion(world):
     store(world.process, "1: Ann is away.", ttl="1h")
     world.clock.move(2 * 3_600)
-    assert expiry.delete_expired(world.process, "demo", "fact") == 1
+    assert memory_expiry.delete_expired(world.process, "demo", "fact") == 1
 
     assert [one.what for one in told(world)] == ["expired", "stored"]
 

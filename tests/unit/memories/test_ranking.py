@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from livemem import clock
 from livemem.memories.memory import Memory, Provenance
+from livemem.memories.memory_vectors import Rows
 from livemem.memories.nearest import best
 from livemem.memories.state import State, expired
-from livemem.memories.vectors import Rows
 
 NOW = datetime(2026, 2, 20, 14, 0, 0, 123_900, tzinfo=UTC)
 near_now = st.integers(-3_000, 3_000).map(lambda micros: NOW + timedelta(microseconds=micros))

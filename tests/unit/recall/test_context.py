@@ -8,9 +8,9 @@ import pytest
 from livemem.conversations import orders, removal
 from livemem.conversations.turn import ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound, StoreUnavailable
-from livemem.recall import briefing, context, side_by_side
-from livemem.recall.context import Wanted
-from livemem.recall.side_by_side import Task
+from livemem.recall import context, fan_out, render_context
+from livemem.recall.context import ContextRequest
+from livemem.recall.fan_out import FanOutTask
 from livemem.store import conversation_keys as keys
 from tests.support.bucket import error
 from tests.support.cases import each
@@ -31,7 +31,7 @@ def long_talk(turns=11, world=None, **parameters):
 
 
 def load(talked, q=None, process=None, **wanted):
-    return context.context(process or talked.process, "demo", talked.id, Wanted.of(q, **wanted))
+    return context.context(process or talked.process, "demo", talked.id, ContextRequest.of(q, **wanted))
 
 
 def told(found):
@@ -54,12 +54,12 @@ def test_the_context_has_raw_turns_what_was_found_and_what_waits():
     assert summaries
     assert waiting
     assert found.degraded == ()
-    assert found.markdown.splitlines()[0] == briefing.RAW
+    assert found.markdown.splitlines()[0] == render_context.RAW
     assert [line for line in found.markdown.splitlines() if line.startswith("#")] == [
-        briefing.RAW,
-        briefing.TURNS,
-        briefing.SUMMARIES,
-        briefing.WAITING,
+        render_context.RAW,
+        render_context.TURNS,
+        render_context.SUMMARIES,
+        render_context.WAITING,
     ]
     assert "\nUser: violin 5?" in found.markdown
     assert found.markdown == load(talked, "violin", max_results=2, max_turns=1).markdown
@@ -99,7 +99,7 @@ def test_an_empty_conversation_and_a_closed_one_give_what_there_is():
     log.close(talked.process, "demo", talked.id)
     assert (
         load(talked, "store").markdown
-        == f"{briefing.RAW}\n\n[Turn 1] 2026-02-20 14:00 UTC\nUser: Hello store\nAssistant: Hi\n"
+        == f"{render_context.RAW}\n\n[Turn 1] 2026-02-20 14:00 UTC\nUser: Hello store\nAssistant: Hi\n"
     )
     assert told(load(talked, max_turns=1))[0] == [1]
 
@@ -135,11 +135,11 @@ def test_a_conversation_or_a_space_that_is_not_there_is_told():
     talked = long_talk(2)
     for q in (None, "store"):
         with pytest.raises(NotFound):
-            context.context(talked.process, "demo", "01ARZ3NDEKTSV4RRFFQ69G5FAV", Wanted.of(q))
+            context.context(talked.process, "demo", "01ARZ3NDEKTSV4RRFFQ69G5FAV", ContextRequest.of(q))
     with pytest.raises(NotFound):
-        context.context(talked.process, "nowhere", talked.id, Wanted.of())
+        context.context(talked.process, "nowhere", talked.id, ContextRequest.of())
     with pytest.raises(InvalidName):
-        context.context(talked.process, "demo", "x", Wanted.of())
+        context.context(talked.process, "demo", "x", ContextRequest.of())
     load(talked, "store")
     removal.delete(talked.process, "demo", talked.id)
     with pytest.raises(NotFound):
@@ -157,7 +157,7 @@ def test_bounds_are_named():
         ("max_results", 51),
     ):
         with pytest.raises(InvalidRequest) as caught:
-            Wanted.of("store", **{field: value})
+            ContextRequest.of("store", **{field: value})
         assert [one.field for one in caught.value.fields] == [field]
         assert "must be from" in caught.value.fields[0].message
 
@@ -191,7 +191,7 @@ def test_a_source_that_fails_is_named_and_the_rest_comes(part, source):
     assert bool(found.sections.raw) == ("turns" not in source)
     if "turns" not in source:
         assert told(found)[0] == told(whole)[0]
-        assert briefing.RAW in found.markdown
+        assert render_context.RAW in found.markdown
     if "summaries" not in source:
         assert found.sections.waiting
     assert load(talked, "violin", max_turns=1).markdown == whole.markdown
@@ -242,8 +242,8 @@ def test_a_source_that_is_late_is_left_out():
         world.clock.move(5)
         return "late"
 
-    tasks = {"a": Task(lambda: "a", 4), "b": Task(slow, 4), "c": Task(slow, 6)}
-    results, failures = side_by_side.done(world.process, tasks)
+    tasks = {"a": FanOutTask(lambda: "a", 4), "b": FanOutTask(slow, 4), "c": FanOutTask(slow, 6)}
+    results, failures = fan_out.done(world.process, tasks)
 
     assert results == {"a": "a", "c": "late"}
     assert [*failures] == ["b"]
@@ -255,8 +255,8 @@ def test_nobody_waits_for_a_source_that_is_late():
     process = world.with_parts(timer=time.monotonic)
     end = threading.Event()
     try:
-        tasks = {"a": Task(lambda: end.wait(60), 0.01), "b": Task(lambda: "b", 60)}
-        results, failures = side_by_side.done(process, tasks)
+        tasks = {"a": FanOutTask(lambda: end.wait(60), 0.01), "b": FanOutTask(lambda: "b", 60)}
+        results, failures = fan_out.done(process, tasks)
     finally:
         end.set()
 
@@ -266,7 +266,7 @@ def test_nobody_waits_for_a_source_that_is_late():
 def test_a_defect_is_no_source_that_failed():
     world = World()
     with pytest.raises(ZeroDivisionError):
-        side_by_side.done(world.process, {"a": Task(lambda: 1 / 0, 4)})
+        fan_out.done(world.process, {"a": FanOutTask(lambda: 1 / 0, 4)})
 
 
 class Rounds:
@@ -354,7 +354,7 @@ def test_tools_are_named_and_a_long_turn_that_was_found_is_cut():
     found = load(talked, "violin")
 
     (turn,) = found.sections.turns
-    assert turn.left_out == 6_007 - briefing.TURN_CHARACTERS
+    assert turn.left_out == 6_007 - render_context.TURN_CHARACTERS
     assert "characters left out ...]" in found.markdown
     assert "\nTools: grep\n" in found.markdown
     assert len(found.markdown) < 3_000

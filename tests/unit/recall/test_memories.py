@@ -3,11 +3,11 @@
 import pytest
 
 from livemem.erasure import erasure
-from livemem.memories import correcting, expiry, forgetting, log, operation, splitting
+from livemem.memories import correcting, forgetting, log, memory_expiry, operation, splitting
 from livemem.memories.correcting import Correction
 from livemem.process import Process
 from livemem.recall import search
-from livemem.recall.asked import Asked
+from livemem.recall.search_request import SearchRequest
 from livemem.search import database
 from livemem.search.vectors import decode
 from livemem.store import memory_keys as keys
@@ -144,7 +144,7 @@ def test_what_has_expired_is_never_found_before_nor_after_the_sweep(world):
     for process in (warm, world.with_parts()):
         assert about(process, "port").hits == []
         assert find(process, "port", scope="all").hits == []
-    assert expiry.delete_expired(world.process, DEMO, "fact") == 1
+    assert memory_expiry.delete_expired(world.process, DEMO, "fact") == 1
     for process in (warm, world.with_parts()):
         assert about(process, "port").hits == []
 
@@ -206,7 +206,7 @@ def test_a_log_that_was_put_back_is_followed(world):
 
 
 def test_whatever_was_done_a_warm_view_a_cold_one_and_one_of_a_snapshot_hold_the_same(monkeypatch):
-    monkeypatch.setattr("livemem.recall.talk.GROWN", 3)
+    monkeypatch.setattr("livemem.recall.conversation_documents.GROWN", 3)
     world = World()
     world.create_space()
     warm = world.with_parts()
@@ -220,7 +220,7 @@ def test_whatever_was_done_a_warm_view_a_cold_one_and_one_of_a_snapshot_hold_the
         lambda: store(world.process, "To learn the violin.", kind="goal", ttl="1h"),
         lambda: run_indexer(world),
         lambda: world.clock.move(3_600),
-        lambda: expiry.delete_expired(world.process, DEMO, "goal"),
+        lambda: memory_expiry.delete_expired(world.process, DEMO, "goal"),
     ]
     for step in steps:
         step()
@@ -235,7 +235,7 @@ def test_whatever_was_done_a_warm_view_a_cold_one_and_one_of_a_snapshot_hold_the
 
 
 def test_many_memories_are_in_a_snapshot_though_they_change_nothing(world, monkeypatch):
-    monkeypatch.setattr("livemem.recall.talk.GROWN", 5)
+    monkeypatch.setattr("livemem.recall.conversation_documents.GROWN", 5)
     for number in range(5):
         store(world.process, f"Fact {number} {'abcde'[number] * 30}")
     assert not run_indexer(world)["snapshot"]
@@ -249,7 +249,7 @@ def test_many_memories_are_in_a_snapshot_though_they_change_nothing(world, monke
 
 
 def test_what_was_erased_while_it_was_indexed_is_ordered_anew_to_be_forgotten(monkeypatch):
-    monkeypatch.setattr("livemem.recall.talk.GROWN", 0)
+    monkeypatch.setattr("livemem.recall.conversation_documents.GROWN", 0)
     world, embedder = searching_world()
     world.create_space()
     plain = world.with_parts(embed=None)
@@ -273,7 +273,7 @@ def test_what_was_erased_while_it_was_indexed_is_ordered_anew_to_be_forgotten(mo
 
 @pytest.mark.parametrize("cold", [False, True])
 def test_after_an_erasure_nothing_that_was_derived_holds_what_a_memory_said(monkeypatch, cold):
-    monkeypatch.setattr("livemem.recall.talk.GROWN", 0)
+    monkeypatch.setattr("livemem.recall.conversation_documents.GROWN", 0)
     world, _ = searching_world()
     world.create_space()
     plain = world.with_parts(embed=None)
@@ -317,6 +317,6 @@ def test_one_search_finds_notes_the_bank_what_was_said_and_memories():
     talked.update()
     store(world.process, "The store of memories is S3 too.")
 
-    found = search.search(world.process, DEMO, Asked.of("store", scope="all", limit=50))
+    found = search.search(world.process, DEMO, SearchRequest.of("store", scope="all", limit=50))
     kinds = {hit.document.kind for hit in found.hits}
     assert kinds == {"note", "bank", "archive", "turn", "summary", "memory"}

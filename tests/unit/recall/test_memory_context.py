@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from livemem.errors import InvalidName, InvalidRequest, NotFound, StoreUnavailable
 from livemem.memories import forgetting
-from livemem.recall import blocks, memory_context
-from livemem.recall.blocks import Fact, Said
+from livemem.recall import memory_context, render_memory
 from livemem.recall.memory_context import MemoryContext
+from livemem.recall.render_memory import ShownFact, ShownMessage
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.spaces import head as heads
@@ -43,11 +43,11 @@ def load(process, query=None, **asked) -> MemoryContext:
 
 
 def one(content="The oven is on.", author="Ann", room="salon", **more):
-    return Said(room, "m", author, content, "2026-02-20T14:00:00Z", **more)
+    return ShownMessage(room, "m", author, content, "2026-02-20T14:00:00Z", **more)
 
 
 def shown(*said, facts=(), lang="fr", room=None):
-    return blocks.markdown(said, facts, lang, UTC, room)
+    return render_memory.markdown(said, facts, lang, UTC, room)
 
 
 def test_the_blocks_are_exactly_these(world):
@@ -107,8 +107,8 @@ def test_the_heading_names_the_rooms(rooms, french, english):
 def test_a_block_of_nothing_is_left_out():
     assert shown() == ""
     assert FRENCH not in shown(one())
-    assert shown(facts=[Fact("1", "A fact.")]) == f"{FRENCH}\n• A fact.\n"
-    assert shown(facts=[Fact("1", "A fact.")], lang="en") == f"{ENGLISH}\n• A fact.\n"
+    assert shown(facts=[ShownFact("1", "A fact.")]) == f"{FRENCH}\n• A fact.\n"
+    assert shown(facts=[ShownFact("1", "A fact.")], lang="en") == f"{ENGLISH}\n• A fact.\n"
 
 
 def test_messages_are_in_the_order_of_time_and_facts_in_that_of_their_nearness():
@@ -199,7 +199,7 @@ def test_a_long_message_shows_the_part_that_fits_and_a_long_fact_its_beginning(w
     assert len(said) < 400
     assert fact.startswith("• The oven needs gas")
     assert fact.endswith((" gas …", " needs …"))
-    assert len(fact) <= blocks.FACT_CHARACTERS + 4
+    assert len(fact) <= render_memory.FACT_CHARACTERS + 4
 
 
 FORGED = [
@@ -218,8 +218,8 @@ FORGED = [
 
 @each("text", FORGED)
 def test_nothing_that_was_said_can_forge_a_line_or_a_heading(text):
-    for lang in blocks.LANGUAGES:
-        lines = shown(one(text), one("b", author=text), facts=[Fact("1", text)], lang=lang).split("\n")
+    for lang in render_memory.LANGUAGES:
+        lines = shown(one(text), one("b", author=text), facts=[ShownFact("1", text)], lang=lang).split("\n")
         told = "\n".join(lines)
 
         assert len(lines) == 7
@@ -240,11 +240,11 @@ def test_an_author_can_not_pass_for_another_one():
     st.lists(st.tuples(st.text(max_size=40), st.text(max_size=700)), min_size=1, max_size=4), st.text(max_size=1_200)
 )
 def test_each_message_and_each_fact_is_one_line(said, fact):
-    text = shown(*(one(content, author) for author, content in said), facts=[Fact("1", fact)])
+    text = shown(*(one(content, author) for author, content in said), facts=[ShownFact("1", fact)])
 
     assert len(text.splitlines()) == len(text.split("\n")) - 1 == len(said) + 4
     assert text.count("•") == len(said) + 1
-    assert all(len(line) < blocks.FACT_CHARACTERS + 50 for line in text.splitlines())
+    assert all(len(line) < render_memory.FACT_CHARACTERS + 50 for line in text.splitlines())
 
 
 def test_a_warm_context_costs_a_listing_of_the_room_and_one_of_the_facts(world):

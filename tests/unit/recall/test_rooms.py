@@ -5,7 +5,7 @@ import pytest
 from livemem import clock
 from livemem.errors import InvalidName, InvalidRequest, NotFound
 from livemem.recall import search
-from livemem.recall.asked import Asked
+from livemem.recall.search_request import SearchRequest
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.spaces import head as heads
@@ -35,7 +35,7 @@ def say(world, content, *, room="salon", author="Ann", after=60, **more):
 
 
 def about(process, text, **asked):
-    return search.in_rooms(process, "demo", Asked.of_rooms(text, **asked))
+    return search.in_rooms(process, "demo", SearchRequest.of_rooms(text, **asked))
 
 
 def test_a_message_is_found_with_what_there_is_to_know_of_it(world):
@@ -167,14 +167,14 @@ def test_the_indexer_embeds_what_was_said():
 )
 def test_what_can_not_be_asked_is_refused_by_name(asked, error, field):
     with pytest.raises(error) as caught:
-        Asked.of_rooms(**asked)
+        SearchRequest.of_rooms(**asked)
 
     assert [one.field for one in caught.value.fields] == [field]
 
 
 def test_a_space_that_is_not_there_is_told(world):
     with pytest.raises(NotFound):
-        search.in_rooms(world.process, "nowhere", Asked.of_rooms("oven"))
+        search.in_rooms(world.process, "nowhere", SearchRequest.of_rooms("oven"))
 
 
 def test_what_is_no_message_is_ignored_and_what_is_no_json_is_taken_for_its_text(world):
@@ -185,7 +185,7 @@ def test_what_is_no_message_is_ignored_and_what_is_no_json_is_taken_for_its_text
 
 
 def test_one_search_finds_everything_that_a_space_holds(monkeypatch):
-    monkeypatch.setattr("livemem.recall.talk.GROWN", 0)
+    monkeypatch.setattr("livemem.recall.conversation_documents.GROWN", 0)
     world = World()
     world.create_space()
     world.note("The store of notes is S3.")

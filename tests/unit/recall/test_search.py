@@ -9,7 +9,7 @@ from livemem.access.principal import Principal
 from livemem.errors import Forbidden, InvalidRequest, NotFound, SearchNotReady, StoreUnavailable
 from livemem.notes import appending
 from livemem.recall import indexing, search
-from livemem.recall.asked import Asked
+from livemem.recall.search_request import SearchRequest
 from livemem.search.vectors import decode
 from livemem.store import keys
 from tests.support.cases import each
@@ -82,7 +82,7 @@ def test_every_filter_admits_what_it_says():
 )
 def test_what_can_not_be_asked_is_refused_by_name(asked, field):
     with pytest.raises(InvalidRequest) as caught:
-        Asked.of(**asked)
+        SearchRequest.of(**asked)
 
     assert [error.field for error in caught.value.fields] == [field]
 
@@ -439,7 +439,7 @@ class TestSeveral:
         return world
 
     def ask(self, world, named, principal=EVERYONE, **asked):
-        answers, failed = search.several(world.process, principal, named, Asked.of("store", **asked))
+        answers, failed = search.several(world.process, principal, named, SearchRequest.of("store", **asked))
         assert failed == []
         return [(space_id, hit.document.text) for space_id, hit in search.merged(answers, asked.get("limit", 10))]
 
@@ -492,7 +492,7 @@ class TestSeveral:
             return inside(process, meta, asked, embedded)
 
         monkeypatch.setattr(search, "_in", one)
-        answers, failed = search.several(world.process, EVERYONE, named, Asked.of("store"))
+        answers, failed = search.several(world.process, EVERYONE, named, SearchRequest.of("store"))
 
         assert [answer.space_id for answer in answers] == ["three"]
         assert [(one.space_id, one.code) for one in failed] == [("one", "store_unavailable"), ("two", "space_broken")]
@@ -502,7 +502,7 @@ class TestSeveral:
         world = self.spaces()
         monkeypatch.setattr(search, "_in", lambda *_: (_ for _ in ()).throw(SearchNotReady("Not yet.")))
         with pytest.raises(SearchNotReady):
-            search.several(world.process, EVERYONE, "one,two", Asked.of("store"))
+            search.several(world.process, EVERYONE, "one,two", SearchRequest.of("store"))
 
     @pytest.mark.parametrize("number", [10**30, -5, 7])
     def test_a_record_with_absurd_numbers_is_passed_over(self, number):
@@ -514,7 +514,7 @@ class TestSeveral:
         wild = key.replace("/000001_", f"/{10**30}_")
         world.inner.put_object(Bucket="bucket", Key=wild, Body=json.dumps(record | {"number": 10**30}).encode())
 
-        answers, failed = search.several(world.process, EVERYONE, "one,two", Asked.of("store", scope="all"))
+        answers, failed = search.several(world.process, EVERYONE, "one,two", SearchRequest.of("store", scope="all"))
 
         assert [answer.space_id for answer in answers] == ["one", "two"]
         assert failed == []
@@ -528,7 +528,7 @@ class TestSeveral:
             run_indexer(world, space_id=name)
         embedder.calls.clear()
 
-        answers, _ = search.several(world.process, EVERYONE, "one,two", Asked.of("car"))
+        answers, _ = search.several(world.process, EVERYONE, "one,two", SearchRequest.of("car"))
 
         assert [answer.ranking for answer in answers] == ["hybrid", "hybrid"]
         assert embedder.calls == [(["car"], True)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from livemem.bank import corrections
 from livemem.bank.files import File
 from livemem.bank.synthesis import Synthesis
-from livemem.changes.rules import NewRules, change
+from livemem.changes.rules_change import NewRules, change
 from livemem.errors import InvalidRequest, NotFound, StoreUnavailable
 from livemem.memories import storing
 from livemem.memories.memory import Memory, MemoryDraft, Provenance

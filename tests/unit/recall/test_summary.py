@@ -8,7 +8,7 @@ import pytest
 from livemem import clock
 from livemem.bank import corrections
 from livemem.bank.files import File
-from livemem.changes.rules import NewRules, change
+from livemem.changes.rules_change import NewRules, change
 from livemem.errors import InvalidRequest, NotFound
 from livemem.notes import note as notes
 from livemem.recall import summary

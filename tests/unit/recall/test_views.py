@@ -12,7 +12,7 @@ from livemem.changes.records import Record
 from livemem.erasure import erasure
 from livemem.errors import LiveMemoryError, SearchNotReady, StoreUnavailable
 from livemem.recall import search
-from livemem.recall.sources import sources
+from livemem.recall.document_sources import sources
 from livemem.search import database
 from livemem.search.view import Views
 from livemem.spaces import head as heads

@@ -10,10 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from livemem.access.principal import Principal
-from livemem.backups import catalog, snapshots
+from livemem.backups import catalog, taking
 from livemem.bank import citations, corrections, files, history, time_travel
-from livemem.changes import archive_notes, records, rules
-from livemem.changes.rules import NewRules
+from livemem.changes import archive_notes, records, rules_change
+from livemem.changes.rules_change import NewRules
 from livemem.errors import Busy, Conflict, Forbidden, InvalidName, LiveMemoryError, NotFound, SpaceExists
 from livemem.jobs import lease, places
 from livemem.notes import idempotency
@@ -27,7 +27,7 @@ from tests.support.audit import audit, records_of
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.rest import check_alive, check_rest
-from tests.support.whole import FOREIGN, differences, fill, objects, put, raw_note
+from tests.support.space_fixtures import FOREIGN, differences, fill, objects, put, raw_note
 from tests.support.world import EVERYONE, INVOCATION, World
 
 
@@ -365,7 +365,7 @@ def _move(world: World, text: str) -> bool:
 
 
 def _rules(world: World, text: str) -> bool:
-    rules.change(world.process, "ann", "demo", NewRules(f"Rules {text}."))
+    rules_change.change(world.process, "ann", "demo", NewRules(f"Rules {text}."))
     return True
 
 
@@ -462,7 +462,7 @@ def test_a_fork_at_a_change_works_as_any_space(number: int):
 
 
 def test_a_fork_whose_backup_takes_longer_goes_on_by_itself(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(snapshots, "BATCH", 5)
+    monkeypatch.setattr(taking, "BATCH", 5)
     monkeypatch.setattr(restore, "BATCH", 5)
     world = World()
     fill(world)

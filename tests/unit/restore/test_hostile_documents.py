@@ -10,7 +10,7 @@ import pytest
 
 from livemem.archives import schema
 from livemem.archives.schema import ArchivedKind, Misfit
-from livemem.changes import sources
+from livemem.changes import section_sources
 from livemem.errors import InvalidArchive
 from livemem.store import conversation_keys, keys
 from tests.support.archives import import_it, refusal
@@ -132,7 +132,7 @@ BEGINNING = f"{TALK}/conversation.json"
 TAKEN = ("chunks", 0, "messages", 0)
 POSITIONS = ("files", 0, "sources", "sections", 0, "notes")
 WINDOW = ("parameters", "window_chars")
-REPEATED = ",".join(["0"] * (sources.MOST_LINKS + 1))
+REPEATED = ",".join(["0"] * (section_sources.MOST_LINKS + 1))
 
 DOCUMENTS: list[tuple[str, str, tuple[str | int, ...], Any, str]] = [
     ("versions that were never given", VERSIONS, ("highest",), 3_000_000, "highest"),
@@ -197,13 +197,14 @@ def test_a_hostile_document_is_refused_by_its_name_and_its_field_and_nothing_lan
 
 
 @each(
-    "model", ["Run", "Record", "Receipt", "Turn", "Summary", "Operation", "Snapshot", "Input", "Done", "SummariesJob"]
+    "model",
+    ["Run", "Record", "Receipt", "Turn", "Summary", "Operation", "Snapshot", "Input", "DigestDone", "SummariesJob"],
 )
 def test_a_document_under_the_name_of_another_is_refused(model):
     name, _, body = of_model(model)
     if model in ("Run", "Receipt", "SummariesJob"):
         other = f"{name.rpartition('/')[0]}/{ID}.json"
-    elif model in ("Input", "Done"):
+    elif model in ("Input", "DigestDone"):
         other = f"_digests/20250101T000000/{name.rpartition('/')[2]}"
     elif model == "Summary":
         other = name.replace("/000001/", "/000002/")

@@ -6,10 +6,10 @@ import pytest
 
 from livemem.archives import archive
 from livemem.backups import manifest as manifests
-from livemem.backups import snapshots as backups
+from livemem.backups import taking as backups
 from livemem.backups.manifest import BackupObject
 from livemem.errors import Conflict, InvalidArchive, NotFound
-from livemem.memories import forgetting, log, reading, snapshots, storing, vectors
+from livemem.memories import forgetting, log, memory_vectors, reading, state_snapshots, storing
 from livemem.memories.memory import MemoryDraft
 from livemem.restore import fork, provisioning
 from livemem.restore import source as sources
@@ -45,8 +45,10 @@ def fill(world: World) -> str:
 
 def snapshot(world: World, space_id: str = "demo") -> None:
     state = log.load(world.process, space_id, "fact")
-    rows = vectors.of(world.process, space_id, "fact", state, SIZE)
-    snapshots.keep(world.process, space_id, "fact", replace(state, snapshot=state.number - log.SNAPSHOT_EVERY), rows)
+    rows = memory_vectors.of(world.process, space_id, "fact", state, SIZE)
+    state_snapshots.keep(
+        world.process, space_id, "fact", replace(state, snapshot=state.number - log.SNAPSHOT_EVERY), rows
+    )
 
 
 def taken_by_backup(world: World) -> str:

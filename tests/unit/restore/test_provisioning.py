@@ -35,7 +35,7 @@ from livemem.upkeep import health
 from tests.support.actors import Actor
 from tests.support.cases import each
 from tests.support.counting import Request
-from tests.support.whole import Kept, differences, objects, put
+from tests.support.space_fixtures import Kept, differences, objects, put
 from tests.support.world import EVERYONE, INVOCATION, World
 from tests.unit.access.test_access import enter, token
 

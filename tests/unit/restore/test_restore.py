@@ -11,7 +11,7 @@ import pytest
 from moto import mock_aws
 
 from livemem.bank import citations, files, history, time_travel
-from livemem.changes import progress, records
+from livemem.changes import records, run_progress
 from livemem.errors import BackupDamaged, Conflict
 from livemem.jobs import lease, places
 from livemem.jobs import run as runs
@@ -27,7 +27,7 @@ from tests.support.bucket import FakeS3
 from tests.support.cases import each
 from tests.support.counting import CountingClient, Killed
 from tests.support.rest import check_alive, check_rest
-from tests.support.whole import DERIVED, differences, fill, objects, put
+from tests.support.space_fixtures import DERIVED, differences, fill, objects, put
 from tests.support.world import EVERYONE, INVOCATION, World
 
 FREE_AGAIN = lifecycle.TOMBSTONE_LIFE.total_seconds()
@@ -184,7 +184,7 @@ def test_a_restored_space_reads_and_works_as_before(target: str):
     again, is_new = idempotency.append_once(world.process, target, "bob", NoteDraft("todo", "twice"), "key-2")
     assert (again.content, again.space_id, is_new) == ("twice", target, False)
     run = records.get(world.process, target, 1).run_id
-    assert progress.view(world.process, target, run).consolidation == 1
+    assert run_progress.view(world.process, target, run).consolidation == 1
     world.undo(3, target)
     assert world.consolidate(target).state == "ok"
     assert world.live_ids(target) == []

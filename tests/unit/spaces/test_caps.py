@@ -7,7 +7,7 @@ import pytest
 from livemem.access import rotation, secret, tokens
 from livemem.access.principal import Principal
 from livemem.archives import export
-from livemem.backups import snapshots
+from livemem.backups import taking
 from livemem.errors import CapReached, InvalidRequest, SpaceExists, TooLarge
 from livemem.restore import fork, importing
 from livemem.spaces import caps, lifecycle
@@ -107,16 +107,16 @@ def test_backups_and_archives_of_a_space_have_their_caps_but_asking_again_for_on
     world = World(backups_per_space_per_day=1, exports_per_space_per_day=1)
     world.create_space("demo")
     world.create_space("other")
-    end, wanted = world.clock() + INVOCATION, snapshots.BackupRequest("api", "x")
-    snapshots.order(world.process, "demo", wanted, deadline=end)
+    end, wanted = world.clock() + INVOCATION, taking.BackupRequest("api", "x")
+    taking.order(world.process, "demo", wanted, deadline=end)
     made = export.export(world.process, EVERYONE, "demo", end)
 
-    error = refused(snapshots.order, world.process, "demo", wanted, deadline=end)
+    error = refused(taking.order, world.process, "demo", wanted, deadline=end)
     assert error.code == "backups_per_space_per_day"
     assert refused(export.export, world.process, EVERYONE, "demo", end).code == "exports_per_space_per_day"
     # It is there.
     assert export.download(world.process, "demo", made.backup_id, end).url
-    snapshots.order(world.process, "other", wanted, deadline=end)
+    taking.order(world.process, "other", wanted, deadline=end)
     # By night it is not asked for.
     world.clock.move(60)
     world.note("x")
@@ -178,7 +178,7 @@ def test_without_caps_nothing_is_counted():
     world = World(**{f"{name}_per_day": 0 for name in names}, asks_at_once_per_space=0, asks_at_once_per_token=0)
     make(world, "one")
     importing.begin_upload(world.process, ANN, 10)
-    snapshots.order(world.process, "one", snapshots.BackupRequest("api"), deadline=world.clock() + INVOCATION)
+    taking.order(world.process, "one", taking.BackupRequest("api"), deadline=world.clock() + INVOCATION)
     caps.begin_question(world.process, "one", "x", "ann")
     caps.end_question(world.process, "one", "x")
 

@@ -8,7 +8,7 @@ import pytest
 from livemem.access.principal import Principal
 from livemem.archives import export
 from livemem.backups import catalog, incomplete_backups
-from livemem.digests import due
+from livemem.digests import due_digests
 from livemem.digests import reading as digests
 from livemem.erasure import erasure
 from livemem.errors import Forbidden, InvalidName, InvalidRequest, NotFound
@@ -218,7 +218,7 @@ def test_jobs_that_make_summaries_are_listed_by_their_conversation():
 def test_a_digest_waits_in_the_queue_after_a_failure_and_says_so():
     chatter = Chatter()
     chatter.say("Ines looks after the ferry.")
-    slot = due.start(chatter.process, "demo")
+    slot = due_digests.start(chatter.process, "demo")
     assert found(chatter.world, "demo", "digest", slot).status == "queued"
     chatter.llm.queue.append(LlmError("llm_unreachable", "No connection."))
     chatter.world.work()

@@ -15,9 +15,9 @@ from livemem.errors import RegistryUnreadable
 from livemem.process import Process, Timer
 from livemem.store import keys, stored
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.documents import Count, StoredDocument
 from livemem.store.objects import Object
 from livemem.store.stored import Revised, Stored
+from livemem.store.stored_documents import Count, StoredDocument
 
 CACHED_SECONDS = 30
 """For how long a registry that was read is not asked for again: how long a revoked token may still work."""

@@ -14,7 +14,7 @@ from livemem.archives import archive, packing
 from livemem.archives.export_job import ExportJob
 from livemem.archives.packing import Packed, PackedBackup
 from livemem.backups import manifest as manifests
-from livemem.backups import snapshots
+from livemem.backups import taking
 from livemem.errors import BackupDamaged, LiveMemoryError, NotFinished, NotFound, OutOfTime, PreconditionLost, TooLarge
 from livemem.jobs.job import Progress
 from livemem.jobs.worker import End, Kind, Work
@@ -37,7 +37,7 @@ def step(work: Work[ExportJob]) -> End | None:
         return _pack(work)
     # In a request there is no time to wait.
     wait = job.attempt > 1
-    taken = snapshots.go_on(work.process, job.space_id, job.job_id, deadline=work.deadline, wait=wait, nested=True)
+    taken = taking.go_on(work.process, job.space_id, job.job_id, deadline=work.deadline, wait=wait, nested=True)
     if taken.result == "unfinished":
         raise OutOfTime("Another invocation goes on with the backup.")
     work.save(stage="archive")

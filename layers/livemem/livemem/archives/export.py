@@ -14,7 +14,7 @@ from livemem.access.principal import Principal
 from livemem.archives import export_job
 from livemem.archives.archiving import KIND
 from livemem.archives.export_job import Asked, ExportJob
-from livemem.backups import catalog, snapshots
+from livemem.backups import catalog, taking
 from livemem.backups import manifest as manifests
 from livemem.backups.manifest import Manifest
 from livemem.errors import BackupDamaged, LiveMemoryError, NotFinished, NotFound, PreconditionLost, TooLarge
@@ -72,8 +72,8 @@ def export(process: Process, principal: Principal, space_id: str, deadline: date
     if asked:
         return _answer(process, _go_on(process, asked, deadline))
     with caps.making_archive(process, space_id):
-        wanted = snapshots.BackupRequest("export", requested_by=principal.name)
-        taken = snapshots.take(process, space_id, wanted, deadline=deadline, wait=True, nested=True)
+        wanted = taking.BackupRequest("export", requested_by=principal.name)
+        taken = taking.take(process, space_id, wanted, deadline=deadline, wait=True, nested=True)
         if taken.result == "unfinished":
             return _answer(process, _queue(process, space_id, taken.manifest.job_id))
         return _answer(process, _make(process, taken.manifest, "export", deadline))

@@ -6,9 +6,9 @@ from livemem import clock
 from livemem.jobs.job import Job
 from livemem.process import Process
 from livemem.store import keys
-from livemem.store.documents import Count, Line
 from livemem.store.objects import Object
 from livemem.store.stored import Stored
+from livemem.store.stored_documents import Count, Line
 
 Asked = Literal["export", "download"]
 

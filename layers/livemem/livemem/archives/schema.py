@@ -34,8 +34,8 @@ from livemem.rooms.message import Message
 from livemem.rooms.posting import Stamp
 from livemem.spaces.head import Meta
 from livemem.store import conversation_keys, keys, memory_keys, room_keys
-from livemem.store.documents import BadShape, StoredDocument
 from livemem.store.memory_keys import Kind as MemoryKind
+from livemem.store.stored_documents import BadShape, StoredDocument
 
 LATE = 1_000
 """Block boundaries that may have been written on one level while the backup listed the next one."""

@@ -13,9 +13,9 @@ from livemem.ask.tools import DELETED_MOST, STORED_MOST
 from livemem.conversations.turn import Turn
 from livemem.errors import RunError
 from livemem.llm import templates, window
-from livemem.llm import tools as llm
+from livemem.llm import tool_calling as llm
 from livemem.llm.templates import json_line
-from livemem.llm.tools import Call, Thread, ToolReply
+from livemem.llm.tool_calling import Call, Thread, ToolReply
 from livemem.memories.memory import Memory
 from livemem.rooms.message import Message
 

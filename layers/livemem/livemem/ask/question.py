@@ -21,8 +21,8 @@ from livemem.spaces import unreadable
 from livemem.store import ask_keys as keys
 from livemem.store import keys as all_keys
 from livemem.store import room_keys
-from livemem.store.documents import Count, Finite, Line, StoredDocument
 from livemem.store.stored import Stored
+from livemem.store.stored_documents import Count, Finite, Line, StoredDocument
 from livemem.text.redaction import Redaction, identifier, redact
 
 Expression = Literal[
@@ -58,7 +58,7 @@ class Called(StoredDocument):
 
 
 class AskedCall(StoredDocument):
-    """A call as the model wrote it (llm/tools.py)."""
+    """A call as the model wrote it (llm/tool_calling.py)."""
 
     id: str
     name: str

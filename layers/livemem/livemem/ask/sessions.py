@@ -14,8 +14,8 @@ from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.store import ask_keys as keys
 from livemem.store import stored
-from livemem.store.documents import Count, Moment
 from livemem.store.stored import Read, Revised
+from livemem.store.stored_documents import Count, Moment
 
 SILENCE = timedelta(minutes=15)
 """After which the next question begins a session, by the store's clock."""

@@ -37,13 +37,13 @@ from livemem.errors import (
 from livemem.llm import contract
 from livemem.llm.answering import OUT_OF_TIME
 from livemem.llm.contract import ContractError
-from livemem.llm.tools import Tool
+from livemem.llm.tool_calling import Tool
 from livemem.memories import forgetting, reading, storing
 from livemem.memories.memory import MemoryDraft
 from livemem.process import Process
 from livemem.recall import search
-from livemem.recall.asked import Asked
-from livemem.recall.talk import TOOL
+from livemem.recall.conversation_documents import TOOL
+from livemem.recall.search_request import SearchRequest
 from livemem.search.engine import Hit
 from livemem.spaces import head as heads
 from livemem.store.memory_keys import Kind
@@ -114,18 +114,18 @@ def _recent(hand: Hand, given: Recent) -> CallResult:
 
 
 def _notes(hand: Hand, given: Looking) -> CallResult:
-    return results.of_hits(_found(hand, Asked.of(given.query, scope="live,bank,archive", limit=FOUND)))
+    return results.of_hits(_found(hand, SearchRequest.of(given.query, scope="live,bank,archive", limit=FOUND)))
 
 
 def _conversations(hand: Hand, given: Looking) -> CallResult:
-    hits = _found(hand, Asked.of_talk(given.query, max_results=3 * FOUND).within(None))
+    hits = _found(hand, SearchRequest.of_talk(given.query, max_results=3 * FOUND).within(None))
     # The session itself is in the prompt; and what a tool was given, or gave, was not said by anybody.
     mine = hand.question.conversation_id
     said = [hit for hit in hits if hit.document.role != TOOL and hit.document.source.get("conversation_id") != mine]
     return results.of_hits(said[:FOUND])
 
 
-def _found(hand: Hand, asked: Asked) -> list[Hit]:
+def _found(hand: Hand, asked: SearchRequest) -> list[Hit]:
     """What a search finds that reads no longer than there is time; raises SearchNotReady, and RunError where another
     invocation has more time for it.
     """

@@ -8,7 +8,7 @@ from livemem.ask.question import EXPRESSIONS, Answer, AskedCall, Expression, Que
 from livemem.jobs.budget import Meter
 from livemem.llm import contract
 from livemem.llm.answering import NoAnswer, call_model
-from livemem.llm.tools import ToolReply
+from livemem.llm.tool_calling import ToolReply
 from livemem.process import Process
 
 SHORTEST_ASK = 3.0

@@ -20,9 +20,9 @@ from livemem.jobs import job as jobs
 from livemem.jobs.job import Job
 from livemem.process import Process
 from livemem.store import keys, stored
-from livemem.store.documents import Count, Line, Moment, Position
 from livemem.store.objects import Object
 from livemem.store.stored import Stored
+from livemem.store.stored_documents import Count, Line, Moment, Position
 
 SUMMARY_BYTES = 8_192
 """More than all fields before the objects take."""

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from livemem.backups import catalog, retention, snapshots
-from livemem.backups.snapshots import BackupOutcome, BackupRequest
+from livemem.backups import catalog, retention, taking
+from livemem.backups.taking import BackupOutcome, BackupRequest
 from livemem.errors import LiveMemoryError, NotFinished, NotFound, StoreUnavailable
 from livemem.process import Process
 from livemem.spaces import directory
@@ -103,9 +103,9 @@ def back_up(process: Process, payload: Mapping[str, Any], deadline: datetime) ->
     space_id, job_id, began = payload["space_id"], payload.get("job_id"), process.clock()
     try:
         if job_id:
-            taken = snapshots.go_on(process, space_id, job_id, deadline=deadline, wait=True)
+            taken = taking.go_on(process, space_id, job_id, deadline=deadline, wait=True)
         else:
-            taken = snapshots.take(process, space_id, BackupRequest("schedule"), deadline=deadline, wait=True)
+            taken = taking.take(process, space_id, BackupRequest("schedule"), deadline=deadline, wait=True)
     except NotFound:
         return {"status": "gone"}
     except NotFinished:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from livemem.bank.files import File
 from livemem.changes import provenance, records
 from livemem.changes.records import Record
-from livemem.changes.sources import State, Trace, own_texts
+from livemem.changes.section_sources import State, Trace, own_texts
 from livemem.errors import ObjectUnreadable
 from livemem.process import Process
 

@@ -8,7 +8,7 @@ from livemem import clock, limits
 from livemem.access.principal import Principal
 from livemem.bank import corrections, history
 from livemem.bank.history import RecordDetail
-from livemem.changes import direct, progress, proposals, reviews
+from livemem.changes import direct, proposals, reviews, run_progress
 from livemem.changes.records import Record
 from livemem.errors import Busy, Conflict, LiveMemoryError, PlanOutdated
 from livemem.jobs import lease, queue
@@ -74,14 +74,14 @@ def refuse(process: Process, principal: Principal, space_id: str, run_id: str, r
         reviews.decide(process, head, decision, auto_paused=True, pause_reason=reason_of_pause)
     finally:
         lease.quietly_release(process, held)
-    return progress.view(process, space_id, run_id)
+    return run_progress.view(process, space_id, run_id)
 
 
 def _ask(process: Process, principal: Principal, space_id: str, run_id: str) -> Run:
     """The run, whose plan the caller may decide on."""
     keys.check_run_id(run_id)
     corrections.check_may_correct(principal, heads.load(process, space_id).meta)
-    return progress.view(process, space_id, run_id)
+    return run_progress.view(process, space_id, run_id)
 
 
 def _check_waits(meta: Meta, run: Run, revision: str | None) -> None:

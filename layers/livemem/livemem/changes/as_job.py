@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from livemem.access.principal import Principal
-from livemem.changes import progress
+from livemem.changes import run_progress
 from livemem.jobs.describable import Describable, Description, of_job
 from livemem.jobs.job import Failure
 from livemem.jobs.run import Run
@@ -13,7 +13,7 @@ from livemem.process import Process
 
 def find(process: Process, _: Principal, space_id: str, name: str) -> Description:
     """Raises InvalidName, NotFound, ObjectUnreadable. What `changes.progress.view` takes."""
-    run = progress.view(process, space_id, name)
+    run = run_progress.view(process, space_id, name)
     return replace(
         of_job("consolidation", run),
         subject=run.agent,
@@ -31,7 +31,7 @@ def _error(run: Run) -> Failure | None:
 
 def listed(process: Process, _: Principal, space_id: str, before: int | None) -> Iterator[tuple[int, str]]:
     """A few LIST, however many runs there were."""
-    return progress.newest_first(process, space_id, before)
+    return run_progress.newest_first(process, space_id, before)
 
 
 DESCRIBABLE = Describable("consolidation", find, listed)

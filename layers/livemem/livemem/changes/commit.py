@@ -47,7 +47,7 @@ class Superseded(LiveMemoryError):
 def prepare(process: Process, space_id: str, record: Record) -> Record:
     """Write the plan and return it; if another worker of the same run wrote one before, that one counts.
 
-    The plan says for each file which notes its sections rest on then (tracing.py).
+    The plan says for each file which notes its sections rest on then (provenance.py).
     """
     record = provenance.with_sources(process, space_id, record)
     key = keys.plan(space_id, record.run_id)

@@ -1,8 +1,8 @@
 """Plans that wait for a person, where a space asks for approval before what a model made of its notes is committed.
 
 A plan is its record, as that of every change (records.py), but under a key from which nothing commits it. It is written
-once, and waits from the swap of the head that names it (head_fields.py). An approval makes a change of it that is
-committed and applied as every other one.
+once, and waits from the swap of the head that names it (spaces/head_fields.py). An approval makes a change of it that
+is committed and applied as every other one.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Review
-from livemem.spaces.usage import WAITS
+from livemem.spaces.usage_counts import WAITS
 from livemem.store import keys, stored
 from livemem.store.stored import Stored
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from livemem.changes import records
 from livemem.changes.records import Before, FileChange, Record
-from livemem.changes.sources import MOST_LINKS, SectionPath, Sources, State, Trace, own_texts
+from livemem.changes.section_sources import MOST_LINKS, SectionPath, Sources, State, Trace, own_texts
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError
 from livemem.process import Process

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, model_validator
 
 from livemem import clock as clocks
-from livemem.changes.sources import Sources
+from livemem.changes.section_sources import Sources
 from livemem.errors import NotFound, ObjectUnreadable, StoreUnavailable
 from livemem.llm.usage import Usage
 from livemem.process import Process
@@ -21,8 +21,8 @@ from livemem.spaces import unreadable
 from livemem.spaces.head import Head
 from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys
-from livemem.store.documents import Line, Moment, NoteId, Number, StoredDocument
 from livemem.store.objects import Object
+from livemem.store.stored_documents import Line, Moment, NoteId, Number, StoredDocument
 
 AT_ONCE = 16
 """Records read in one go while looking for one that fits: each may hold a whole bank."""

@@ -2,7 +2,7 @@
 
 from livemem.changes import direct, provenance, records
 from livemem.changes.records import Before, FileChange, Record, SynthesisChange
-from livemem.changes.sources import Sources
+from livemem.changes.section_sources import Sources
 from livemem.errors import Conflict, NotFound
 from livemem.process import Process
 from livemem.spaces.head import Head

@@ -17,7 +17,9 @@ LATER = "The notes are live; they are folded on the next day, or as soon as ther
 
 
 def reserve(process: Process, run: Run, collected: Collected, deadline: datetime) -> Meter:
-    """The calls of a run, the first one reserved; they are counted when it ends (spaces/usage.py). Raises RunError."""
+    """The calls of a run, the first one reserved; they are counted when it ends (spaces/usage_counts.py). Raises
+    RunError.
+    """
     meter = Meter(process, run.space_id, clocks.parse(run.created_at).date(), run.job_id, LATER)
     left = (deadline - process.clock()).total_seconds()
     meter.before_call(window.size(collected.messages()), process.settings.llmaas_max_tokens, left)

@@ -24,7 +24,7 @@ from livemem.jobs.job import Failure
 from livemem.jobs.lease import Held, LeaseTaken
 from livemem.jobs.run import Result, Run
 from livemem.process import Process
-from livemem.spaces import contents, usage
+from livemem.spaces import contents, usage_counts
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.store import keys
@@ -75,7 +75,7 @@ def _clear_up_after(process: Process, space_id: str, saved: Stored[Run]) -> None
     """A worker of the run may have died after it had ended, or over a plan that it wrote when another had ended it;
     what `saved` says of its calls may not have been counted then.
     """
-    usage.come_to_rest(process, space_id, saved.value, None)
+    usage_counts.come_to_rest(process, space_id, saved.value, None)
     run_id = saved.value.job_id
     looks: list[Callable[[], Any]] = [
         lambda: lease.look(process, places.of_space(space_id)),

@@ -14,7 +14,7 @@ from pydantic import ValidationInfo, field_validator
 from livemem import clock
 from livemem.conversations.conversation import TurnIndex
 from livemem.conversations.parameters import LEAST_SLICED, Parameters, Profile
-from livemem.store.documents import Count, Line, Moment, Number, StoredDocument
+from livemem.store.stored_documents import Count, Line, Moment, Number, StoredDocument
 
 Reason = Literal["slice", "duo", "chars", "time", "hardcap", "close", "turn"]
 

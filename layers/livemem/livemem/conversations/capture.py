@@ -31,8 +31,8 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys as all_keys
 from livemem.store import stored
-from livemem.store.documents import NoteId, StoredDocument
 from livemem.store.objects import MARKDOWN
+from livemem.store.stored_documents import NoteId, StoredDocument
 from livemem.text.redaction import Redaction
 
 logger = logging.getLogger(__name__)

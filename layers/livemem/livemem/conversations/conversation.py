@@ -15,11 +15,11 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
-from livemem.store import documents, stored
+from livemem.store import stored, stored_documents
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.documents import Count, Line, Moment, Path, StoredDocument
 from livemem.store.objects import Object
 from livemem.store.stored import Revised
+from livemem.store.stored_documents import Count, Line, Moment, Path, StoredDocument
 from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction, identifier, named
 
@@ -217,13 +217,13 @@ def bury(process: Process, space_id: str, conversation: Conversation) -> None:
     told = {"title": None, "cwd": None, "host": None, "project_path": None}
     tombstone = conversation.model_copy(update={**told, "deleted_at": clock.iso_millis(process.clock())})
     key = keys.conversation(space_id, conversation.conversation_id)
-    process.store.put(key, tombstone.to_bytes(), content_type=documents.JSON)
+    process.store.put(key, tombstone.to_bytes(), content_type=stored_documents.JSON)
     sign(process, space_id, conversation.conversation_id)
 
 
 def sign(process: Process, space_id: str, conversation_id: str) -> None:
     """Say beside a tombstone that the conversation is deleted: a search lists, and reads no tombstone. 1 PUT."""
-    process.store.put(keys.deleted(space_id, conversation_id), b"", content_type=documents.JSON)
+    process.store.put(keys.deleted(space_id, conversation_id), b"", content_type=stored_documents.JSON)
 
 
 def markers(space_id: str, conversation: Conversation) -> list[str]:
@@ -236,7 +236,7 @@ def markers(space_id: str, conversation: Conversation) -> list[str]:
 
 
 def _mark(process: Process, key: str) -> None:
-    process.store.put(key, b"", content_type=documents.JSON)
+    process.store.put(key, b"", content_type=stored_documents.JSON)
 
 
 def find(process: Process, space_id: str, conversation_id: str) -> Conversation | None:

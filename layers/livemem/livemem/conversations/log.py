@@ -25,8 +25,8 @@ from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store import stored
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.documents import StoredDocument
 from livemem.store.objects import Entry, Object
+from livemem.store.stored_documents import StoredDocument
 
 AT_ONCE = 16
 """Turns that are read side by side."""

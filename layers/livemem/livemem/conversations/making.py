@@ -364,7 +364,7 @@ def _store(process: Process, at: At, summary: Summary, name: str) -> None:
     """Write the summary, and take it back if the conversation was deleted, or one of its turns erased, at that moment:
     1 PUT, 1 GET.
 
-    Whoever dies in between leaves it to the sweep; a search does not find it (recall/talk.py).
+    Whoever dies in between leaves it to the sweep; a search does not find it (recall/conversation_documents.py).
     """
     _write(process, at, summary, name)
     try:

@@ -18,8 +18,8 @@ from livemem.llm.usage import Usage
 from livemem.process import Process, Timer
 from livemem.store import conversation_keys as keys
 from livemem.store import listing
-from livemem.store.documents import Count, Line, Moment, NoteId, Number, StoredDocument
 from livemem.store.objects import Entry
+from livemem.store.stored_documents import Count, Line, Moment, NoteId, Number, StoredDocument
 
 D = TypeVar("D", bound=StoredDocument)
 KNOWN_PREFIXES = 1_000

@@ -15,8 +15,8 @@ from livemem.process import Process
 from livemem.store import conversation_keys as keys
 from livemem.store import keys as all_keys
 from livemem.store import stored
-from livemem.store.documents import Count, Finite, Line
 from livemem.store.objects import Object
+from livemem.store.stored_documents import Count, Finite, Line
 
 Strategy = Literal["incremental", "full", "redo"]
 

@@ -16,8 +16,8 @@ from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.store import conversation_keys as keys
 from livemem.store import stored
-from livemem.store.documents import Count, Moment, StoredDocument
 from livemem.store.stored import Read, Revised, Stored
+from livemem.store.stored_documents import Count, Moment, StoredDocument
 
 FIRST = 1
 MOST = 100_000

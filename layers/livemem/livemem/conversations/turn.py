@@ -15,7 +15,7 @@ from livemem.conversations.conversation import TurnIndex, parsed
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
-from livemem.store.documents import Count, Finite, Line, Moment, StoredDocument
+from livemem.store.stored_documents import Count, Finite, Line, Moment, StoredDocument
 from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction
 

@@ -8,10 +8,10 @@ from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from livemem import clock
-from livemem.digests import answer, progress, prompt
+from livemem.digests import answer, digest_progress, prompt
 from livemem.digests.current_digest import CurrentDigest
 from livemem.digests.digest_documents import DeadLetter, DeadMessage, Extract, ExtractedFact, GivenUp, StoredFacts, Try
-from livemem.digests.progress import ChunkProgress
+from livemem.digests.digest_progress import ChunkProgress
 from livemem.errors import InvalidRequest, TooLarge
 from livemem.jobs import budget
 from livemem.jobs.worker import Work
@@ -89,7 +89,7 @@ class DigestTask:
         with self._lock:
             if self._goals is None:
                 answers = [keys.extract(self.space_id, self.slot, one) for one in sorted(seen.extracts)]
-                self._goals = sum(one.goals for one in progress.counted(self.process, answers, Extract))
+                self._goals = sum(one.goals for one in digest_progress.counted(self.process, answers, Extract))
             room = max(0, GOALS - self._goals)
             kept: list[ExtractedFact] = []
             for fact in found:
@@ -202,7 +202,7 @@ def _ask(task: DigestTask, chunk: Chunk, number: int, seen: ChunkProgress) -> No
             usage=meter.used,
             at=clock.iso_millis(process.clock()),
         )
-        progress.write(process, keys.extract(task.space_id, task.slot, number), extract)
+        digest_progress.write(process, keys.extract(task.space_id, task.slot, number), extract)
     task.spend(meter.used)
 
 
@@ -222,7 +222,7 @@ def _store(task: DigestTask, chunk: Chunk, number: int) -> bool:
     was given up.
     """
     process, where = task.process, (task.space_id, task.slot, number)
-    extract = progress.read(process, keys.extract(*where), Extract)
+    extract = digest_progress.read(process, keys.extract(*where), Extract)
     if extract and extract.given_up:
         _keep_apart(task, chunk, number, extract.given_up)
         return False
@@ -241,14 +241,14 @@ def _store(task: DigestTask, chunk: Chunk, number: int) -> bool:
     kept = [one for one in done if not isinstance(one, Failed)]
     new = len([one for one in kept if one.fresh])
     counted = StoredFacts(new=new, merged=len(kept) - new, refused=len(refused))
-    progress.write(process, keys.stored(*where), counted)
+    digest_progress.write(process, keys.stored(*where), counted)
     return True
 
 
 def _note_try(task: DigestTask, number: int, count: int, error: NoAnswer) -> int:
     """Write down a try in vain, and return its number: whoever works beside us writes another."""
     noted = Try(code=error.code, detail=error.detail, usage=error.used, at=clock.iso_millis(task.process.clock()))
-    progress.write(task.process, keys.failed_try(task.space_id, task.slot, number, count), noted)
+    digest_progress.write(task.process, keys.failed_try(task.space_id, task.slot, number, count), noted)
     return count
 
 
@@ -261,7 +261,7 @@ def _give_up(task: DigestTask, chunk: Chunk, number: int, error: NoAnswer) -> bo
         at=clock.iso_millis(task.process.clock()),
         given_up=GivenUp(code=error.code, detail=error.detail),
     )
-    standing = progress.write(task.process, keys.extract(task.space_id, task.slot, number), wanted)
+    standing = digest_progress.write(task.process, keys.extract(task.space_id, task.slot, number), wanted)
     if standing.given_up:
         _keep_apart(task, chunk, number, standing.given_up)
     return standing.given_up is not None
@@ -276,8 +276,8 @@ def _keep_apart(task: DigestTask, chunk: Chunk, number: int, why: GivenUp) -> No
         at=clock.iso_millis(task.process.clock()),
         messages=said_in(task.process, task.space_id, chunk),
     )
-    progress.write(task.process, keys.dead(task.space_id, task.slot, number), dead)
-    task.work.counts["dead"] += 1
+    digest_progress.write(task.process, keys.dead(task.space_id, task.slot, number), dead)
+    task.work.counts["dead_letters"] += 1
     logger.error(
         "a chunk of messages was given up",
         extra={"space_id": task.space_id, "slot": task.slot, "chunk": number, "error_code": why.code},

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, model_validator
 
 from livemem import clock
-from livemem.digests import progress
+from livemem.digests import digest_progress
 from livemem.errors import PreconditionLost
 from livemem.jobs.job import Job
 from livemem.process import Process
@@ -19,9 +19,9 @@ from livemem.spaces import unreadable
 from livemem.store import keys as all_keys
 from livemem.store import room_keys as keys
 from livemem.store import stored
-from livemem.store.documents import Line
 from livemem.store.objects import Object
 from livemem.store.stored import Stored
+from livemem.store.stored_documents import Line
 
 TRIES = 20
 
@@ -97,7 +97,7 @@ def order(process: Process, space_id: str, slot: str) -> str:
         if seen.value.ordered:
             return seen.value.ordered
         free = slot
-        while free == seen.value.job_id or progress.is_done(process, space_id, free):
+        while free == seen.value.job_id or digest_progress.is_done(process, space_id, free):
             free = later(free)
         with suppress(PreconditionLost):
             wanted = seen.value.model_copy(update={"ordered": free})

@@ -6,8 +6,8 @@ from livemem.llm.usage import Usage
 from livemem.memories.memory import MemoryDraft
 from livemem.rooms.digested import Ending
 from livemem.rooms.message import Message, MessageKey
-from livemem.store.documents import Count, Line, Moment, StoredDocument
 from livemem.store.memory_keys import Kind
+from livemem.store.stored_documents import Count, Line, Moment, StoredDocument
 
 
 class ExtractedFact(StoredDocument):
@@ -108,7 +108,7 @@ class DeadLetter(StoredDocument):
 
 
 class DigestDone(Ending):
-    """`done.json`: what a digest came to. `dead` are the numbers of the chunks that were given up."""
+    """`done.json`: what a digest came to. `dead_letters` are the numbers of the chunks that were given up."""
 
     most_bytes: ClassVar[int] = 1 << 20
 

@@ -6,7 +6,7 @@ from heapq import merge
 from itertools import islice
 
 from livemem import clock
-from livemem.digests import progress
+from livemem.digests import digest_progress
 from livemem.llm.window import BYTES_PER_TOKEN
 from livemem.process import Process
 from livemem.rooms import digested, reading
@@ -41,7 +41,7 @@ def ensure(process: Process, space_id: str, slot: str) -> Input:
     there = find(process, space_id, slot)
     if there:
         return there
-    return progress.write(process, keys.digest_input(space_id, slot), _gather(process, space_id, slot))
+    return digest_progress.write(process, keys.digest_input(space_id, slot), _gather(process, space_id, slot))
 
 
 def _gather(process: Process, space_id: str, slot: str) -> Input:

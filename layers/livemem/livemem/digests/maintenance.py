@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from livemem import clock
-from livemem.digests import current_digest, digest_times, progress, reading
+from livemem.digests import current_digest, digest_progress, digest_times, reading
 from livemem.digests.current_digest import CurrentDigest
 from livemem.digests.digest_documents import DeadLetter, DigestDone, Extract, StoredFacts, Try
 from livemem.jobs.maintainable import Damaged, DocumentKind, HealthProblem, Maintainable, Space
@@ -128,12 +128,12 @@ def _instead_of_input(process: Process, damaged: Damaged) -> Input:
 def _instead_of_end(process: Process, damaged: Damaged) -> DigestDone:
     """It has ended, and its counts are lost."""
     slot = _slot(damaged)
-    seen = progress.look(process, damaged.space_id, slot)
+    seen = digest_progress.look(process, damaged.space_id, slot)
     return DigestDone(
         slot=slot,
         messages=0,
         chunks=0,
-        dead=sorted(seen.dead),
+        dead_letters=sorted(seen.dead),
         new=0,
         merged=0,
         usage=Usage(),

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from livemem import clock
-from livemem.digests import current_digest, digest_input, progress
+from livemem.digests import current_digest, digest_input, digest_progress
 from livemem.digests.current_digest import CurrentDigest
 from livemem.digests.digest_documents import DeadLetter, DigestDone
-from livemem.digests.progress import ChunkProgress
+from livemem.digests.digest_progress import ChunkProgress
 from livemem.errors import NotFound
 from livemem.jobs.job import Status
 from livemem.process import Process
@@ -98,22 +98,23 @@ def dead_letters(process: Process, space_id: str, slot: str, missing: list[str])
     parsed = [keys.parse_digest(entry.key) for entry in listed]
     numbers = [chunk for one in parsed if one and (chunk := keys.parse_dead(one[1])) is not None]
     found = process.store.map(
-        lambda number: progress.readable(process, keys.dead(space_id, slot, number), DeadLetter, missing), numbers
+        lambda number: digest_progress.readable(process, keys.dead(space_id, slot, number), DeadLetter, missing),
+        numbers,
     )
     return {number: dead for number, dead in zip(numbers, found, strict=True) if dead}
 
 
 def _summary(process: Process, space_id: str, slot: str, current: CurrentDigest) -> Digest | None:
     missing: list[str] = []
-    done = progress.readable(process, keys.done(space_id, slot), DigestDone, missing)
+    done = digest_progress.readable(process, keys.done(space_id, slot), DigestDone, missing)
     if done:
         return Digest(slot, "done", done, messages=done.messages, chunks=done.chunks, settled=done.chunks)
     if missing:
         return Digest(slot, "done", missing=missing)
     if slot == current.ordered:
         return Digest(slot, "queued")
-    given = progress.readable(process, keys.digest_input(space_id, slot), Input, missing)
-    there = progress.look(process, space_id, slot)
+    given = digest_progress.readable(process, keys.digest_input(space_id, slot), Input, missing)
+    there = digest_progress.look(process, space_id, slot)
     job = current if slot == current.open_slot else None
     if not (job or given or missing or there != ChunkProgress()):
         return None
@@ -144,7 +145,7 @@ def _last_end(process: Process, space_id: str) -> datetime | None:
     """When a digest ended last."""
     slots = sorted(slot for slot in process.store.folders(keys.digests_prefix(space_id)) if keys.SLOT.fullmatch(slot))
     for slot in reversed(slots):
-        done = progress.readable(process, keys.done(space_id, slot), DigestDone)
+        done = digest_progress.readable(process, keys.done(space_id, slot), DigestDone)
         if done:
             return clock.parse(done.ended_at)
     return None

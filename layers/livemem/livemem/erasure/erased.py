@@ -19,7 +19,7 @@ from livemem.erasure.task import ErasureTask, Fate
 from livemem.errors import InvalidName
 from livemem.notes import note as notes
 from livemem.notes.note import Note
-from livemem.store import conversation_keys, documents, keys
+from livemem.store import conversation_keys, keys, stored_documents
 
 _STUB = re.compile(r"Erased on (?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})\.")
 
@@ -222,7 +222,7 @@ def _json(body: bytes) -> Any:
 
 def _dump(value: Any) -> bytes:
     try:
-        return documents.dump(value)
+        return stored_documents.dump(value)
     except UnicodeEncodeError:
         # Half a surrogate pair, which JSON can say and UTF-8 can't.
         return (json.dumps(value, indent=2) + "\n").encode()

@@ -17,7 +17,7 @@ from livemem.jobs import job as jobs
 from livemem.jobs.receipt import Receipt
 from livemem.jobs.worker import Work
 from livemem.process import Process
-from livemem.store import documents, keys, memory_keys, stored
+from livemem.store import keys, memory_keys, stored, stored_documents
 from livemem.store.objects import MARKDOWN, Entry, Object
 from livemem.store.stored import Stored, WriteOutcome
 
@@ -201,7 +201,7 @@ def _rewrite_one(
 
 
 def _put(process: Process, found: Object, body: bytes, mark: str | None) -> WriteOutcome:
-    content_type = documents.JSON if found.key.endswith(".json") else found.content_type or MARKDOWN
+    content_type = stored_documents.JSON if found.key.endswith(".json") else found.content_type or MARKDOWN
     metadata = {**found.metadata, **({WRITTEN_BY: mark} if mark else {})}
     return stored.write_once(
         process.store, found.key, body, over=found.etag, content_type=content_type, metadata=metadata

@@ -33,8 +33,8 @@ def erase(work: Work[Receipt], found: Occurrences) -> None:
 
     For A objects in the space and its backups that are not the same, C of them to be changed, and B backups: A + 2C GET
     and C PUT or DELETE at the least (each object of the space that holds a note and quotes one is written twice), 2 GET
-    and 1 PUT of each manifest, 3 PUT of the receipt, and what versions.py and citations take. Raises OutOfTime, and
-    what the store raises.
+    and 1 PUT of each manifest, 3 PUT of the receipt, and what store/versions.py and citations take. Raises OutOfTime,
+    and what the store raises.
     """
     process, receipt = work.process, work.job
     if found.bodies:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from livemem.erasure.scrubbing import Pieces
 from livemem.store import conversation_keys, keys
-from livemem.store.documents import StoredDocument
+from livemem.store.stored_documents import StoredDocument
 
 D = TypeVar("D", bound=StoredDocument)
 

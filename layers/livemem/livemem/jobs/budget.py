@@ -24,11 +24,11 @@ from livemem import clock as clocks
 from livemem.errors import LiveMemoryError, RunError
 from livemem.jobs.lease import BACKOFF_LONGEST
 from livemem.llm.client import MAY_COST, LlmError, Reply
-from livemem.llm.tools import ToolReply
+from livemem.llm.tool_calling import ToolReply
 from livemem.llm.usage import Usage
 from livemem.llm.window import BYTES_PER_TOKEN
 from livemem.process import Process
-from livemem.spaces import totals, usage
+from livemem.spaces import totals, usage_counts
 from livemem.spaces.totals import Reservation, Totals
 from livemem.store import timing
 
@@ -100,7 +100,7 @@ class Meter:
         if self._asking is not None:
             # It ended in a way that tells nothing.
             self._end(Usage(calls=1, estimated_tokens=self._asking))
-        usage.end_call(self.process, self.day, self.space_id, self.call_id, self.used)
+        usage_counts.end_call(self.process, self.day, self.space_id, self.call_id, self.used)
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from livemem.jobs.lease import BACKOFF_LONGEST
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store import stored, timing
-from livemem.store.documents import Count, Line, Moment, Seconds
 from livemem.store.stored import Read, Revised, Stored
+from livemem.store.stored_documents import Count, Line, Moment, Seconds
 
 Status = Literal["queued", "running", "done", "failed", "cancelled"]
 ENDED: tuple[Status, ...] = ("done", "failed", "cancelled")

@@ -19,9 +19,9 @@ from livemem import clock
 from livemem.errors import Busy, LiveMemoryError, PreconditionLost, StoreUnavailable
 from livemem.process import Process
 from livemem.store import stored
-from livemem.store.documents import Count, Moment, Seconds
 from livemem.store.objects import Object
 from livemem.store.stored import Revised, Stored
+from livemem.store.stored_documents import Count, Moment, Seconds
 
 LIFE = timedelta(seconds=90)
 """Of a worker's lease since it was last renewed. Lambda tries again a minute and then two after a worker died, so the

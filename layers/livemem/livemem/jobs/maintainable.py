@@ -14,12 +14,13 @@ from livemem.spaces import head as heads
 from livemem.spaces.due_index import Done, Due
 from livemem.spaces.head import Head
 from livemem.store import keys
-from livemem.store.documents import StoredDocument
 from livemem.store.due_keys import Kind
 from livemem.store.objects import Entry
+from livemem.store.stored_documents import StoredDocument
 
 RENEWED_LATE = RENEWED_AFTER + timedelta(seconds=RENEWAL_TICK)
-BY_HAND = timedelta(seconds=30)
+SILENT_BY_HAND = timedelta(seconds=30)
+"""For how long a holder without a limit of its own below may be silent, before health calls the space blocked."""
 QUEUED_LONG = timedelta(minutes=5)
 """After which a queued run that still waits is worth a look: too few workers, or its invocation is lost."""
 
@@ -74,7 +75,7 @@ class Space:
         lease, silent = self.lease.lease, self.lease.age
         if lease.kind == "backoff":
             return f"Automatic runs wait after a failure ({lease.error})" if self.is_due() else None
-        if silent < SILENT.get(lease.kind, BY_HAND):
+        if silent < SILENT.get(lease.kind, SILENT_BY_HAND):
             return None
         if lease.kind == "queued":
             return f"The run {lease.owner} waits for its invocation since {silent.total_seconds():.0f} s"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from livemem import clock
-from livemem.jobs import budget, counter, retention
+from livemem.jobs import budget, counter, run_retention
 from livemem.jobs.maintainable import MORE_WORK, OLDEST, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.jobs.run import Run
 from livemem.process import Process
@@ -27,7 +27,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
         due_index.leave(process, space.space_id)
         outcome = counter.start_if_due(process, space.space_id, "sweep")
         done |= {MORE_WORK: 1, **({"started": 1} if outcome.result == "started" else {})}
-    removed = retention.remove(process, space.head) if space.daily else 0
+    removed = run_retention.remove(process, space.head) if space.daily else 0
     return {**done, **({"removed_runs": removed} if removed else {})}
 
 

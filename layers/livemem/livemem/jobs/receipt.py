@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from livemem.jobs.job import Job
-from livemem.store.documents import Count, Line
+from livemem.store.stored_documents import Count, Line
 
 
 class ReceiptSection(BaseModel, defer_build=True):

@@ -14,11 +14,11 @@ from livemem.jobs.job import ENDED, Job
 from livemem.jobs.job import Status as JobStatus
 from livemem.llm.usage import Usage
 from livemem.process import Process
-from livemem.spaces import unreadable, usage
-from livemem.spaces.usage import WAITS
+from livemem.spaces import unreadable, usage_counts
+from livemem.spaces.usage_counts import WAITS
 from livemem.store import keys
-from livemem.store.documents import Count, Line, Moment, Position
 from livemem.store.stored import Read, Stored
+from livemem.store.stored_documents import Count, Line, Moment, Position
 
 Result = Literal["ok", "nothing_to_do", "busy", "error", "awaiting_approval", "refused", "superseded"]
 State = Literal["queued", "running", Result]
@@ -123,10 +123,10 @@ def _read(process: Process, missing: list[str] | None = None) -> Read[Run | None
 def change(process: Process, found: Stored[Run], **changes: object) -> Stored[Run]:
     """Write `changes` over exactly the run that was read; raises PreconditionLost (it is gone, or changed).
 
-    A run that comes to rest by that is counted (spaces/usage.py).
+    A run that comes to rest by that is counted (spaces/usage_counts.py).
     """
     written = jobs.change(process, found, **changes)
-    usage.come_to_rest(process, written.value.space_id, written.value, found.value.result)
+    usage_counts.come_to_rest(process, written.value.space_id, written.value, found.value.result)
     return written
 
 
@@ -139,5 +139,5 @@ def finish(process: Process, found: Stored[Run], result: Result, **changes: obje
     end = with_result(result) | changes
     ended = jobs.finish(process, found, read=_read(process), anyway=lambda _: result == "ok", **end)
     stands = (ended or found).value
-    usage.come_to_rest(process, stands.space_id, stands, found.value.result)
+    usage_counts.come_to_rest(process, stands.space_id, stands, found.value.result)
     return stands

@@ -18,7 +18,7 @@ from livemem.llm import contract as contracts
 from livemem.llm import templates, window
 from livemem.llm.client import Ask, LlmError, Messages, Reply
 from livemem.llm.contract import ContractError
-from livemem.llm.tools import ToolReply
+from livemem.llm.tool_calling import ToolReply
 from livemem.llm.usage import Usage
 from livemem.settings import Settings
 

@@ -16,9 +16,9 @@ from pydantic import ValidationError
 
 from livemem.errors import LiveMemoryError
 from livemem.llm.api import ApiError
-from livemem.store import documents, keys
-from livemem.store.documents import StoredDocument
+from livemem.store import keys, stored_documents
 from livemem.store.objects import Store
+from livemem.store.stored_documents import StoredDocument
 
 logger = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -73,7 +73,7 @@ class Watch:
 
     def _write(self, error: str | None) -> None:
         try:
-            self._store.put(keys.LAST_CALL, _Note(error=error).to_bytes(), content_type=documents.JSON)
+            self._store.put(keys.LAST_CALL, _Note(error=error).to_bytes(), content_type=stored_documents.JSON)
         except LiveMemoryError as failure:
             logger.info("the end of a call was not noted", extra={"error_code": failure.code})
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from livemem.store.documents import Whole
+from livemem.store.stored_documents import Whole
 
 MOST = 10**9
 """Of a number that a document tells: more than one run can have used."""

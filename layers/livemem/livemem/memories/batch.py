@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
 
-from livemem.memories import log, model_judge, nearest, vectors
+from livemem.memories import log, memory_vectors, model_judge, nearest
 from livemem.memories.memory import Memory
+from livemem.memories.memory_vectors import Floats, Rows
 from livemem.memories.merging import Candidate, Near, Verdict
 from livemem.memories.model_judge import PAIRS, Pair
-from livemem.memories.vectors import Floats, Rows
 from livemem.process import Process
 from livemem.store.memory_keys import KINDS, Kind
 from livemem.text import similarity
@@ -74,7 +74,7 @@ def _candidates(
     rows: Rows | None = None
     for one in some:
         if one.vector is not None:
-            rows = rows or vectors.of(process, space_id, kind, found, len(one.vector))
+            rows = rows or memory_vectors.of(process, space_id, kind, found, len(one.vector))
             rows.learn(one.memory.content, one.vector)
     for one in some:
         if one.op_id in found.done:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from livemem.memories import erasing, expiry, log, operation
+from livemem.memories import erasing, log, memory_expiry, operation
 from livemem.memories.operation import Operation
 from livemem.process import Process
 from livemem.spaces import head as heads
@@ -128,7 +128,7 @@ def _without_words(done: Operation) -> What | None:
     if erasing.is_blank(done, done.memory.memory_id):
         return "erased"
     if done.op == "delete":
-        return "expired" if done.author == expiry.SERVICE else "deleted"
+        return "expired" if done.author == memory_expiry.SERVICE else "deleted"
     return None
 
 

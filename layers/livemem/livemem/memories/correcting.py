@@ -6,11 +6,21 @@ from types import EllipsisType
 
 from livemem import clock
 from livemem.errors import InvalidRequest, PreconditionLost
-from livemem.memories import expiry, log, memory, merging, operation, outcome, reading, ttl, vectors
+from livemem.memories import (
+    log,
+    memory,
+    memory_expiry,
+    memory_vectors,
+    merging,
+    operation,
+    reading,
+    storing_outcome,
+    ttl,
+)
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
-from livemem.memories.outcome import StoredMemory
 from livemem.memories.state import State
+from livemem.memories.storing_outcome import StoredMemory
 from livemem.process import Process
 from livemem.store.capability_check import require_conditional_writes
 from livemem.text.redaction import Redaction
@@ -43,7 +53,7 @@ def correct(
     cause = operation.op_id(op_id or f"correct/{process.new_id()}")
     vector = None
     if process.embed and "content" in changes:
-        (vector,) = vectors.embed(process, [str(changes["content"])])
+        (vector,) = memory_vectors.embed(process, [str(changes["content"])])
 
     def decide(found: State) -> Operation:
         old = found.get(memory_id, process.clock())
@@ -58,12 +68,12 @@ def correct(
             author,
             fresh,
             corrected=[name for name in changes if getattr(fresh, name) != getattr(old, name)],
-            vector=vectors.encoded(process, vector) if vector is not None else None,
+            vector=memory_vectors.encoded(process, vector) if vector is not None else None,
         )
 
     done, repeated = log.write_once(process, space_id, there.kind, cause, decide)
-    expiry.mark(process, space_id, done.memory)
-    return replace(outcome.told(done), repeated=repeated, redacted=redacted)
+    memory_expiry.mark(process, space_id, done.memory)
+    return replace(storing_outcome.told(done), repeated=repeated, redacted=redacted)
 
 
 def _changes(process: Process, there: Memory, wanted: Correction) -> tuple[dict[str, object], dict[str, int]]:

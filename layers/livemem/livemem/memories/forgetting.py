@@ -5,11 +5,11 @@ from datetime import timedelta
 
 from livemem import clock, limits
 from livemem.errors import Conflict, Forbidden, NotFound
-from livemem.memories import expiry, log, operation, outcome, reading
+from livemem.memories import log, memory_expiry, operation, reading, storing_outcome
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation
-from livemem.memories.outcome import StoredMemory
 from livemem.memories.state import State, expired
+from livemem.memories.storing_outcome import StoredMemory
 from livemem.process import Process
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.memory_keys import Kind
@@ -85,8 +85,8 @@ def restore(
     if not done:
         assert standing, "the memory stands, or an operation was written"
         return standing
-    expiry.mark(process, space_id, done.memory)
-    return replace(outcome.told(done), repeated=repeated)
+    memory_expiry.mark(process, space_id, done.memory)
+    return replace(storing_outcome.told(done), repeated=repeated)
 
 
 def _kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, deleted: bool = False) -> Kind:

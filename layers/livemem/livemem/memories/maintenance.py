@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 
 from livemem.jobs.maintainable import Damaged, DocumentKind, Maintainable, Space
-from livemem.memories import expiry, operation
+from livemem.memories import memory_expiry, operation
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot
 from livemem.process import Process
@@ -23,7 +23,10 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
     there = set(process.store.folders(prefix))
     kinds = [kind for kind in KINDS if keys.FOLDERS[kind] in there]
     found = process.store.map(lambda kind: _maintain(process, space.space_id, kind), kinds)
-    done = {expiry.EXPIRED: sum(one[0] for one in found), "memory_snapshots_removed": sum(one[1] for one in found)}
+    done = {
+        memory_expiry.EXPIRED: sum(one[0] for one in found),
+        "memory_snapshots_removed": sum(one[1] for one in found),
+    }
     return {name: float(count) for name, count in done.items() if count}
 
 
@@ -36,7 +39,7 @@ def _maintain(process: Process, space_id: str, kind: Kind) -> tuple[int, int]:
     doomed = [key for key, one in named.items() if one and kept and one.number < kept[-1] and one.number not in kept]
     if doomed:
         process.store.delete_many(doomed)
-    return expiry.delete_expired(process, space_id, kind), len(numbers) - len(kept)
+    return memory_expiry.delete_expired(process, space_id, kind), len(numbers) - len(kept)
 
 
 def kind(name: str) -> DocumentKind | None:
@@ -55,4 +58,6 @@ def _instead_of_operation(_: Process, damaged: Damaged) -> Operation:
     return operation.in_place(found.number, found.kind, damaged.quarantine_id, damaged.author, damaged.written_at)
 
 
-MAINTAINABLE = Maintainable(owns=keys.is_of_memories, maintain=maintain, kind=kind, due={"memory": expiry.delete_due})
+MAINTAINABLE = Maintainable(
+    owns=keys.is_of_memories, maintain=maintain, kind=kind, due={"memory": memory_expiry.delete_due}
+)

@@ -7,8 +7,8 @@ from typing import Literal
 
 from livemem import limits
 from livemem.errors import InvalidRequest
-from livemem.store.documents import Count, Line, Moment, StoredDocument
 from livemem.store.memory_keys import Kind
+from livemem.store.stored_documents import Count, Line, Moment, StoredDocument
 from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction
 

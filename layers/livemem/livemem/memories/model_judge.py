@@ -25,8 +25,8 @@ from livemem.memories.merging import Verdict
 from livemem.process import Process, Timer
 from livemem.store import memory_keys as keys
 from livemem.store import stored
-from livemem.store.documents import Moment
 from livemem.store.stored import Revised
+from livemem.store.stored_documents import Moment
 
 Pair = tuple[str, str]
 """A new content, and one that is there."""

@@ -11,10 +11,10 @@ from cachetools import LRUCache
 
 from livemem.memories import thresholds
 from livemem.memories.memory import Memory
+from livemem.memories.memory_vectors import Floats, Rows
 from livemem.memories.merging import Candidate, Near, Verdict
 from livemem.memories.operation import By
 from livemem.memories.thresholds import Thresholds
-from livemem.memories.vectors import Floats, Rows
 from livemem.process import Process, Timer
 from livemem.store.memory_keys import Kind
 from livemem.text import similarity, wording

@@ -11,9 +11,9 @@ from livemem.errors import InvalidRequest, MemoriesBroken
 from livemem.memories.memory import Memory, Provenance
 from livemem.process import Process
 from livemem.spaces import unreadable
-from livemem.store.documents import Finite, Line, Moment, Number, StoredDocument
 from livemem.store.memory_keys import Kind
 from livemem.store.objects import Object
+from livemem.store.stored_documents import Finite, Line, Moment, Number, StoredDocument
 
 By = Literal["text", "vector", "lexical", "llm"]
 """How it was told that two say the same: by their words or by an LLM. By an embedding model or n-grams alone only with

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from livemem import limits
 from livemem.errors import EmbeddingUnavailable, InvalidRequest, MemoriesBroken, NotFound
-from livemem.memories import log, nearest, vectors
+from livemem.memories import log, memory_vectors, nearest
 from livemem.memories import state as states
 from livemem.memories.memory import Memory, check_subjects
+from livemem.memories.memory_vectors import Floats
 from livemem.memories.state import State
-from livemem.memories.vectors import Floats
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
@@ -76,7 +76,7 @@ def ask(
     degraded = None
     if process.embed and any(memories for _, memories in wanted):
         try:
-            (vector,) = vectors.embed(process, [query], query=True, seconds=QUERY_SECONDS)
+            (vector,) = memory_vectors.embed(process, [query], query=True, seconds=QUERY_SECONDS)
             scored = _by_meaning(process, space_id, some, wanted, vector, limit)
             return FoundMemories(_linked(process, some, _best(scored, limit)), "vector")
         except EmbeddingUnavailable as error:
@@ -103,7 +103,7 @@ def _by_meaning(
 ) -> list[NearMemory]:
     scored: list[NearMemory] = []
     for (kind, found), (_, memories) in zip(some, wanted, strict=True):
-        rows = vectors.of(process, space_id, kind, found, len(vector))
+        rows = memory_vectors.of(process, space_id, kind, found, len(vector))
         scored += _best_of(memories, nearest.by_meaning(memories, vector, rows), limit)
     return scored
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from livemem.memories import expiry, log, merging, operation
+from livemem.memories import log, memory_expiry, merging, operation
 from livemem.memories.memory import Memory
 from livemem.memories.merging import Candidate, Near, Verdict
 from livemem.memories.model_judge import PAIRS, Pair, judge
@@ -107,7 +107,7 @@ def _settle(
 
     _, written = log.write(process, space_id, kind, decide)
     if written:
-        expiry.mark(process, space_id, written.memory)
+        memory_expiry.mark(process, space_id, written.memory)
         for part in written.also:
             gone, into = part.memory.memory_id, written.memory.memory_id
             moved.update({one: into for one, place in moved.items() if place == gone} | {gone: into})

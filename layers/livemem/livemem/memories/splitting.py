@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from livemem import clock
 from livemem.errors import Conflict
-from livemem.memories import expiry, forgetting, log, merging, operation, outcome, reading
+from livemem.memories import forgetting, log, memory_expiry, merging, operation, reading, storing_outcome
 from livemem.memories.memory import Former, Memory, Provenance
 from livemem.memories.operation import Also, Merged, Operation
-from livemem.memories.outcome import StoredMemory
 from livemem.memories.state import State
+from livemem.memories.storing_outcome import StoredMemory
 from livemem.process import Process
 from livemem.store import memory_keys as keys
 from livemem.store.capability_check import require_conditional_writes
@@ -60,8 +60,8 @@ def split(process: Process, space_id: str, author: str, memory_id: str, *, op_id
         # Erased since, or the same cause was another one's.
         raise Conflict(NOTHING)
     for memory in (done.memory, others[0]):
-        expiry.mark(process, space_id, memory)
-    return Split(replace(outcome.told(done), repeated=repeated), others[0])
+        memory_expiry.mark(process, space_id, memory)
+    return Split(replace(storing_outcome.told(done), repeated=repeated), others[0])
 
 
 def _last_merge(process: Process, space_id: str, kind: Kind, found: State, there: Memory) -> Operation | None:

@@ -10,7 +10,7 @@ from livemem import clock
 from livemem.errors import NotFound
 from livemem.memories.memory import Memory
 from livemem.memories.operation import Operation, StoredVector
-from livemem.store.documents import Moment, Number, StoredDocument
+from livemem.store.stored_documents import Moment, Number, StoredDocument
 
 REPEATED_WITHIN = timedelta(days=30)
 """For how long a repeat is known: digests that wait for their model, and clients that send again, take less."""

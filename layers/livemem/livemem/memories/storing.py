@@ -10,25 +10,25 @@ from livemem import clock
 from livemem.errors import InvalidRequest, LiveMemoryError
 from livemem.memories import (
     batch,
-    expiry,
     log,
     memory,
+    memory_expiry,
+    memory_vectors,
     merging,
     model_judge,
     nearest,
     operation,
-    outcome,
-    snapshots,
+    state_snapshots,
+    storing_outcome,
     ttl,
-    vectors,
 )
 from livemem.memories.memory import Memory, MemoryDraft
+from livemem.memories.memory_vectors import Floats, Rows
 from livemem.memories.merging import Candidate, Near, Verdict
 from livemem.memories.model_judge import Pair
 from livemem.memories.operation import Merged, Operation
-from livemem.memories.outcome import StoredMemory
 from livemem.memories.state import State
-from livemem.memories.vectors import Floats, Rows
+from livemem.memories.storing_outcome import StoredMemory
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import memory_keys as keys
@@ -82,7 +82,7 @@ def store(
     wanted = _checked(process, author, draft, op_id, "")
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
-    vector = vectors.embed(process, [wanted.candidate.content])[0] if process.embed else None
+    vector = memory_vectors.embed(process, [wanted.candidate.content])[0] if process.embed else None
     return _store(process, space_id, author, wanted, vector, until)
 
 
@@ -110,7 +110,7 @@ def store_all(
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
     texts = [one.candidate.content for one in wanted]
-    found: Sequence[Floats | None] = vectors.embed(process, texts) if process.embed else [None] * len(texts)
+    found: Sequence[Floats | None] = memory_vectors.embed(process, texts) if process.embed else [None] * len(texts)
     asked = [
         batch.MemoryToStore(one.candidate.memory, one.op_id, vector) for one, vector in zip(wanted, found, strict=True)
     ]
@@ -190,17 +190,17 @@ def _store(
         if wanted.op_id in found.done:
             return None
         if vector is not None:
-            rows = vectors.of(process, space_id, wanted.kind, found, len(vector))
+            rows = memory_vectors.of(process, space_id, wanted.kind, found, len(vector))
         return _decide(process, author, wanted, found, vector, rows, judge)
 
     after, written = log.write(process, space_id, wanted.kind, decide)
     if written is None:
         return _repeated(process, space_id, wanted, after.done[wanted.op_id].number)
-    expiry.mark(process, space_id, written.memory)
+    memory_expiry.mark(process, space_id, written.memory)
     if vector is not None and rows is not None:
         rows.learn(wanted.candidate.content, vector)
-    snapshots.keep(process, space_id, wanted.kind, after, rows)
-    return replace(outcome.told(written), redacted=wanted.redacted)
+    state_snapshots.keep(process, space_id, wanted.kind, after, rows)
+    return replace(storing_outcome.told(written), redacted=wanted.redacted)
 
 
 def _decide(
@@ -235,7 +235,7 @@ def _decide(
         author=author,
         memory=standing,
         merged=merged,
-        vector=vectors.encoded(process, vector) if fresh_content and vector is not None else None,
+        vector=memory_vectors.encoded(process, vector) if fresh_content and vector is not None else None,
     )
 
 
@@ -252,4 +252,4 @@ def _repeated(process: Process, space_id: str, wanted: _Wanted, number: int) -> 
     # Of one that was erased nobody can tell any more what it was.
     if first.request != wanted.request and first.memory.content:
         raise InvalidRequest.of("Idempotency-Key", OTHER)
-    return replace(outcome.told(first), repeated=True, redacted=wanted.redacted)
+    return replace(storing_outcome.told(first), repeated=True, redacted=wanted.redacted)

@@ -28,7 +28,7 @@ class NoteDraft:
     content: str
     tags: tuple[str, ...] = ()
     redacted: Mapping[str, int] = field(default_factory=dict, hash=False)
-    """How many secrets of each kind were taken out of it (redaction.py)."""
+    """How many secrets of each kind were taken out of it (text/redaction)."""
 
 
 def check_draft(draft: NoteDraft, field: str = "") -> None:

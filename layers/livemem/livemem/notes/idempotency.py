@@ -17,7 +17,7 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys, stored
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.documents import Line, Moment, NoteId, StoredDocument
+from livemem.store.stored_documents import Line, Moment, NoteId, StoredDocument
 
 IDEMPOTENCY_LIFE = timedelta(days=7)
 """For how long a repeat gives the first note (docs/bucket.md)."""

@@ -42,7 +42,7 @@ class Note:
     malformed: bool = False
     source: CapturedFrom | None = None
     redacted: Mapping[str, int] = field(default_factory=dict, hash=False)
-    """Of a note that was just written: how many secrets of each kind were taken out (redaction.py). Not stored."""
+    """Of a note that was just written: how many secrets of each kind were taken out (text/redaction). Not stored."""
 
 
 def format_note(note: Note) -> bytes:

@@ -17,11 +17,11 @@ from livemem.conversations.summary_versions import FIRST, At, Standing
 from livemem.conversations.turn import Turn
 from livemem.errors import InvalidRequest, NotFound
 from livemem.process import Process
-from livemem.recall import briefing, search, side_by_side, talk
-from livemem.recall.asked import RESULTS_DEFAULT, RESULTS_MOST, Asked
-from livemem.recall.briefing import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn
-from livemem.recall.side_by_side import Task
-from livemem.recall.talk import Looks
+from livemem.recall import conversation_documents, fan_out, render_context, search
+from livemem.recall.conversation_documents import Looks
+from livemem.recall.fan_out import FanOutTask
+from livemem.recall.render_context import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn
+from livemem.recall.search_request import RESULTS_DEFAULT, RESULTS_MOST, SearchRequest
 from livemem.search.engine import Hit
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
@@ -44,10 +44,10 @@ SIDES = 3
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ContextRequest:
     """What is asked for, checked. Without a question nothing is searched."""
 
-    asked: Asked | None
+    asked: SearchRequest | None
     max_chars: int
     max_turns: int
     raw_chars: int
@@ -62,7 +62,7 @@ class Wanted:
         max_turns: int = TURNS_DEFAULT,
         raw_chars: int = RAW_DEFAULT,
         max_results: int = RESULTS_DEFAULT,
-    ) -> "Wanted":
+    ) -> "ContextRequest":
         """The request's values; raises InvalidRequest, naming the field and its bounds."""
         for name, value, least, most in (
             ("max_chars", max_chars, CHARS_LEAST, CHARS_MOST),
@@ -72,7 +72,7 @@ class Wanted:
         ):
             if not least <= value <= most:
                 raise InvalidRequest.of(name, f"must be from {least} to {most}")
-        asked = Asked.of_talk(q) if q is not None else None
+        asked = SearchRequest.of_talk(q) if q is not None else None
         return cls(asked, max_chars, max_turns, raw_chars, max_results)
 
 
@@ -97,7 +97,7 @@ class _Found:
     told: Mapping[tuple[int, int], Summary] = field(default_factory=dict)
 
 
-def context(process: Process, space_id: str, conversation_id: str, wanted: Wanted) -> Context:
+def context(process: Process, space_id: str, conversation_id: str, wanted: ContextRequest) -> Context:
     """The context of a conversation: 3 round trips where this process knows it, mostly 2.
 
     Each source has a time of its own; one that fails is left out. Raises NotFound; and what the first source failed
@@ -110,34 +110,36 @@ def context(process: Process, space_id: str, conversation_id: str, wanted: Wante
     # Some of those that wait may be of turns that are shown raw.
     most = WAITING + wanted.max_turns
     tasks = {
-        RECENT: Task(lambda: _recent(process, looks, wanted, missing), SECONDS[RECENT]),
-        SUMMARIES: Task(lambda: _waiting(process, space_id, conversation_id, looks, most), SECONDS[SUMMARIES]),
+        RECENT: FanOutTask(lambda: _recent(process, looks, wanted, missing), SECONDS[RECENT]),
+        SUMMARIES: FanOutTask(lambda: _waiting(process, space_id, conversation_id, looks, most), SECONDS[SUMMARIES]),
     }
     asked = wanted.asked
     if asked:
-        tasks[SEARCH] = Task(lambda: _found(process, meta, conversation_id, asked, wanted, looks), SECONDS[SEARCH])
-    results, failures = side_by_side.done(process, tasks)
+        tasks[SEARCH] = FanOutTask(
+            lambda: _found(process, meta, conversation_id, asked, wanted, looks), SECONDS[SEARCH]
+        )
+    results, failures = fan_out.done(process, tasks)
     if not results:
         raise failures[RECENT]
     raw: list[ShownTurn] = results.get(RECENT, [])
     indexes = {one.turn.turn_index for one in raw if not one.left_out}
     shown = {one.turn.turn_index for one in raw}
     found: _Found = results.get(SEARCH, _Found())
-    turns = briefing.found_turns(found.turns, shown, wanted.max_results)
-    summaries = briefing.found_summaries(found.summaries, indexes, wanted.max_results)
-    waiting = briefing.waiting(results.get(SUMMARIES, []), indexes, summaries)[:WAITING]
+    turns = render_context.found_turns(found.turns, shown, wanted.max_results)
+    summaries = render_context.found_summaries(found.summaries, indexes, wanted.max_results)
+    waiting = render_context.waiting(results.get(SUMMARIES, []), indexes, summaries)[:WAITING]
     sections = Sections(
         raw,
-        [briefing.cut(found.said[one.index], briefing.TURN_CHARACTERS, one.relevance) for one in turns],
+        [render_context.cut(found.said[one.index], render_context.TURN_CHARACTERS, one.relevance) for one in turns],
         [ShownSummary(found.told[one.level, one.number], one.relevance) for one in summaries],
         waiting,
     )
-    kept, text = briefing.fitting(sections, wanted.max_chars)
+    kept, text = render_context.fitting(sections, wanted.max_chars)
     failed = {*failures, *([RECENT] if missing else [])}
     return Context(kept, text, tuple(name for name in SECONDS if name in failed))
 
 
-def _recent(process: Process, looks: Looks, wanted: Wanted, missing: list[str]) -> list[ShownTurn]:
+def _recent(process: Process, looks: Looks, wanted: ContextRequest, missing: list[str]) -> list[ShownTurn]:
     """The newest turns as they are shown: 1 LIST, and 1 GET for each that this process has not read before.
 
     One that cannot be read is left out, and its key is added to `missing`.
@@ -153,10 +155,12 @@ def _recent(process: Process, looks: Looks, wanted: Wanted, missing: list[str]) 
         return process.reads.put(item.key, item.etag, told, [item.body]) if item and told else None
 
     some = process.store.map(turn, entries[: wanted.max_turns])
-    return briefing.newest([one for one in some if one], wanted.max_turns, wanted.raw_chars)
+    return render_context.newest([one for one in some if one], wanted.max_turns, wanted.raw_chars)
 
 
-def _found(process: Process, meta: Meta, conversation_id: str, asked: Asked, wanted: Wanted, looks: Looks) -> _Found:
+def _found(
+    process: Process, meta: Meta, conversation_id: str, asked: SearchRequest, wanted: ContextRequest, looks: Looks
+) -> _Found:
     """What was said before about the question, by its own ranking for turns and for summaries: what people say would
     else leave summaries no place. More than are shown, since some are shown already.
     """
@@ -172,11 +176,15 @@ def _found(process: Process, meta: Meta, conversation_id: str, asked: Asked, wan
         if not answers[0].conversations:
             raise NotFound("conversation", conversation_id)
         turns, summaries = (answer.hits for answer in answers)
-        told = [(_summary(hit), talk.summary_of(hit.document)) for hit in summaries]
+        told = [(_summary(hit), conversation_documents.summary_of(hit.document)) for hit in summaries]
         found = [FoundTurn(int(hit.document.source["turn_index"]), percent(hit)) for hit in turns]
         # So many are enough, whichever of the newest are shown raw.
         wanted_turns = list(dict.fromkeys(one.index for one in found))[:most]
-        said = {index: turn for index in wanted_turns if (turn := talk.turn_of(view, conversation_id, index))}
+        said = {
+            index: turn
+            for index in wanted_turns
+            if (turn := conversation_documents.turn_of(view, conversation_id, index))
+        }
     return _Found(
         [one for one in found if one.index in said],
         [one for one, _ in told],
@@ -187,9 +195,9 @@ def _found(process: Process, meta: Meta, conversation_id: str, asked: Asked, wan
 
 def _summary(hit: Hit) -> FoundSummary:
     source = hit.document.source
-    covers = talk.ends(source, "covers")
+    covers = conversation_documents.ends(source, "covers")
     assert covers
-    children = talk.ends(source, "children")
+    children = conversation_documents.ends(source, "children")
     return FoundSummary(int(source["level"]), int(source["number"]), covers, children, percent(hit))
 
 

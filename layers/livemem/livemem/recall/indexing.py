@@ -13,9 +13,9 @@ from livemem.conversations import removal
 from livemem.errors import SearchNotReady
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process
-from livemem.recall import facts, search, talk
-from livemem.recall.sources import sources, uncounted
-from livemem.search import segments, snapshots
+from livemem.recall import conversation_documents, memory_documents, search
+from livemem.recall.document_sources import sources, uncounted
+from livemem.search import search_snapshots, segments
 from livemem.search.segments import Segments
 from livemem.search.view import SearchView
 from livemem.spaces import head as heads
@@ -58,7 +58,7 @@ def index(process: Process, space_id: str, deadline: datetime) -> dict[str, Any]
         except SearchNotReady:
             done["status"] = "unfinished"
         if orders and done["status"] == "done":
-            snapshots.remove(process.store, space_id)
+            search_snapshots.remove(process.store, space_id)
         done["snapshot"] = _snapshot(process, head.meta, view, whole=done["status"] == "done")
         if orders and done["status"] == "done":
             done |= _forget(process, view, space_id, orders, in_time)
@@ -85,18 +85,18 @@ def _snapshot(process: Process, meta: Meta, view: SearchView, *, whole: bool) ->
         store.delete_many(view.damaged)
         view.damaged = ()
     number, said = (meta.changes, uncounted(view)) if whole else (PARTIAL, 0)
-    listed = snapshots.listed(store, space_id)
+    listed = search_snapshots.listed(store, space_id)
     newest = listed[0][:2] if listed else (PARTIAL, 0)
-    if whole and number <= newest[0] and said <= newest[1] + talk.GROWN:
+    if whole and number <= newest[0] and said <= newest[1] + conversation_documents.GROWN:
         return False
     scratch = view.index.path.with_suffix(".copy")
-    key = snapshots.key_of(space_id, number, said)
-    saved = snapshots.save(store, key, meta.uid, view.index, scratch, replace=not whole)
+    key = search_snapshots.key_of(space_id, number, said)
+    saved = search_snapshots.save(store, key, meta.uid, view.index, scratch, replace=not whole)
     if _erased_meanwhile(process, meta):
         # It may hold words that are to be nowhere by now, whoever wrote it.
         store.delete(key)
         return False
-    snapshots.prune(store, space_id)
+    search_snapshots.prune(store, space_id)
     return saved
 
 
@@ -118,13 +118,13 @@ def _take_back(process: Process, view: SearchView, space_id: str, in_time: Calla
     was written just now may hold it, though the order was carried out. 1 LIST per 1,000 objects of conversations and of
     memories, none where there are none.
     """
-    known = talk.known(view, space_id)
-    gone = facts.rewritten(process, view, space_id)
+    known = conversation_documents.known(view, space_id)
+    gone = memory_documents.rewritten(process, view, space_id)
     if known:
         # What is not read in time is gone on with by the next one.
         with suppress(SearchNotReady):
-            view.follow(process.store, [talk.all_of(process, space_id)], in_time)
-        gone = gone or bool(known - talk.known(view, space_id))
+            view.follow(process.store, [conversation_documents.all_of(process, space_id)], in_time)
+        gone = gone or bool(known - conversation_documents.known(view, space_id))
     if gone:
         removal.forget(process, space_id, process.new_id())
 

@@ -10,10 +10,10 @@ from livemem import clock
 from livemem.errors import InvalidRequest, LiveMemoryError, StoreUnavailable
 from livemem.memories import reading as memories
 from livemem.process import Process
-from livemem.recall import blocks, search, side_by_side
-from livemem.recall.asked import QUERY_CHARACTERS, Asked
-from livemem.recall.blocks import Fact, Lang, Said
-from livemem.recall.side_by_side import Task
+from livemem.recall import fan_out, render_memory, search
+from livemem.recall.fan_out import FanOutTask
+from livemem.recall.render_memory import Lang, ShownFact, ShownMessage
+from livemem.recall.search_request import QUERY_CHARACTERS, SearchRequest
 from livemem.rooms import message as messages
 from livemem.rooms import reading as rooms
 from livemem.search import words
@@ -39,8 +39,8 @@ class MemoryContext:
     `said` is in the order of time, `facts` have the nearest first, or the newest where nothing was asked for.
     """
 
-    said: list[Said]
-    facts: list[Fact]
+    said: list[ShownMessage]
+    facts: list[ShownFact]
     markdown: str
     degraded: tuple[str, ...]
 
@@ -63,35 +63,37 @@ def context(
     if room is not None:
         room_keys.check_room(room)
     if lang is not None and lang not in get_args(Lang):
-        raise InvalidRequest.of("lang", f"must be one of {', '.join(blocks.LANGUAGES)}")
+        raise InvalidRequest.of("lang", f"must be one of {', '.join(render_memory.LANGUAGES)}")
     if not 1 <= limit <= LIMIT_MOST:
         raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
     meta = heads.load_recent(process, space_id).meta
     asked = _asked(query, room, limit)
     tasks = {
-        MESSAGES: Task(lambda: _said(process, meta, asked, room, limit), SECONDS[MESSAGES]),
-        FACTS: Task(lambda: _facts(process, space_id, asked, limit), SECONDS[FACTS]),
+        MESSAGES: FanOutTask(lambda: _said(process, meta, asked, room, limit), SECONDS[MESSAGES]),
+        FACTS: FanOutTask(lambda: _facts(process, space_id, asked, limit), SECONDS[FACTS]),
     }
-    results, failures = side_by_side.done(process, tasks)
+    results, failures = fan_out.done(process, tasks)
     if not results:
         raise _failure(failures[MESSAGES])
-    said: list[Said] = sorted(results.get(MESSAGES, []), key=_order)
-    facts: list[Fact] = results.get(FACTS, [])
-    text = blocks.markdown(said, facts, lang or blocks.language_of(meta.language), _zone(process, meta), room)
+    said: list[ShownMessage] = sorted(results.get(MESSAGES, []), key=_order)
+    facts: list[ShownFact] = results.get(FACTS, [])
+    text = render_memory.markdown(
+        said, facts, lang or render_memory.language_of(meta.language), _zone(process, meta), room
+    )
     return MemoryContext(said, facts, text, tuple(name for name in SECONDS if name in failures))
 
 
-def _asked(query: str | None, room: str | None, limit: int) -> Asked | None:
+def _asked(query: str | None, room: str | None, limit: int) -> SearchRequest | None:
     """What is looked for: what somebody said is text, never syntax. None where it holds no word."""
     text = words.plain(storable(query or ""))[:QUERY_CHARACTERS]
-    return Asked.of_rooms(text, room=room, limit=limit) if words.parse(text).words else None
+    return SearchRequest.of_rooms(text, room=room, limit=limit) if words.parse(text).words else None
 
 
 def _zone(process: Process, meta: Meta) -> tzinfo:
     return clock.zone(meta.timezone or process.settings.default_timezone)
 
 
-def _order(one: Said) -> tuple[object, ...]:
+def _order(one: ShownMessage) -> tuple[object, ...]:
     return clock.parse(one.timestamp), one.room, one.message_id
 
 
@@ -101,16 +103,18 @@ def _failure(error: Exception) -> LiveMemoryError:
     return StoreUnavailable("What is known of this could not be read in time.")
 
 
-def _said(process: Process, meta: Meta, asked: Asked | None, room: str | None, limit: int) -> list[Said]:
+def _said(
+    process: Process, meta: Meta, asked: SearchRequest | None, room: str | None, limit: int
+) -> list[ShownMessage]:
     if asked is None:
         return _newest(process, meta.space_id, room, limit)
     until = process.clock() + timedelta(seconds=SECONDS[MESSAGES])
     return [_of_hit(hit) for hit in search.in_rooms(process, meta.space_id, asked, until).hits]
 
 
-def _of_hit(hit: Hit) -> Said:
+def _of_hit(hit: Hit) -> ShownMessage:
     document = hit.document
-    return Said(
+    return ShownMessage(
         room=document.source["room"],
         message_id=document.source["message_id"],
         author=document.author,
@@ -121,7 +125,7 @@ def _of_hit(hit: Hit) -> Said:
     )
 
 
-def _newest(process: Process, space_id: str, room: str | None, limit: int) -> list[Said]:
+def _newest(process: Process, space_id: str, room: str | None, limit: int) -> list[ShownMessage]:
     """The newest messages of a room, or of those in which something was said last: a few LISTs for each."""
     there = [one for one in rooms.rooms(process, space_id) if one.newest] if room is None else []
     there.sort(key=lambda one: one.newest or "", reverse=True)
@@ -131,13 +135,13 @@ def _newest(process: Process, space_id: str, room: str | None, limit: int) -> li
     return sorted(said, key=_order)[-limit:]
 
 
-def _of_message(room: str, told: messages.Message) -> Said:
-    return Said(room, told.message_id, told.author, told.content, told.timestamp)
+def _of_message(room: str, told: messages.Message) -> ShownMessage:
+    return ShownMessage(room, told.message_id, told.author, told.content, told.timestamp)
 
 
-def _facts(process: Process, space_id: str, asked: Asked | None, limit: int) -> list[Fact]:
+def _facts(process: Process, space_id: str, asked: SearchRequest | None, limit: int) -> list[ShownFact]:
     if asked is None:
         newest = memories.recent(process, space_id, kind="fact", limit=limit)
-        return [Fact(one.memory_id, one.content) for one in newest]
+        return [ShownFact(one.memory_id, one.content) for one in newest]
     found = memories.search(process, space_id, asked.text, kind="fact", limit=limit)
-    return [Fact(one.memory.memory_id, one.memory.content, one.score) for one in found]
+    return [ShownFact(one.memory.memory_id, one.memory.content, one.score) for one in found]

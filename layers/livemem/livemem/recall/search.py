@@ -28,10 +28,10 @@ from livemem.errors import (
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
-from livemem.recall import chatter, talk
-from livemem.recall.asked import Asked
-from livemem.recall.sources import sources, uncounted
-from livemem.recall.talk import Looks
+from livemem.recall import conversation_documents, room_documents
+from livemem.recall.conversation_documents import Looks
+from livemem.recall.document_sources import sources, uncounted
+from livemem.recall.search_request import SearchRequest
 from livemem.search import engine
 from livemem.search.engine import Hit, Meaning, SpaceQuery
 from livemem.search.index import DocumentFilter
@@ -125,7 +125,7 @@ class _Resting:
         self.codes = TTLCache[str, str](1, RESTS_SECONDS, timer)
 
 
-def search(process: Process, space_id: str, asked: Asked) -> SpaceHits:
+def search(process: Process, space_id: str, asked: SearchRequest) -> SpaceHits:
     """The best documents of a space: 1 LIST per 1,000 objects that can be found, side by side, 1 GET for each that this
     process has not read before, and 1 call of the embedding model, where there is one, and 1 more for what is new.
 
@@ -136,7 +136,7 @@ def search(process: Process, space_id: str, asked: Asked) -> SpaceHits:
 
 
 def several(
-    process: Process, principal: Principal, named: str | None, asked: Asked
+    process: Process, principal: Principal, named: str | None, asked: SearchRequest
 ) -> tuple[list[SpaceHits], list[FailedSpace]]:
     """The same in several spaces at once, with 1 call for the question; `named` are their ids with commas in between,
     without it all that the principal may see. A space that can't be searched is named, and the others answer.
@@ -200,7 +200,7 @@ def _spaces(process: Process, principal: Principal, named: str | None) -> list[s
     return space_ids
 
 
-def in_conversation(process: Process, space_id: str, conversation_id: str, asked: Asked) -> SpaceHits:
+def in_conversation(process: Process, space_id: str, conversation_id: str, asked: SearchRequest) -> SpaceHits:
     """The best of one conversation: 2 GETs, 1 LIST for new turns and 1 per 1,000 summaries, all side by side, and 1 GET
     for each that is new. Raises NotFound, SearchNotReady.
     """
@@ -214,7 +214,7 @@ def in_conversation(process: Process, space_id: str, conversation_id: str, asked
 
 
 def in_conversations(
-    process: Process, space_id: str, asked: Asked, *, cwd: str | None = None, host: str | None = None
+    process: Process, space_id: str, asked: SearchRequest, *, cwd: str | None = None, host: str | None = None
 ) -> SpaceHits:
     """The best of the conversations of a folder, or of the whole space: 1 LIST per 1,000 of them and then as
     `in_conversation` for each; where they are many, as `search`. Raises NotFound, InvalidRequest, SearchNotReady.
@@ -227,7 +227,7 @@ def in_conversations(
     return found_in(process, meta, [wanted], lambda: vector_of(process, asked.text))[0]
 
 
-def in_rooms(process: Process, space_id: str, asked: Asked, until: datetime | None = None) -> SpaceHits:
+def in_rooms(process: Process, space_id: str, asked: SearchRequest, until: datetime | None = None) -> SpaceHits:
     """The best of what is said in rooms, or in one, that is relevant enough (ROOM_MIN_RELEVANCE): as `search`.
 
     `until`: when it reads no further. Raises NotFound, SearchNotReady.
@@ -238,12 +238,12 @@ def in_rooms(process: Process, space_id: str, asked: Asked, until: datetime | No
         return answers[0]
 
 
-def _in(process: Process, meta: Meta, asked: Asked, embedded: Callable[[], Vector]) -> SpaceHits:
+def _in(process: Process, meta: Meta, asked: SearchRequest, embedded: Callable[[], Vector]) -> SpaceHits:
     return found_in(process, meta, [asked], embedded)[0]
 
 
 def found_in(
-    process: Process, meta: Meta, questions: Sequence[Asked], embedded: Callable[[], Vector]
+    process: Process, meta: Meta, questions: Sequence[SearchRequest], embedded: Callable[[], Vector]
 ) -> list[SpaceHits]:
     """The answers to several questions with the same text about the same part of a space. Raises SearchNotReady."""
     with answering(process, meta, questions, embedded) as (_, answers):
@@ -254,7 +254,7 @@ def found_in(
 def answering(
     process: Process,
     meta: Meta,
-    questions: Sequence[Asked],
+    questions: Sequence[SearchRequest],
     embedded: Callable[[], Vector],
     until: datetime | None = None,
     looks: Looks | None = None,
@@ -304,7 +304,7 @@ def answering(
             )
             for one in questions
         ]
-        behind = (view.snapshot or 0) < meta.changes or uncounted(view) > view.said + talk.GROWN
+        behind = (view.snapshot or 0) < meta.changes or uncounted(view) > view.said + conversation_documents.GROWN
         stale = view.cold and (view.damaged or behind)
         if stale or (view.segments and len(gaps)):
             ask_for_indexer(process, space_id)
@@ -312,7 +312,12 @@ def answering(
 
 
 def _follow(
-    process: Process, view: SearchView, space_id: str, asked: Asked, in_time: Callable[[], bool], looks: Looks | None
+    process: Process,
+    view: SearchView,
+    space_id: str,
+    asked: SearchRequest,
+    in_time: Callable[[], bool],
+    looks: Looks | None,
 ) -> list[str] | None:
     """Bring the view to what the bucket holds of what is asked for; which of the conversations there are, if it is
     about some alone.
@@ -320,25 +325,27 @@ def _follow(
     if asked.conversations is None:
         some = sources(process, space_id, asked.kinds)
         if asked.room is not None:
-            some = [chatter.of_room(process, space_id, asked.room)]
+            some = [room_documents.of_room(process, space_id, asked.room)]
         view.follow(process.store, some, in_time)
         return None
-    return talk.follow(process, view, space_id, asked.conversations, asked.levels, in_time, looks)
+    return conversation_documents.follow(process, view, space_id, asked.conversations, asked.levels, in_time, looks)
 
 
-def _question(view: SearchView, space_id: str, asked: Asked, moment: str) -> SpaceQuery:
+def _question(view: SearchView, space_id: str, asked: SearchRequest, moment: str) -> SpaceQuery:
     wanted = _filter(view, space_id, asked)
     return SpaceQuery(asked.query, wanted, asked.limit, asked.recency, asked.least, asked.excerpts, moment)
 
 
-def _filter(view: SearchView, space_id: str, asked: Asked) -> DocumentFilter:
+def _filter(view: SearchView, space_id: str, asked: SearchRequest) -> DocumentFilter:
     """The filter, with the groups of some levels of all conversations where they are asked for."""
-    if asked.filter.groups is not None or set(asked.levels) == set(talk.LEVELS):
+    if asked.filter.groups is not None or set(asked.levels) == set(conversation_documents.LEVELS):
         return asked.filter
-    return replace(asked.filter, groups=talk.groups(talk.known(view, space_id), asked.levels))
+    return replace(
+        asked.filter, groups=conversation_documents.groups(conversation_documents.known(view, space_id), asked.levels)
+    )
 
 
-def _preferred(view: SearchView, gaps: NDArray[np.int64], asked: Asked) -> NDArray[np.int64]:
+def _preferred(view: SearchView, gaps: NDArray[np.int64], asked: SearchRequest) -> NDArray[np.int64]:
     """Those of the passages, of documents that may be found where only some may; the others come first."""
     if asked.filter.groups is None:
         return gaps

@@ -6,7 +6,7 @@ The id is `bank/{path}#{headings joined by " > "}`, that of a whole file `bank/{
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from livemem.changes.sources import PREAMBLE, SectionPath, own_texts
+from livemem.changes.section_sources import PREAMBLE, SectionPath, own_texts
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError
 from livemem.text.invisible import visible

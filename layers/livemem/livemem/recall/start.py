@@ -17,7 +17,7 @@ from livemem.memories.memory import Memory
 from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.recall import start_material
-from livemem.recall.blocks import LANGUAGES, Lang, language_of
+from livemem.recall.render_memory import LANGUAGES, Lang, language_of
 from livemem.recall.start_material import StartMaterial, StartSection
 from livemem.recall.start_outline import LeftOut, LeftOutItem, day, shown_id
 from livemem.recall.start_words import WORDS, StartWords

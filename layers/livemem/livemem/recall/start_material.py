@@ -12,16 +12,16 @@ from livemem.bank.files import File
 from livemem.bank.synthesis import Synthesis
 from livemem.changes import records
 from livemem.changes.records import Record
-from livemem.changes.sources import SectionPath, Trace
+from livemem.changes.section_sources import SectionPath, Trace
 from livemem.errors import InvalidName, LiveMemoryError, StoreUnavailable
 from livemem.memories import log
 from livemem.memories import state as states
 from livemem.memories.memory import Memory
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.recall import load_first, section_ids, side_by_side, summary
+from livemem.recall import fan_out, load_first, section_ids, summary
+from livemem.recall.fan_out import FanOutTask
 from livemem.recall.section_ids import OwnText
-from livemem.recall.side_by_side import Task
 from livemem.recall.summary import WholeSpace
 from livemem.search.documents import Document, storable
 from livemem.spaces import contents
@@ -119,15 +119,15 @@ def load(process: Process, space_id: str, *, characters: int, question: str | No
     it (`search.search`). A source that fails is left out. Raises NotFound, StoreUnavailable.
     """
     tasks = {
-        SPACE: Task(
+        SPACE: FanOutTask(
             lambda: summary.summary(process, space_id, choose=lambda newest: _chosen(newest, characters)),
             SECONDS[SPACE],
         ),
-        MEMORIES: Task(lambda: _memories(process, space_id), SECONDS[MEMORIES]),
+        MEMORIES: FanOutTask(lambda: _memories(process, space_id), SECONDS[MEMORIES]),
     }
     if question is not None:
-        tasks[SEARCH] = Task(lambda: _found(process, space_id, question), SECONDS[SEARCH])
-    results, failures = side_by_side.done(process, tasks)
+        tasks[SEARCH] = FanOutTask(lambda: _found(process, space_id, question), SECONDS[SEARCH])
+    results, failures = fan_out.done(process, tasks)
     if SPACE in failures:
         failed = failures[SPACE]
         raise failed if isinstance(failed, LiveMemoryError) else StoreUnavailable("The space was not read in time.")
@@ -178,16 +178,20 @@ def _memories(process: Process, space_id: str) -> list[Memory]:
 
 def _found(process: Process, space_id: str, question: str) -> list[StartHit]:
     # They weigh: a start without a question needs none of them.
-    from livemem.recall import facts, search, sources  # noqa: PLC0415
-    from livemem.recall.asked import QUERY_CHARACTERS, Asked  # noqa: PLC0415
+    from livemem.recall import document_sources, memory_documents, search  # noqa: PLC0415
+    from livemem.recall.search_request import QUERY_CHARACTERS, SearchRequest  # noqa: PLC0415
     from livemem.search import words  # noqa: PLC0415
 
     # What somebody says is text, never syntax.
     text = words.plain(storable(question))[:QUERY_CHARACTERS]
     if not words.parse(text).words:
         return []
-    kinds: Mapping[str, HitKind] = {sources.BANK: "section", sources.LIVE: "live", facts.MEMORY: "memory"}
-    asked = Asked.of(text, scope=SCOPE, limit=HITS)
+    kinds: Mapping[str, HitKind] = {
+        document_sources.BANK: "section",
+        document_sources.LIVE: "live",
+        memory_documents.MEMORY: "memory",
+    }
+    asked = SearchRequest.of(text, scope=SCOPE, limit=HITS)
     hits = search.search(process, space_id, asked).hits
     return [_hit(kinds.get(hit.document.kind, "archive"), hit.document) for hit in hits]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from livemem.recall.blocks import Lang
+from livemem.recall.render_memory import Lang
 
 
 @dataclass(frozen=True)

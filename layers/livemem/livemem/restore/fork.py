@@ -10,7 +10,7 @@ from livemem import clock
 from livemem.access import decision
 from livemem.access.principal import Principal
 from livemem.backups import manifest as manifests
-from livemem.backups import snapshots
+from livemem.backups import taking
 from livemem.changes import records
 from livemem.errors import OutOfTime
 from livemem.process import Process
@@ -55,8 +55,8 @@ def order(
         return there
     # Before a backup is taken for it.
     new_space.check_free(process, principal, target)
-    wanted = snapshots.BackupRequest("fork", requested_by=principal.name)
-    taken = snapshots.take(process, space_id, wanted, deadline=deadline, wait=True, nested=True)
+    wanted = taking.BackupRequest("fork", requested_by=principal.name)
+    taken = taking.take(process, space_id, wanted, deadline=deadline, wait=True, nested=True)
     arrival = arrival.model_copy(update={"backup_id": taken.manifest.job_id})
     return new_space.begin(process, principal, target, arrival)
 
@@ -87,7 +87,7 @@ def _backup(process: Process, arrival: Arrival, deadline: datetime) -> bool:
         return True
     if deadline - process.clock() < 2 * restore.MARGIN:
         return False
-    taken = snapshots.go_on(process, arrival.space_id, arrival.backup_id, deadline=deadline, wait=True, nested=True)
+    taken = taking.go_on(process, arrival.space_id, arrival.backup_id, deadline=deadline, wait=True, nested=True)
     return taken.result != "unfinished" and deadline - process.clock() >= restore.MARGIN
 
 

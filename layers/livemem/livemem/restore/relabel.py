@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from livemem.changes.records import NoteSource
 from livemem.jobs.run import Run
-from livemem.store import documents, keys
+from livemem.store import keys, stored_documents
 
 _HEAD = re.compile(rb"\A---[ \t]*\r?\n(?P<fields>.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 
@@ -21,7 +21,7 @@ class Names:
     uid: str
 
 
-class _AnyRun(documents.StoredDocument):
+class _AnyRun(stored_documents.StoredDocument):
     """A run of which only this is asked, so that it is read whatever else is in it."""
 
     most_bytes: ClassVar[int] = Run.most_bytes
@@ -80,7 +80,7 @@ def _run(body: bytes, names: Names) -> bytes:
 
 def _unreadable_run(body: bytes) -> bytes:
     """One that its model refuses, such as for a number beyond its bounds: who counts what runs have used reads less of
-    it (spaces/usage.py), so it too is told that it came.
+    it (spaces/usage_counts.py), so it too is told that it came.
     """
     try:
         return _AnyRun.from_bytes(body).model_copy(update={"came": True}).to_bytes()
@@ -94,6 +94,6 @@ def _record(body: bytes, names: Names) -> bytes:
         for source in record["notes"]:
             moved = NoteSource.of(source["note_id"], _note(NoteSource.model_validate(source).body(), names))
             source.update(moved.model_dump())
-        return documents.dump(record)
+        return stored_documents.dump(record)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return body

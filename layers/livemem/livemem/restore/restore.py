@@ -19,7 +19,7 @@ from livemem.restore.source import SourceBackup
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import Arrival
-from livemem.store import documents, keys, stored
+from livemem.store import keys, stored, stored_documents
 from livemem.store.objects import MARKDOWN
 
 BATCH = 1_000
@@ -119,7 +119,7 @@ def write(
 
     Raises PreconditionLost where something else is there, and the space can be seen by now: another worker was faster.
     """
-    content_type = content_type or (documents.JSON if key.endswith(".json") else MARKDOWN)
+    content_type = content_type or (stored_documents.JSON if key.endswith(".json") else MARKDOWN)
     over = None
     for _ in range(WRITE_TRIES):
         written = stored.write_once(

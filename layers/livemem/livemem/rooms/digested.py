@@ -10,9 +10,9 @@ from livemem.process import Process
 from livemem.rooms.message import MessageKey
 from livemem.spaces import unreadable
 from livemem.store import room_keys as keys
-from livemem.store.documents import Line, Moment, Position, StoredDocument
 from livemem.store.keys import compact_time
 from livemem.store.objects import Entry
+from livemem.store.stored_documents import Line, Moment, Position, StoredDocument
 
 LOOKED_BACK = timedelta(days=3)
 """Slots that an input of a moment may be of: those that were held up are taken later."""
@@ -47,7 +47,7 @@ class Ending(StoredDocument):
     """The part of `done.json` that is asked for here."""
 
     slot: Line
-    dead: list[Position] = []
+    dead_letters: list[Position] = []
 
 
 @dataclass(frozen=True)
@@ -130,4 +130,4 @@ def _ending(process: Process, entry: Entry) -> _Dead | None:
         return None
     told = unreadable.tolerated(process, Ending, found)
     # That it has ended tells that it is there.
-    return process.reads.put(entry.key, found.etag, _Dead(frozenset(told.dead if told else ())), [])
+    return process.reads.put(entry.key, found.etag, _Dead(frozenset(told.dead_letters if told else ())), [])

@@ -10,9 +10,9 @@ from livemem import clock, limits
 from livemem.errors import InvalidRequest
 from livemem.store import room_keys as keys
 from livemem.store import timing
-from livemem.store.documents import Line, Moment, StoredDocument
 from livemem.store.objects import Object
 from livemem.store.room_keys import MessageName
+from livemem.store.stored_documents import Line, Moment, StoredDocument
 from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction
 

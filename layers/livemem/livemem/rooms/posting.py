@@ -21,8 +21,8 @@ from livemem.spaces import head as heads
 from livemem.store import room_keys as keys
 from livemem.store import stored, timing
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.documents import Moment
 from livemem.store.stored import Revised
+from livemem.store.stored_documents import Moment
 
 BATCH = 100
 OTHER = "was used for another message of this room"

@@ -20,8 +20,8 @@ import apsw
 import numpy as np
 
 from livemem.errors import LiveMemoryError, SearchNotReady
+from livemem.search import search_snapshots
 from livemem.search import shape as shapes
-from livemem.search import snapshots
 from livemem.search.documents import Reading
 from livemem.search.index import Index, Unusable
 from livemem.search.segments import Segments
@@ -414,15 +414,15 @@ class Views:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _opened(store: Store, space_id: str, uid: str, path: Path, prefix: str) -> tuple[Index, snapshots.Loaded]:
+def _opened(store: Store, space_id: str, uid: str, path: Path, prefix: str) -> tuple[Index, search_snapshots.Loaded]:
     """The index at `path`, of the newest snapshot that can be used; empty where there is none."""
-    loaded = snapshots.load(store, space_id, uid, path)
+    loaded = search_snapshots.load(store, space_id, uid, path)
     try:
         return Index(path, prefix), loaded
     except Unusable:
         path.unlink(missing_ok=True)
         damaged = (*loaded.damaged, *([loaded.key] if loaded.key else []))
-        return Index(path, prefix), snapshots.Loaded(None, damaged=damaged)
+        return Index(path, prefix), search_snapshots.Loaded(None, damaged=damaged)
 
 
 def _discard(view: SearchView) -> None:

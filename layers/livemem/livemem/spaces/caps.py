@@ -20,8 +20,8 @@ from livemem.access.principal import BOOTSTRAP_NAME, Principal
 from livemem.errors import CapName, CapReached, LiveMemoryError, StoreUnavailable
 from livemem.process import Process
 from livemem.store import keys, stored, timing
-from livemem.store.documents import Moment
 from livemem.store.stored import Revised
+from livemem.store.stored_documents import Moment
 
 logger = logging.getLogger(__name__)
 

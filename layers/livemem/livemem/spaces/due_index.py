@@ -31,7 +31,7 @@ from cachetools import LRUCache
 
 from livemem.errors import LiveMemoryError
 from livemem.process import Process, Timer
-from livemem.store import documents, due_keys, keys, objects, timing
+from livemem.store import due_keys, keys, objects, stored_documents, timing
 from livemem.store.due_keys import DueEntry, Kind
 
 FromNow = Literal["space", "room"]
@@ -129,13 +129,13 @@ def leave_always(process: Process, space_id: str, kind: Kind, name: str) -> None
 def leave_waiting(process: Process, space_id: str, oldest: datetime) -> None:
     """Enter since when the oldest note of a space at rest waits: 1 PUT. Raises StoreUnavailable."""
     key = due_keys.due(space_id, "notes", keys.compact_time(oldest), due_keys.step_before(oldest))
-    process.store.put(key, b"", content_type=documents.JSON)
+    process.store.put(key, b"", content_type=stored_documents.JSON)
 
 
 def _write(process: Process, key: str) -> None:
     written, now = process.cache(_Written), process.clock()
     if not written.has(key, now):
-        process.store.put(key, b"", content_type=documents.JSON)
+        process.store.put(key, b"", content_type=stored_documents.JSON)
         written.add(key, now)
 
 

@@ -20,9 +20,9 @@ from livemem.spaces.head_fields import Arrival, Decision, Erasing, LateWriteRepa
 from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys, stored
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.documents import Count, Line, Moment, Number, Position
 from livemem.store.objects import Object
 from livemem.store.stored import Revised, Stored
+from livemem.store.stored_documents import Count, Line, Moment, Number, Position
 from livemem.text.redaction import when
 
 logger = logging.getLogger(__name__)

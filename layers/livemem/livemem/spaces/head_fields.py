@@ -18,7 +18,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from livemem.store.documents import Count, Line, Moment, Number, Seconds
+from livemem.store.stored_documents import Count, Line, Moment, Number, Seconds
 
 Mode = Literal["auto", "review"]
 """Whether a consolidation commits by itself, or waits with its plan for a person."""

@@ -18,7 +18,7 @@ from livemem.access import registry as registries
 from livemem.access.principal import Principal
 from livemem.errors import Busy, Conflict, InvalidRequest, PreconditionLost, SpaceBroken, SpaceExists
 from livemem.process import Process
-from livemem.spaces import caps, due_index, rules, usage
+from livemem.spaces import caps, due_index, rules, usage_counts
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Mode
@@ -229,5 +229,5 @@ def delete_contents(process: Process, space_id: str) -> None:
     head = keys.meta(space_id)
     doomed = [entry.key for entry in process.store.scan(keys.prefix(space_id)) if entry.key != head]
     # What the space's runs cost was paid for, and counts for its day.
-    usage.keep(process, space_id, doomed)
+    usage_counts.keep(process, space_id, doomed)
     process.store.delete_many(doomed)

@@ -7,7 +7,7 @@ for whatever reason takes those that fit by then.
 
 from pydantic import BaseModel
 
-from livemem.store.documents import Count
+from livemem.store.stored_documents import Count
 
 MOST = 500
 """Notes that a head remembers, which keeps it below 60 kB."""

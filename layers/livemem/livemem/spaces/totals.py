@@ -20,8 +20,8 @@ from livemem import clock
 from livemem.llm.usage import Usage
 from livemem.process import Process, Timer
 from livemem.store import keys, stored
-from livemem.store.documents import Moment
 from livemem.store.stored import Revised, Stored
+from livemem.store.stored_documents import Moment
 
 SHARDS = 16
 MOST_RECENT = 500

@@ -13,8 +13,8 @@ from livemem.process import Process
 from livemem.spaces import due_index
 from livemem.spaces.due_index import Due
 from livemem.store import due_keys, keys
-from livemem.store.documents import StoredDocument
 from livemem.store.objects import Object
+from livemem.store.stored_documents import StoredDocument
 
 D = TypeVar("D", bound=StoredDocument)
 

@@ -507,7 +507,7 @@ def parse_erasure(key: str) -> str | None:
 
 
 def search_prefix(space_id: str) -> str:
-    """Where the snapshots of what is searched are (search/snapshots.py)."""
+    """Where the snapshots of what is searched are (search/search_snapshots.py)."""
     return f"{space_id}/_search/"
 
 

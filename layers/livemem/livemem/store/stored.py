@@ -21,9 +21,9 @@ from types import EllipsisType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from livemem.errors import PreconditionLost
-from livemem.store import documents
-from livemem.store.documents import Line, StoredDocument
+from livemem.store import stored_documents
 from livemem.store.objects import Object, Store
+from livemem.store.stored_documents import Line, StoredDocument
 
 logger = logging.getLogger(__name__)
 
@@ -197,7 +197,7 @@ def write_once(
     body: bytes,
     *,
     over: str | None = None,
-    content_type: str = documents.JSON,
+    content_type: str = stored_documents.JSON,
     metadata: Mapping[str, str] | None = None,
 ) -> WriteOutcome:
     """Write bytes where nothing is, or over exactly the version with the ETag `over`, and return what stands: 1 PUT,
@@ -223,7 +223,7 @@ def write_if(
     body: bytes,
     *,
     over: str | None = None,
-    content_type: str = documents.JSON,
+    content_type: str = stored_documents.JSON,
     metadata: Mapping[str, str] | None = None,
 ) -> str | None:
     """The same without a look: the ETag, None where the race is lost, or the answer was: 1 PUT.

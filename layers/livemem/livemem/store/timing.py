@@ -14,6 +14,11 @@ ANSWER = timedelta(seconds=30)
 """In which an HTTP function has answered: the HTTP API waits no longer, and `Globals` in template.yaml ends it at 28 s.
 """
 
+REQUEST = timedelta(seconds=20)
+"""For how long an HTTP function works on a request itself, so that it answers before ANSWER. What takes longer is done
+by an invocation of its own, or asked for once more.
+"""
+
 SWEEPING = timedelta(minutes=5)
 """Longest life of a sweep: the function's `Timeout` in template.yaml."""
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from livemem.text.tokens import TextToken, is_common, read
+from livemem.text.text_tokens import TextToken, is_common, read
 
 _NOT_PLAIN = re.compile("(?=[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209c\u2150-\u215e])")
 """Before digits that NFKC would put in a line with others: 10² is not 102, and 1½ not 11/2."""

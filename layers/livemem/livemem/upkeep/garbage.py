@@ -11,7 +11,7 @@ from itertools import islice
 from livemem import limits
 from livemem.access import decision
 from livemem.access.principal import Principal
-from livemem.archives import expiry
+from livemem.archives import archive_expiry
 from livemem.errors import InvalidRequest, LiveMemoryError, NotFound, TooLarge
 from livemem.process import Process
 from livemem.spaces import directory
@@ -143,7 +143,7 @@ class _Archives:
 def _clear_archives(job: GarbageCall) -> _Archives:
     """Remove them: what expiry.expire takes."""
     try:
-        over = expiry.expire(job.process, dry_run=job.wanted.dry_run)
+        over = archive_expiry.expire(job.process, dry_run=job.wanted.dry_run)
     except LiveMemoryError as error:
         return _Archives(failures=(GarbageFailure(keys.EXPORTS.removesuffix("/"), error.code, error.detail),))
     return _Archives(len(over.exports) + len(over.uploads))

@@ -9,7 +9,7 @@ from livemem.backups import catalog, incomplete_backups
 from livemem.changes import archive_notes
 from livemem.changes import maintenance as changes
 from livemem.errors import Busy
-from livemem.jobs import counter, maintainable, retention
+from livemem.jobs import counter, maintainable, run_retention
 from livemem.jobs.maintainable import Space
 from livemem.jobs.queue import RunOrder
 from livemem.process import Process
@@ -112,11 +112,11 @@ def _clear_runs(job: GarbageCall, space: Space, found: GarbageOfSpace) -> None:
     """Remove the documents of old runs until none is left, or the time is over."""
     process = job.process
     if job.wanted.dry_run:
-        found.runs_removed = len(retention.removable(process, space.head))
+        found.runs_removed = len(run_retention.removable(process, space.head))
         return
-    while removed := retention.remove(process, space.head):
+    while removed := run_retention.remove(process, space.head):
         found.runs_removed += removed
-        if removed < retention.AT_ONCE:
+        if removed < run_retention.AT_ONCE:
             return
         if not job.has_time():
             found.unfinished = True

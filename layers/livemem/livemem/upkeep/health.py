@@ -20,7 +20,7 @@ from livemem.settings import Settings
 from livemem.spaces import directory, unreadable
 from livemem.store import keys
 from livemem.store.capability_check import has_conditional_writes
-from livemem.upkeep import packages, usage
+from livemem.upkeep import packages, usage_report
 
 logger = logging.getLogger(__name__)
 
@@ -165,7 +165,7 @@ def _look_at_budget(process: Process) -> Checks:
     if not process.settings.llm_daily_token_budget:
         return {}
     try:
-        budget = usage.service_budget(process)
+        budget = usage_report.service_budget(process)
     except LiveMemoryError:
         return {"llm_budget": "unknown"}
     return {"llm_budget": "exhausted" if budget.exhausted else "ok"}

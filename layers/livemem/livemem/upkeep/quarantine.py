@@ -1,6 +1,6 @@
 """What is kept of an object that was set aside because it could not be read."""
 
-from livemem.store.documents import Moment, StoredDocument
+from livemem.store.stored_documents import Moment, StoredDocument
 
 
 class Quarantined(StoredDocument):

@@ -19,10 +19,10 @@ from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable as marks
 from livemem.spaces.head import Head
-from livemem.store import documents, keys, stored
+from livemem.store import keys, stored, stored_documents
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Entry, Object
-from livemem.upkeep import unreadable
+from livemem.upkeep import unreadable_objects
 from livemem.upkeep.quarantine import Quarantined
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ def set_aside(process: Process, principal: Principal, space_id: str, key: str, r
     found = process.store.get(key)
     if not found:
         raise NotFound("object", key)
-    if unreadable.is_readable(name, found.body):
+    if unreadable_objects.is_readable(name, found.body):
         marks.remove(process, key)
         raise Conflict(f"The object {key!r} can be read: only what cannot be read is set aside.")
     quarantine_id = keys.quarantine_id(key, found.etag)
@@ -99,7 +99,7 @@ def put_back(process: Process, principal: Principal, space_id: str, quarantine_i
     if not there or there.body != whole.body:
         _check_place(kept, key, there)
         _replace(process, key, there, whole.body, kept.content_type or BYTES, kept.metadata)
-    if not unreadable.is_readable(name, whole.body):
+    if not unreadable_objects.is_readable(name, whole.body):
         marks.leave(process, key)
     due_index.leave(process, space_id)
     done = kept.model_copy(update={"put_back_by": principal.name, "put_back_at": clock.iso_millis(process.clock())})
@@ -150,7 +150,7 @@ def name_of(space_id: str, key: str) -> str:
 
 
 def _instead(process: Process, head: Head, name: str, found: Object, quarantine_id: str, author: str) -> bytes | None:
-    kind = unreadable.kind_of(name)
+    kind = unreadable_objects.kind_of(name)
     assert kind
     entry = Entry(
         key=found.key,
@@ -168,7 +168,7 @@ def _replace(
     key: str,
     there: Object | None,
     body: bytes | None,
-    content_type: str = documents.JSON,
+    content_type: str = stored_documents.JSON,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
     """Let `body` take the place of exactly what is there, None: nothing. Raises Conflict."""
@@ -189,4 +189,6 @@ def _sha256(body: bytes) -> str:
 
 
 def _keep(process: Process, space_id: str, kept: Quarantined) -> None:
-    process.store.put(keys.quarantined(space_id, kept.quarantine_id), kept.to_bytes(), content_type=documents.JSON)
+    process.store.put(
+        keys.quarantined(space_id, kept.quarantine_id), kept.to_bytes(), content_type=stored_documents.JSON
+    )

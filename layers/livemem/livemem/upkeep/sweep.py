@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from livemem.archives import expiry
+from livemem.archives import archive_expiry
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
-from livemem.jobs import maintainable, retention
+from livemem.jobs import maintainable, run_retention
 from livemem.jobs.maintainable import MORE_WORK, OLDEST
 from livemem.process import Process
 from livemem.restore import provisioning
@@ -22,7 +22,7 @@ from livemem.spaces.due_index import Due
 from livemem.spaces.lifecycle import TOMBSTONE_LIFE
 from livemem.store import due_keys, keys, timing
 from livemem.store.capability_check import require_conditional_writes
-from livemem.upkeep import packages, sweep_order, unreadable
+from livemem.upkeep import packages, sweep_order, unreadable_objects
 from livemem.upkeep.sweep_order import Kind
 
 logger = logging.getLogger(__name__)
@@ -174,9 +174,9 @@ def _look_at_due(
 
 
 def _check_unreadable(process: Process, due: Sequence[Due], deadline: datetime) -> dict[str, list[str]]:
-    """Which of the objects in the index still cannot be read (upkeep/unreadable.py)."""
+    """Which of the objects in the index still cannot be read (upkeep/unreadable_objects.py)."""
     try:
-        return dict(unreadable.check(process, due, deadline))
+        return dict(unreadable_objects.check(process, due, deadline))
     except LiveMemoryError as error:
         logger.warning("unreadable objects were not looked at", extra={"error_code": error.code})
         return {}
@@ -191,15 +191,15 @@ def _share(process: Process, deadline: datetime) -> datetime:
 def _remove_old_days(process: Process) -> None:
     """Remove the index of days whose runs are kept no longer: 1 LIST, and 1 DeleteObjects if there are any."""
     try:
-        retention.remove_days(process)
+        run_retention.remove_days(process)
     except LiveMemoryError as error:
         logger.warning("old days of runs were not removed", extra={"error_code": error.code})
 
 
 def _remove_old_archives(process: Process) -> None:
-    """Remove archives that are kept no longer (archives/expiry.py)."""
+    """Remove archives that are kept no longer (archives/archive_expiry.py)."""
     try:
-        expiry.expire(process)
+        archive_expiry.expire(process)
     except LiveMemoryError as error:
         logger.warning("old archives were not removed", extra={"error_code": error.code})
 
@@ -270,7 +270,7 @@ def _maintain(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[
             # The other packages do not need it; who could not read it has entered it.
             logger.warning("an object cannot be read", extra={"space_id": space_id, "key": error.key})
     if daily:
-        unreadable.look(process, space)
+        unreadable_objects.look(process, space)
     return done, pending.oldest(space.live)
 
 

@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 
 from livemem.errors import StoreUnavailable
 from livemem.process import Process
-from livemem.store import documents, keys
-from livemem.store.documents import Line, StoredDocument
+from livemem.store import keys, stored_documents
+from livemem.store.stored_documents import Line, StoredDocument
 
 Kind = Literal["all", "due"]
 
@@ -46,4 +46,6 @@ def end(process: Process, kind: Kind) -> None:
 
 def _note(process: Process, kind: Kind, behind: str) -> None:
     with suppress(StoreUnavailable):
-        process.store.put(keys.sweep_place(kind), SweepCursor(behind=behind).to_bytes(), content_type=documents.JSON)
+        process.store.put(
+            keys.sweep_place(kind), SweepCursor(behind=behind).to_bytes(), content_type=stored_documents.JSON
+        )

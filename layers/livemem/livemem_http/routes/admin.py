@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 from livemem import limits
 from livemem.access import management, rotation, secret, tokens
 from livemem.bank import corrections, history, review
-from livemem.changes import rules
+from livemem.changes import rules_change
 from livemem.consolidation import space_change
 from livemem.spaces import lifecycle
 from livemem.store import cursors
@@ -69,7 +69,7 @@ def put_rules(space_id: str, body: views.RulesChange) -> views.Rules:
     the bank itself stays as it is until the next consolidation, which is told of it. Rules that are the same already
     are refused (`conflict`).
     """
-    return views.Rules(rules=rules.change(process(), api.principal().name, space_id, body.wanted()))
+    return views.Rules(rules=rules_change.change(process(), api.principal().name, space_id, body.wanted()))
 
 
 @api.route(

@@ -1,6 +1,6 @@
 """Backups and what rests on them, by request, by schedule, and what takes longer than a request may."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated
 
@@ -10,14 +10,14 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from livemem import limits
 from livemem.archives import export
 from livemem.archives.export import Archive, Working
-from livemem.backups import catalog, retention, snapshots
+from livemem.backups import catalog, retention, taking
 from livemem.erasure import erasure, receipts
 from livemem.jobs.receipt import Receipt
 from livemem.restore import fork, importing, provisioning, provisioning_job, restore
 from livemem.restore.provisioning_job import Provisioning
 from livemem.spaces.head import Head
-from livemem.store import conversation_keys, cursors
-from livemem.upkeep import garbage, job_lookup, repair, unreadable
+from livemem.store import conversation_keys, cursors, timing
+from livemem.upkeep import garbage, job_lookup, repair, unreadable_objects
 from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process
@@ -33,8 +33,6 @@ from livemem_http.views.repair import (
 
 api = Api()
 
-REQUEST = timedelta(seconds=20)
-"""For how long a request works itself; the rest is done by an invocation of its own."""
 ASK_AGAIN = "5"
 """Seconds after which to ask again for an archive, or for a job."""
 QUARANTINE = "/v1/spaces/{space_id}/quarantine"
@@ -53,7 +51,7 @@ OfConversation = Annotated[
 
 def _soon() -> datetime:
     """When this request must be answered, by the clock that the work looks at."""
-    return process().clock() + REQUEST
+    return process().clock() + timing.REQUEST
 
 
 @api.route(
@@ -70,8 +68,8 @@ def create_backup(space_id: str, body: views.NewBackup | None = None) -> Respons
     nothing has changed since the last one, which is answered, and says so (`unchanged_at`).
     """
     description = body.description if body else ""
-    wanted = snapshots.BackupRequest("api", description, api.principal().name)
-    taken = snapshots.order(process(), space_id, wanted, deadline=_soon())
+    wanted = taking.BackupRequest("api", description, api.principal().name)
+    taken = taking.order(process(), space_id, wanted, deadline=_soon())
     status = {"made": HTTPStatus.CREATED, "unchanged": HTTPStatus.OK, "unfinished": HTTPStatus.ACCEPTED}
     headers = {"Location": f"/v1/spaces/{space_id}/backups/{taken.manifest.job_id}"}
     return api.json(status[taken.result], views.BackupView.of(taken.manifest), headers=headers)
@@ -391,7 +389,7 @@ def list_unreadable(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: C
     objects.
     """
     after = cursors.decode_object(cursor)
-    found, more = unreadable.page(process(), space_id, limit=limit, after=after, until=_soon())
+    found, more = unreadable_objects.page(process(), space_id, limit=limit, after=after, until=_soon())
     return UnreadablePage(items=[UnreadableObject.of(one) for one in found], next_cursor=cursors.encode(more))
 
 

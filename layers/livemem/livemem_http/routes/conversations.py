@@ -1,6 +1,5 @@
 """Conversations: what was said is appended, read and removed, and their summaries are read and brought up."""
 
-from datetime import timedelta
 from http import HTTPStatus
 from typing import Annotated
 
@@ -12,7 +11,7 @@ from livemem.conversations import conversation as conversations
 from livemem.conversations import log, orders, reading, removal, summaries_job, turn_import
 from livemem.conversations.log import Appended, Closed
 from livemem.store import conversation_keys as keys
-from livemem.store import cursors
+from livemem.store import cursors, timing
 from livemem_http import metrics, transcripts
 from livemem_http.api import Api, Lines
 from livemem_http.environment import process
@@ -41,10 +40,6 @@ api = Api()
 
 ALL = "/v1/spaces/{space_id}/conversations"
 ONE = f"{ALL}/{{conversation_id}}"
-REQUEST = timedelta(seconds=20)
-"""For how long a request makes summaries, or imports turns; the rest is done by an invocation of its own, or asked for
-once more.
-"""
 TURNS = Lines(
     "Lines of JSON (NDJSON), up to 1 MiB and 2,000 of them: messages (`role`, `content`) or whole turns "
     "(`user_message`, `assistant_message`), each with a `message_id`, and perhaps `tool_calls`, `timestamp` (when it "
@@ -199,7 +194,7 @@ def import_turns(space_id: str, conversation_id: str) -> ImportedView:
     """
     drafts = turn_import.parse(api.text())
     author = api.principal().name
-    until = clock.now() + REQUEST
+    until = clock.now() + timing.REQUEST
     return ImportedView.of(turn_import.take_in(process(), space_id, conversation_id, author, drafts, until))
 
 
@@ -275,7 +270,7 @@ def update_summaries(space_id: str, conversation_id: str, body: SummariesUpdate 
     themselves. 200: they are up, or it was a dry run. 202: it goes on, look at `Location`.
     """
     wish = (body or SummariesUpdate()).wish()
-    answer = orders.carry_out(process(), space_id, conversation_id, wish, clock.now() + REQUEST)
+    answer = orders.carry_out(process(), space_id, conversation_id, wish, clock.now() + timing.REQUEST)
     if answer.worked:
         metrics.report_summaries("conversations", [answer.worked])
     status = HTTPStatus.ACCEPTED if answer.goes_on else HTTPStatus.OK

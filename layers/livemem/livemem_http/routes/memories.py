@@ -1,6 +1,6 @@
 """Memories: single durable facts are stored, found, corrected, and deleted so that they can be brought back."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -10,9 +10,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 from livemem import clock
 from livemem.memories import changes, correcting, forgetting, operation, reading, splitting, storing
 from livemem.memories.memory import SUBJECT_CHARACTERS
-from livemem.memories.outcome import StoredMemory
 from livemem.memories.storing import Failed
-from livemem.store import cursors
+from livemem.memories.storing_outcome import StoredMemory
+from livemem.store import cursors, timing
 from livemem_http import remembered, views
 from livemem_http.api import Api
 from livemem_http.environment import process
@@ -37,8 +37,6 @@ api = Api()
 
 ALL = "/v1/spaces/{space_id}/memories"
 ONE = f"{ALL}/{{memory_id}}"
-REQUEST = timedelta(seconds=20)
-"""For how long a request waits for models."""
 
 Question = Annotated[
     str | None,
@@ -69,7 +67,7 @@ Key = Annotated[IdempotencyKey | None, Header(alias="Idempotency-Key")]
 
 
 def _soon() -> datetime:
-    return clock.now() + REQUEST
+    return clock.now() + timing.REQUEST
 
 
 @api.route(

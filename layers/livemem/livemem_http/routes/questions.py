@@ -2,7 +2,6 @@
 asynchronously.
 """
 
-from datetime import timedelta
 from http import HTTPStatus
 from typing import Annotated
 
@@ -11,7 +10,8 @@ from aws_lambda_powertools.event_handler.openapi.params import Header
 
 from livemem import clock
 from livemem.ask import question as questions
-from livemem.ask import work
+from livemem.ask import question_work
+from livemem.store import timing
 from livemem_http import metrics
 from livemem_http.api import Api
 from livemem_http.environment import process
@@ -20,8 +20,6 @@ from livemem_http.views.ask import AskView, IdempotencyKey, NewQuestion
 api = Api()
 
 ALL = "/v1/spaces/{space_id}/ask"
-REQUEST = timedelta(seconds=20)
-"""For how long a request looks for the answer itself; the rest is done by an invocation of its own."""
 
 
 @api.route(
@@ -44,13 +42,13 @@ def ask_question(
     repeat the request safely.
     """
     principal = api.principal()
-    worked = work.ask(
+    worked = question_work.ask(
         process(),
         space_id,
         principal.name,
         body.wanted(),
         may_write="write" in principal.permissions,
-        until=clock.now() + REQUEST,
+        until=clock.now() + timing.REQUEST,
         idempotency_key=idempotency_key,
     )
     metrics.report_question("questions", worked)

@@ -10,15 +10,15 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import limits
 from livemem.bank import history, plans
-from livemem.changes import progress
+from livemem.changes import run_progress
 from livemem.conversations import conversation as conversations
 from livemem.notes import pages
 from livemem.notes.note import Note
 from livemem.recall import overview, summary
 from livemem.spaces import directory, rules
-from livemem.spaces import usage as usages
+from livemem.spaces import usage_counts as usages
 from livemem.store import cursors
-from livemem.upkeep import about, usage
+from livemem.upkeep import about, usage_report
 from livemem_http import markdown, views
 from livemem_http.api import Api
 from livemem_http.environment import process
@@ -234,7 +234,7 @@ def list_runs(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor 
     """Runs, newest first, as they stand: also those that failed, with the reason."""
     before = cursors.decode_run(cursor)
     missing: list[str] = []
-    found, more = progress.page(process(), api.principal(), space_id, limit=limit, before=before, missing=missing)
+    found, more = run_progress.page(process(), api.principal(), space_id, limit=limit, before=before, missing=missing)
     items = [views.RunView.of(run) for run in found]
     return views.RunPage(items=items, next_cursor=cursors.encode(more), unreadable=missing)
 
@@ -242,7 +242,7 @@ def list_runs(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor 
 @api.route("GET", "/v1/spaces/{space_id}/runs/{run_id}", needs="read", tag="runs", summary="Get a run")
 def get_run(space_id: str, run_id: str) -> views.RunView:
     """A run: how it stands, what it did, or why it failed. Ask again until its status is final."""
-    return views.RunView.of(progress.view(process(), space_id, run_id))
+    return views.RunView.of(run_progress.view(process(), space_id, run_id))
 
 
 @api.route(
@@ -261,19 +261,19 @@ def get_plan(space_id: str, run_id: str) -> views.RunPlan:
 
 
 @api.route("GET", "/v1/spaces/{space_id}/usage", needs="read", tag="runs", summary="Get the usage of a space")
-def get_space_usage(space_id: str, days: Days = usage.DAYS_DEFAULT, until: LastDay = None) -> views.UsageReport:
+def get_space_usage(space_id: str, days: Days = usage_report.DAYS_DEFAULT, until: LastDay = None) -> views.UsageReport:
     """Runs, folded notes, calls and tokens of the LLM by day (UTC), counted from the runs themselves. A run belongs to
     the day on which it was queued. Dry runs and runs that failed count too: they are paid for.
     """
-    return views.UsageReport.of(usage.of_space(process(), space_id, days=days, until=until))
+    return views.UsageReport.of(usage_report.of_space(process(), space_id, days=days, until=until))
 
 
 @api.route("GET", "/v1/usage", needs="admin", tag="runs", summary="Get the usage of all spaces")
-def get_usage(days: Days = usage.DAYS_DEFAULT, until: LastDay = None) -> views.ServiceUsage:
+def get_usage(days: Days = usage_report.DAYS_DEFAULT, until: LastDay = None) -> views.ServiceUsage:
     """The same of all spaces that the token may see, also of those that were deleted in the last 31 days, and which
     used most.
     """
-    return views.ServiceUsage.of(usage.of_all(process(), api.principal(), days=days, until=until))
+    return views.ServiceUsage.of(usage_report.of_all(process(), api.principal(), days=days, until=until))
 
 
 @api.route(

@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import limits
-from livemem.digests import due, retrying
+from livemem.digests import due_digests, retrying
 from livemem.digests import reading as digests
 from livemem.jobs.describable import job_id
 from livemem.rooms import posting, reading
@@ -57,7 +57,7 @@ def post_message(space_id: str, room: str, body: NewRoomMessage) -> Response[Mes
     request can be repeated safely: 201 is a new message, 200 one that is there already, or was digested since.
     """
     posted = posting.post(process(), space_id, room, body.draft())
-    due.catch_up(process(), space_id)
+    due_digests.catch_up(process(), space_id)
     return api.json(HTTPStatus.CREATED if posted.fresh else HTTPStatus.OK, MessagePosted.of(posted))
 
 
@@ -74,7 +74,7 @@ def post_messages(space_id: str, room: str, body: NewRoomMessages) -> MessagesPo
     `message_id` came before with other words has an `error`.
     """
     done = posting.post_all(process(), space_id, room, body.drafts())
-    due.catch_up(process(), space_id)
+    due_digests.catch_up(process(), space_id)
     sent = zip(done, body.messages, strict=True)
     return MessagesPosted(items=[MessagePosted.of(one, message.message_id) for one, message in sent])
 
@@ -100,7 +100,7 @@ def start_digest(space_id: str) -> Response[DigestQueued]:
     """Digest now what is said in the rooms of the space, without waiting for its hour. It goes on after the answer: ask
     for the digest (`Location`) until its `status` is `done`.
     """
-    slot = due.start(process(), space_id)
+    slot = due_digests.start(process(), space_id)
     headers = {"Location": f"/v1/spaces/{space_id}/digests/{slot}"}
     return api.json(HTTPStatus.ACCEPTED, DigestQueued(slot=slot, job=job_id(space_id, "digest", slot)), headers=headers)
 

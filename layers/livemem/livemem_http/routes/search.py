@@ -5,10 +5,10 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from livemem.recall import asked, context, memory_context, search, start
-from livemem.recall.asked import Asked
-from livemem.recall.blocks import Lang
-from livemem.recall.context import Wanted
+from livemem.recall import context, memory_context, search, search_request, start
+from livemem.recall.context import ContextRequest
+from livemem.recall.render_memory import Lang
+from livemem.recall.search_request import SearchRequest
 from livemem.recall.start import StartRequest
 from livemem_http.api import Api
 from livemem_http.environment import process
@@ -42,7 +42,13 @@ Scope = Annotated[
     ),
 ]
 Most = Annotated[
-    int, Query(ge=1, le=asked.LIMIT_MOST, description="How many documents at most.", examples=[asked.LIMIT_DEFAULT])
+    int,
+    Query(
+        ge=1,
+        le=search_request.LIMIT_MOST,
+        description="How many documents at most.",
+        examples=[search_request.LIMIT_DEFAULT],
+    ),
 ]
 Recency = Annotated[
     float,
@@ -78,7 +84,10 @@ Levels = Annotated[
     ),
 ]
 Results = Annotated[
-    int, Query(description=f"How many at most, 1 to {asked.RESULTS_MOST}.", examples=[asked.RESULTS_DEFAULT])
+    int,
+    Query(
+        description=f"How many at most, 1 to {search_request.RESULTS_MOST}.", examples=[search_request.RESULTS_DEFAULT]
+    ),
 ]
 Least = Annotated[
     float | None,
@@ -128,8 +137,8 @@ FoundMost = Annotated[
     int,
     Query(
         description=f"How many turns, and how many summaries, of those that were found are shown at most, 1 to "
-        f"{asked.RESULTS_MOST}.",
-        examples=[asked.RESULTS_DEFAULT],
+        f"{search_request.RESULTS_MOST}.",
+        examples=[search_request.RESULTS_DEFAULT],
     ),
 ]
 
@@ -138,7 +147,8 @@ OfRoom = Annotated[
     Query(description="Only what was said in this room; without it in all of the space.", examples=["salon"]),
 ]
 RoomResults = Annotated[
-    int, Query(ge=1, le=asked.LIMIT_MOST, description="How many at most.", examples=[asked.LIMIT_DEFAULT])
+    int,
+    Query(ge=1, le=search_request.LIMIT_MOST, description="How many at most.", examples=[search_request.LIMIT_DEFAULT]),
 ]
 Message = Annotated[
     str | None,
@@ -213,7 +223,7 @@ def search_space(
     space_id: str,
     q: Question,
     scope: Scope = None,
-    limit: Most = asked.LIMIT_DEFAULT,
+    limit: Most = search_request.LIMIT_DEFAULT,
     author: OfAgent = None,
     category: OfCategory = None,
     tag: Tagged = None,
@@ -244,7 +254,7 @@ def search_spaces(
     q: Question,
     spaces: Spaces = None,
     scope: Scope = None,
-    limit: Most = asked.LIMIT_DEFAULT,
+    limit: Most = search_request.LIMIT_DEFAULT,
     author: OfAgent = None,
     category: OfCategory = None,
     tag: Tagged = None,
@@ -275,12 +285,14 @@ def search_conversation(
     conversation_id: str,
     q: Question,
     levels: Levels = None,
-    max_results: Results = asked.RESULTS_DEFAULT,
+    max_results: Results = search_request.RESULTS_DEFAULT,
     min_score: Least = None,
     include_turns: WithTurns = True,
 ) -> TalkAnswer:
     """What was said in a conversation, and its summaries, as far as they fit a question, the best first."""
-    wanted = Asked.of_talk(q, levels=levels, max_results=max_results, min_score=min_score, include_turns=include_turns)
+    wanted = SearchRequest.of_talk(
+        q, levels=levels, max_results=max_results, min_score=min_score, include_turns=include_turns
+    )
     return TalkAnswer.of(search.in_conversation(process(), space_id, conversation_id, wanted))
 
 
@@ -298,12 +310,14 @@ def search_conversations(
     cwd: Folder = None,
     host: Host = None,
     levels: Levels = None,
-    max_results: Results = asked.RESULTS_DEFAULT,
+    max_results: Results = search_request.RESULTS_DEFAULT,
     min_score: Least = None,
     include_turns: WithTurns = True,
 ) -> TalkAnswer:
     """The same in all conversations of a folder, or of the space."""
-    wanted = Asked.of_talk(q, levels=levels, max_results=max_results, min_score=min_score, include_turns=include_turns)
+    wanted = SearchRequest.of_talk(
+        q, levels=levels, max_results=max_results, min_score=min_score, include_turns=include_turns
+    )
     return TalkAnswer.of(search.in_conversations(process(), space_id, wanted, cwd=cwd, host=host))
 
 
@@ -322,13 +336,15 @@ def load_context(
     max_chars: Chars = context.CHARS_DEFAULT,
     max_turns: Turns = context.TURNS_DEFAULT,
     raw_chars: RawChars = context.RAW_DEFAULT,
-    max_results: FoundMost = asked.RESULTS_DEFAULT,
+    max_results: FoundMost = search_request.RESULTS_DEFAULT,
 ) -> ContextView:
     """What an agent is to know before its next call to the model: the newest turns as they were, what was said and
     summarised before about the same, and the summaries of level 1 that are in none of level 2 yet. Nothing is shown
     twice. A source that fails or takes too long is named in `degraded`, and the rest comes.
     """
-    wanted = Wanted.of(q, max_chars=max_chars, max_turns=max_turns, raw_chars=raw_chars, max_results=max_results)
+    wanted = ContextRequest.of(
+        q, max_chars=max_chars, max_turns=max_turns, raw_chars=raw_chars, max_results=max_results
+    )
     return ContextView.of(context.context(process(), space_id, conversation_id, wanted))
 
 
@@ -341,12 +357,12 @@ def load_context(
     summary="Search rooms",
 )
 def search_rooms(
-    space_id: str, q: Question, room: OfRoom = None, limit: RoomResults = asked.LIMIT_DEFAULT
+    space_id: str, q: Question, room: OfRoom = None, limit: RoomResults = search_request.LIMIT_DEFAULT
 ) -> RoomAnswer:
     """What is said in a room, or in all of a space, as far as it fits a question, the best first: what no digest has
     taken yet, and what is relevant enough (`ROOM_MIN_RELEVANCE`). What has no vector yet is not held to that.
     """
-    return RoomAnswer.of(search.in_rooms(process(), space_id, Asked.of_rooms(q, room=room, limit=limit)))
+    return RoomAnswer.of(search.in_rooms(process(), space_id, SearchRequest.of_rooms(q, room=room, limit=limit)))
 
 
 @api.route(
@@ -383,8 +399,8 @@ def _wanted(
     until: str | None,
     recency: float,
     conversation_id: str | None,
-) -> Asked:
-    return Asked.of(
+) -> SearchRequest:
+    return SearchRequest.of(
         q,
         scope=scope,
         limit=limit,

@@ -7,37 +7,47 @@ from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
 from livemem.restore.importing import NewImport, Upload
 from livemem_http.views.backups import BackupId
-from livemem_http.views.fields import Body, Description, Moment, RulesText, SpaceId, Sparse, Template, job_told, told
+from livemem_http.views.fields import (
+    Body,
+    Description,
+    Moment,
+    RulesText,
+    SpaceId,
+    Sparse,
+    Template,
+    described,
+    job_described,
+)
 
-UploadId = Annotated[str, told("The id of the upload, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+UploadId = Annotated[str, described("The id of the upload, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
 
 class ArchiveView(Sparse):
     """The archive of a backup (tar.gz), or how far it is."""
 
     status: Annotated[
-        Status, told("`queued` and `running`: ask again after `Retry-After` seconds. `done`: it is there.", "done")
+        Status, described("`queued` and `running`: ask again after `Retry-After` seconds. `done`: it is there.", "done")
     ]
-    job: Annotated[str, job_told("export", "2026-02-20T02-00-00")]
+    job: Annotated[str, job_described("export", "2026-02-20T02-00-00")]
     space_id: SpaceId
-    backup_id: Annotated[BackupId, told("The backup that it holds. An export takes one if anything has changed.")]
+    backup_id: Annotated[BackupId, described("The backup that it holds. An export takes one if anything has changed.")]
     url: Annotated[
         str | None,
-        told(
+        described(
             "Where to get it, without a token. Whoever has it can read the archive.",
             "http://127.0.0.1:9000/live-memory/_exports/demo/2026-02-20T14-00-00.tar.gz?X-Amz-Signature=...",
         ),
     ] = None
     expires_at: Annotated[
-        Moment | None, told("Until when the URL works: for 15 minutes. UTC.", "2026-02-20T14:15:00Z")
+        Moment | None, described("Until when the URL works: for 15 minutes. UTC.", "2026-02-20T14:15:00Z")
     ] = None
-    size: Annotated[int | None, told("Bytes of the archive.", 18_204)] = None
-    objects: Annotated[int | None, told("How many objects are in it.", 42)] = None
+    size: Annotated[int | None, described("Bytes of the archive.", 18_204)] = None
+    objects: Annotated[int | None, described("How many objects are in it.", 42)] = None
     left_out: Annotated[
-        int | None, told("Objects of the bucket that are not in it, because no import would take their names.", 0)
+        int | None, described("Objects of the bucket that are not in it, because no import would take their names.", 0)
     ] = None
-    done: Annotated[int | None, told("How many objects are in it so far.")] = None
-    total: Annotated[int | None, told("How many there will be; 0 while the backup is taken.")] = None
+    done: Annotated[int | None, described("How many objects are in it so far.")] = None
+    total: Annotated[int | None, described("How many there will be; 0 while the backup is taken.")] = None
 
     @classmethod
     def of(cls, found: Archive | Working) -> "ArchiveView":
@@ -48,7 +58,7 @@ class ArchiveView(Sparse):
 class NewUpload(Body):
     """An archive that is to be put into the store."""
 
-    size: Annotated[int, told("Its size in bytes, at most 1 GiB. The URL takes exactly so many.", 48_200)]
+    size: Annotated[int, described("Its size in bytes, at most 1 GiB. The URL takes exactly so many.", 48_200)]
 
 
 class UploadView(Sparse):
@@ -57,12 +67,12 @@ class UploadView(Sparse):
     upload_id: UploadId
     url: Annotated[
         str,
-        told(
+        described(
             "Where to PUT the archive, without a token: `curl -T demo.tar.gz URL`.",
             "http://127.0.0.1:9000/live-memory/_uploads/01KHXE5Q2V8R0M4T6W9YBNCD3F?X-Amz-Signature=...",
         ),
     ]
-    expires_at: Annotated[Moment, told("Until when the URL works: for 15 minutes. UTC.", "2026-02-20T14:15:00Z")]
+    expires_at: Annotated[Moment, described("Until when the URL works: for 15 minutes. UTC.", "2026-02-20T14:15:00Z")]
 
     @classmethod
     def of(cls, upload: Upload) -> "UploadView":
@@ -72,11 +82,13 @@ class UploadView(Sparse):
 class Import(Body):
     """A space to be made of an archive: of one of ours, or of a folder of Markdown files."""
 
-    space_id: Annotated[SpaceId, told("The id of the space that it becomes, which must not exist.", "demo-imported")]
+    space_id: Annotated[
+        SpaceId, described("The id of the space that it becomes, which must not exist.", "demo-imported")
+    ]
     upload_id: UploadId
-    description: Annotated[Description | None, told("Of a space from Markdown files: what it is for.")] = None
+    description: Annotated[Description | None, described("Of a space from Markdown files: what it is for.")] = None
     rules: RulesText | None = None
-    rules_template: Annotated[Template | None, told("Of a space from Markdown files: its rules.")] = None
+    rules_template: Annotated[Template | None, described("Of a space from Markdown files: its rules.")] = None
 
     def wanted(self) -> NewImport:
         """The import for the domain."""

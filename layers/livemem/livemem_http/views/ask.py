@@ -16,13 +16,13 @@ from livemem.conversations.turn import SPEAKER_BYTES
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
 from livemem.store import room_keys
-from livemem_http.views.fields import Body, LlmUsage, Moment, Redacted, Sparse, View, job_told, told
+from livemem_http.views.fields import Body, LlmUsage, Moment, Redacted, Sparse, View, described, job_described
 
-RequestId = Annotated[str, told("The id of the question.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-Session = Annotated[str, told("The conversation that the question is part of.", "01KHXE5Q2V8R0M4T6W9YBNCD3G")]
+RequestId = Annotated[str, described("The id of the question.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+Session = Annotated[str, described("The conversation that the question is part of.", "01KHXE5Q2V8R0M4T6W9YBNCD3G")]
 IdempotencyKey = Annotated[
     str,
-    told(
+    described(
         "A name of your own for the question. A repeat with the same name gives what became of the first, and goes on "
         "with one that failed from where it failed; with another question it is refused (422).",
         "job-17-step-3",
@@ -36,11 +36,11 @@ class NewQuestion(Body):
     """A question to the agent that answers from the memory of the space."""
 
     message: Annotated[
-        str, told("The question.", "Who looks after the ferry timetable?", minLength=1, maxLength=MESSAGE_BYTES)
+        str, described("The question.", "Who looks after the ferry timetable?", minLength=1, maxLength=MESSAGE_BYTES)
     ]
     user: Annotated[
         str | None,
-        told(
+        described(
             "Who asks, as the agent is told: the questions of one user are one session, until 15 minutes of silence "
             "or 10 questions, and are answered one after the other. Without it the name of the token; with `read` "
             "alone another user is a 403 (`user_not_allowed`).",
@@ -51,14 +51,14 @@ class NewQuestion(Body):
     ] = None
     session: Annotated[
         str | None,
-        told(
+        described(
             "The session that must go on: one that has ended, or is not the user's, is answered with 404. With `read` "
             "alone there is none."
         ),
     ] = None
     room: Annotated[
         str | None,
-        told(
+        described(
             "The room whose messages belong to the context: the newest, and those about the same.",
             "salon",
             pattern=f"^{room_keys.ROOM.pattern}$",
@@ -75,15 +75,17 @@ class SourceView(Sparse):
 
     kind: Annotated[
         str,
-        told(
+        described(
             "What it is: a memory (`fact`, `self`, `goal`), a note (`note`, `archive`), a section of the bank "
             "(`bank`), or part of a conversation (`turn`, `summary`).",
             "fact",
         ),
     ]
-    id: Annotated[str, told("Its id, as the search and the memories have it.", "01KHXD0B7C2R0M4T6W9YBNCD3F")]
-    excerpt: Annotated[str, told("How it begins, or its best part.", "Ines looks after the ferry timetable.")]
-    at: Annotated[Moment | None, told("When it was said, or written last, UTC.", "2026-02-20T14:00:00.010Z")] = None
+    id: Annotated[str, described("Its id, as the search and the memories have it.", "01KHXD0B7C2R0M4T6W9YBNCD3F")]
+    excerpt: Annotated[str, described("How it begins, or its best part.", "Ines looks after the ferry timetable.")]
+    at: Annotated[Moment | None, described("When it was said, or written last, UTC.", "2026-02-20T14:00:00.010Z")] = (
+        None
+    )
 
     @classmethod
     def of(cls, source: AnswerSource) -> "SourceView":
@@ -93,11 +95,11 @@ class SourceView(Sparse):
 class CallView(Sparse):
     """A tool that was called."""
 
-    name: Annotated[str, told("Its name.", "search_memories")]
-    arguments: Annotated[Any, told("What it was given.", {"query": "ferry timetable"})] = None
-    results: Annotated[int, told("How many results it gave.", 1)]
-    ms: Annotated[float, told("How long it took, in milliseconds.", 41.5)]
-    error: Annotated[str | None, told("What was wrong with the call.")] = None
+    name: Annotated[str, described("Its name.", "search_memories")]
+    arguments: Annotated[Any, described("What it was given.", {"query": "ferry timetable"})] = None
+    results: Annotated[int, described("How many results it gave.", 1)]
+    ms: Annotated[float, described("How long it took, in milliseconds.", 41.5)]
+    error: Annotated[str | None, described("What was wrong with the call.")] = None
 
     @classmethod
     def of(cls, called: Called) -> "CallView":
@@ -107,28 +109,28 @@ class CallView(Sparse):
 class AskProblemView(View):
     """Why there is no answer."""
 
-    code: Annotated[str, told("A stable code.", "llm_unavailable")]
-    detail: Annotated[str, told("What happened.", "The LLM's API answered with status 503.")]
+    code: Annotated[str, described("A stable code.", "llm_unavailable")]
+    detail: Annotated[str, described("What happened.", "The LLM's API answered with status 503.")]
 
 
 class AskView(Sparse):
     """A question and, once it is `done`, its answer; `error` tells why one has `failed`."""
 
     request_id: RequestId
-    job: Annotated[str, job_told("question", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-    status: Annotated[Status, told("`queued` and `running`: ask for it again. The others are final.", "done")]
+    job: Annotated[str, job_described("question", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+    status: Annotated[Status, described("`queued` and `running`: ask for it again. The others are final.", "done")]
     expression: Annotated[
-        str | None, told("How the agent looks while it says it.", "happy", enum=list(EXPRESSIONS))
+        str | None, described("How the agent looks while it says it.", "happy", enum=list(EXPRESSIONS))
     ] = None
-    message: Annotated[str | None, told("The answer.", "Ines looks after it.")] = None
-    sources: Annotated[list[SourceView] | None, told("What the answer rests on.")] = None
-    tool_calls: Annotated[list[CallView], told("The tools that were called, in their order.")]
-    usage: Annotated[LlmUsage, told("What the question took of the LLM.")]
+    message: Annotated[str | None, described("The answer.", "Ines looks after it.")] = None
+    sources: Annotated[list[SourceView] | None, described("What the answer rests on.")] = None
+    tool_calls: Annotated[list[CallView], described("The tools that were called, in their order.")]
+    usage: Annotated[LlmUsage, described("What the question took of the LLM.")]
     session: Session | None = None
     redacted: Redacted = None
-    error: Annotated[AskProblemView | None, told("Of a question that failed.")] = None
-    created_at: Annotated[Moment, told("When it was asked, UTC.", "2026-02-20T14:05:00.010Z")]
-    ended_at: Annotated[Moment | None, told("When it was answered, or failed.", "2026-02-20T14:05:04.310Z")] = None
+    error: Annotated[AskProblemView | None, described("Of a question that failed.")] = None
+    created_at: Annotated[Moment, described("When it was asked, UTC.", "2026-02-20T14:05:00.010Z")]
+    ended_at: Annotated[Moment | None, described("When it was answered, or failed.", "2026-02-20T14:05:04.310Z")] = None
 
     @classmethod
     def of(cls, question: Question) -> "AskView":

@@ -8,11 +8,11 @@ from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
 from livemem.restore.provisioning_job import Provisioning
 from livemem.store import keys
-from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, View, job_told, told
+from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, View, described, job_described
 
 BackupId = Annotated[
     str,
-    told(
+    described(
         "The id of the backup: when it was begun (UTC).", "2026-02-20T02-00-00", pattern=f"^{keys.BACKUP_ID.pattern}$"
     ),
 ]
@@ -23,7 +23,7 @@ class NewBackup(Body):
 
     description: Annotated[
         str,
-        told(
+        described(
             "What it is for, in at most 500 bytes.",
             "before the great clean-up",
             maxLength=limits.DESCRIPTION_BYTES,
@@ -36,30 +36,32 @@ class BackupView(Sparse):
 
     backup_id: BackupId
     space_id: SpaceId
-    job: Annotated[str, job_told("backup", "2026-02-20T02-00-00")]
-    created_at: Annotated[Moment, told("When it was begun, UTC.", "2026-02-20T02:00:00.120Z")]
-    completed_at: Annotated[Moment | None, told("When all of it was there, UTC.", "2026-02-20T02:00:01.480Z")] = None
-    complete: Annotated[bool, told("Whether all of it is there. Until then it can't be restored.", True)]
-    description: Annotated[str, told("What it is for, if that was said.", "")]
+    job: Annotated[str, job_described("backup", "2026-02-20T02-00-00")]
+    created_at: Annotated[Moment, described("When it was begun, UTC.", "2026-02-20T02:00:00.120Z")]
+    completed_at: Annotated[Moment | None, described("When all of it was there, UTC.", "2026-02-20T02:00:01.480Z")] = (
+        None
+    )
+    complete: Annotated[bool, described("Whether all of it is there. Until then it can't be restored.", True)]
+    description: Annotated[str, described("What it is for, if that was said.", "")]
     trigger: Annotated[
         Literal["schedule", "api", "export", "fork"],
-        told("What it was made for: the `schedule`, a request (`api`), an `export` or a `fork`.", "schedule"),
+        described("What it was made for: the `schedule`, a request (`api`), an `export` or a `fork`.", "schedule"),
     ]
-    requested_by: Annotated[str | None, told("The token that asked for it.")] = None
+    requested_by: Annotated[str | None, described("The token that asked for it.")] = None
     transient: Annotated[
-        bool, told("Made for an export or a fork alone: removed after a day, unless it is the only one.", False)
+        bool, described("Made for an export or a fork alone: removed after a day, unless it is the only one.", False)
     ]
-    objects: Annotated[int, told("How many objects it holds.", 42)]
-    bytes: Annotated[int, told("How many bytes they have together.", 61_203)]
+    objects: Annotated[int, described("How many objects it holds.", 42)]
+    bytes: Annotated[int, described("How many bytes they have together.", 61_203)]
     counts: Annotated[
         dict[str, int],
-        told("How many of them are live notes, bank files, records and others.", {"notes": 12, "bank_files": 6}),
+        described("How many of them are live notes, bank files, records and others.", {"notes": 12, "bank_files": 6}),
     ]
-    changes: Annotated[int, told("The number of the newest change of the bank that it holds.", 7)]
-    duration_seconds: Annotated[float | None, told("How long it took.", 1.36)] = None
+    changes: Annotated[int, described("The number of the newest change of the bank that it holds.", 7)]
+    duration_seconds: Annotated[float | None, described("How long it took.", 1.36)] = None
     unchanged_at: Annotated[
         Moment | None,
-        told("When the space was last found to be still as this backup has it, UTC.", "2026-02-21T02:00:00Z"),
+        described("When the space was last found to be still as this backup has it, UTC.", "2026-02-21T02:00:00Z"),
     ] = None
 
     @classmethod
@@ -80,7 +82,7 @@ class BackupView(Sparse):
 class BackupPage(View):
     """A page of backups, newest first."""
 
-    items: Annotated[list[BackupView], told("The backups.")]
+    items: Annotated[list[BackupView], described("The backups.")]
     next_cursor: NextCursor = None
 
 
@@ -88,39 +90,41 @@ class Restoration(Body):
     """Where to restore to; without a body under the space's own id."""
 
     target_space_id: Annotated[
-        SpaceId | None, told("The id of the space that it becomes, which must not exist.", "demo-restored")
+        SpaceId | None, described("The id of the space that it becomes, which must not exist.", "demo-restored")
     ] = None
 
 
 class Fork(Body):
     """Another space as this one stands, or stood."""
 
-    target_space_id: Annotated[SpaceId, told("The id of the other space, which must not exist.", "demo-fork")]
+    target_space_id: Annotated[SpaceId, described("The id of the other space, which must not exist.", "demo-fork")]
     at: Annotated[
         int | None,
-        told("The number of a change: the space as it stood after it. Without it as it stands now."),
+        described("The number of a change: the space as it stood after it. Without it as it stands now."),
     ] = None
 
 
 class ArrivalView(Sparse):
     """How a space comes here as a whole: by a restore, a fork or an import."""
 
-    space_id: Annotated[SpaceId, told("The id of the space that it becomes.", "demo-restored")]
+    space_id: Annotated[SpaceId, described("The id of the space that it becomes.", "demo-restored")]
     status: Annotated[
         Status,
-        told("Nobody sees the space until it is `done`; of one that `failed` nothing is left.", "done"),
+        described("Nobody sees the space until it is `done`; of one that `failed` nothing is left.", "done"),
     ]
-    job: Annotated[str, job_told("restore", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-    kind: Annotated[Literal["restore", "fork", "import"], told("What it is.", "restore")]
-    source_space_id: Annotated[str | None, told("The space that it comes from.", "demo")] = None
-    backup_id: Annotated[str | None, told("The backup that it comes from.", "2026-02-20T02-00-00")] = None
-    at: Annotated[int | None, told("The number of the change as of which it was forked.")] = None
-    upload_id: Annotated[str | None, told("The archive that it comes from.")] = None
-    requested_by: Annotated[str, told("The token that asked for it.", "admin")]
-    started_at: Annotated[Moment, told("When it was asked for, UTC.", "2026-02-20T14:00:00Z")]
-    finished_at: Annotated[Moment | None, told("When it ended, UTC.", "2026-02-20T14:00:02Z")] = None
-    objects: Annotated[int | None, told("How many objects were brought.", 42)] = None
-    error: Annotated[dict[str, str] | None, told("Of one that failed: `code` (see errors.md) and `detail`.")] = None
+    job: Annotated[str, job_described("restore", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+    kind: Annotated[Literal["restore", "fork", "import"], described("What it is.", "restore")]
+    source_space_id: Annotated[str | None, described("The space that it comes from.", "demo")] = None
+    backup_id: Annotated[str | None, described("The backup that it comes from.", "2026-02-20T02-00-00")] = None
+    at: Annotated[int | None, described("The number of the change as of which it was forked.")] = None
+    upload_id: Annotated[str | None, described("The archive that it comes from.")] = None
+    requested_by: Annotated[str, described("The token that asked for it.", "admin")]
+    started_at: Annotated[Moment, described("When it was asked for, UTC.", "2026-02-20T14:00:00Z")]
+    finished_at: Annotated[Moment | None, described("When it ended, UTC.", "2026-02-20T14:00:02Z")] = None
+    objects: Annotated[int | None, described("How many objects were brought.", 42)] = None
+    error: Annotated[dict[str, str] | None, described("Of one that failed: `code` (see errors.md) and `detail`.")] = (
+        None
+    )
 
     @classmethod
     def of(cls, job: Provisioning) -> "ArrivalView":

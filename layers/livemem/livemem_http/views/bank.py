@@ -11,7 +11,7 @@ from livemem import limits
 from livemem.bank.citations import Citations, Cited
 from livemem.bank.files import File
 from livemem.markdown.edits import Edit, Op
-from livemem_http.views.fields import Body, FileText, Moment, NoteId, Path, Reason, Sparse, View, told
+from livemem_http.views.fields import Body, FileText, Moment, NoteId, Path, Reason, Sparse, View, described
 
 
 class FileContent(Body):
@@ -26,7 +26,7 @@ class SectionEdit(Body):
 
     op: Annotated[
         Op,
-        told(
+        described(
             "What to do with the section. `replace_section`: `content` instead of all below its heading, sub-sections "
             "included; `append_to_section`: at the end of its own text; `prepend_to_section`: right below its heading; "
             "`add_section`: a new one; `delete_section`: it goes with its sub-sections.",
@@ -35,15 +35,15 @@ class SectionEdit(Body):
     ]
     heading: Annotated[
         str,
-        told(
+        described(
             "The section, by its full heading line, or by a path of them (`# A > ## B`) where that is ambiguous.",
             "## Terms",
             minLength=1,
         ),
     ]
-    content: Annotated[str, told("The Markdown to be put there.", "- Run: one attempt to consolidate.")] = ""
+    content: Annotated[str, described("The Markdown to be put there.", "- Run: one attempt to consolidate.")] = ""
     after: Annotated[
-        str | None, told("Of `add_section`: the section that the new one follows; else it comes last.")
+        str | None, described("Of `add_section`: the section that the new one follows; else it comes last.")
     ] = None
 
 
@@ -52,7 +52,7 @@ class SectionEdits(Body):
 
     edits: Annotated[
         list[SectionEdit],
-        told(
+        described(
             "Each finds its section in what the ones before it left. All are made, or none.",
             minItems=1,
             maxItems=limits.CORRECTION_EDITS,
@@ -69,17 +69,17 @@ class FileView(Sparse):
     """A bank file."""
 
     path: Path
-    size: Annotated[int, told("Bytes of UTF-8.", 60)]
-    last_modified: Annotated[Moment, told("When it was written, UTC.", "2026-02-20T14:05:00Z")]
+    size: Annotated[int, described("Bytes of UTF-8.", 60)]
+    last_modified: Annotated[Moment, described("When it was written, UTC.", "2026-02-20T14:05:00Z")]
     content: Annotated[
         str | None,
-        told(
+        described(
             "The file as Markdown; only where it was asked for.",
             "# Glossary\n\n## Terms\n\n- Bank: the files that an agent loads.\n",
         ),
     ] = None
     consolidation: Annotated[
-        int | None, told("The number of the change that wrote it, if that is known; only with the content.", 1)
+        int | None, described("The number of the change that wrote it, if that is known; only with the content.", 1)
     ] = None
 
     @classmethod
@@ -91,11 +91,11 @@ class SynthesisView(View):
     """The short text that the last consolidation left about the whole bank."""
 
     consolidated_at: Annotated[
-        str | None, told("When that was, UTC; null if the object does not say it.", "2026-02-20T14:05:00Z")
+        str | None, described("When that was, UTC; null if the object does not say it.", "2026-02-20T14:05:00Z")
     ]
-    consolidation_number: Annotated[int | None, told("The number of that consolidation.", 1)]
-    notes_processed: Annotated[int | None, told("How many notes it folded.", 1)]
-    content: Annotated[str, told("The text, as Markdown.", "S3 stays the only store.")]
+    consolidation_number: Annotated[int | None, described("The number of that consolidation.", 1)]
+    notes_processed: Annotated[int | None, described("How many notes it folded.", 1)]
+    content: Annotated[str, described("The text, as Markdown.", "S3 stays the only store.")]
 
 
 class FileList(View):
@@ -103,7 +103,7 @@ class FileList(View):
 
     items: Annotated[
         list[FileView],
-        told(
+        described(
             "The files in the order of their paths, with `content` where it was asked for.",
             [{"path": "glossary.md", "size": 60, "last_modified": "2026-02-20T14:05:00Z"}],
         ),
@@ -114,7 +114,7 @@ class NoteSourceView(View):
     """A note that a section rests on."""
 
     note_id: NoteId
-    consolidation: Annotated[int, told("The number of the consolidation that brought it in.", 1)]
+    consolidation: Annotated[int, described("The number of the consolidation that brought it in.", 1)]
 
 
 class SectionSources(View):
@@ -122,12 +122,12 @@ class SectionSources(View):
     changes of it.
     """
 
-    heading: Annotated[str, told("The heading line; empty for the text before the first one.", "## Terms")]
-    path: Annotated[list[str], told("The heading lines down to the section.", ["# Glossary", "## Terms"])]
-    sources: Annotated[list[NoteSourceView], told("The notes, oldest first.")]
-    corrections: Annotated[list[int], told("Numbers of the corrections by hand that changed the section.", [])]
+    heading: Annotated[str, described("The heading line; empty for the text before the first one.", "## Terms")]
+    path: Annotated[list[str], described("The heading lines down to the section.", ["# Glossary", "## Terms"])]
+    sources: Annotated[list[NoteSourceView], described("The notes, oldest first.")]
+    corrections: Annotated[list[int], described("Numbers of the corrections by hand that changed the section.", [])]
     omitted: Annotated[
-        int, told("How many notes are left out, the oldest: a file keeps a bounded number of them.", 0)
+        int, described("How many notes are left out, the oldest: a file keeps a bounded number of them.", 0)
     ] = 0
 
     @classmethod
@@ -138,10 +138,12 @@ class SectionSources(View):
 class FileWithSources(FileView):
     """A bank file, and what its sections rest on."""
 
-    sections: Annotated[list[SectionSources] | None, told("Only with `sources=true`: the sections in order.")] = None
+    sections: Annotated[list[SectionSources] | None, described("Only with `sources=true`: the sections in order.")] = (
+        None
+    )
     sources_since: Annotated[
         int | None,
-        told("Set where only the newest changes could be looked at: what those before it brought in is not told."),
+        described("Set where only the newest changes could be looked at: what those before it brought in is not told."),
     ] = None
 
     @classmethod

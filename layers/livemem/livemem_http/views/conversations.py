@@ -15,29 +15,33 @@ from livemem.conversations.conversation import (
 )
 from livemem.conversations.parameters import Parameters, Profile, SealPolicy
 from livemem.conversations.turn import Turn
-from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, Sparse, View, told
+from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, Sparse, View, described
 
 SHOWN = 200
 """Characters of the last message that a list shows."""
 
-ConversationId = Annotated[str, told("The id of the conversation, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-TurnIndex = Annotated[int, told("The number of the turn in the conversation, from 1.", 7)]
-Title = Annotated[str, told("What the conversation is called, in at most 500 bytes.", "Import", maxLength=TITLE_BYTES)]
+ConversationId = Annotated[str, described("The id of the conversation, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+TurnIndex = Annotated[int, described("The number of the turn in the conversation, from 1.", 7)]
+Title = Annotated[
+    str, described("What the conversation is called, in at most 500 bytes.", "Import", maxLength=TITLE_BYTES)
+]
 Folder = Annotated[
     str,
-    told(
+    described(
         "The folder that the agent works in, in at most 4,096 bytes. It is brought into one spelling by its text alone "
         "(`a/./b//../c` is `a/c`); where links lead only the client knows.",
         "/home/ann/ferry",
         maxLength=PATH_BYTES,
     ),
 ]
-Host = Annotated[str, told("The machine that the folder is on, in at most 255 bytes.", "laptop", maxLength=HOST_BYTES)]
+Host = Annotated[
+    str, described("The machine that the folder is on, in at most 255 bytes.", "laptop", maxLength=HOST_BYTES)
+]
 ProjectPath = Annotated[
-    str, told("The root of the project, in one spelling as `cwd` is.", "/home/ann/ferry", maxLength=PATH_BYTES)
+    str, described("The root of the project, in one spelling as `cwd` is.", "/home/ann/ferry", maxLength=PATH_BYTES)
 ]
 ProfileName = Annotated[
-    Profile, told("`turns`: a summary of each turn; `windows`: one of about `window_chars` characters.", "turns")
+    Profile, described("`turns`: a summary of each turn; `windows`: one of about `window_chars` characters.", "turns")
 ]
 
 
@@ -46,46 +50,47 @@ class Tunables(Body):
 
     window_chars: Annotated[
         Annotated[int, Field(ge=500, le=100_000)] | None,
-        told("Characters that a block of turns should have (profile `windows`)."),
+        described("Characters that a block of turns should have (profile `windows`)."),
     ] = None
     wiggle: Annotated[
-        Annotated[float, Field(ge=0, le=0.5)] | None, told("By what share of it a block may be shorter or longer.")
+        Annotated[float, Field(ge=0, le=0.5)] | None, described("By what share of it a block may be shorter or longer.")
     ] = None
     min_flush_chars: Annotated[
         Annotated[int, Field(ge=1, le=100_000)] | None,
-        told("Characters that a block must have to end before it is full; at most `window_chars`."),
+        described("Characters that a block must have to end before it is full; at most `window_chars`."),
     ] = None
     overlap_chars: Annotated[
         Annotated[int, Field(ge=0, le=400)] | None,
-        told("Characters of the block before that the model sees as context."),
+        described("Characters of the block before that the model sees as context."),
     ] = None
     flush_after_ms: Annotated[
         Annotated[int, Field(ge=60_000, le=86_400_000)] | None,
-        told("Milliseconds of a pause after which a block ends."),
+        described("Milliseconds of a pause after which a block ends."),
     ] = None
-    seal_policy: Annotated[SealPolicy | None, told("Whether blocks end by `time`, by `chars`, or by both.")] = None
-    ensure_assistant: Annotated[bool | None, told("Whether a block ends behind an assistant's side.")] = None
+    seal_policy: Annotated[SealPolicy | None, described("Whether blocks end by `time`, by `chars`, or by both.")] = None
+    ensure_assistant: Annotated[bool | None, described("Whether a block ends behind an assistant's side.")] = None
     group_chars: Annotated[
         Annotated[int, Field(ge=1_000, le=100_000)] | None,
-        told("Characters that a group of summaries should have."),
+        described("Characters that a group of summaries should have."),
     ] = None
     group_raw_chars: Annotated[
         Annotated[int, Field(ge=500, le=1_000_000)] | None,
-        told("Characters that the turns of a group of level 2 must have together (profile `turns`)."),
+        described("Characters that the turns of a group of level 2 must have together (profile `turns`)."),
     ] = None
     verbatim_chars: Annotated[
         Annotated[int, Field(ge=0, le=10_000)] | None,
-        told("Characters up to which a block is its own summary, for which no model is asked."),
+        described("Characters up to which a block is its own summary, for which no model is asked."),
     ] = None
     ratio: Annotated[
-        Annotated[float, Field(ge=0.01, le=0.5)] | None, told("What a summary should have of its source, as a share.")
+        Annotated[float, Field(ge=0.01, le=0.5)] | None,
+        described("What a summary should have of its source, as a share."),
     ] = None
     ratio_only: Annotated[
-        bool | None, told("Whether that is a target alone; else a summary must not be much longer.")
+        bool | None, described("Whether that is a target alone; else a summary must not be much longer.")
     ] = None
-    concurrency: Annotated[Annotated[int, Field(ge=1, le=10)] | None, told("Calls of the LLM at once.")] = None
+    concurrency: Annotated[Annotated[int, Field(ge=1, le=10)] | None, described("Calls of the LLM at once.")] = None
     batch_delay_ms: Annotated[
-        Annotated[int, Field(ge=0, le=60_000)] | None, told("Milliseconds between two waves of calls.")
+        Annotated[int, Field(ge=0, le=60_000)] | None, described("Milliseconds between two waves of calls.")
     ] = None
 
     def changes(self) -> dict[str, Any]:
@@ -95,7 +100,7 @@ class Tunables(Body):
 
 CaptureName = Annotated[
     Capturing,
-    told(
+    described(
         "`notes`: the model that summarises a block of turns also names what the team should know, at most five notes. "
         "They are live notes of who began the conversation. `off`: it does not, also where the space does not allow it "
         "(`capture_allowed`).",
@@ -113,7 +118,7 @@ class OpenConversation(Body):
     project_path: ProjectPath | None = None
     profile: ProfileName = "turns"
     parameters: Annotated[
-        Tunables | None, told("How it is cut into blocks; it stays so until a full update says otherwise.")
+        Tunables | None, described("How it is cut into blocks; it stays so until a full update says otherwise.")
     ] = None
     capture: CaptureName = "off"
 
@@ -136,8 +141,8 @@ class ConversationView(Sparse):
     project_path: ProjectPath | None = None
     profile: ProfileName
     capture: CaptureName
-    created_at: Annotated[Moment, told("When it was begun, UTC.", "2026-02-20T14:00:00.120Z")]
-    author: Annotated[Agent, told("Who began it: the name of the token.", "cline-dev")]
+    created_at: Annotated[Moment, described("When it was begun, UTC.", "2026-02-20T14:00:00.120Z")]
+    author: Annotated[Agent, described("Who began it: the name of the token.", "cline-dev")]
     redacted: Redacted = None
 
     @classmethod
@@ -153,12 +158,12 @@ class ListedConversation(Sparse):
     title: Title | None = None
     cwd: Folder | None = None
     host: Host | None = None
-    created_at: Annotated[Moment, told("When it was begun, UTC.", "2026-02-20T14:00:00.120Z")]
-    last_activity: Annotated[Moment, told("When its newest turn was written, UTC.", "2026-02-20T14:05:00.010Z")]
-    turn_count: Annotated[int, told("How many turns it has.", 7)]
+    created_at: Annotated[Moment, described("When it was begun, UTC.", "2026-02-20T14:00:00.120Z")]
+    last_activity: Annotated[Moment, described("When its newest turn was written, UTC.", "2026-02-20T14:05:00.010Z")]
+    turn_count: Annotated[int, described("How many turns it has.", 7)]
     last_message: Annotated[
         str | None,
-        told("The beginning of what was said last, up to 200 characters.", "Port Kiel answers 503 at night."),
+        described("The beginning of what was said last, up to 200 characters.", "Port Kiel answers 503 at night."),
     ] = None
 
     @classmethod
@@ -184,34 +189,40 @@ def _said_last(turn: Turn) -> str | None:
 class ConversationPage(Gapped):
     """A page of conversations, newest first."""
 
-    items: Annotated[list[ListedConversation], told("The conversations, by their beginning.")]
+    items: Annotated[list[ListedConversation], described("The conversations, by their beginning.")]
     next_cursor: NextCursor = None
 
 
 class LevelView(View):
     """How far the summaries of a level are."""
 
-    level: Annotated[int, told("1: of turns; 2 and 3: of summaries.", 1)]
-    sealed: Annotated[int, told("Blocks or groups whose end is fixed.", 6)]
-    summarised: Annotated[int, told("Those that have their summary.", 6)]
+    level: Annotated[int, described("1: of turns; 2 and 3: of summaries.", 1)]
+    sealed: Annotated[int, described("Blocks or groups whose end is fixed.", 6)]
+    summarised: Annotated[int, described("Those that have their summary.", 6)]
     pending: Annotated[
         int,
-        told("What no summary of the level covers yet: turns on level 1, above it summaries of the level below.", 1),
+        described(
+            "What no summary of the level covers yet: turns on level 1, above it summaries of the level below.", 1
+        ),
     ]
 
 
 class ConversationDetail(ConversationView):
     """A conversation with how far its turns and summaries go."""
 
-    parameters: Annotated[Tunables, told("How it is cut into blocks and groups.")]
-    last_activity: Annotated[Moment, told("When its newest turn was written, UTC.", "2026-02-20T14:05:00.010Z")]
-    turn_count: Annotated[int, told("How many turns it has.", 7)]
-    levels: Annotated[list[LevelView], told("The levels of summaries, the lowest first.")]
-    open_turns: Annotated[int, told("Turns behind the last block, at least in part: they are given as they are.", 1)]
-    open_chars: Annotated[int, told("Their characters that no block covers, of at most 2,000 turns.", 420)]
-    ungrouped_chars: Annotated[int, told("Characters of turns whose summary is in no summary of level 2 yet.", 3_100)]
-    generation: Annotated[int, told("Which set of summaries counts; a full update makes the next one.", 1)]
-    building: Annotated[int | None, told("The generation that is being built; only while it is.")] = None
+    parameters: Annotated[Tunables, described("How it is cut into blocks and groups.")]
+    last_activity: Annotated[Moment, described("When its newest turn was written, UTC.", "2026-02-20T14:05:00.010Z")]
+    turn_count: Annotated[int, described("How many turns it has.", 7)]
+    levels: Annotated[list[LevelView], described("The levels of summaries, the lowest first.")]
+    open_turns: Annotated[
+        int, described("Turns behind the last block, at least in part: they are given as they are.", 1)
+    ]
+    open_chars: Annotated[int, described("Their characters that no block covers, of at most 2,000 turns.", 420)]
+    ungrouped_chars: Annotated[
+        int, described("Characters of turns whose summary is in no summary of level 2 yet.", 3_100)
+    ]
+    generation: Annotated[int, described("Which set of summaries counts; a full update makes the next one.", 1)]
+    building: Annotated[int | None, described("The generation that is being built; only while it is.")] = None
 
     @classmethod
     def of_detail(cls, detail: reading.Detail) -> "ConversationDetail":

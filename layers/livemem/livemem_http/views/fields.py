@@ -22,7 +22,7 @@ from livemem.store import keys
 from livemem.text.redaction import KINDS
 
 
-def told(description: str, *examples: Any, **schema: Any) -> Any:
+def described(description: str, *examples: Any, **schema: Any) -> Any:
     """What OpenAPI says of a value. The domain checks it, in bytes and with words of its own.
 
     The first example is also that of the bodies and answers that hold the value; without one a body leaves it out.
@@ -35,7 +35,7 @@ def told(description: str, *examples: Any, **schema: Any) -> Any:
 
 Redacted = Annotated[
     dict[str, int] | None,
-    told(
+    described(
         "How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be "
         f"longer, by kind: {', '.join(f'`{kind}`' for kind in KINDS)} (`token`: one of this service). Only if there "
         "were any."
@@ -43,25 +43,25 @@ Redacted = Annotated[
 ]
 
 
-SpaceId = Annotated[str, told("The id of the space.", "demo", pattern=f"^{keys.SPACE_ID.pattern}$")]
+SpaceId = Annotated[str, described("The id of the space.", "demo", pattern=f"^{keys.SPACE_ID.pattern}$")]
 
 
 Agent = Annotated[
-    str, told("The name of an agent, which is that of its token.", "cline-dev", pattern=f"^{keys.AGENT.pattern}$")
+    str, described("The name of an agent, which is that of its token.", "cline-dev", pattern=f"^{keys.AGENT.pattern}$")
 ]
 
 
 Description = Annotated[
-    str, told("What the space is for, in at most 500 bytes.", "My project", maxLength=limits.DESCRIPTION_BYTES)
+    str, described("What the space is for, in at most 500 bytes.", "My project", maxLength=limits.DESCRIPTION_BYTES)
 ]
 
 
-Owner = Annotated[str, told("Who answers for the space, in at most 200 bytes.", maxLength=limits.OWNER_BYTES)]
+Owner = Annotated[str, described("Who answers for the space, in at most 200 bytes.", maxLength=limits.OWNER_BYTES)]
 
 
 RulesText = Annotated[
     str,
-    told(
+    described(
         "Rules of your own, as Markdown of at most 50,000 bytes: which files the bank has and what belongs where.",
         minLength=1,
         maxLength=limits.RULES_BYTES,
@@ -69,7 +69,9 @@ RulesText = Annotated[
 ]
 
 
-Template = Annotated[str, told("The name of rules that come with the service.", "standard", enum=list(rules.TEMPLATES))]
+Template = Annotated[
+    str, described("The name of rules that come with the service.", "standard", enum=list(rules.TEMPLATES))
+]
 
 
 Threshold = Annotated[
@@ -83,12 +85,12 @@ Threshold = Annotated[
 ]
 
 
-Category = Annotated[str, told("What kind of note it is.", "decision", enum=list(keys.CATEGORIES))]
+Category = Annotated[str, described("What kind of note it is.", "decision", enum=list(keys.CATEGORIES))]
 
 
 NoteText = Annotated[
     str,
-    told(
+    described(
         "What is to be remembered, as Markdown of at most 100,000 bytes.",
         "We keep S3 as the only store.",
         minLength=1,
@@ -97,12 +99,12 @@ NoteText = Annotated[
 ]
 
 
-Tag = Annotated[str, told("A word to find the note by.", "storage", minLength=1, maxLength=limits.TAG_CHARACTERS)]
+Tag = Annotated[str, described("A word to find the note by.", "storage", minLength=1, maxLength=limits.TAG_CHARACTERS)]
 
 
 IdempotencyKey = Annotated[
     str,
-    told(
+    described(
         "A name of your own for this note. A repeat with the same name within 7 days answers 200 with the first note "
         "and writes nothing; with another note it is refused (422).",
         "job-17-step-3",
@@ -112,12 +114,14 @@ IdempotencyKey = Annotated[
 ]
 
 
-Moment = Annotated[str, told("A time in ISO 8601; without an offset UTC.", "2026-02-20T14:00:00Z", format="date-time")]
+Moment = Annotated[
+    str, described("A time in ISO 8601; without an offset UTC.", "2026-02-20T14:00:00Z", format="date-time")
+]
 
 
 FileText = Annotated[
     str,
-    told(
+    described(
         "The whole file, as Markdown of at most 500,000 bytes, without front matter.",
         "# Glossary\n\n## Terms\n\n- Bank: the files that an agent loads.\n",
         maxLength=limits.BANK_FILE_BYTES,
@@ -127,36 +131,36 @@ FileText = Annotated[
 
 Reason = Annotated[
     str,
-    told("Why, in at most 500 bytes, for the history.", "The terms were missing.", maxLength=limits.REASON_BYTES),
+    described("Why, in at most 500 bytes, for the history.", "The terms were missing.", maxLength=limits.REASON_BYTES),
 ]
 
 
 Language = Annotated[
     str,
-    told("A language tag.", "fr", pattern=f"^{heads.LANGUAGE.pattern}$", maxLength=heads.LANGUAGE_CHARACTERS),
+    described("A language tag.", "fr", pattern=f"^{heads.LANGUAGE.pattern}$", maxLength=heads.LANGUAGE_CHARACTERS),
 ]
 
 
 Timezone = Annotated[
-    str, told("The name of a time zone (IANA).", "Europe/Paris", pattern=f"^{clock.ZONE.pattern}$", maxLength=98)
+    str, described("The name of a time zone (IANA).", "Europe/Paris", pattern=f"^{clock.ZONE.pattern}$", maxLength=98)
 ]
 
 
 NoteId = Annotated[
     str,
-    told(
+    described(
         "The id of the note: when it was written (UTC), by whom, its category and 8 hex digits.",
         "20260220T140000_cline-dev_decision_1a2b3c4d",
     ),
 ]
 
 
-RunId = Annotated[str, told("The id of the run, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+RunId = Annotated[str, described("The id of the run, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
 
-def job_told(kind: KindName, name: str) -> Any:
+def job_described(kind: KindName, name: str) -> Any:
     """What OpenAPI says of the job in an answer of the kind's own route; `name` is an example."""
-    return told(
+    return described(
         "The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands.",
         job_id("demo", kind, name),
     )
@@ -164,27 +168,29 @@ def job_told(kind: KindName, name: str) -> Any:
 
 PlanRevision = Annotated[
     str,
-    told(
+    described(
         "Tells the plan from any other: who approves names the one that was read.", "9f2c4e1b7d3a5c60918273645a6b7c8d"
     ),
 ]
 
 
-Path = Annotated[str, told("The path of the file below the bank.", "glossary.md")]
+Path = Annotated[str, described("The path of the file below the bank.", "glossary.md")]
 
 
-Number = Annotated[int, told("The number of the change in the history of the space, from 1.", 1)]
+Number = Annotated[int, described("The number of the change in the history of the space, from 1.", 1)]
 
 
-NextCursor = Annotated[str | None, told("Send it as `cursor` to get the next page; null: this was the last one.", None)]
+NextCursor = Annotated[
+    str | None, described("Send it as `cursor` to get the next page; null: this was the last one.", None)
+]
 
 
-Model = Annotated[str | None, told("The model that was asked; null: none was.", "qwen3-2507:235b")]
+Model = Annotated[str | None, described("The model that was asked; null: none was.", "qwen3-2507:235b")]
 
 
 Metrics = Annotated[
     dict[str, Any],
-    told(
+    described(
         "What the run counted: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files "
         "(`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, `duration_seconds`. "
         "Empty for what was not counted.",
@@ -195,7 +201,7 @@ Metrics = Annotated[
 
 Discarded = Annotated[
     list[dict[str, Any]],
-    told("Notes that the LLM found not worth keeping: `note_id` and `reason` of each.", []),
+    described("Notes that the LLM found not worth keeping: `note_id` and `reason` of each.", []),
 ]
 
 
@@ -246,7 +252,7 @@ class Body(View):
 
 Unreadable = Annotated[
     list[str] | None,
-    told(
+    described(
         "The keys of objects that cannot be read, and are left out; only where there are any. "
         "`POST .../quarantine` sets one aside."
     ),
@@ -293,11 +299,11 @@ class Sparse(View):
 class LlmUsage(View):
     """What was asked of the LLM."""
 
-    calls: Annotated[int, told("Calls, corrections among them.", 2)]
-    prompt_tokens: Annotated[int, told("Tokens of questions, by the provider's count.", 2_400)]
-    completion_tokens: Annotated[int, told("Tokens of answers, by the provider's count.", 310)]
-    estimated_tokens: Annotated[int, told("Tokens of calls that the provider did not count, estimated.", 0)]
-    prompts_cut: Annotated[int, told("Calls of whose question the provider read a part only.", 0)]
+    calls: Annotated[int, described("Calls, corrections among them.", 2)]
+    prompt_tokens: Annotated[int, described("Tokens of questions, by the provider's count.", 2_400)]
+    completion_tokens: Annotated[int, described("Tokens of answers, by the provider's count.", 310)]
+    estimated_tokens: Annotated[int, described("Tokens of calls that the provider did not count, estimated.", 0)]
+    prompts_cut: Annotated[int, described("Calls of whose question the provider read a part only.", 0)]
 
     @classmethod
     def of(cls, used: Usage) -> "LlmUsage":

@@ -15,7 +15,7 @@ from livemem_http.views.fields import (
     Path,
     RunId,
     View,
-    told,
+    described,
 )
 from livemem_http.views.notes import NoteView
 
@@ -24,30 +24,32 @@ class ChangeSummary(View):
     """A change of the bank or the rules."""
 
     number: Number
-    kind: Annotated[str, told("`consolidation`, `manual` (a correction by hand), `rules` or `undo`.", "consolidation")]
+    kind: Annotated[
+        str, described("`consolidation`, `manual` (a correction by hand), `rules` or `undo`.", "consolidation")
+    ]
     trigger: Annotated[
         str,
-        told(
+        described(
             "What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage "
             "collection).",
             "api",
         ),
     ]
     run_id: RunId
-    started_at: Annotated[Moment, told("When it began, UTC.", "2026-02-20T14:04:55.800Z")]
-    committed_at: Annotated[Moment, told("When it took effect, UTC.", "2026-02-20T14:05:00Z")]
+    started_at: Annotated[Moment, described("When it began, UTC.", "2026-02-20T14:04:55.800Z")]
+    committed_at: Annotated[Moment, described("When it took effect, UTC.", "2026-02-20T14:05:00Z")]
     model: Model
-    author: Annotated[str | None, told("Who did it by hand: the name of the token.", None)]
+    author: Annotated[str | None, described("Who did it by hand: the name of the token.", None)]
     approved_by: Annotated[
-        str | None, told("Who approved it, where its plan had to be: the name of the token.", None)
+        str | None, described("Who approved it, where its plan had to be: the name of the token.", None)
     ] = None
-    approved_at: Annotated[Moment | None, told("When that was, UTC.", None)] = None
-    undoes: Annotated[int | None, told("Of an undo: the number of the change that it took back.", None)]
-    undone: Annotated[bool, told("Whether it was taken back.", False)]
-    notes_count: Annotated[int, told("Notes that it folded, or of an undo, gave back.", 1)]
+    approved_at: Annotated[Moment | None, described("When that was, UTC.", None)] = None
+    undoes: Annotated[int | None, described("Of an undo: the number of the change that it took back.", None)]
+    undone: Annotated[bool, described("Whether it was taken back.", False)]
+    notes_count: Annotated[int, described("Notes that it folded, or of an undo, gave back.", 1)]
     files: Annotated[
         list[dict[str, str]],
-        told(
+        described(
             "The files that it changed: `path` and `action` (`created`, `updated`, `edited`, `deleted`). The path of "
             "the rules is `_rules.md`.",
             [{"path": "glossary.md", "action": "created"}],
@@ -63,56 +65,58 @@ class ChangeSummary(View):
 class ChangePage(Gapped):
     """A page of the history."""
 
-    items: Annotated[list[ChangeSummary], told("The changes, newest first.")]
+    items: Annotated[list[ChangeSummary], described("The changes, newest first.")]
     next_cursor: NextCursor = None
 
 
 class SynthesisBeforeAfter(View):
     """The synthesis around a change."""
 
-    before: Annotated[str | None, told("The text before the change; null: there was none.", None)]
-    after: Annotated[str | None, told("The text after it; null: there is none.", "S3 stays the only store.")]
+    before: Annotated[str | None, described("The text before the change; null: there was none.", None)]
+    after: Annotated[str | None, described("The text after it; null: there is none.", "S3 stays the only store.")]
 
 
 class FileDiff(View):
     """What a change did to one file. The path of the space's rules is `_rules.md`."""
 
     path: Path
-    action: Annotated[str, told("`created`, `updated` (as a whole), `edited` (by section) or `deleted`.", "created")]
-    diff: Annotated[str, told("A unified diff.", "--- /dev/null\n+++ b/glossary.md\n@@ -0,0 +1 @@\n+# Glossary\n")]
+    action: Annotated[
+        str, described("`created`, `updated` (as a whole), `edited` (by section) or `deleted`.", "created")
+    ]
+    diff: Annotated[str, described("A unified diff.", "--- /dev/null\n+++ b/glossary.md\n@@ -0,0 +1 @@\n+# Glossary\n")]
     edits: Annotated[
         list[dict[str, Any]],
-        told("The edits of an edited file: `op`, `heading`, `content`, and the ids of the `notes` behind it."),
+        described("The edits of an edited file: `op`, `heading`, `content`, and the ids of the `notes` behind it."),
     ] = []
-    reason: Annotated[str | None, told("Why, where that was said.")] = None
+    reason: Annotated[str | None, described("Why, where that was said.")] = None
     said: Annotated[
         str | None,
-        told("What the answer called it (`created`, `updated`), where that is not what it did."),
+        described("What the answer called it (`created`, `updated`), where that is not what it did."),
     ] = None
     coarse: Annotated[
         bool,
-        told("True if the file is too large to be compared to the end: the rest is shown as replaced.", False),
+        described("True if the file is too large to be compared to the end: the rest is shown as replaced.", False),
     ] = False
 
 
 class ChangeDetail(ChangeSummary):
     """A change with its notes and its diffs."""
 
-    sources: Annotated[list[NoteView], told("The notes that it folded or gave back, as they stand now.")]
-    changes: Annotated[list[FileDiff], told("What it did, file by file.")]
-    synthesis: Annotated[SynthesisBeforeAfter, told("The synthesis before and after it.")]
+    sources: Annotated[list[NoteView], described("The notes that it folded or gave back, as they stand now.")]
+    changes: Annotated[list[FileDiff], described("What it did, file by file.")]
+    synthesis: Annotated[SynthesisBeforeAfter, described("The synthesis before and after it.")]
     discarded: Discarded
     uncited: Annotated[
-        list[str], told("Ids of notes that were folded although two answers in a row left them out.", [])
+        list[str], described("Ids of notes that were folded although two answers in a row left them out.", [])
     ]
     left_out: Annotated[
-        list[str], told("Ids of notes that the answer left out for the first time: they stayed live.", [])
+        list[str], described("Ids of notes that the answer left out for the first time: they stayed live.", [])
     ]
-    warnings: Annotated[list[str], told("What is not as it was asked for, in sentences.", [])]
+    warnings: Annotated[list[str], described("What is not as it was asked for, in sentences.", [])]
     prompt_version: Annotated[
-        str | None, told("The version of the prompt that the LLM was asked with.", "9d3f0c1a2b4e")
+        str | None, described("The version of the prompt that the LLM was asked with.", "9d3f0c1a2b4e")
     ]
-    usage: Annotated[LlmUsage, told("What it asked of the LLM.")]
+    usage: Annotated[LlmUsage, described("What it asked of the LLM.")]
 
     @classmethod
     def of_detail(cls, detail: RecordDetail) -> "ChangeDetail":

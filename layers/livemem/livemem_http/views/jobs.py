@@ -4,7 +4,7 @@ from typing import Annotated
 
 from livemem.jobs.describable import Description, KindName
 from livemem.jobs.job import Status
-from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, SpaceId, Sparse, View, told
+from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, SpaceId, Sparse, View, described
 
 BACKUP = "2026-02-20T02-00-00"
 
@@ -12,43 +12,44 @@ BACKUP = "2026-02-20T02-00-00"
 class JobProgress(Sparse):
     """How far a job is."""
 
-    done: Annotated[int, told("Parts that are done: objects of a copy, summaries, questions of a digest.", 42)]
-    total: Annotated[int | None, told("Of how many, where that is known.", 42)] = None
+    done: Annotated[int, described("Parts that are done: objects of a copy, summaries, questions of a digest.", 42)]
+    total: Annotated[int | None, described("Of how many, where that is known.", 42)] = None
 
 
 class JobError(View):
     """Why a job failed, or what it waits for."""
 
-    code: Annotated[str, told("A stable code (errors.md).", "llm_unavailable")]
-    detail: Annotated[str, told("The same in words.", "The LLM's API answered with status 503.")]
+    code: Annotated[str, described("A stable code (errors.md).", "llm_unavailable")]
+    detail: Annotated[str, described("The same in words.", "The LLM's API answered with status 503.")]
 
 
 class JobStatusView(Sparse):
     """Long work of any kind, and how it stands. What came of it is told by the kind's own route."""
 
     job: Annotated[
-        str, told("Its id, which says where it is: the space, the kind and a name.", f"demo.backup.{BACKUP}")
+        str, described("Its id, which says where it is: the space, the kind and a name.", f"demo.backup.{BACKUP}")
     ]
     kind: Annotated[
         KindName,
-        told("What it is; `summaries`: those of a conversation.", "backup"),
+        described("What it is; `summaries`: those of a conversation.", "backup"),
     ]
     space_id: SpaceId
     subject: Annotated[
-        str | None, told("What it works on within the space, such as a conversation or a backup.", BACKUP)
+        str | None, described("What it works on within the space, such as a conversation or a backup.", BACKUP)
     ] = None
     status: Annotated[
         Status,
-        told("`queued` and `running`: ask again after `Retry-After` seconds. The others are final.", "done"),
+        described("`queued` and `running`: ask again after `Retry-After` seconds. The others are final.", "done"),
     ]
-    progress: Annotated[JobProgress | None, told("How far it is, where that is known.")] = None
-    usage: Annotated[LlmUsage, told("What it asked of the LLM.")]
+    progress: Annotated[JobProgress | None, described("How far it is, where that is known.")] = None
+    usage: Annotated[LlmUsage, described("What it asked of the LLM.")]
     error: Annotated[
-        JobError | None, told("Why it failed. Of one that is `queued`: the failure after which it waits, to go on.")
+        JobError | None,
+        described("Why it failed. Of one that is `queued`: the failure after which it waits, to go on."),
     ] = None
-    created_at: Annotated[Moment, told("When it was asked for, UTC.", "2026-02-20T02:00:00.120Z")]
-    started_at: Annotated[Moment | None, told("When it began, UTC.", "2026-02-20T02:00:00.120Z")] = None
-    ended_at: Annotated[Moment | None, told("When it ended, UTC.", "2026-02-20T02:00:01.480Z")] = None
+    created_at: Annotated[Moment, described("When it was asked for, UTC.", "2026-02-20T02:00:00.120Z")]
+    started_at: Annotated[Moment | None, described("When it began, UTC.", "2026-02-20T02:00:00.120Z")] = None
+    ended_at: Annotated[Moment | None, described("When it ended, UTC.", "2026-02-20T02:00:01.480Z")] = None
 
     @classmethod
     def of(cls, job: Description) -> "JobStatusView":
@@ -71,5 +72,5 @@ class JobStatusView(Sparse):
 class JobStatusPage(Gapped):
     """A page of jobs, newest first."""
 
-    items: Annotated[list[JobStatusView], told("The jobs.")]
+    items: Annotated[list[JobStatusView], described("The jobs.")]
     next_cursor: NextCursor = None

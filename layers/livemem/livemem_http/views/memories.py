@@ -21,25 +21,36 @@ from livemem.memories.memory import (
     Origin,
 )
 from livemem.memories.operation import By, Kept
-from livemem.memories.outcome import StoredMemory
 from livemem.memories.reading import FoundMemories, NearMemory
 from livemem.memories.splitting import Split
 from livemem.memories.storing import BATCH, Failed
+from livemem.memories.storing_outcome import StoredMemory
 from livemem.store import conversation_keys, keys
 from livemem.store.memory_keys import Kind
-from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, Sparse, Unreadable, View, told
+from livemem_http.views.fields import (
+    Agent,
+    Body,
+    Gapped,
+    Moment,
+    NextCursor,
+    Redacted,
+    Sparse,
+    Unreadable,
+    View,
+    described,
+)
 
-MemoryId = Annotated[str, told("The id of the memory, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+MemoryId = Annotated[str, described("The id of the memory, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 OfKind = Annotated[
     Kind,
-    told(
+    described(
         "`fact`: what holds of people, decisions and things; `self`: of the agent itself; `goal`: what it wants.",
         "fact",
     ),
 ]
 Content = Annotated[
     str,
-    told(
+    described(
         "One durable fact in words of its own, in at most 8,000 bytes.",
         "Ann prefers short answers in French.",
         minLength=1,
@@ -49,11 +60,11 @@ Content = Annotated[
 _FIXED = "; ".join(f"of `{kind}`: {', '.join(f'`{one}`' for one in some)}" for kind, some in CATEGORIES.items())
 CategoryOf = Annotated[
     str,
-    told(f"What kind of thing it says, {_FIXED}; of `fact`: free.", "preference", maxLength=CATEGORY_CHARACTERS),
+    described(f"What kind of thing it says, {_FIXED}; of `fact`: free.", "preference", maxLength=CATEGORY_CHARACTERS),
 ]
 Subject = Annotated[
     str,
-    told(
+    described(
         "What it is about: a word or a few, which are kept in lower case.",
         "ann",
         minLength=1,
@@ -62,22 +73,24 @@ Subject = Annotated[
 ]
 Ttl = Annotated[
     str,
-    told(
+    described(
         "For how long it holds from now on: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y` (minutes to "
         "years); null: for ever.",
         "30d",
         pattern="^[1-9][0-9]{0,3}[mhdwy]$",
     ),
 ]
-Expires = Annotated[Moment | None, told("When it expires, UTC. Left out: never.", "2026-03-22T14:00:00Z")]
-OfSource = Annotated[Origin, told("Where it comes from.", "conversation")]
+Expires = Annotated[Moment | None, described("When it expires, UTC. Left out: never.", "2026-03-22T14:00:00Z")]
+OfSource = Annotated[Origin, described("Where it comes from.", "conversation")]
 Score = Annotated[
     float,
-    told("How near both are: a cosine of their meanings, or without an embedding model the likeness of texts.", 0.91),
+    described(
+        "How near both are: a cosine of their meanings, or without an embedding model the likeness of texts.", 0.91
+    ),
 ]
 HowTold = Annotated[
     By,
-    told(
+    described(
         "How it was told that both say the same: by the same words (`text`), or by the LLM (`llm`). By meaning "
         "(`vector`) or by likeness of the texts (`lexical`) only where `MEMORY_MERGE` is `similarity`.",
         "llm",
@@ -85,7 +98,9 @@ HowTold = Annotated[
 ]
 WhichStands = Annotated[
     Kept,
-    told("Which content stands now: the `new` one, or the `former` one, which says more. The other is kept.", "new"),
+    described(
+        "Which content stands now: the `new` one, or the `former` one, which says more. The other is kept.", "new"
+    ),
 ]
 
 
@@ -109,7 +124,7 @@ Subjects = Annotated[
 ]
 IdempotencyKey = Annotated[
     str,
-    told(
+    described(
         "A name of your own for what is stored. A repeat with the same name within 30 days answers 200 with what the "
         "first one was told, and changes nothing; with another memory it is refused (422).",
         "job-17-step-3",
@@ -130,16 +145,16 @@ class NewMemory(Body):
     source: OfSource = "manual"
     replace: Annotated[
         bool,
-        told(
+        described(
             "Whether it takes the place of the memory that says the same, also where that one says more or holds for "
             "longer. Which one that is the LLM says; to replace a memory that you know, correct it by its id.",
             False,
         ),
     ] = False
     conversation_id: Annotated[
-        Annotated[str, AfterValidator(_of_conversation)] | None, told("The conversation that it rests on.")
+        Annotated[str, AfterValidator(_of_conversation)] | None, described("The conversation that it rests on.")
     ] = None
-    note_id: Annotated[Annotated[str, AfterValidator(_of_note)] | None, told("The note that it rests on.")] = None
+    note_id: Annotated[Annotated[str, AfterValidator(_of_note)] | None, described("The note that it rests on.")] = None
 
     def draft(self) -> MemoryDraft:
         """The memory for the domain."""
@@ -158,7 +173,7 @@ class NewMemories(Body):
     memories: Annotated[
         list[NewMemory],
         BeforeValidator(_check_batch),
-        told(
+        described(
             "The memories in their order.",
             [
                 {"content": "I keep the memory of the ferry project.", "kind": "self", "category": "context"},
@@ -178,11 +193,11 @@ class MemoryChange(Body):
     """What is to be another way; what is not sent stays as it is."""
 
     content: Content | None = None
-    category: Annotated[CategoryOf | None, told("Another category; null: none.")] = None
-    subjects: Annotated[Subjects | None, told("All subjects that it has from now on.")] = None
+    category: Annotated[CategoryOf | None, described("Another category; null: none.")] = None
+    subjects: Annotated[Subjects | None, described("All subjects that it has from now on.")] = None
     ttl: Ttl | None = None
     revision: Annotated[
-        int | None, told("Only while the memory has this revision; else it is refused (`precondition_lost`).")
+        int | None, described("Only while the memory has this revision; else it is refused (`precondition_lost`).")
     ] = None
 
     def correction(self) -> Correction:
@@ -205,12 +220,12 @@ class ProvenanceView(Sparse):
     """Who stored a memory, and what it rests on."""
 
     author: Agent
-    user: Annotated[str | None, told("Who said it, of what was stored for a question.")] = None
-    digest: Annotated[str | None, told("The digest that found it.")] = None
-    room: Annotated[str | None, told("The room in which it was said.")] = None
-    messages: Annotated[list[str] | None, told("The ids of the messages that say so.")] = None
-    conversation_id: Annotated[str | None, told("The conversation that it rests on.")] = None
-    note_id: Annotated[str | None, told("The note that it rests on.")] = None
+    user: Annotated[str | None, described("Who said it, of what was stored for a question.")] = None
+    digest: Annotated[str | None, described("The digest that found it.")] = None
+    room: Annotated[str | None, described("The room in which it was said.")] = None
+    messages: Annotated[list[str] | None, described("The ids of the messages that say so.")] = None
+    conversation_id: Annotated[str | None, described("The conversation that it rests on.")] = None
+    note_id: Annotated[str | None, described("The note that it rests on.")] = None
 
 
 class MemoryView(Sparse):
@@ -219,17 +234,19 @@ class MemoryView(Sparse):
     memory_id: MemoryId
     kind: OfKind
     category: CategoryOf | None = None
-    content: Annotated[str, told("What it says.", "Ann prefers short answers in French.")]
-    subjects: Annotated[list[str], told("What it is about.", ["ann", "style"])]
-    created_at: Annotated[Moment, told("When it was stored first, UTC.", "2026-02-20T14:00:00.010Z")]
-    updated_at: Annotated[Moment, told("When it was stored, merged or corrected last.", "2026-02-20T14:00:00.010Z")]
+    content: Annotated[str, described("What it says.", "Ann prefers short answers in French.")]
+    subjects: Annotated[list[str], described("What it is about.", ["ann", "style"])]
+    created_at: Annotated[Moment, described("When it was stored first, UTC.", "2026-02-20T14:00:00.010Z")]
+    updated_at: Annotated[
+        Moment, described("When it was stored, merged or corrected last.", "2026-02-20T14:00:00.010Z")
+    ]
     expires_at: Expires = None
     source: OfSource
-    provenance: Annotated[ProvenanceView, told("Who stored it, and what it rests on.")]
-    revision: Annotated[int, told("How many times it was written, from 1.", 1)]
+    provenance: Annotated[ProvenanceView, described("Who stored it, and what it rests on.")]
+    revision: Annotated[int, described("How many times it was written, from 1.", 1)]
     similar_to: Annotated[
         list[str] | None,
-        told(
+        described(
             "The ids of memories that may say the same: they are near to it, and no LLM has said yet whether they do. "
             "Left out: there is none."
         ),
@@ -253,8 +270,8 @@ def fields(memory: Memory) -> dict[str, Any]:
 class FormerView(Sparse):
     """What a memory said before, or what was said in other words."""
 
-    content: Annotated[str, told("What it said.", "Ann prefers French.")]
-    at: Annotated[Moment, told("When that was said.", "2026-02-19T09:00:00.010Z")]
+    content: Annotated[str, described("What it said.", "Ann prefers French.")]
+    at: Annotated[Moment, described("When that was said.", "2026-02-19T09:00:00.010Z")]
     author: Agent
     expires_at: Expires = None
 
@@ -266,7 +283,7 @@ class FormerView(Sparse):
 class MemoryDetail(MemoryView):
     """A memory with its history."""
 
-    history: Annotated[list[FormerView], told("Up to 20 former contents, the latest first.")]
+    history: Annotated[list[FormerView], described("Up to 20 former contents, the latest first.")]
 
     @classmethod
     def of(cls, memory: Memory) -> "MemoryDetail":
@@ -276,10 +293,10 @@ class MemoryDetail(MemoryView):
 class SplitView(View):
     """Two memories that were one."""
 
-    memory: Annotated[MemoryDetail, told("The memory as it stands without what was merged into it.")]
-    split_off: Annotated[MemoryDetail, told("What was merged into it, which is a memory of its own again.")]
+    memory: Annotated[MemoryDetail, described("The memory as it stands without what was merged into it.")]
+    split_off: Annotated[MemoryDetail, described("What was merged into it, which is a memory of its own again.")]
     repeated: Annotated[
-        bool, told("Whether this Idempotency-Key was answered before: nothing was changed then.", False)
+        bool, described("Whether this Idempotency-Key was answered before: nothing was changed then.", False)
     ] = False
 
     @classmethod
@@ -295,15 +312,17 @@ class Written(MemoryView):
     """A memory as it stands now, and how what was sent met one that was there."""
 
     merged_into: Annotated[
-        str | None, told("The id of the memory that says the same, and is this one now. Left out: there was none.")
+        str | None, described("The id of the memory that says the same, and is this one now. Left out: there was none.")
     ] = None
-    former: Annotated[str | None, told("What that one said before.")] = None
-    score: Annotated[Score | None, told("How near both are.")] = None
-    by: Annotated[HowTold | None, told("How it was told that both say the same.")] = None
-    kept: Annotated[WhichStands | None, told("Which content stands now, `new` or `former`.")] = None
+    former: Annotated[str | None, described("What that one said before.")] = None
+    score: Annotated[Score | None, described("How near both are.")] = None
+    by: Annotated[HowTold | None, described("How it was told that both say the same.")] = None
+    kept: Annotated[WhichStands | None, described("Which content stands now, `new` or `former`.")] = None
     repeated: Annotated[
         Literal[True] | None,
-        told("True: this Idempotency-Key was answered before. Nothing was changed, and this is the memory as it was."),
+        described(
+            "True: this Idempotency-Key was answered before. Nothing was changed, and this is the memory as it was."
+        ),
     ] = None
     redacted: Redacted = None
 
@@ -324,11 +343,13 @@ def written(stored: StoredMemory) -> dict[str, Any]:
 class BatchItem(Sparse):
     """What became of one memory of a batch."""
 
-    index: Annotated[int, told("Its place in the request, from 0.", 0)]
-    status: Annotated[int, told("201: it is a new one; 200: it was merged or repeated; else it was not stored.", 201)]
-    memory: Annotated[Written | None, told("The memory as it stands now, if it was stored.")] = None
-    code: Annotated[str | None, told("Why it was not stored; all codes are in errors.md.")] = None
-    detail: Annotated[str | None, told("The same in words.")] = None
+    index: Annotated[int, described("Its place in the request, from 0.", 0)]
+    status: Annotated[
+        int, described("201: it is a new one; 200: it was merged or repeated; else it was not stored.", 201)
+    ]
+    memory: Annotated[Written | None, described("The memory as it stands now, if it was stored.")] = None
+    code: Annotated[str | None, described("Why it was not stored; all codes are in errors.md.")] = None
+    detail: Annotated[str | None, described("The same in words.")] = None
 
     @classmethod
     def of(cls, index: int, status: int, done: StoredMemory | Failed) -> "BatchItem":
@@ -340,16 +361,16 @@ class BatchItem(Sparse):
 class BatchView(View):
     """What became of each memory of a batch."""
 
-    items: Annotated[list[BatchItem], told("One for each memory, in the order of the request.")]
-    failed: Annotated[int, told("How many of them were not stored: send those once more.", 0)]
+    items: Annotated[list[BatchItem], described("One for each memory, in the order of the request.")]
+    failed: Annotated[int, described("How many of them were not stored: send those once more.", 0)]
 
 
 class FoundMemory(MemoryView):
     """A memory that was found."""
 
-    score: Annotated[Score | None, told("How near it is to the question. Without a question it is left out.", 0.91)] = (
-        None
-    )
+    score: Annotated[
+        Score | None, described("How near it is to the question. Without a question it is left out.", 0.91)
+    ] = None
 
     @classmethod
     def found(cls, one: NearMemory) -> "FoundMemory":
@@ -359,17 +380,17 @@ class FoundMemory(MemoryView):
 class MemoriesFound(Sparse):
     """Memories, the best first, or the newest first."""
 
-    items: Annotated[list[FoundMemory], told("The memories.")]
+    items: Annotated[list[FoundMemory], described("The memories.")]
     ranking: Annotated[
         Literal["vector", "lexical", "newest"],
-        told(
+        described(
             "By what they were compared with the question: their meaning (`vector`), or their letters (`lexical`); "
             "`newest`: there was none.",
             "vector",
         ),
     ]
     degraded: Annotated[
-        str | None, told("Why they were compared by letters although there is an embedding model. Only then.")
+        str | None, described("Why they were compared by letters although there is an embedding model. Only then.")
     ] = None
     unreadable: Unreadable = None
 
@@ -388,7 +409,7 @@ class MemoriesFound(Sparse):
 class MemoryList(Gapped):
     """Memories, the newest first."""
 
-    items: Annotated[list[MemoryView], told("The memories.")]
+    items: Annotated[list[MemoryView], described("The memories.")]
 
     @classmethod
     def of(cls, memories: list[Memory], missing: list[str]) -> "MemoryList":
@@ -398,10 +419,10 @@ class MemoryList(Gapped):
 class MemoryChangeView(Sparse):
     """One thing that was done to a memory. What does not apply is left out."""
 
-    number: Annotated[int, told("Its number in the log of the kind, from 1.", 7)]
+    number: Annotated[int, described("Its number in the log of the kind, from 1.", 7)]
     what: Annotated[
         What,
-        told(
+        described(
             "`stored`: a new memory; `merged`: it met one that says the same; `split`: what was merged into it is a "
             "memory of its own again; `kept_apart`: the LLM says that it is of something else than those it was "
             "linked to; `corrected` by its id; `deleted`; `expired`; `restored`; `erased`: nothing is left of what it "
@@ -409,29 +430,31 @@ class MemoryChangeView(Sparse):
             "stored",
         ),
     ]
-    at: Annotated[Moment, told("When, UTC.", "2026-02-20T14:00:00.010Z")]
-    author: Annotated[str, told("Who: the name of the token, or `live-memory` for what has expired.", "cline-dev")]
-    reason: Annotated[str | None, told("Why it was deleted or restored.")] = None
+    at: Annotated[Moment, described("When, UTC.", "2026-02-20T14:00:00.010Z")]
+    author: Annotated[str, described("Who: the name of the token, or `live-memory` for what has expired.", "cline-dev")]
+    reason: Annotated[str | None, described("Why it was deleted or restored.")] = None
     memory_id: MemoryId
     kind: OfKind
     category: CategoryOf | None = None
     content: Annotated[
         str,
-        told("What it says since then; of one that is gone, what it said.", "Ann prefers short answers in French."),
+        described(
+            "What it says since then; of one that is gone, what it said.", "Ann prefers short answers in French."
+        ),
     ]
     former: Annotated[
         str | None,
-        told(
+        described(
             "What it said before. Where its content stood (`kept` is `former`): what was said in other words. Of one "
             "that was split: what was split off.",
         ),
     ] = None
-    score: Annotated[Score | None, told("How near both were, of what was merged.")] = None
-    by: Annotated[HowTold | None, told("How it was told that both say the same, of what was merged.")] = None
-    kept: Annotated[WhichStands | None, told("Which content stood, of what was merged.")] = None
-    corrected: Annotated[list[str] | None, told("The fields that a correction made others of.")] = None
+    score: Annotated[Score | None, described("How near both were, of what was merged.")] = None
+    by: Annotated[HowTold | None, described("How it was told that both say the same, of what was merged.")] = None
+    kept: Annotated[WhichStands | None, described("Which content stood, of what was merged.")] = None
+    corrected: Annotated[list[str] | None, described("The fields that a correction made others of.")] = None
     expires_at: Expires = None
-    revision: Annotated[int, told("Of the memory since then; of one that is gone, its last.", 1)]
+    revision: Annotated[int, described("Of the memory since then; of one that is gone, its last.", 1)]
 
     @classmethod
     def of(cls, change: Change) -> "MemoryChangeView":
@@ -459,7 +482,7 @@ class MemoryChangeView(Sparse):
 class MemoryChangePage(Gapped):
     """A page of what was done to memories."""
 
-    items: Annotated[list[MemoryChangeView], told("What was done, the newest first.")]
+    items: Annotated[list[MemoryChangeView], described("What was done, the newest first.")]
     next_cursor: NextCursor = None
 
     @classmethod

@@ -24,7 +24,7 @@ from livemem_http.views.fields import (
     Sparse,
     Tag,
     View,
-    told,
+    described,
 )
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class NewNotes(Body):
     notes: Annotated[
         list[NewNote],
         BeforeValidator(_check_batch),
-        told(
+        described(
             "The notes in their order.",
             [
                 {"category": "todo", "content": "Write the runbook.", "tags": ["docs"]},
@@ -75,9 +75,9 @@ class NewNotes(Body):
 class CapturedFromView(Sparse):
     """What a note was captured from: nobody wrote it."""
 
-    conversation_id: Annotated[str, told("The conversation.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-    turns: Annotated[tuple[int, int], told("The first and the last turn that it rests on.", [4, 5])]
-    gone: Annotated[bool | None, told("True if the conversation is deleted.")] = None
+    conversation_id: Annotated[str, described("The conversation.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+    turns: Annotated[tuple[int, int], described("The first and the last turn that it rests on.", [4, 5])]
+    gone: Annotated[bool | None, described("True if the conversation is deleted.")] = None
 
 
 class NoteView(Sparse):
@@ -85,27 +85,27 @@ class NoteView(Sparse):
 
     note_id: NoteId
     space_id: SpaceId
-    timestamp: Annotated[Moment, told("When it was written, UTC.", "2026-02-20T14:00:00Z")]
-    agent: Annotated[str, told("Who wrote it: the name of the token.", "cline-dev")]
+    timestamp: Annotated[Moment, described("When it was written, UTC.", "2026-02-20T14:00:00Z")]
+    agent: Annotated[str, described("Who wrote it: the name of the token.", "cline-dev")]
     category: Category
-    tags: Annotated[list[str], told("Words to find the note by.", ["storage"])]
-    content: Annotated[str, told("What it says, as Markdown.", "We keep S3 as the only store.")]
-    size: Annotated[int, told("The content's size in bytes of UTF-8.", 29)]
+    tags: Annotated[list[str], described("Words to find the note by.", ["storage"])]
+    content: Annotated[str, described("What it says, as Markdown.", "We keep S3 as the only store.")]
+    size: Annotated[int, described("The content's size in bytes of UTF-8.", 29)]
     status: Annotated[
         Literal["live", "consolidated"],
-        told(
+        described(
             "`live`: it waits for a consolidation; `consolidated`: it is part of the bank and of the history.", "live"
         ),
     ]
     consolidation: Annotated[
-        int | None, told("The number of the consolidation that folded it; only if it is consolidated.")
+        int | None, described("The number of the consolidation that folded it; only if it is consolidated.")
     ] = None
     malformed: Annotated[
         bool | None,
-        told("True if the object in the bucket is no note of the usual form: its whole text is the content."),
+        described("True if the object in the bucket is no note of the usual form: its whole text is the content."),
     ] = None
     source: Annotated[
-        CapturedFromView | None, told("Of a note that a model captured from what was said in a conversation.")
+        CapturedFromView | None, described("Of a note that a model captured from what was said in a conversation.")
     ] = None
     redacted: Redacted = None
 
@@ -130,11 +130,13 @@ def _source(source: CapturedFrom, gone: Collection[str]) -> CapturedFromView:
 class NotePage(View):
     """A page of live notes."""
 
-    items: Annotated[list[NoteView], told("The notes. A page may hold fewer than `limit` and not be the last one.")]
+    items: Annotated[
+        list[NoteView], described("The notes. A page may hold fewer than `limit` and not be the last one.")
+    ]
     next_cursor: NextCursor = None
 
 
 class NoteList(View):
     """Notes that were written."""
 
-    items: Annotated[list[NoteView], told("The notes in the order of the request.")]
+    items: Annotated[list[NoteView], described("The notes in the order of the request.")]

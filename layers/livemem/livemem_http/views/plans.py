@@ -2,7 +2,18 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from livemem_http.views.fields import Body, Discarded, Metrics, Model, Moment, PlanRevision, Reason, RunId, View, told
+from livemem_http.views.fields import (
+    Body,
+    Discarded,
+    Metrics,
+    Model,
+    Moment,
+    PlanRevision,
+    Reason,
+    RunId,
+    View,
+    described,
+)
 from livemem_http.views.history import FileDiff, SynthesisBeforeAfter, folding
 from livemem_http.views.notes import NoteView
 
@@ -19,7 +30,9 @@ class Approval(Body):
 class Refusal(Body):
     """Why a plan is refused."""
 
-    reason: Annotated[Reason | None, told("Why, in at most 500 bytes; the run says it.", "This is not decided.")] = None
+    reason: Annotated[
+        Reason | None, described("Why, in at most 500 bytes; the run says it.", "This is not decided.")
+    ] = None
 
 
 class RunPlan(View):
@@ -27,25 +40,25 @@ class RunPlan(View):
 
     run_id: RunId
     plan_revision: PlanRevision
-    planned_at: Annotated[Moment, told("Since when it waits, UTC.", "2026-02-20T14:05:00Z")]
+    planned_at: Annotated[Moment, described("Since when it waits, UTC.", "2026-02-20T14:05:00Z")]
     outdated: Annotated[
         bool,
-        told("Whether the bank or the rules have changed since: an approval makes another plan then.", False),
+        described("Whether the bank or the rules have changed since: an approval makes another plan then.", False),
     ]
-    number: Annotated[int, told("The number that its change would have.", 2)]
-    trigger: Annotated[str, told("What started the run: `api`, `threshold`, `sweep` or `gc`.", "threshold")]
-    agent: Annotated[str | None, told("The agent whose notes alone were asked for.", None)]
+    number: Annotated[int, described("The number that its change would have.", 2)]
+    trigger: Annotated[str, described("What started the run: `api`, `threshold`, `sweep` or `gc`.", "threshold")]
+    agent: Annotated[str | None, described("The agent whose notes alone were asked for.", None)]
     model: Model
-    notes_count: Annotated[int, told("Notes that it would fold.", 1)]
-    sources: Annotated[list[NoteView], told("These notes; they are live.")]
-    changes: Annotated[list[FileDiff], told("What it would do, file by file.")]
-    synthesis: Annotated[SynthesisBeforeAfter, told("The synthesis before and after it.")]
+    notes_count: Annotated[int, described("Notes that it would fold.", 1)]
+    sources: Annotated[list[NoteView], described("These notes; they are live.")]
+    changes: Annotated[list[FileDiff], described("What it would do, file by file.")]
+    synthesis: Annotated[SynthesisBeforeAfter, described("The synthesis before and after it.")]
     discarded: Discarded
-    uncited: Annotated[list[str], told("Ids of notes that it would fold although two answers left them out.", [])]
+    uncited: Annotated[list[str], described("Ids of notes that it would fold although two answers left them out.", [])]
     left_out: Annotated[
-        list[str], told("Ids of notes that the answer left out for the first time: they stay live.", [])
+        list[str], described("Ids of notes that the answer left out for the first time: they stay live.", [])
     ]
-    warnings: Annotated[list[str], told("What is not as it was asked for, in sentences.", [])]
+    warnings: Annotated[list[str], described("What is not as it was asked for, in sentences.", [])]
     metrics: Metrics
 
     @classmethod

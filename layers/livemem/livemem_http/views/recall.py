@@ -4,16 +4,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, SerializerFunctionWrapHandler, model_serializer
 
-from livemem.recall.blocks import Fact, Said
 from livemem.recall.memory_context import MemoryContext
+from livemem.recall.render_memory import ShownFact, ShownMessage
 from livemem.recall.search import SpaceHits
 from livemem.search.engine import Hit
 from livemem_http.views import search
-from livemem_http.views.fields import Moment, Sparse, told
+from livemem_http.views.fields import Moment, Sparse, described
 
 Relevance = Annotated[
     float | None,
-    told(
+    described(
         "How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Null where there is "
         "no vector to compare with.",
         0.71,
@@ -24,24 +24,26 @@ Relevance = Annotated[
 class RoomHitView(Sparse):
     """A message that was found."""
 
-    kind: Annotated[Literal["message"], told("What was found.", "message")] = "message"
+    kind: Annotated[Literal["message"], described("What was found.", "message")] = "message"
     id: Annotated[
-        str, told("Its id, unique in the space: its room and place.", "salon/20260220T140000_0123456789abcdef")
+        str, described("Its id, unique in the space: its room and place.", "salon/20260220T140000_0123456789abcdef")
     ]
-    room: Annotated[str, told("Its room.", "salon")]
-    message_id: Annotated[str, told("Its id in the room.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
-    author: Annotated[str, told("Who said it.", "Ann")]
-    timestamp: Annotated[Moment, told("When it was said, UTC.", "2026-02-20T14:00:00.120Z")]
-    score: Annotated[float, told("How well it fits. Comparable within one answer only.", 3.2)]
+    room: Annotated[str, described("Its room.", "salon")]
+    message_id: Annotated[str, described("Its id in the room.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
+    author: Annotated[str, described("Who said it.", "Ann")]
+    timestamp: Annotated[Moment, described("When it was said, UTC.", "2026-02-20T14:00:00.120Z")]
+    score: Annotated[float, described("How well it fits. Comparable within one answer only.", 3.2)]
     relevance: Relevance
-    snippet: Annotated[str, told("The part of its text that fits best.", "Who turned the oven off?")]
+    snippet: Annotated[str, described("The part of its text that fits best.", "Who turned the oven off?")]
     highlights: Annotated[
         list[tuple[int, int]],
-        told("Where the words of the query stand in the snippet: from, to (exclusive), in characters.", [[15, 19]]),
+        described(
+            "Where the words of the query stand in the snippet: from, to (exclusive), in characters.", [[15, 19]]
+        ),
     ]
     source: Annotated[
         dict[str, str],
-        told("`href`: what to GET for what was said around it.", {"href": "/v1/spaces/demo/rooms/salon/messages"}),
+        described("`href`: what to GET for what was said around it.", {"href": "/v1/spaces/demo/rooms/salon/messages"}),
     ]
 
     @model_serializer(mode="wrap")
@@ -70,7 +72,7 @@ class RoomHitView(Sparse):
 class RoomAnswer(search.Ranked):
     """What was found in rooms, the best first."""
 
-    items: Annotated[list[RoomHitView], told("What was said.")]
+    items: Annotated[list[RoomHitView], described("What was said.")]
 
     @classmethod
     def of(cls, answer: SpaceHits) -> "RoomAnswer":
@@ -80,15 +82,15 @@ class RoomAnswer(search.Ranked):
 class SaidView(BaseModel):
     """A message of a room."""
 
-    room: Annotated[str, told("Its room.", "salon")]
-    message_id: Annotated[str, told("Its id in the room.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
-    author: Annotated[str, told("Who said it.", "Ann")]
-    content: Annotated[str, told("What was said, whole.", "Who turned the oven off?")]
-    timestamp: Annotated[Moment, told("When it was said, UTC.", "2026-02-20T14:00:00.120Z")]
+    room: Annotated[str, described("Its room.", "salon")]
+    message_id: Annotated[str, described("Its id in the room.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
+    author: Annotated[str, described("Who said it.", "Ann")]
+    content: Annotated[str, described("What was said, whole.", "Who turned the oven off?")]
+    timestamp: Annotated[Moment, described("When it was said, UTC.", "2026-02-20T14:00:00.120Z")]
     relevance: Relevance
 
     @classmethod
-    def of(cls, said: Said) -> "SaidView":
+    def of(cls, said: ShownMessage) -> "SaidView":
         return cls(
             room=said.room,
             message_id=said.message_id,
@@ -102,17 +104,17 @@ class SaidView(BaseModel):
 class FactView(BaseModel):
     """A fact."""
 
-    memory_id: Annotated[str, told("Its id.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
-    content: Annotated[str, told("What is known.", "The oven is a Bosch.")]
+    memory_id: Annotated[str, described("Its id.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
+    content: Annotated[str, described("What is known.", "The oven is a Bosch.")]
     score: Annotated[
         float | None,
-        told(
+        described(
             "How near it is to the question: a cosine, or the likeness of their letters. Null without a question.", 0.7
         ),
     ]
 
     @classmethod
-    def of(cls, fact: Fact) -> "FactView":
+    def of(cls, fact: ShownFact) -> "FactView":
         return cls(memory_id=fact.memory_id, content=fact.content, score=_rounded(fact.score))
 
 
@@ -120,13 +122,14 @@ class MemoryContextView(BaseModel):
     """What an agent is told before it answers somebody."""
 
     markdown: Annotated[
-        str, told("Both blocks, ready for a prompt.", "[Mémoire - faits que tu connais]\n• Le four est un Bosch.\n")
+        str,
+        described("Both blocks, ready for a prompt.", "[Mémoire - faits que tu connais]\n• Le four est un Bosch.\n"),
     ]
-    messages: Annotated[list[SaidView], told("What was said, in the order of time.")]
-    facts: Annotated[list[FactView], told("What is known, the nearest first; without a question the newest.")]
-    chars: Annotated[int, told("Characters of the Markdown.", 56)]
+    messages: Annotated[list[SaidView], described("What was said, in the order of time.")]
+    facts: Annotated[list[FactView], described("What is known, the nearest first; without a question the newest.")]
+    chars: Annotated[int, described("Characters of the Markdown.", 56)]
     degraded: Annotated[
-        list[str], told("Sources that failed or were late, and are left out: some of `messages`, `facts`.", [])
+        list[str], described("Sources that failed or were late, and are left out: some of `messages`, `facts`.", [])
     ]
 
     @classmethod

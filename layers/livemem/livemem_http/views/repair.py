@@ -5,25 +5,25 @@ from typing import Annotated
 from livemem import clock
 from livemem.store import keys
 from livemem.upkeep.quarantine import Quarantined
-from livemem.upkeep.unreadable import Broken
-from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, Sparse, View, told
+from livemem.upkeep.unreadable_objects import Broken
+from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, Sparse, View, described
 
 Key = Annotated[
     str,
-    told(
+    described(
         "The key of the object in the bucket.",
         "demo/_consolidations/000007_20260220T140000_20260220T140500.json",
     ),
 ]
-QuarantineId = Annotated[str, told("The id under which it is kept, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+QuarantineId = Annotated[str, described("The id under which it is kept, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
 
 class UnreadableObject(View):
     """An object of the space that cannot be read."""
 
     key: Key
-    size: Annotated[int, told("Its size in bytes.", 0)]
-    written_at: Annotated[Moment, told("When it was written, UTC.", "2026-02-20T14:05:00.000Z")]
+    size: Annotated[int, described("Its size in bytes.", 0)]
+    written_at: Annotated[Moment, described("When it was written, UTC.", "2026-02-20T14:05:00.000Z")]
 
     @classmethod
     def of(cls, broken: Broken) -> "UnreadableObject":
@@ -35,7 +35,7 @@ class UnreadablePage(View):
 
     items: Annotated[
         list[UnreadableObject],
-        told("The objects, by their keys. A page may hold fewer than `limit` and not be the last one."),
+        described("The objects, by their keys. A page may hold fewer than `limit` and not be the last one."),
     ]
     next_cursor: NextCursor = None
 
@@ -44,7 +44,7 @@ class NewQuarantine(Body):
     """Which object is to be set aside."""
 
     key: Key
-    reason: Annotated[str, told("Why, for those who come later.", "Half of it is missing since the move.")]
+    reason: Annotated[str, described("Why, for those who come later.", "Half of it is missing since the move.")]
 
 
 class QuarantinedView(Sparse):
@@ -52,20 +52,21 @@ class QuarantinedView(Sparse):
 
     quarantine_id: QuarantineId
     key: Key
-    size: Annotated[int, told("Its size in bytes.", 0)]
-    sha256: Annotated[str, told("The SHA-256 of its bytes, in hex.", "e3b0c44298fc1c149afbf4c8996fb924")]
-    written_at: Annotated[Moment, told("When it was written, UTC.", "2026-02-20T14:05:00.000Z")]
+    size: Annotated[int, described("Its size in bytes.", 0)]
+    sha256: Annotated[str, described("The SHA-256 of its bytes, in hex.", "e3b0c44298fc1c149afbf4c8996fb924")]
+    written_at: Annotated[Moment, described("When it was written, UTC.", "2026-02-20T14:05:00.000Z")]
     kept_at: Annotated[
-        str, told("The key under which its bytes are.", "demo/_quarantine/01KHXE5Q2V8R0M4T6W9YBNCD3F.object")
+        str, described("The key under which its bytes are.", "demo/_quarantine/01KHXE5Q2V8R0M4T6W9YBNCD3F.object")
     ]
     replaced: Annotated[
-        bool, told("Whether something stands in its place that says so: where a number must not be given twice.", True)
+        bool,
+        described("Whether something stands in its place that says so: where a number must not be given twice.", True),
     ]
-    by: Annotated[str, told("Who set it aside: the name of the token.", "admin")]
-    at: Annotated[Moment, told("When, UTC.", "2026-02-21T09:00:00.000Z")]
-    reason: Annotated[str, told("Why.", "Half of it is missing since the move.")]
-    put_back_by: Annotated[str | None, told("Who put it back.")] = None
-    put_back_at: Annotated[Moment | None, told("When it was put back, UTC.")] = None
+    by: Annotated[str, described("Who set it aside: the name of the token.", "admin")]
+    at: Annotated[Moment, described("When, UTC.", "2026-02-21T09:00:00.000Z")]
+    reason: Annotated[str, described("Why.", "Half of it is missing since the move.")]
+    put_back_by: Annotated[str | None, described("Who put it back.")] = None
+    put_back_at: Annotated[Moment | None, described("When it was put back, UTC.")] = None
 
     @classmethod
     def of(cls, space_id: str, kept: Quarantined) -> "QuarantinedView":
@@ -78,5 +79,5 @@ class QuarantinedView(Sparse):
 class QuarantinedPage(Gapped):
     """A page of objects that were set aside."""
 
-    items: Annotated[list[QuarantinedView], told("The objects, by their ids.")]
+    items: Annotated[list[QuarantinedView], described("The objects, by their ids.")]
     next_cursor: NextCursor = None

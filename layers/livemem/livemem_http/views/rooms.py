@@ -19,13 +19,13 @@ from livemem_http.views.fields import (
     Sparse,
     Unreadable,
     View,
-    job_told,
-    told,
+    described,
+    job_described,
 )
 
 Room = Annotated[
     str,
-    told(
+    described(
         "The name of the room; it is there as soon as something is said in it.",
         "general",
         pattern=f"^{keys.ROOM.pattern}$",
@@ -33,7 +33,7 @@ Room = Annotated[
 ]
 Slot = Annotated[
     str,
-    told(
+    described(
         "The digest: the time (UTC) at which it was due, or asked for.",
         "20260220T170000",
         pattern=f"^{keys.SLOT.pattern}$",
@@ -41,11 +41,11 @@ Slot = Annotated[
 ]
 Author = Annotated[
     str,
-    told("Who says it: a name as people write it.", "Zoé Martin", minLength=1, maxLength=AUTHOR_CHARACTERS),
+    described("Who says it: a name as people write it.", "Zoé Martin", minLength=1, maxLength=AUTHOR_CHARACTERS),
 ]
 Content = Annotated[
     str,
-    told(
+    described(
         "What is said, in at most 16,000 bytes.",
         "We decided to move the import to the new API.",
         minLength=1,
@@ -54,7 +54,7 @@ Content = Annotated[
 ]
 MessageId = Annotated[
     str,
-    told(
+    described(
         "A name of your own for the message, unique in its room: a repeat of it answers with the message that is there "
         "or was digested and writes nothing; with other words it is refused (422).",
         "chat-4711",
@@ -64,7 +64,7 @@ MessageId = Annotated[
 ]
 SaidAt = Annotated[
     Moment,
-    told(
+    described(
         "When it was said, if not now: any past time, at most 5 minutes ahead of the service's clock.",
         "2026-02-20T14:05:00.250Z",
     ),
@@ -87,7 +87,7 @@ class NewRoomMessage(Body):
 class NewRoomMessages(Body):
     """Messages to be posted at once."""
 
-    messages: Annotated[list[NewRoomMessage], told("One to 100 messages.", minItems=1, maxItems=BATCH)]
+    messages: Annotated[list[NewRoomMessage], described("One to 100 messages.", minItems=1, maxItems=BATCH)]
 
     def drafts(self) -> list[MessageDraft]:
         """The messages for the domain."""
@@ -97,10 +97,10 @@ class NewRoomMessages(Body):
 class RoomMessageView(View):
     """A message that waits for a digest."""
 
-    message_id: Annotated[str, told("The message's own id, or the one that the service gave it.", "chat-4711")]
+    message_id: Annotated[str, described("The message's own id, or the one that the service gave it.", "chat-4711")]
     author: Author
     content: Content
-    timestamp: Annotated[Moment, told("When it was said, UTC.", "2026-02-20T14:05:00.250Z")]
+    timestamp: Annotated[Moment, described("When it was said, UTC.", "2026-02-20T14:05:00.250Z")]
 
     @classmethod
     def of(cls, message: Message) -> "RoomMessageView":
@@ -110,13 +110,13 @@ class RoomMessageView(View):
 class MessagePosted(Sparse):
     """What became of a message."""
 
-    message_id: Annotated[str, told("The message's own id, or the one that the service gave it.", "chat-4711")]
-    timestamp: Annotated[Moment | None, told("When it was said, UTC.", "2026-02-20T14:05:00.250Z")] = None
-    repeated: Annotated[bool | None, told("Whether it came before: then nothing was written.", False)] = None
-    digested: Annotated[bool | None, told("True if a digest has taken it since it came first.")] = None
+    message_id: Annotated[str, described("The message's own id, or the one that the service gave it.", "chat-4711")]
+    timestamp: Annotated[Moment | None, described("When it was said, UTC.", "2026-02-20T14:05:00.250Z")] = None
+    repeated: Annotated[bool | None, described("Whether it came before: then nothing was written.", False)] = None
+    digested: Annotated[bool | None, described("True if a digest has taken it since it came first.")] = None
     redacted: Redacted = None
     error: Annotated[
-        dict[str, str] | None, told("Why it was not written, in a batch: `code` and `detail` of the error.")
+        dict[str, str] | None, described("Why it was not written, in a batch: `code` and `detail` of the error.")
     ] = None
 
     @classmethod
@@ -136,15 +136,17 @@ class MessagePosted(Sparse):
 class MessagesPosted(View):
     """What became of each message, in their order."""
 
-    items: Annotated[list[MessagePosted], told("One for each message that was sent.")]
+    items: Annotated[list[MessagePosted], described("One for each message that was sent.")]
 
 
 class RoomView(View):
     """A room."""
 
     room: Room
-    has_messages: Annotated[bool, told("Whether messages wait in it for a digest.", True)]
-    newest: Annotated[Moment | None, told("When the newest of them was said, UTC.", "2026-02-20T14:05:00.250Z")] = None
+    has_messages: Annotated[bool, described("Whether messages wait in it for a digest.", True)]
+    newest: Annotated[
+        Moment | None, described("When the newest of them was said, UTC.", "2026-02-20T14:05:00.250Z")
+    ] = None
 
     @classmethod
     def of(cls, info: RoomInfo) -> "RoomView":
@@ -154,7 +156,7 @@ class RoomView(View):
 class RoomList(View):
     """The rooms of a space."""
 
-    items: Annotated[list[RoomView], told("Those in which messages wait, or were said in the last days; by name.")]
+    items: Annotated[list[RoomView], described("Those in which messages wait, or were said in the last days; by name.")]
 
     @classmethod
     def of(cls, rooms: list[RoomInfo]) -> "RoomList":
@@ -165,7 +167,7 @@ class RoomMessagePage(View):
     """A page of messages."""
 
     items: Annotated[
-        list[RoomMessageView], told("The messages. A page may hold fewer than `limit` and not be the last one.")
+        list[RoomMessageView], described("The messages. A page may hold fewer than `limit` and not be the last one.")
     ]
     next_cursor: NextCursor = None
 
@@ -174,29 +176,29 @@ class RoomMessagePage(View):
         return cls(items=[RoomMessageView.of(one) for one in page.items], next_cursor=cursor)
 
 
-DigestJob = Annotated[str, job_told("digest", "20260220T170000")]
+DigestJob = Annotated[str, job_described("digest", "20260220T170000")]
 
 
 class DigestQueued(View):
     """A digest that was asked for."""
 
     slot: Slot
-    status: Annotated[str, told("Poll the digest under its slot to see how it goes.", "queued")] = "queued"
+    status: Annotated[str, described("Poll the digest under its slot to see how it goes.", "queued")] = "queued"
     job: DigestJob
 
 
 class DigestCounts(View):
     """What a digest came to."""
 
-    messages: Annotated[int, told("Messages that it took.", 42)]
-    chunks: Annotated[int, told("Questions to the LLM that they were cut into.", 1)]
-    dead: Annotated[list[int], told("Numbers of the chunks that were given up after three tries.", [])]
-    new: Annotated[int, told("New memories.", 5)]
-    merged: Annotated[int, told("Memories that were there already, or were brought up to date.", 1)]
-    refused: Annotated[int, told("Facts that could not be stored.", 0)]
-    usage: Annotated[LlmUsage, told("What it asked of the LLM.")]
-    started_at: Annotated[Moment, told("When it began, UTC.", "2026-02-20T17:00:04.120Z")]
-    ended_at: Annotated[Moment, told("When it ended, UTC.", "2026-02-20T17:00:31.580Z")]
+    messages: Annotated[int, described("Messages that it took.", 42)]
+    chunks: Annotated[int, described("Questions to the LLM that they were cut into.", 1)]
+    dead_letters: Annotated[list[int], described("Numbers of the chunks that were given up after three tries.", [])]
+    new: Annotated[int, described("New memories.", 5)]
+    merged: Annotated[int, described("Memories that were there already, or were brought up to date.", 1)]
+    refused: Annotated[int, described("Facts that could not be stored.", 0)]
+    usage: Annotated[LlmUsage, described("What it asked of the LLM.")]
+    started_at: Annotated[Moment, described("When it began, UTC.", "2026-02-20T17:00:04.120Z")]
+    ended_at: Annotated[Moment, described("When it ended, UTC.", "2026-02-20T17:00:31.580Z")]
 
     @classmethod
     def of(cls, done: DigestDone) -> "DigestCounts":
@@ -206,12 +208,12 @@ class DigestCounts(View):
 class ChunkGivenUp(View):
     """A chunk that the model gave nothing of use for, three times. Its messages are kept."""
 
-    chunk: Annotated[int, told("Its number.", 3)]
+    chunk: Annotated[int, described("Its number.", 3)]
     room: Room
-    messages: Annotated[int, told("How many messages it holds.", 17)]
-    code: Annotated[str, told("Why, as a code.", "llm_contract")]
-    detail: Annotated[str, told("Why, as a sentence.", "The LLM's answer could not be used.")]
-    at: Annotated[Moment, told("When it was given up, UTC.", "2026-02-20T17:00:31.580Z")]
+    messages: Annotated[int, described("How many messages it holds.", 17)]
+    code: Annotated[str, described("Why, as a code.", "llm_contract")]
+    detail: Annotated[str, described("Why, as a sentence.", "The LLM's answer could not be used.")]
+    at: Annotated[Moment, described("When it was given up, UTC.", "2026-02-20T17:00:31.580Z")]
 
 
 class DigestView(Sparse):
@@ -220,20 +222,20 @@ class DigestView(Sparse):
     slot: Slot
     status: Annotated[
         Status,
-        told(
+        described(
             "`queued`, `running` or `done`. With an `error` it waits after a failure of the LLM, and goes on every "
             "hour, or when a digest is started by hand.",
             "done",
         ),
     ]
     job: DigestJob
-    error: Annotated[str | None, told("The code of the failure after which it waits.")] = None
-    messages: Annotated[int, told("Messages that it takes.", 42)]
-    chunks: Annotated[int, told("Questions to the LLM that they are cut into.", 1)]
-    settled: Annotated[int, told("Those that need no more work.", 1)]
-    counts: Annotated[DigestCounts | None, told("What it came to, once it has ended.")] = None
+    error: Annotated[str | None, described("The code of the failure after which it waits.")] = None
+    messages: Annotated[int, described("Messages that it takes.", 42)]
+    chunks: Annotated[int, described("Questions to the LLM that they are cut into.", 1)]
+    settled: Annotated[int, described("Those that need no more work.", 1)]
+    counts: Annotated[DigestCounts | None, described("What it came to, once it has ended.")] = None
     given_up: Annotated[
-        list[ChunkGivenUp] | None, told("Chunks that may be tried anew (`POST .../retry`). In a list left out.")
+        list[ChunkGivenUp] | None, described("Chunks that may be tried anew (`POST .../retry`). In a list left out.")
     ] = None
     unreadable: Unreadable = None
 
@@ -257,7 +259,7 @@ class DigestView(Sparse):
 class DigestPage(View):
     """A page of digests."""
 
-    items: Annotated[list[DigestView], told("The digests, the newest first.")]
+    items: Annotated[list[DigestView], described("The digests, the newest first.")]
     next_cursor: NextCursor = None
 
     @classmethod
@@ -268,4 +270,4 @@ class DigestPage(View):
 class DigestRetried(View):
     """What was put back."""
 
-    messages: Annotated[int, told("Messages that are in their rooms again; the next digest takes them.", 17)]
+    messages: Annotated[int, described("Messages that are in their rooms again; the next digest takes them.", 17)]

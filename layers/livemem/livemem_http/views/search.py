@@ -7,13 +7,13 @@ from urllib.parse import quote
 from pydantic import BaseModel, SerializerFunctionWrapHandler, model_serializer
 
 from livemem import clock
-from livemem.recall import chatter, facts, search, talk
-from livemem.recall.briefing import ShownSummary, ShownTurn
+from livemem.recall import conversation_documents, memory_documents, room_documents, search
 from livemem.recall.context import Context
+from livemem.recall.document_sources import BANK
+from livemem.recall.render_context import ShownSummary, ShownTurn
 from livemem.recall.search import FailedSpace, SpaceHits
-from livemem.recall.sources import BANK
 from livemem.search.engine import Hit
-from livemem_http.views.fields import Moment, SpaceId, Sparse, told
+from livemem_http.views.fields import Moment, SpaceId, Sparse, described
 
 
 class HitView(Sparse):
@@ -21,7 +21,7 @@ class HitView(Sparse):
 
     kind: Annotated[
         Literal["note", "archive", "bank", "turn", "summary", "memory", "message"],
-        told(
+        described(
             "`note`: a live note; `archive`: a consolidated one; `bank`: a section of a bank file; `turn`: one side of "
             "a turn of a conversation, or its tools; `summary`: a summary of turns or of summaries; `memory`: a "
             "memory; `message`: what somebody said in a room.",
@@ -30,31 +30,33 @@ class HitView(Sparse):
     ]
     id: Annotated[
         str,
-        told(
+        described(
             "Its id, unique in the space: that of the note or the memory, the file's path and the section's headings, "
             "the conversation with turn and side, or with level and number, or the room with the message's place.",
             "20260220T140000_cline-dev_decision_1a2b3c4d",
         ),
     ]
-    space_id: Annotated[SpaceId | None, told("Of a search in several spaces: where it is.")] = None
-    score: Annotated[float, told("How well it fits. Comparable within one answer and one space only.", 3.2)]
-    snippet: Annotated[str, told("The part of its text that fits best.", "We keep S3 as the only store.")]
+    space_id: Annotated[SpaceId | None, described("Of a search in several spaces: where it is.")] = None
+    score: Annotated[float, described("How well it fits. Comparable within one answer and one space only.", 3.2)]
+    snippet: Annotated[str, described("The part of its text that fits best.", "We keep S3 as the only store.")]
     highlights: Annotated[
         list[tuple[int, int]],
-        told("Where the words of the query stand in the snippet: from, to (exclusive), in characters.", [[8, 10]]),
+        described("Where the words of the query stand in the snippet: from, to (exclusive), in characters.", [[8, 10]]),
     ]
-    title: Annotated[str | None, told("Of a section: the file's path and the headings that lead to it.")] = None
+    title: Annotated[str | None, described("Of a section: the file's path and the headings that lead to it.")] = None
     time: Annotated[
-        Moment, told("When it was said or written, UTC; of a section when its file was.", "2026-02-20T14:00:00Z")
+        Moment, described("When it was said or written, UTC; of a section when its file was.", "2026-02-20T14:00:00Z")
     ]
-    author: Annotated[str | None, told("Who said or wrote it; of a section and a summary nobody.", "cline-dev")] = None
-    role: Annotated[str | None, told("Of a turn: `user`, `assistant`, `tool` or `system`.")] = None
-    category: Annotated[str | None, told("Of a note or a memory: what kind it is.", "decision")] = None
-    subjects: Annotated[list[str] | None, told("Of a memory: what it is about.")] = None
-    expires_at: Annotated[Moment | None, told("Of a memory that expires: when, UTC.")] = None
+    author: Annotated[
+        str | None, described("Who said or wrote it; of a section and a summary nobody.", "cline-dev")
+    ] = None
+    role: Annotated[str | None, described("Of a turn: `user`, `assistant`, `tool` or `system`.")] = None
+    category: Annotated[str | None, described("Of a note or a memory: what kind it is.", "decision")] = None
+    subjects: Annotated[list[str] | None, described("Of a memory: what it is about.")] = None
+    expires_at: Annotated[Moment | None, described("Of a memory that expires: when, UTC.")] = None
     source: Annotated[
         dict[str, str],
-        told(
+        described(
             "`href`: what to GET for the whole. Of a section `section`, its headings as edits name it; of a "
             "consolidated note `consolidation`, the number of the one that folded it; of a turn `conversation_id` and "
             "`turn_index`; of a summary `conversation_id`, `level`, `number`, `covers`, its first and last turn, and "
@@ -62,9 +64,9 @@ class HitView(Sparse):
             {"href": "/v1/spaces/demo/notes/20260220T140000_cline-dev_decision_1a2b3c4d"},
         ),
     ]
-    explain: Annotated[dict[str, float] | None, told("With `explain=true`: what each part of the score has added.")] = (
-        None
-    )
+    explain: Annotated[
+        dict[str, float] | None, described("With `explain=true`: what each part of the score has added.")
+    ] = None
 
     @classmethod
     def of(cls, space_id: str, hit: Hit, *, explain: bool, named: bool) -> "HitView":
@@ -81,7 +83,7 @@ class HitView(Sparse):
             author=document.author or None,
             role=document.role or None,
             category=document.category or None,
-            subjects=list(document.tags) or None if document.kind == facts.MEMORY else None,
+            subjects=list(document.tags) or None if document.kind == memory_documents.MEMORY else None,
             expires_at=document.more.get("expires_at"),
             source=source_of(space_id, hit),
             explain={name: round(value, 4) for name, value in hit.parts.items()} if explain else None,
@@ -91,13 +93,15 @@ class HitView(Sparse):
 def source_of(space_id: str, hit: Hit) -> dict[str, str]:
     """What tells of a hit where the whole of it is."""
     document = hit.document
-    if document.kind in talk.KINDS:
+    if document.kind in conversation_documents.KINDS:
         conversation = f"conversations/{document.source['conversation_id']}"
-        what = "summaries" if document.kind == talk.SUMMARY else f"turns/{document.source['turn_index']}"
+        what = (
+            "summaries" if document.kind == conversation_documents.SUMMARY else f"turns/{document.source['turn_index']}"
+        )
         below = f"{conversation}/{what}"
-    elif document.kind == facts.MEMORY:
+    elif document.kind == memory_documents.MEMORY:
         below = f"memories/{document.id}"
-    elif document.kind == chatter.MESSAGE:
+    elif document.kind == room_documents.MESSAGE:
         below = f"rooms/{document.source['room']}/messages"
     else:
         below = f"bank/{quote(document.group)}" if document.kind == BANK else f"notes/{document.id}"
@@ -109,41 +113,43 @@ class TalkHitView(Sparse):
 
     kind: Annotated[
         Literal["turn", "summary"],
-        told("`turn`: one side of a turn, or its tools; `summary`: a summary of turns or of summaries.", "turn"),
+        described("`turn`: one side of a turn, or its tools; `summary`: a summary of turns or of summaries.", "turn"),
     ]
     id: Annotated[
         str,
-        told(
+        described(
             "Its id, unique in the space: the conversation with turn and side, or with level and number.",
             "01KHXH9RA0QTF1S3T1Z8A0M0WJ/12/user",
         ),
     ]
-    conversation_id: Annotated[str, told("Its conversation.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
-    score: Annotated[float, told("How well it fits. Comparable within one answer only.", 3.2)]
+    conversation_id: Annotated[str, described("Its conversation.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
+    score: Annotated[float, described("How well it fits. Comparable within one answer only.", 3.2)]
     relevance: Annotated[
         float | None,
-        told(
+        described(
             "How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Null where there "
             "is no vector to compare with.",
             0.71,
         ),
     ]
-    snippet: Annotated[str, told("The part of its text that fits best.", "We keep S3 as the only store.")]
+    snippet: Annotated[str, described("The part of its text that fits best.", "We keep S3 as the only store.")]
     highlights: Annotated[
         list[tuple[int, int]],
-        told("Where the words of the query stand in the snippet: from, to (exclusive), in characters.", [[8, 10]]),
+        described("Where the words of the query stand in the snippet: from, to (exclusive), in characters.", [[8, 10]]),
     ]
-    title: Annotated[str | None, told("Its title; neither a turn nor a summary has one by now.")] = None
-    time: Annotated[Moment, told("When it was said, or the newest turn that it covers, UTC.", "2026-02-20T14:00:00Z")]
-    author: Annotated[str | None, told("Of a turn: who said it.", "cline-dev")] = None
-    role: Annotated[str | None, told("Of a turn: `user`, `assistant`, `tool` or `system`.", "user")] = None
-    turn_index: Annotated[int | None, told("Of a turn: its number.", 12)] = None
-    level: Annotated[int | None, told("Of a summary: 1 to 3.")] = None
-    number: Annotated[int | None, told("Of a summary: its number on its level.")] = None
-    covers: Annotated[tuple[int, int] | None, told("Of a summary: the first and last turn that it covers.")] = None
+    title: Annotated[str | None, described("Its title; neither a turn nor a summary has one by now.")] = None
+    time: Annotated[
+        Moment, described("When it was said, or the newest turn that it covers, UTC.", "2026-02-20T14:00:00Z")
+    ]
+    author: Annotated[str | None, described("Of a turn: who said it.", "cline-dev")] = None
+    role: Annotated[str | None, described("Of a turn: `user`, `assistant`, `tool` or `system`.", "user")] = None
+    turn_index: Annotated[int | None, described("Of a turn: its number.", 12)] = None
+    level: Annotated[int | None, described("Of a summary: 1 to 3.")] = None
+    number: Annotated[int | None, described("Of a summary: its number on its level.")] = None
+    covers: Annotated[tuple[int, int] | None, described("Of a summary: the first and last turn that it covers.")] = None
     source: Annotated[
         dict[str, str],
-        told(
+        described(
             "`href`: what to GET for the whole.",
             {"href": "/v1/spaces/demo/conversations/01KHXH9RA0QTF1S3T1Z8A0M0WJ/turns/12"},
         ),
@@ -159,7 +165,7 @@ class TalkHitView(Sparse):
     def of(cls, space_id: str, hit: Hit) -> "TalkHitView":
         document, (start, end) = hit.document, hit.snippet
         source = document.source
-        turn = document.kind == talk.TURN
+        turn = document.kind == conversation_documents.TURN
         return cls(
             kind=document.kind,  # type: ignore[arg-type]
             id=document.id,
@@ -175,7 +181,7 @@ class TalkHitView(Sparse):
             turn_index=int(source["turn_index"]) if turn else None,
             level=None if turn else int(source["level"]),
             number=None if turn else int(source["number"]),
-            covers=talk.ends(source, "covers"),
+            covers=conversation_documents.ends(source, "covers"),
             source=source_of(space_id, hit),
         )
 
@@ -183,9 +189,9 @@ class TalkHitView(Sparse):
 class Seen(BaseModel):
     """What the search looked at."""
 
-    documents: Annotated[int, told("Documents that this environment knows of the space, of all kinds.", 120)]
-    cold: Annotated[bool, told("Whether this environment had to read the space first, which takes longer.", False)]
-    as_of: Annotated[Moment, told("The moment of which it knows everything, UTC.", "2026-02-20T14:00:00.120Z")]
+    documents: Annotated[int, described("Documents that this environment knows of the space, of all kinds.", 120)]
+    cold: Annotated[bool, described("Whether this environment had to read the space first, which takes longer.", False)]
+    as_of: Annotated[Moment, described("The moment of which it knows everything, UTC.", "2026-02-20T14:00:00.120Z")]
 
 
 class Ranked(Sparse):
@@ -193,37 +199,42 @@ class Ranked(Sparse):
 
     ranking: Annotated[
         Literal["bm25", "hybrid"],
-        told(
+        described(
             "`hybrid`: by words and by meaning; `bm25`: by words alone, because no embedding model is configured, or "
             "it did not answer.",
             "hybrid",
         ),
     ]
     unembedded: Annotated[
-        int, told("Documents that ranking by meaning has not seen yet, at least in part; they are found by words.", 0)
+        int,
+        described("Documents that ranking by meaning has not seen yet, at least in part; they are found by words.", 0),
     ]
     failure: Annotated[
         str | None,
-        told("Why the embedding model did not take part, or not in all: a code such as `embedding_timeout`."),
+        described("Why the embedding model did not take part, or not in all: a code such as `embedding_timeout`."),
     ] = None
-    view: Annotated[Seen, told("What was looked at; of several spaces together.")]
+    view: Annotated[Seen, described("What was looked at; of several spaces together.")]
 
 
 class FailedSpaceView(BaseModel):
     """A space that could not be searched."""
 
-    space_id: Annotated[SpaceId, told("The space.")]
-    code: Annotated[str, told("Why: a code of an error, such as `search_not_ready` or `space_broken`.", "space_broken")]
-    detail: Annotated[str, told("The same as a sentence.", "Something in it can't be searched.")]
+    space_id: Annotated[SpaceId, described("The space.")]
+    code: Annotated[
+        str, described("Why: a code of an error, such as `search_not_ready` or `space_broken`.", "space_broken")
+    ]
+    detail: Annotated[str, described("The same as a sentence.", "Something in it can't be searched.")]
 
 
 class SearchAnswer(Ranked):
     """What was found, the best first."""
 
-    items: Annotated[list[HitView], told("The documents.")]
+    items: Annotated[list[HitView], described("The documents.")]
     failed_spaces: Annotated[
         list[FailedSpaceView] | None,
-        told("Of a search in several spaces: those that could not be searched. What is in them is not among `items`."),
+        described(
+            "Of a search in several spaces: those that could not be searched. What is in them is not among `items`."
+        ),
     ] = None
 
     @classmethod
@@ -249,7 +260,7 @@ class SearchAnswer(Ranked):
 class TalkAnswer(Ranked):
     """What was found in conversations, the best first."""
 
-    items: Annotated[list[TalkHitView], told("What was said, and summaries.")]
+    items: Annotated[list[TalkHitView], described("What was said, and summaries.")]
 
     @classmethod
     def of(cls, answer: SpaceHits) -> "TalkAnswer":
@@ -276,16 +287,16 @@ def ranked(answers: Sequence[SpaceHits]) -> dict[str, Any]:
 class ShownTurnView(Sparse):
     """A turn as it is shown."""
 
-    turn_index: Annotated[int, told("Its number.", 12)]
-    said_at: Annotated[Moment, told("When it was said, UTC.", "2026-02-20T14:00:00Z")]
-    author: Annotated[str, told("Who says it: the author of a message, else the name of the token.", "cline-dev")]
-    user: Annotated[str | None, told("The person on the user's side.")] = None
-    role: Annotated[str | None, told("Of a lone message: `user`, `assistant`, `tool` or `system`.")] = None
-    user_message: Annotated[str, told("What the user said, or what is shown of it.", "Which store do we keep?")]
-    assistant_message: Annotated[str, told("What the assistant answered, or what is shown of it.", "S3 alone.")]
-    tools: Annotated[list[str], told("The names of the tools that were called.", [])]
-    left_out: Annotated[int, told("Characters that are not shown: the turn is cut in its middle.", 0)]
-    relevance: Annotated[int | None, told("Of a turn that was found: in percent.")] = None
+    turn_index: Annotated[int, described("Its number.", 12)]
+    said_at: Annotated[Moment, described("When it was said, UTC.", "2026-02-20T14:00:00Z")]
+    author: Annotated[str, described("Who says it: the author of a message, else the name of the token.", "cline-dev")]
+    user: Annotated[str | None, described("The person on the user's side.")] = None
+    role: Annotated[str | None, described("Of a lone message: `user`, `assistant`, `tool` or `system`.")] = None
+    user_message: Annotated[str, described("What the user said, or what is shown of it.", "Which store do we keep?")]
+    assistant_message: Annotated[str, described("What the assistant answered, or what is shown of it.", "S3 alone.")]
+    tools: Annotated[list[str], described("The names of the tools that were called.", [])]
+    left_out: Annotated[int, described("Characters that are not shown: the turn is cut in its middle.", 0)]
+    relevance: Annotated[int | None, described("Of a turn that was found: in percent.")] = None
 
     @classmethod
     def of(cls, shown: ShownTurn) -> "ShownTurnView":
@@ -307,17 +318,17 @@ class ShownTurnView(Sparse):
 class ShownSummaryView(Sparse):
     """A summary as it is shown."""
 
-    level: Annotated[int, told("1: of turns; 2 and 3: of summaries of the level below.", 1)]
-    number: Annotated[int, told("Its number on its level.", 4)]
-    covers: Annotated[tuple[int, int], told("The first and last turn that it covers.", [10, 12])]
-    children: Annotated[tuple[int, int] | None, told("From level 2 on: the summaries that it is made of.")] = None
-    range_start: Annotated[Moment, told("When the first of them was said, UTC.", "2026-02-20T14:00:00.120Z")]
-    range_end: Annotated[Moment, told("When the last of them was said, UTC.", "2026-02-20T14:20:00.120Z")]
-    summary: Annotated[str, told("Its text.", "They decided to keep S3 as the only store.")]
-    key_findings: Annotated[list[str], told("What matters most.", ["S3 is the only store."])]
-    files_mentioned: Annotated[list[str], told("Files that were talked about.", [])]
-    tools_used: Annotated[list[str], told("Tools that were called.", [])]
-    relevance: Annotated[int | None, told("Of a summary that was found: in percent.")] = None
+    level: Annotated[int, described("1: of turns; 2 and 3: of summaries of the level below.", 1)]
+    number: Annotated[int, described("Its number on its level.", 4)]
+    covers: Annotated[tuple[int, int], described("The first and last turn that it covers.", [10, 12])]
+    children: Annotated[tuple[int, int] | None, described("From level 2 on: the summaries that it is made of.")] = None
+    range_start: Annotated[Moment, described("When the first of them was said, UTC.", "2026-02-20T14:00:00.120Z")]
+    range_end: Annotated[Moment, described("When the last of them was said, UTC.", "2026-02-20T14:20:00.120Z")]
+    summary: Annotated[str, described("Its text.", "They decided to keep S3 as the only store.")]
+    key_findings: Annotated[list[str], described("What matters most.", ["S3 is the only store."])]
+    files_mentioned: Annotated[list[str], described("Files that were talked about.", [])]
+    tools_used: Annotated[list[str], described("Tools that were called.", [])]
+    relevance: Annotated[int | None, described("Of a summary that was found: in percent.")] = None
 
     @classmethod
     def of(cls, shown: ShownSummary) -> "ShownSummaryView":
@@ -340,23 +351,23 @@ class ShownSummaryView(Sparse):
 class SectionsView(BaseModel):
     """What is shown, as data: the same as in the Markdown, and as it was written."""
 
-    recent_turns: Annotated[list[ShownTurnView], told("The newest turns, in the order in which they were said.")]
-    relevant_turns: Annotated[list[ShownTurnView], told("Turns that were found, the best first.")]
-    relevant_summaries: Annotated[list[ShownSummaryView], told("Summaries that were found, the best first.")]
+    recent_turns: Annotated[list[ShownTurnView], described("The newest turns, in the order in which they were said.")]
+    relevant_turns: Annotated[list[ShownTurnView], described("Turns that were found, the best first.")]
+    relevant_summaries: Annotated[list[ShownSummaryView], described("Summaries that were found, the best first.")]
     recent_summaries: Annotated[
-        list[ShownSummaryView], told("Summaries of level 1 that are in none of level 2 yet, the newest first.")
+        list[ShownSummaryView], described("Summaries of level 1 that are in none of level 2 yet, the newest first.")
     ]
 
 
 class ContextView(BaseModel):
     """What an agent is given before its next call to the model."""
 
-    markdown: Annotated[str, told("All of it, ready for a prompt.", "## Recent Conversation (Raw)\n\nUser: ...\n")]
-    sections: Annotated[SectionsView, told("The same as data.")]
-    chars: Annotated[int, told("Characters of the Markdown.", 1_840)]
+    markdown: Annotated[str, described("All of it, ready for a prompt.", "## Recent Conversation (Raw)\n\nUser: ...\n")]
+    sections: Annotated[SectionsView, described("The same as data.")]
+    chars: Annotated[int, described("Characters of the Markdown.", 1_840)]
     degraded: Annotated[
         list[str],
-        told("Sources that failed or were late, and are left out: some of `turns`, `search`, `summaries`.", []),
+        described("Sources that failed or were late, and are left out: some of `turns`, `search`, `summaries`.", []),
     ]
 
     @classmethod

@@ -6,7 +6,7 @@ from livemem import __version__, limits
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.spaces import rules
 from livemem.store import keys
-from livemem_http.views.fields import SpaceId, Sparse, View, told
+from livemem_http.views.fields import SpaceId, Sparse, View, described
 
 if TYPE_CHECKING:
     from livemem.upkeep.health import Health
@@ -16,8 +16,8 @@ class SpaceProblem(View):
     """Something about a space that needs a look."""
 
     space_id: SpaceId
-    code: Annotated[str, told("What it is; stable.", "auto_paused")]
-    detail: Annotated[str, told("What it means and what to do, in words.", "Automatic consolidation is paused.")]
+    code: Annotated[str, described("What it is; stable.", "auto_paused")]
+    detail: Annotated[str, described("What it means and what to do, in words.", "Automatic consolidation is paused.")]
 
 
 class HealthView(Sparse):
@@ -25,19 +25,19 @@ class HealthView(Sparse):
 
     status: Annotated[
         Literal["ok", "degraded", "error"],
-        told("`ok`; `degraded`: it works, but something needs a look; `error`: it does not work.", "ok"),
+        described("`ok`; `degraded`: it works, but something needs a look; `error`: it does not work.", "ok"),
     ]
-    version: Annotated[str, told("The version of the service.", __version__)]
+    version: Annotated[str, described("The version of the service.", __version__)]
     checks: Annotated[
         dict[str, str | float | None],
-        told(
+        described(
             "What was looked at, by name; errors.md says what each value means. With a token also "
             "`oldest_pending_note_seconds`, `llm_last_call`, `llm_model` and `embeddings_model`.",
             {"store": "ok", "conditional_writes": "ok", "llm": "ok", "embeddings": "ok"},
         ),
     ]
     spaces: Annotated[
-        list[SpaceProblem] | None, told("Only with a token: spaces among those it may see that need a look.", [])
+        list[SpaceProblem] | None, described("Only with a token: spaces among those it may see that need a look.", [])
     ] = None
 
     @classmethod
@@ -54,10 +54,10 @@ class HealthView(Sparse):
 class WhoAmI(View):
     """What a token is and may do."""
 
-    name: Annotated[str, told("The name of the token, and so of the agent that writes with it.", "cline-dev")]
-    permissions: Annotated[list[str], told("Of `read`, `write` and `admin`.", ["read", "write"])]
-    space_ids: Annotated[list[str], told("The spaces that it may use; empty: all.", ["demo"])]
-    expires_at: Annotated[str | None, told("When it expires, ISO 8601; null: never.", None)]
+    name: Annotated[str, described("The name of the token, and so of the agent that writes with it.", "cline-dev")]
+    permissions: Annotated[list[str], described("Of `read`, `write` and `admin`.", ["read", "write"])]
+    space_ids: Annotated[list[str], described("The spaces that it may use; empty: all.", ["demo"])]
+    expires_at: Annotated[str | None, described("When it expires, ISO 8601; null: never.", None)]
 
     @classmethod
     def of(cls, caller: Principal) -> "WhoAmI":
@@ -69,13 +69,13 @@ class WhoAmI(View):
 class About(View):
     """What the service is and what it allows."""
 
-    version: Annotated[str, told("The version of the service.", __version__)]
+    version: Annotated[str, described("The version of the service.", __version__)]
     limits: Annotated[
         dict[str, int],
-        told(
+        described(
             "What it allows, by name: bytes, characters or counts as the name says.",
             {"note_bytes": limits.NOTE_BYTES, "batch_notes": limits.BATCH_NOTES, "page_items": limits.PAGE_ITEMS},
         ),
     ]
-    categories: Annotated[list[str], told("The categories that a note may have.", list(keys.CATEGORIES))]
-    rules_templates: Annotated[list[str], told("The rules that come with the service.", list(rules.TEMPLATES))]
+    categories: Annotated[list[str], described("The categories that a note may have.", list(keys.CATEGORIES))]
+    rules_templates: Annotated[list[str], described("The rules that come with the service.", list(rules.TEMPLATES))]

@@ -39,13 +39,13 @@ from livemem_http.views.fields import (
     Threshold,
     Timezone,
     View,
-    told,
+    described,
 )
 from livemem_http.views.notes import NoteView
 
 # Only admin makes and changes spaces; the views are also those of readers, whose cold start would wait for it.
 if TYPE_CHECKING:
-    from livemem.changes.rules import NewRules
+    from livemem.changes.rules_change import NewRules
     from livemem.consolidation.space_change import Changed, SpaceUpdate
     from livemem.recall.overview import Info
     from livemem.recall.summary import WholeSpace
@@ -121,7 +121,7 @@ class RulesChange(Body):
 
     def wanted(self) -> "NewRules":
         """The rules for the domain."""
-        from livemem.changes.rules import NewRules  # noqa: PLC0415
+        from livemem.changes.rules_change import NewRules  # noqa: PLC0415
 
         return NewRules(self.rules, self.rules_template, self.reason)
 
@@ -131,9 +131,9 @@ class PendingPlan(View):
 
     run_id: RunId
     plan_revision: PlanRevision
-    planned_at: Annotated[Moment, told("Since when it waits, UTC.", "2026-02-20T14:05:00Z")]
-    number: Annotated[int, told("The number that its change would have.", 2)]
-    notes_count: Annotated[int, told("Notes that it would fold.", 20)]
+    planned_at: Annotated[Moment, described("Since when it waits, UTC.", "2026-02-20T14:05:00Z")]
+    number: Annotated[int, described("The number that its change would have.", 2)]
+    notes_count: Annotated[int, described("Notes that it would fold.", 20)]
 
     @classmethod
     def of(cls, review: Review) -> "PendingPlan":
@@ -145,38 +145,40 @@ class SpaceView(View):
     """A space: its `_meta.json` without what is internal to a deletion."""
 
     space_id: SpaceId
-    description: Annotated[str, told("What the space is for.", "My project")]
-    owner: Annotated[str | None, told("Who answers for the space, if that was said.", None)]
-    created_at: Annotated[Moment, told("When the space was created, UTC.", "2026-02-20T09:00:00Z")]
+    description: Annotated[str, described("What the space is for.", "My project")]
+    owner: Annotated[str | None, described("Who answers for the space, if that was said.", None)]
+    created_at: Annotated[Moment, described("When the space was created, UTC.", "2026-02-20T09:00:00Z")]
     last_consolidation: Annotated[
-        Moment | None, told("When the last consolidation was committed, UTC.", "2026-02-20T14:05:00Z")
+        Moment | None, described("When the last consolidation was committed, UTC.", "2026-02-20T14:05:00Z")
     ]
-    consolidation_count: Annotated[int, told("Consolidations that are not undone.", 1)]
-    total_notes_processed: Annotated[int, told("Notes that these consolidations folded.", 1)]
-    version: Annotated[int, told("The version of the format of `_meta.json`.", 1)]
-    rev: Annotated[int, told("Grows with each write of `_meta.json`.", 4)]
-    uid: Annotated[str, told("Tells a space from a deleted one of the same id; an ULID.", "01KHXA0B7C9D2E4F6G8H0J2K4M")]
+    consolidation_count: Annotated[int, described("Consolidations that are not undone.", 1)]
+    total_notes_processed: Annotated[int, described("Notes that these consolidations folded.", 1)]
+    version: Annotated[int, described("The version of the format of `_meta.json`.", 1)]
+    rev: Annotated[int, described("Grows with each write of `_meta.json`.", 4)]
+    uid: Annotated[
+        str, described("Tells a space from a deleted one of the same id; an ULID.", "01KHXA0B7C9D2E4F6G8H0J2K4M")
+    ]
     consolidation_threshold: Annotated[
-        int, told("Live notes that start a consolidation by themselves. 0: it is only started by hand.", 20)
+        int, described("Live notes that start a consolidation by themselves. 0: it is only started by hand.", 20)
     ]
-    auto_paused: Annotated[bool, told(AUTO_PAUSED, False)]
-    corrections: Annotated[Corrections, told(CORRECTIONS, "admin")]
-    consolidation_mode: Annotated[Mode, told(CONSOLIDATION_MODE, "auto")] = "auto"
-    capture_allowed: Annotated[bool, told(CAPTURE_ALLOWED, True)] = True
+    auto_paused: Annotated[bool, described(AUTO_PAUSED, False)]
+    corrections: Annotated[Corrections, described(CORRECTIONS, "admin")]
+    consolidation_mode: Annotated[Mode, described(CONSOLIDATION_MODE, "auto")] = "auto"
+    capture_allowed: Annotated[bool, described(CAPTURE_ALLOWED, True)] = True
     pending_plan: Annotated[
-        PendingPlan | None, told("The plan that waits for approval, and keeps others from being made.", None)
+        PendingPlan | None, described("The plan that waits for approval, and keeps others from being made.", None)
     ] = None
-    language: Annotated[str | None, told(LANGUAGE, None)]
-    timezone: Annotated[str | None, told(TIMEZONE, None)] = None
+    language: Annotated[str | None, described(LANGUAGE, None)]
+    timezone: Annotated[str | None, described(TIMEZONE, None)] = None
     changes: Annotated[
         int,
-        told("Number of the newest change in the history: consolidation, correction, rules or undo.", 1),
+        described("Number of the newest change in the history: consolidation, correction, rules or undo.", 1),
     ]
     rules_changed_at: Annotated[
-        str | None, told("When the rules were changed, until a consolidation has followed them; UTC.", None)
+        str | None, described("When the rules were changed, until a consolidation has followed them; UTC.", None)
     ]
     committed_run: Annotated[
-        str | None, told("The run whose change is committed and still being written out; null as a rule.", None)
+        str | None, described("The run whose change is committed and still being written out; null as a rule.", None)
     ]
 
     @classmethod
@@ -190,7 +192,7 @@ class SpaceChanged(SpaceView):
     """The space after a change."""
 
     started_run: Annotated[
-        str | None, told("The run that was started at once, because the change made a consolidation due.", None)
+        str | None, described("The run that was started at once, because the change made a consolidation due.", None)
     ]
 
     @classmethod
@@ -201,25 +203,25 @@ class SpaceChanged(SpaceView):
 class SpacePage(View):
     """A page of spaces."""
 
-    items: Annotated[list[SpaceView], told("The spaces that the token may see, in the order of their ids.")]
+    items: Annotated[list[SpaceView], described("The spaces that the token may see, in the order of their ids.")]
     next_cursor: NextCursor = None
 
 
 class LiveSize(View):
     """The live notes of a space."""
 
-    notes_count: Annotated[int, told("How many there are.", 2)]
-    total_size: Annotated[int, told("Bytes of their objects together.", 412)]
+    notes_count: Annotated[int, described("How many there are.", 2)]
+    total_size: Annotated[int, described("Bytes of their objects together.", 412)]
 
 
 class BankSize(View):
     """The bank of a space at a glance."""
 
-    files_count: Annotated[int, told("How many files there are.", 1)]
-    total_size: Annotated[int, told("Bytes of the files together.", 60)]
+    files_count: Annotated[int, described("How many files there are.", 1)]
+    total_size: Annotated[int, described("Bytes of the files together.", 60)]
     files: Annotated[
         list[FileView],
-        told(
+        described(
             "The files without their content, in the order of their paths.",
             [{"path": "glossary.md", "size": 60, "last_modified": "2026-02-20T14:05:00Z"}],
         ),
@@ -229,9 +231,9 @@ class BankSize(View):
 class SpaceInfo(SpaceView):
     """A space, and how much is in it."""
 
-    live: Annotated[LiveSize, told("Its live notes.")]
-    bank: Annotated[BankSize, told("Its bank.")]
-    synthesis_exists: Annotated[bool, told("Whether there is a synthesis yet.", True)]
+    live: Annotated[LiveSize, described("Its live notes.")]
+    bank: Annotated[BankSize, described("Its bank.")]
+    synthesis_exists: Annotated[bool, described("Whether there is a synthesis yet.", True)]
 
     @classmethod
     def of_info(cls, info: "Info") -> "SpaceInfo":
@@ -251,23 +253,23 @@ class Rules(View):
     """The rules of a space."""
 
     rules: Annotated[
-        str, told("The rules as Markdown.", "# Rules\n\nThe bank has one file, `journal.md`, newest day first.\n")
+        str, described("The rules as Markdown.", "# Rules\n\nThe bank has one file, `journal.md`, newest day first.\n")
     ]
 
 
 class LiveNotes(View):
     """The newest live notes of a space."""
 
-    count: Annotated[int, told("How many live notes the space has.", 1)]
-    exact: Annotated[bool, told("False if there are more than `count` says.", True)]
-    notes: Annotated[list[NoteView], told("The newest ones, newest last: up to 50, of 20 kB together.", [])]
+    count: Annotated[int, described("How many live notes the space has.", 1)]
+    exact: Annotated[bool, described("False if there are more than `count` says.", True)]
+    notes: Annotated[list[NoteView], described("The newest ones, newest last: up to 50, of 20 kB together.", [])]
 
 
 class PastMoment(View):
     """The change after which rules, synthesis and bank stood so. The rest is of today."""
 
-    change: Annotated[int, told("The number of the change.", 1)]
-    committed_at: Annotated[Moment, told("When it took effect, UTC.", "2026-02-20T14:05:00Z")]
+    change: Annotated[int, described("The number of the change.", 1)]
+    committed_at: Annotated[Moment, described("When it took effect, UTC.", "2026-02-20T14:05:00Z")]
 
 
 class SpaceSummary(SpaceView):
@@ -275,14 +277,16 @@ class SpaceSummary(SpaceView):
 
     rules: Annotated[
         str | None,
-        told(
+        described(
             "The rules as Markdown; left out with `rules=false`.", "# Rules\n\nThe bank has one file, `journal.md`.\n"
         ),
     ] = None
-    synthesis: Annotated[SynthesisView | None, told("The synthesis; null if there was no consolidation yet.")]
-    bank: Annotated[list[FileView], told("All bank files with their content, in the order of the rules.")]
-    live: Annotated[LiveNotes | None, told("What no consolidation has folded yet; left out in a look back.")] = None
-    at: Annotated[PastMoment | None, told("Only in a look back (`at`): the moment of what is shown.")] = None
+    synthesis: Annotated[SynthesisView | None, described("The synthesis; null if there was no consolidation yet.")]
+    bank: Annotated[list[FileView], described("All bank files with their content, in the order of the rules.")]
+    live: Annotated[LiveNotes | None, described("What no consolidation has folded yet; left out in a look back.")] = (
+        None
+    )
+    at: Annotated[PastMoment | None, described("Only in a look back (`at`): the moment of what is shown.")] = None
 
     @model_serializer(mode="wrap")
     def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:

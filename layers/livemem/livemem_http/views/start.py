@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel
 
 from livemem.recall.start import Start
-from livemem_http.views.fields import SpaceId, told
+from livemem_http.views.fields import SpaceId, described
 
 
 class StartPartView(BaseModel):
@@ -13,20 +13,22 @@ class StartPartView(BaseModel):
 
     kind: Annotated[
         Literal["guide", "section", "note", "memory", "synthesis", "outline"],
-        told("What it shows; `guide`: how to use the memory; `outline`: what is left out.", "section"),
+        described("What it shows; `guide`: how to use the memory; `outline`: what is left out.", "section"),
     ]
     source: Annotated[
         str | None,
-        told(
+        described(
             'The id by which it can be read: of a section `bank/{path}#{headings joined by " > "}`; null for what '
             "shows nothing stored.",
             "bank/activeContext.md#Active context > Next steps",
         ),
     ]
-    chars: Annotated[int, told("Characters that it takes, with the heading above it. They add up to `chars`.", 412)]
+    chars: Annotated[
+        int, described("Characters that it takes, with the heading above it. They add up to `chars`.", 412)
+    ]
     why: Annotated[
         Literal["guide", "load_first", "question", "live", "synthesis", "changed_last", "own", "outline"],
-        told(
+        described(
             "Why it is there: `load_first`: the rules mark it, or it is a usual place for what holds now; `question`: "
             "it answers `q`; `live`: in no file yet; `own`: what agents know of themselves, and want.",
             "load_first",
@@ -38,11 +40,13 @@ class StartView(BaseModel):
     """What an agent is given at the start of a session."""
 
     space_id: SpaceId
-    markdown: Annotated[str, told("All of it, ready for a prompt.", "# Memory of `demo`\n\n## What holds now\n...\n")]
-    chars: Annotated[int, told("Characters of the Markdown: at most `max_chars`.", 7_936)]
-    parts: Annotated[list[StartPartView], told("What it is made of, in its order.")]
+    markdown: Annotated[
+        str, described("All of it, ready for a prompt.", "# Memory of `demo`\n\n## What holds now\n...\n")
+    ]
+    chars: Annotated[int, described("Characters of the Markdown: at most `max_chars`.", 7_936)]
+    parts: Annotated[list[StartPartView], described("What it is made of, in its order.")]
     degraded: Annotated[
-        list[str], told("Sources that failed or were late, and are left out: some of `memories`, `search`.", [])
+        list[str], described("Sources that failed or were late, and are left out: some of `memories`, `search`.", [])
     ]
 
     @classmethod

@@ -12,10 +12,10 @@ from livemem.conversations.summaries_job import Strategy, SummariesJob
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
 from livemem_http.views.conversations import Tunables
-from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, Sparse, View, job_told, told
+from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, Sparse, View, described, job_described
 
-Level = Annotated[int, told("1: of turns; 2 and 3: of summaries of the level below.", 1)]
-JobId = Annotated[str, told("The id of the job, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+Level = Annotated[int, described("1: of turns; 2 and 3: of summaries of the level below.", 1)]
+JobId = Annotated[str, described("The id of the job, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
 
 class SummariesUpdate(Tunables):
@@ -23,7 +23,7 @@ class SummariesUpdate(Tunables):
 
     strategy: Annotated[
         Literal["incremental", "full"],
-        told(
+        described(
             "`incremental`: what is missing is made. `full`: all is made anew with other parameters, beside what there "
             "is, and counts when it is complete.",
             "incremental",
@@ -31,12 +31,14 @@ class SummariesUpdate(Tunables):
     ] = "incremental"
     level: Annotated[
         Annotated[int, Field(ge=1, le=3)] | None,
-        told("The highest level that is brought up, of an incremental update; without it all are."),
+        described("The highest level that is brought up, of an incremental update; without it all are."),
     ] = None
-    dry_run: Annotated[bool, told("Answers what would be done and what it would cost; nothing is written.", False)] = (
-        False
+    dry_run: Annotated[
+        bool, described("Answers what would be done and what it would cost; nothing is written.", False)
+    ] = False
+    profile: Annotated[Profile | None, described("The profile from then on; without it the one that counts now.")] = (
+        None
     )
-    profile: Annotated[Profile | None, told("The profile from then on; without it the one that counts now.")] = None
 
     def wish(self) -> orders.Wish:
         """The same for the domain."""
@@ -46,7 +48,7 @@ class SummariesUpdate(Tunables):
 class CoversView(View):
     """What a summary covers."""
 
-    turns: Annotated[tuple[int, int], told("The first and the last turn, at least in part.", [1, 3])]
+    turns: Annotated[tuple[int, int], described("The first and the last turn, at least in part.", [1, 3])]
 
 
 class SummaryView(Sparse):
@@ -55,34 +57,42 @@ class SummaryView(Sparse):
     """
 
     level: Level
-    number: Annotated[int, told("Its number on its level, from 1.", 2)]
-    state: Annotated[Literal["sealed", "pending"], told("`pending`: its summary is still to be made.", "sealed")]
-    covers: Annotated[CoversView, job_told, told("The turns that it covers.")]
+    number: Annotated[int, described("Its number on its level, from 1.", 2)]
+    state: Annotated[Literal["sealed", "pending"], described("`pending`: its summary is still to be made.", "sealed")]
+    covers: Annotated[CoversView, job_described, described("The turns that it covers.")]
     children: Annotated[
-        tuple[int, int] | None, told("From level 2 on: the first and the last summary of the level below.")
+        tuple[int, int] | None, described("From level 2 on: the first and the last summary of the level below.")
     ] = None
-    range_start: Annotated[Moment, told("When the first of its turns was written, UTC.", "2026-02-20T14:00:00.120Z")]
-    range_end: Annotated[Moment, told("When the last of its turns was written, UTC.", "2026-02-20T14:05:00.010Z")]
-    source_chars: Annotated[int, told("Characters of what it covers.", 840)]
+    range_start: Annotated[
+        Moment, described("When the first of its turns was written, UTC.", "2026-02-20T14:00:00.120Z")
+    ]
+    range_end: Annotated[Moment, described("When the last of its turns was written, UTC.", "2026-02-20T14:05:00.010Z")]
+    source_chars: Annotated[int, described("Characters of what it covers.", 840)]
     summary: Annotated[
-        str | None, told("The summary.", "Ines asked why the import fails at night: port Kiel answers 503 then.")
+        str | None, described("The summary.", "Ines asked why the import fails at night: port Kiel answers 503 then.")
     ] = None
     key_findings: Annotated[
-        list[str] | None, told("Facts that must not be lost.", ["Port Kiel answers 503 between 2 and 3 a.m."])
+        list[str] | None, described("Facts that must not be lost.", ["Port Kiel answers 503 between 2 and 3 a.m."])
     ] = None
-    files_mentioned: Annotated[list[str] | None, told("Files, of texts and of tools.", ["src/import/kiel.py"])] = None
-    topics: Annotated[list[str] | None, told("What it is about.", ["timetable import"])] = None
-    entities: Annotated[dict[str, list[str]] | None, told("What is named, by kind.", {"places": ["Kiel"]})] = None
-    signals: Annotated[list[str] | None, told("Hints for how to work with this user.")] = None
+    files_mentioned: Annotated[list[str] | None, described("Files, of texts and of tools.", ["src/import/kiel.py"])] = (
+        None
+    )
+    topics: Annotated[list[str] | None, described("What it is about.", ["timetable import"])] = None
+    entities: Annotated[dict[str, list[str]] | None, described("What is named, by kind.", {"places": ["Kiel"]})] = None
+    signals: Annotated[list[str] | None, described("Hints for how to work with this user.")] = None
     notes: Annotated[
         list[str] | None,
-        told("Ids of the notes that were captured from it.", ["20260220T140500_ann_decision_0a1b2c3d"]),
+        described("Ids of the notes that were captured from it.", ["20260220T140500_ann_decision_0a1b2c3d"]),
     ] = None
-    tools_used: Annotated[list[str] | None, told("Names of the tools that were called.", ["read_file"])] = None
-    generated_at: Annotated[Moment | None, told("When the summary was made, UTC.", "2026-02-20T14:05:04.500Z")] = None
-    model: Annotated[str | None, told("The model that made it.", "qwen3-2507:235b")] = None
-    redo: Annotated[int | None, told("How often it was made anew by hand; only if it was.")] = None
-    flaws: Annotated[list[str] | None, told("What of it is not as it was asked for: `too_long`, `language`.")] = None
+    tools_used: Annotated[list[str] | None, described("Names of the tools that were called.", ["read_file"])] = None
+    generated_at: Annotated[Moment | None, described("When the summary was made, UTC.", "2026-02-20T14:05:04.500Z")] = (
+        None
+    )
+    model: Annotated[str | None, described("The model that made it.", "qwen3-2507:235b")] = None
+    redo: Annotated[int | None, described("How often it was made anew by hand; only if it was.")] = None
+    flaws: Annotated[list[str] | None, described("What of it is not as it was asked for: `too_long`, `language`.")] = (
+        None
+    )
 
     @classmethod
     def of(cls, item: reading.Item) -> "SummaryView":
@@ -115,38 +125,40 @@ def _made(summary: Summary) -> dict[str, Any]:
 class SummaryPage(Gapped):
     """A page of summaries: the highest level first, of each level the newest first."""
 
-    items: Annotated[list[SummaryView], told("The summaries.")]
+    items: Annotated[list[SummaryView], described("The summaries.")]
     next_cursor: NextCursor = None
 
 
 class JobProblem(View):
     """Why a job failed, or what it waits for: what is missing is tried again by itself."""
 
-    code: Annotated[str, told("See the errors of a run in errors.md.", "llm_unreachable")]
-    detail: Annotated[str, told("The same in words.", "The LLM did not answer.")]
+    code: Annotated[str, described("See the errors of a run in errors.md.", "llm_unreachable")]
+    detail: Annotated[str, described("The same in words.", "The LLM did not answer.")]
 
 
 class JobView(Sparse):
     """A job: one run that makes summaries of a conversation."""
 
     job_id: JobId
-    job: Annotated[str, job_told("summaries", "01KHXD0B7C2R0M4T6W9YBNCD3F.01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-    strategy: Annotated[Strategy, told("What it was asked for.", "incremental")]
-    status: Annotated[Status, told("`queued` and `running` go on; the others are final.", "done")]
-    generation: Annotated[int, told("The generation that it works on.", 1)]
-    created_at: Annotated[Moment, told("When it was asked for, UTC.", "2026-02-20T14:05:00.120Z")]
-    started_at: Annotated[Moment | None, told("When it began, UTC.", "2026-02-20T14:05:00.300Z")] = None
-    ended_at: Annotated[Moment | None, told("When it ended, UTC.", "2026-02-20T14:05:04.900Z")] = None
-    sealed: Annotated[dict[str, int], told("New blocks and groups by level.", {"1": 2})]
-    generated: Annotated[dict[str, int], told("Summaries that it made, by level.", {"1": 2})]
-    reused: Annotated[int, told("Summaries that an earlier generation had of the very same source.", 0)]
-    usage: Annotated[LlmUsage, told("What it asked of the LLM.")]
+    job: Annotated[str, job_described("summaries", "01KHXD0B7C2R0M4T6W9YBNCD3F.01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+    strategy: Annotated[Strategy, described("What it was asked for.", "incremental")]
+    status: Annotated[Status, described("`queued` and `running` go on; the others are final.", "done")]
+    generation: Annotated[int, described("The generation that it works on.", 1)]
+    created_at: Annotated[Moment, described("When it was asked for, UTC.", "2026-02-20T14:05:00.120Z")]
+    started_at: Annotated[Moment | None, described("When it began, UTC.", "2026-02-20T14:05:00.300Z")] = None
+    ended_at: Annotated[Moment | None, described("When it ended, UTC.", "2026-02-20T14:05:04.900Z")] = None
+    sealed: Annotated[dict[str, int], described("New blocks and groups by level.", {"1": 2})]
+    generated: Annotated[dict[str, int], described("Summaries that it made, by level.", {"1": 2})]
+    reused: Annotated[int, described("Summaries that an earlier generation had of the very same source.", 0)]
+    usage: Annotated[LlmUsage, described("What it asked of the LLM.")]
     latency_ms: Annotated[
-        dict[str, float], told("Milliseconds of a summary, `mean` and `max`.", {"mean": 2100.5, "max": 2300.0})
+        dict[str, float], described("Milliseconds of a summary, `mean` and `max`.", {"mean": 2100.5, "max": 2300.0})
     ]
-    dirty_share: Annotated[float | None, told("Share of the summaries that was missing when it began.", 0.25)] = None
-    queue_length: Annotated[int, told("Summaries that could be made and are still missing.", 0)]
-    error: Annotated[JobProblem | None, told("Why it failed, or what it waits for while it is `queued`.")] = None
+    dirty_share: Annotated[float | None, described("Share of the summaries that was missing when it began.", 0.25)] = (
+        None
+    )
+    queue_length: Annotated[int, described("Summaries that could be made and are still missing.", 0)]
+    error: Annotated[JobProblem | None, described("Why it failed, or what it waits for while it is `queued`.")] = None
 
     @classmethod
     def of(cls, job: SummariesJob) -> "JobView":
@@ -157,7 +169,7 @@ class JobView(Sparse):
 class JobPage(Gapped):
     """A page of jobs, newest first."""
 
-    items: Annotated[list[JobView], told("The jobs.")]
+    items: Annotated[list[JobView], described("The jobs.")]
     next_cursor: NextCursor = None
 
 
@@ -165,17 +177,17 @@ class LevelPlan(View):
     """What would be done on a level."""
 
     level: Level
-    seals: Annotated[int, told("New blocks or groups.", 2)]
-    calls: Annotated[int, told("Calls of the LLM, if each first answer can be used.", 2)]
-    reused: Annotated[int, told("Summaries that are taken over as they are.", 0)]
-    source_chars: Annotated[int, told("Characters that are summarised.", 1_680)]
-    summary_chars: Annotated[int, told("Characters that the summaries should have.", 168)]
+    boundaries: Annotated[int, described("New blocks or groups.", 2)]
+    calls: Annotated[int, described("Calls of the LLM, if each first answer can be used.", 2)]
+    reused: Annotated[int, described("Summaries that are taken over as they are.", 0)]
+    source_chars: Annotated[int, described("Characters that are summarised.", 1_680)]
+    summary_chars: Annotated[int, described("Characters that the summaries should have.", 168)]
 
     @classmethod
     def of(cls, plan: Plan) -> "LevelPlan":
         return cls(
             level=plan.level,
-            seals=plan.boundaries,
+            boundaries=plan.boundaries,
             calls=plan.calls,
             reused=plan.reused,
             source_chars=plan.source_chars,
@@ -186,11 +198,11 @@ class LevelPlan(View):
 class PlanView(View):
     """A dry run: nothing of it is done. What is not made yet is taken to be as long as is asked for."""
 
-    generation: Annotated[int, told("The generation that it would be done in.", 1)]
-    levels: Annotated[list[LevelPlan], told("What would be done on each level.")]
-    calls: Annotated[int, told("Calls of the LLM on all levels.", 2)]
-    prompt_tokens: Annotated[int, told("Tokens of the questions, estimated.", 1_700)]
-    completion_tokens: Annotated[int, told("Tokens of the answers, estimated.", 340)]
+    generation: Annotated[int, described("The generation that it would be done in.", 1)]
+    levels: Annotated[list[LevelPlan], described("What would be done on each level.")]
+    calls: Annotated[int, described("Calls of the LLM on all levels.", 2)]
+    prompt_tokens: Annotated[int, described("Tokens of the questions, estimated.", 1_700)]
+    completion_tokens: Annotated[int, described("Tokens of the answers, estimated.", 340)]
 
     @classmethod
     def of(cls, plan: Forecast) -> "PlanView":
@@ -208,17 +220,17 @@ class UpdateView(Sparse):
 
     status: Annotated[
         orders.Status,
-        told(
+        described(
             "`done` and `nothing_to_do`: the summaries are up. `planned`: see `plan`. `queued`, `running`: it goes on, "
             "see the job; its `error` is what it waits for. `failed`: see the job.",
             "done",
         ),
     ]
     job_id: Annotated[
-        str | None, told("The id of the job, or of the one that is at it already.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")
+        str | None, described("The id of the job, or of the one that is at it already.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")
     ] = None
-    job: Annotated[JobView | None, told("The job as it stands.")] = None
-    plan: Annotated[PlanView | None, told("Of a dry run: what would be done.")] = None
+    job: Annotated[JobView | None, described("The job as it stands.")] = None
+    plan: Annotated[PlanView | None, described("Of a dry run: what would be done.")] = None
 
     @classmethod
     def of(cls, answer: orders.UpdateOutcome) -> "UpdateView":

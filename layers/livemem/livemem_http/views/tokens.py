@@ -10,20 +10,20 @@ from livemem.access.management import Revoked, ShownToken
 from livemem.access.registry import Token
 from livemem.access.rotation import Rotated
 from livemem.access.tokens import CreatedToken
-from livemem_http.views.fields import Agent, Body, Moment, NextCursor, SpaceId, View, told
+from livemem_http.views.fields import Agent, Body, Moment, NextCursor, SpaceId, View, described
 
 TokenHash = Annotated[
     str,
-    told(
+    described(
         "What the registry knows the token by: its SHA-256. The token itself is stored nowhere.",
         "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     ),
 ]
-Permissions = Annotated[list[str], told("Some of `read`, `write` and `admin`.", ["read", "write"])]
-Email = Annotated[str, told("Who answers for the token.", minLength=3, maxLength=limits.EMAIL_CHARACTERS)]
+Permissions = Annotated[list[str], described("Some of `read`, `write` and `admin`.", ["read", "write"])]
+Email = Annotated[str, described("Who answers for the token.", minLength=3, maxLength=limits.EMAIL_CHARACTERS)]
 Days = Annotated[
     int,
-    told(
+    described(
         "Days until the token expires. Without an expiry it is valid until it is revoked, or as long as the token that"
         " makes it, if that has an end; a later end is refused.",
         90,
@@ -32,14 +32,14 @@ Days = Annotated[
     ),
 ]
 Until = Annotated[
-    str, told("Or the moment at which it expires, ISO 8601; not with `expires_in_days`.", format="date-time")
+    str, described("Or the moment at which it expires, ISO 8601; not with `expires_in_days`.", format="date-time")
 ]
 
 
 class NewToken(Body):
     """A token to be made. It gets at most what the token of the request has itself."""
 
-    name: Annotated[Agent, told("The agent that uses it: its notes bear this name.", "cline-dev")]
+    name: Annotated[Agent, described("The agent that uses it: its notes bear this name.", "cline-dev")]
     permissions: Permissions
     space_ids: Annotated[
         list[SpaceId],
@@ -63,7 +63,9 @@ class TokenChange(Body):
     space_ids: Annotated[
         list[SpaceId] | None, Field(description="The spaces that it may use from now on.", examples=[["demo"]])
     ] = None
-    all_spaces: Annotated[bool, told("True lets it use all spaces. An empty list of spaces alone is refused.")] = False
+    all_spaces: Annotated[bool, described("True lets it use all spaces. An empty list of spaces alone is refused.")] = (
+        False
+    )
     expires_in_days: Annotated[
         Days | None, Field(description="Days from now until it expires; null: never.", examples=[90])
     ] = None
@@ -88,11 +90,11 @@ class Revocation(Body):
 
     successors: Annotated[
         bool,
-        told("Whether it ends the tokens too that this one was rotated to: who stole it may have done so.", True),
+        described("Whether it ends the tokens too that this one was rotated to: who stole it may have done so.", True),
     ] = True
     descendants: Annotated[
         bool,
-        told(
+        described(
             "Whether it ends the tokens too that this one has made, and what those have made: who stole it may have"
             " done so.",
             True,
@@ -105,7 +107,7 @@ class Rotation(Body):
 
     grace_seconds: Annotated[
         int,
-        told(
+        described(
             "For how long the old token works on, in seconds.",
             rotation.GRACE_DEFAULT,
             minimum=0,
@@ -119,28 +121,28 @@ class MakerView(View):
 
     hash: Annotated[
         str | None,
-        told("The beginning of its hash, which names it; null: the bootstrap key.", "sha256:9f86d081884c7d65"),
+        described("The beginning of its hash, which names it; null: the bootstrap key.", "sha256:9f86d081884c7d65"),
     ]
-    name: Annotated[str, told("Its name.", "boss")]
+    name: Annotated[str, described("Its name.", "boss")]
 
 
 class TokenView(View):
     """A token, without the token itself."""
 
     hash: TokenHash
-    name: Annotated[str, told("The agent that uses it.", "cline-dev")]
+    name: Annotated[str, described("The agent that uses it.", "cline-dev")]
     permissions: Permissions
     space_ids: Annotated[
-        list[str] | None, told("The spaces that it may use; empty: all; null: the entry lets nobody in.", ["demo"])
+        list[str] | None, described("The spaces that it may use; empty: all; null: the entry lets nobody in.", ["demo"])
     ]
-    email: Annotated[str | None, told("Who answers for it.", None)]
-    created_at: Annotated[Moment | None, told("When it was made, UTC.", "2026-02-20T09:00:00Z")]
-    expires_at: Annotated[Moment | None, told("When it expires, UTC; null: never.", "2026-05-21T09:00:00Z")]
-    revoked: Annotated[bool, told("Whether it lets nobody in any more.", False)]
-    replaced_by: Annotated[str | None, told("The hash of the token that it was rotated to.", None)]
+    email: Annotated[str | None, described("Who answers for it.", None)]
+    created_at: Annotated[Moment | None, described("When it was made, UTC.", "2026-02-20T09:00:00Z")]
+    expires_at: Annotated[Moment | None, described("When it expires, UTC; null: never.", "2026-05-21T09:00:00Z")]
+    revoked: Annotated[bool, described("Whether it lets nobody in any more.", False)]
+    replaced_by: Annotated[str | None, described("The hash of the token that it was rotated to.", None)]
     made_by: Annotated[
         MakerView | None,
-        told("The token that made it; null: nobody knows, since an older version made it."),
+        described("The token that made it; null: nobody knows, since an older version made it."),
     ] = None
 
     @classmethod
@@ -152,7 +154,8 @@ class TokenRevoked(TokenView):
     """A token that was revoked."""
 
     others: Annotated[
-        list[str], told("The hashes of all tokens that were revoked with it: its successors, and what they made.", [])
+        list[str],
+        described("The hashes of all tokens that were revoked with it: its successors, and what they made.", []),
     ]
 
     @classmethod
@@ -165,7 +168,7 @@ class TokenShown(TokenView):
 
     last_used_at: Annotated[
         Moment | None,
-        told("When it was last used, to about ten minutes, UTC; null: no use was noted.", "2026-02-20T14:00:00Z"),
+        described("When it was last used, to about ten minutes, UTC; null: no use was noted.", "2026-02-20T14:00:00Z"),
     ]
 
     @classmethod
@@ -176,7 +179,9 @@ class TokenShown(TokenView):
 class TokenPage(View):
     """A page of tokens."""
 
-    items: Annotated[list[TokenShown], told("The tokens that the caller may manage, in the order of their hashes.")]
+    items: Annotated[
+        list[TokenShown], described("The tokens that the caller may manage, in the order of their hashes.")
+    ]
     next_cursor: NextCursor = None
 
 
@@ -185,7 +190,9 @@ class TokenMade(TokenView):
 
     token: Annotated[
         str,
-        told("The token. It is shown this once and stored nowhere.", "lm_EXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLE_"),
+        described(
+            "The token. It is shown this once and stored nowhere.", "lm_EXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLE_"
+        ),
     ]
 
     @classmethod
@@ -196,7 +203,7 @@ class TokenMade(TokenView):
 class TokenRotated(TokenMade):
     """The token that replaces the one of the request."""
 
-    old_expires_at: Annotated[Moment, told("When the old token ends, UTC.", "2026-02-20T15:00:00Z")]
+    old_expires_at: Annotated[Moment, described("When the old token ends, UTC.", "2026-02-20T15:00:00Z")]
 
     @classmethod
     def of_rotated(cls, rotated: Rotated) -> "TokenRotated":
@@ -206,5 +213,5 @@ class TokenRotated(TokenMade):
 class TokensPurged(View):
     """What was removed."""
 
-    purged: Annotated[int, told("How many tokens were removed.", 2)]
-    hashes: Annotated[list[str], told("Their hashes.", [])]
+    purged: Annotated[int, described("How many tokens were removed.", 2)]
+    hashes: Annotated[list[str], described("Their hashes.", [])]

@@ -22,11 +22,11 @@ from livemem.conversations.turn import (
 from livemem.conversations.turn_import import Imported
 from livemem.limits import BODY_BYTES
 from livemem_http.views.conversations import TurnIndex
-from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, Sparse, told
+from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, Sparse, described
 
 MessageId = Annotated[
     str,
-    told(
+    described(
         "A name of your own for the message, unique in its conversation: a repeat of it answers 200 with the turn that "
         "is there and writes nothing; with another text it is refused (422).",
         "m-7",
@@ -34,22 +34,26 @@ MessageId = Annotated[
         maxLength=MESSAGE_ID_CHARACTERS,
     ),
 ]
-UserMessage = Annotated[str, told("What the user said.", "Why does the import fail at night?", maxLength=BODY_BYTES)]
+UserMessage = Annotated[
+    str, described("What the user said.", "Why does the import fail at night?", maxLength=BODY_BYTES)
+]
 AssistantMessage = Annotated[
-    str, told("What the assistant answered.", "Port Kiel answers 503 between 2 and 3 a.m.", maxLength=BODY_BYTES)
+    str, described("What the assistant answered.", "Port Kiel answers 503 between 2 and 3 a.m.", maxLength=BODY_BYTES)
 ]
 ClientTimestamp = Annotated[
     Moment,
-    told(
+    described(
         "When it was said, where that is not now: pauses, blocks, hits and contexts go by it. What lies ahead of the "
         "service's clock counts as now.",
         "2026-02-20T14:05:00Z",
     ),
 ]
-OfUser = Annotated[str, told("The person who speaks on the user's side.", "ines", minLength=1, maxLength=SPEAKER_BYTES)]
+OfUser = Annotated[
+    str, described("The person who speaks on the user's side.", "ines", minLength=1, maxLength=SPEAKER_BYTES)
+]
 OfAuthor = Annotated[
     str,
-    told(
+    described(
         "Who says it, a person or an agent; without it the name of the token.",
         "ines",
         minLength=1,
@@ -73,23 +77,25 @@ Json = Annotated[Any, AfterValidator(_check_storable)]
 class CallOfTool(Body):
     """A tool that the assistant called."""
 
-    name: Annotated[str, told("Its name.", "read_file", minLength=1, maxLength=NAME_CHARACTERS)]
-    arguments: Annotated[Json, told("What it was given: any JSON.", {"path": "src/import/kiel.py"})] = None
+    name: Annotated[str, described("Its name.", "read_file", minLength=1, maxLength=NAME_CHARACTERS)]
+    arguments: Annotated[Json, described("What it was given: any JSON.", {"path": "src/import/kiel.py"})] = None
     result: Annotated[
-        Json, told("What it gave: any JSON. Above 32 kB lists of turns show its beginning only.", "200 lines")
+        Json, described("What it gave: any JSON. Above 32 kB lists of turns show its beginning only.", "200 lines")
     ] = None
-    success: Annotated[bool | None, told("Whether it did what it should.", True)] = None
+    success: Annotated[bool | None, described("Whether it did what it should.", True)] = None
     duration_ms: Annotated[
-        Annotated[float, AfterValidator(_check_storable)] | None, told("How long it took, in milliseconds.", 12.5)
+        Annotated[float, AfterValidator(_check_storable)] | None, described("How long it took, in milliseconds.", 12.5)
     ] = None
-    timestamp: Annotated[str | None, told("When it was called.")] = None
+    timestamp: Annotated[str | None, described("When it was called.")] = None
 
     def call(self) -> ToolCall:
         """The call for the domain."""
         return ToolCall(**self.model_dump())
 
 
-ToolCalls = Annotated[list[CallOfTool], told("The tools that were called, in their order.", [], maxItems=TOOL_CALLS)]
+ToolCalls = Annotated[
+    list[CallOfTool], described("The tools that were called, in their order.", [], maxItems=TOOL_CALLS)
+]
 
 
 class NewTurn(Body):
@@ -117,10 +123,10 @@ class NewTurn(Body):
 class NewMessage(Body):
     """A message of its own, for who has no whole turns: a turn with one side empty."""
 
-    role: Annotated[Role, told("Who says it.", "user")]
-    content: Annotated[str, told("What is said.", "Try it three times.", maxLength=BODY_BYTES)]
+    role: Annotated[Role, described("Who says it.", "user")]
+    content: Annotated[str, described("What is said.", "Try it three times.", maxLength=BODY_BYTES)]
     tool_calls: ToolCalls = []
-    message_id: Annotated[MessageId | None, told("A name of your own for it, as a turn has.", "m-8")] = None
+    message_id: Annotated[MessageId | None, described("A name of your own for it, as a turn has.", "m-8")] = None
     client_timestamp: ClientTimestamp | None = None
     author: OfAuthor | None = None
 
@@ -140,8 +146,8 @@ class TurnWritten(Sparse):
     """A turn that is in the log now."""
 
     turn_index: TurnIndex
-    message_id: Annotated[str, told("The message's own id, or the one that the service gave it.", "m-7")]
-    timestamp: Annotated[Moment, told("When it arrived, UTC.", "2026-02-20T14:05:00.010Z")]
+    message_id: Annotated[str, described("The message's own id, or the one that the service gave it.", "m-7")]
+    timestamp: Annotated[Moment, described("When it arrived, UTC.", "2026-02-20T14:05:00.010Z")]
     redacted: Redacted = None
 
     @classmethod
@@ -158,8 +164,8 @@ class TurnWritten(Sparse):
 class ClosingView(Sparse):
     """Whether the conversation is closed now."""
 
-    closed: Annotated[bool, told("False: it has no turn, so there is nothing to close.", True)]
-    turn_index: Annotated[int | None, told("The number of its newest turn, behind which it is closed.", 8)] = None
+    closed: Annotated[bool, described("False: it has no turn, so there is nothing to close.", True)]
+    turn_index: Annotated[int | None, described("The number of its newest turn, behind which it is closed.", 8)] = None
 
     @classmethod
     def of(cls, closed: Closed | None) -> "ClosingView":
@@ -169,10 +175,10 @@ class ClosingView(Sparse):
 class ImportedView(Sparse):
     """What an import did."""
 
-    imported: Annotated[int, told("Lines that became turns.", 2)]
-    repeated: Annotated[int, told("Lines whose message was there already.", 0)]
-    last_turn: Annotated[int, told("The highest number of these turns.", 2)]
-    left: Annotated[int, told("Lines that there was no time for: send the same again to go on.", 0)]
+    imported: Annotated[int, described("Lines that became turns.", 2)]
+    repeated: Annotated[int, described("Lines whose message was there already.", 0)]
+    last_turn: Annotated[int, described("The highest number of these turns.", 2)]
+    left: Annotated[int, described("Lines that there was no time for: send the same again to go on.", 0)]
     redacted: Redacted = None
 
     @classmethod
@@ -183,15 +189,15 @@ class ImportedView(Sparse):
 class ToolCallView(Sparse):
     """A tool that was called."""
 
-    name: Annotated[str, told("Its name.", "read_file")]
-    arguments: Annotated[Any, told("What it was given.", {"path": "src/import/kiel.py"})] = None
-    result: Annotated[Any, told("What it gave.", "200 lines")] = None
-    success: Annotated[bool | None, told("Whether it did what it should.", True)] = None
-    duration_ms: Annotated[float | None, told("How long it took, in milliseconds.", 12.5)] = None
-    timestamp: Annotated[str | None, told("When it was called.")] = None
+    name: Annotated[str, described("Its name.", "read_file")]
+    arguments: Annotated[Any, described("What it was given.", {"path": "src/import/kiel.py"})] = None
+    result: Annotated[Any, described("What it gave.", "200 lines")] = None
+    success: Annotated[bool | None, described("Whether it did what it should.", True)] = None
+    duration_ms: Annotated[float | None, described("How long it took, in milliseconds.", 12.5)] = None
+    timestamp: Annotated[str | None, described("When it was called.")] = None
     result_size: Annotated[
         int | None,
-        told("Bytes of a result above 32 kB. In a list `result` is its beginning; the turn alone has it whole."),
+        described("Bytes of a result above 32 kB. In a list `result` is its beginning; the turn alone has it whole."),
     ] = None
 
 
@@ -199,21 +205,23 @@ class TurnView(Sparse):
     """A turn. What does not apply is left out."""
 
     turn_index: TurnIndex
-    message_id: Annotated[str, told("The message's own id, or the one that the service gave it.", "m-7")]
-    role: Annotated[Role | None, told("Of a message that came alone: who says it.")] = None
+    message_id: Annotated[str, described("The message's own id, or the one that the service gave it.", "m-7")]
+    role: Annotated[Role | None, described("Of a message that came alone: who says it.")] = None
     user_message: UserMessage | None = None
     assistant_message: AssistantMessage | None = None
-    tool_calls: Annotated[list[ToolCallView] | None, told("The tools that were called, in their order.")] = None
-    timestamp: Annotated[Moment, told("When it arrived, UTC.", "2026-02-20T14:05:00.010Z")]
-    said_at: Annotated[Moment, told("When it was said, UTC: its own time where it has one.", "2026-02-20T14:05:00Z")]
+    tool_calls: Annotated[list[ToolCallView] | None, described("The tools that were called, in their order.")] = None
+    timestamp: Annotated[Moment, described("When it arrived, UTC.", "2026-02-20T14:05:00.010Z")]
+    said_at: Annotated[
+        Moment, described("When it was said, UTC: its own time where it has one.", "2026-02-20T14:05:00Z")
+    ]
     client_timestamp: ClientTimestamp | None = None
-    char_count: Annotated[int, told("Characters of both sides.", 76)]
-    author: Annotated[str, told("Who says it: the author of a message, else the name of the token.", "cline-dev")]
-    user: Annotated[str | None, told("The person on the user's side.")] = None
-    written_by: Annotated[Agent | None, told("The name of the token, of a message that names its author.")] = None
-    open: Annotated[Literal[True] | None, told("True while the assistant's side is missing.")] = None
+    char_count: Annotated[int, described("Characters of both sides.", 76)]
+    author: Annotated[str, described("Who says it: the author of a message, else the name of the token.", "cline-dev")]
+    user: Annotated[str | None, described("The person on the user's side.")] = None
+    written_by: Annotated[Agent | None, described("The name of the token, of a message that names its author.")] = None
+    open: Annotated[Literal[True] | None, described("True while the assistant's side is missing.")] = None
     erased_on: Annotated[
-        str | None, told("The day on which its words were erased, UTC. Its number, times, author and length stay.")
+        str | None, described("The day on which its words were erased, UTC. Its number, times, author and length stay.")
     ] = None
 
     @classmethod
@@ -240,7 +248,9 @@ class TurnView(Sparse):
 class TurnPage(Gapped):
     """A page of turns."""
 
-    items: Annotated[list[TurnView], told("The turns. A page may hold fewer than `limit` and not be the last one.")]
+    items: Annotated[
+        list[TurnView], described("The turns. A page may hold fewer than `limit` and not be the last one.")
+    ]
     next_cursor: NextCursor = None
 
     @classmethod

@@ -2,28 +2,28 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from livemem_http.views.fields import SpaceId, View, told
+from livemem_http.views.fields import SpaceId, View, described
 
 if TYPE_CHECKING:
     from livemem.spaces.totals import Sums
-    from livemem.upkeep.usage import Budget, UsageOfDays
+    from livemem.upkeep.usage_report import Budget, UsageOfDays
 
-Day = Annotated[str, told("A day, UTC.", "2026-02-20", format="date")]
+Day = Annotated[str, described("A day, UTC.", "2026-02-20", format="date")]
 
 
 class Used(View):
     """What runs did and what they cost."""
 
-    runs: Annotated[int, told("Runs that have ended, or wait for approval; not those with nothing to do.", 3)]
-    failed_runs: Annotated[int, told("Those of them that failed.", 0)]
-    notes: Annotated[int, told("Notes that they folded.", 60)]
-    calls: Annotated[int, told("Calls of the LLM.", 3)]
-    prompt_tokens: Annotated[int, told("Tokens of the questions, by the provider's count.", 45_000)]
-    completion_tokens: Annotated[int, told("Tokens of the answers, by the provider's count.", 9_000)]
+    runs: Annotated[int, described("Runs that have ended, or wait for approval; not those with nothing to do.", 3)]
+    failed_runs: Annotated[int, described("Those of them that failed.", 0)]
+    notes: Annotated[int, described("Notes that they folded.", 60)]
+    calls: Annotated[int, described("Calls of the LLM.", 3)]
+    prompt_tokens: Annotated[int, described("Tokens of the questions, by the provider's count.", 45_000)]
+    completion_tokens: Annotated[int, described("Tokens of the answers, by the provider's count.", 9_000)]
     estimated_tokens: Annotated[
-        int, told("Tokens of calls that the provider did not count: of those that timed out or died.", 0)
+        int, described("Tokens of calls that the provider did not count: of those that timed out or died.", 0)
     ]
-    tokens: Annotated[int, told("All tokens.", 54_000)]
+    tokens: Annotated[int, described("All tokens.", 54_000)]
 
     @classmethod
     def fields_of(cls, sums: "Sums") -> dict[str, int]:
@@ -60,9 +60,9 @@ class UsedBySpace(Used):
 class BudgetView(View):
     """What may be used on a day, and what of it was used today (UTC)."""
 
-    tokens_per_day: Annotated[int | None, told("The limit; null: none.", 1_000_000)]
-    used_today: Annotated[int, told("Tokens that were used today.", 54_000)]
-    exhausted: Annotated[bool, told("Whether runs fail with `token_budget_exhausted` until tomorrow.", False)]
+    tokens_per_day: Annotated[int | None, described("The limit; null: none.", 1_000_000)]
+    used_today: Annotated[int, described("Tokens that were used today.", 54_000)]
+    exhausted: Annotated[bool, described("Whether runs fail with `token_budget_exhausted` until tomorrow.", False)]
 
     @classmethod
     def of(cls, budget: "Budget") -> "BudgetView":
@@ -72,10 +72,10 @@ class BudgetView(View):
 class UsageReport(View):
     """What the LLM was used for, by day."""
 
-    items: Annotated[list[UsedOnDay], told("The days in their order, those without runs too.")]
-    total: Annotated[Used, told("All of these days together.")]
+    items: Annotated[list[UsedOnDay], described("The days in their order, those without runs too.")]
+    total: Annotated[Used, described("All of these days together.")]
     budget: Annotated[
-        BudgetView, told("What may be used on a day. Where the token has a list of spaces no limit is told.")
+        BudgetView, described("What may be used on a day. Where the token has a list of spaces no limit is told.")
     ]
 
     @classmethod
@@ -90,7 +90,9 @@ class UsageReport(View):
 class ServiceUsage(UsageReport):
     """The same of all spaces that the token may see."""
 
-    spaces: Annotated[list[UsedBySpace], told("The spaces that used most, at most 100, those first that used more.")]
+    spaces: Annotated[
+        list[UsedBySpace], described("The spaces that used most, at most 100, those first that used more.")
+    ]
 
     @classmethod
     def of(cls, report: "UsageOfDays") -> "ServiceUsage":

@@ -3,21 +3,24 @@
 import json
 
 from livemem.ask import tools as offers
-from livemem.llm import tools
-from livemem.llm.tools import Thread
+from livemem.llm import tool_calling
+from livemem.llm.tool_calling import Thread
 from livemem.settings import Settings
 from local.front.httpd import Server
 from local.offline_llm.server import base_url
 
 
 def test_the_services_client_gets_calls_of_tools_and_then_an_answer_from_their_results(server: Server) -> None:
-    converse = tools.connect(Settings(llmaas_api_url=base_url(server), llmaas_model="offline-rules"))
+    converse = tool_calling.connect(Settings(llmaas_api_url=base_url(server), llmaas_model="offline-rules"))
     offered = offers.offered(may_write=True, only_respond=False)
     thread: Thread = [{"role": "user", "content": "Who looks after the ferry?"}]
 
     first = converse(thread, offered, 500, 10)
     result = {"results": [{"id": "m1", "text": "Ines looks after the ferry."}]}
-    thread += [tools.told(first), {"role": "tool", "tool_call_id": first.calls[0].id, "content": json.dumps(result)}]
+    thread += [
+        tool_calling.told(first),
+        {"role": "tool", "tool_call_id": first.calls[0].id, "content": json.dumps(result)},
+    ]
     second = converse(thread, offered, 500, 10, required=True)
 
     assert [one.name for one in first.calls] == ["search_memories"]

@@ -13,7 +13,7 @@ from livemem.conversations import conversation as conversations
 from livemem.conversations import log
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft
-from livemem.llm.tools import Call, Thread, Tool, ToolReply
+from livemem.llm.tool_calling import Call, Thread, Tool, ToolReply
 from livemem.memories import reading
 from local.offline_llm.agent import next_calls
 from local.offline_llm.api import ApiError

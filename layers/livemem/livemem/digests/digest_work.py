@@ -13,7 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from livemem import clock
-from livemem.digests import chunks, current_digest, digest_input, digest_times, progress
+from livemem.digests import chunks, current_digest, digest_input, digest_progress, digest_times
 from livemem.digests.chunks import DigestTask
 from livemem.digests.current_digest import CurrentDigest
 from livemem.digests.digest_documents import DigestDone, Extract, StoredFacts, Try
@@ -127,7 +127,7 @@ def _next(
     slot = current.open_slot or current.ordered
     if slot or not wanted:
         return slot, None if slot == wanted else wanted
-    while progress.is_done(process, space_id, wanted):
+    while digest_progress.is_done(process, space_id, wanted):
         if order.slot or not order.forced:
             return None, None
         # Another one was begun in the same second.
@@ -182,15 +182,15 @@ def _digest(work: Work[CurrentDigest]) -> End:
     process, space_id, slot = work.process, work.job.space_id, work.job.job_id
     task = DigestTask(work, zone_of(process, heads.load_recent(process, space_id).meta))
     given = digest_input.ensure(process, space_id, slot)
-    seen = progress.look(process, space_id, slot)
-    done = progress.find_done(process, space_id, slot) if seen.done else None
+    seen = digest_progress.look(process, space_id, slot)
+    done = digest_progress.find_done(process, space_id, slot) if seen.done else None
     if not done:
         if not chunks.settle(task, given, seen):
             raise OutOfTime("Its other chunks are left to another invocation.")
         _settle_similar(task)
         # Exactly what was taken: all of it is in memories by now, or kept apart.
         process.store.delete_many([keys.named(space_id, name) for name in given.names()])
-        done = progress.write(process, keys.done(space_id, slot), _counted(task, given, seen))
+        done = digest_progress.write(process, keys.done(space_id, slot), _counted(task, given, seen))
     work.counts["more"] += done.more
     return End(changes={"progress": Progress(done=done.chunks, total=done.chunks), "usage": done.usage})
 
@@ -206,21 +206,21 @@ def _settle_similar(task: DigestTask) -> None:
             logger.warning("memories were not compared", extra={"space_id": task.space_id, "error_code": error.code})
 
 
-def _counted(task: DigestTask, given: Input, seen: progress.ChunkProgress) -> DigestDone:
+def _counted(task: DigestTask, given: Input, seen: digest_progress.ChunkProgress) -> DigestDone:
     process, space_id, slot = task.process, task.space_id, task.slot
     asked = [keys.extract(space_id, slot, one) for one in sorted(seen.extracts)]
     tried = [
         keys.failed_try(space_id, slot, one, k + 1) for one, most in sorted(seen.tries.items()) for k in range(most)
     ]
     stored = [keys.stored(space_id, slot, one) for one in sorted(seen.stored)]
-    kept = progress.counted(process, stored, StoredFacts)
-    used = [one.usage for one in progress.counted(process, asked, Extract)]
-    used += [one.usage for one in progress.counted(process, tried, Try)]
+    kept = digest_progress.counted(process, stored, StoredFacts)
+    used = [one.usage for one in digest_progress.counted(process, asked, Extract)]
+    used += [one.usage for one in digest_progress.counted(process, tried, Try)]
     return DigestDone(
         slot=slot,
         messages=len(given.names()),
         chunks=len(given.chunks),
-        dead=sorted(seen.dead),
+        dead_letters=sorted(seen.dead),
         new=sum(one.new for one in kept),
         merged=sum(one.merged for one in kept),
         refused=sum(one.refused for one in kept),

@@ -7,8 +7,8 @@ from livemem.conversations import conversation as conversations
 from livemem.conversations import orders, reading, removal, turn_import
 from livemem.conversations.turn import ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound
-from livemem.recall import context, search, talk
-from livemem.recall.asked import Asked
+from livemem.recall import context, conversation_documents, search
+from livemem.recall.search_request import SearchRequest
 from livemem.search.vectors import decode
 from livemem.store import conversation_keys as keys
 from livemem.store.vector_file import name_of
@@ -19,7 +19,7 @@ from tests.support.talk import Talk
 
 
 def searched(talked, text, **asked):
-    return search.in_conversation(talked.process, "demo", talked.id, Asked.of_talk(text, **asked))
+    return search.in_conversation(talked.process, "demo", talked.id, SearchRequest.of_talk(text, **asked))
 
 
 def names_of(answer, talked):
@@ -58,7 +58,10 @@ def test_each_side_of_a_turn_and_its_tools_are_documents_in_the_order_in_which_t
     assert (kind, text, title, author) == ("turn", 'grep {"pattern": "store"}', "grep", "ann")
     assert time == "2026-02-20T14:00:02Z"
     assert source == {"conversation_id": talked.id, "turn_index": "2"}
-    assert told[f"{talked.id}/4/tool"][1] == ('read_file {"path": "a.py"} ' + long)[: talk.TOOL_CHARACTERS]
+    assert (
+        told[f"{talked.id}/4/tool"][1]
+        == ('read_file {"path": "a.py"} ' + long)[: conversation_documents.TOOL_CHARACTERS]
+    )
 
 
 def test_a_lone_message_keeps_its_role():
@@ -92,7 +95,7 @@ def test_a_summary_that_was_made_anew_takes_the_place_of_the_first_one_and_so_do
         talked.say(f"store {number} " * 20, f"answer {number} " * 20)
     talked.update()
     warm = talked.world.with_parts()
-    assert search.in_conversation(warm, "demo", talked.id, Asked.of_talk("store")).hits
+    assert search.in_conversation(warm, "demo", talked.id, SearchRequest.of_talk("store")).hits
     talked.llm.default = lambda messages: '{"summary": "Another tale of the store.", "key_findings": ["anew"]}'
     before = len(talked.names("v1/summaries/"))
     redo(talked, 1, 1)
@@ -103,7 +106,7 @@ def test_a_summary_that_was_made_anew_takes_the_place_of_the_first_one_and_so_do
     assert fresh[f"{talked.id}/l1/1"][1].startswith("Another tale")
     assert fresh[f"{talked.id}/l2/1"][1].startswith("Another tale")
     assert not fresh[f"{talked.id}/l1/2"][1].startswith("Another tale")
-    found = search.in_conversation(warm, "demo", talked.id, Asked.of_talk("tale", levels="1,2"))
+    found = search.in_conversation(warm, "demo", talked.id, SearchRequest.of_talk("tale", levels="1,2"))
     assert names_of(found, talked)[:2] in (["l1/1", "l2/1"], ["l2/1", "l1/1"])
     assert holdings(warm) == fresh
 
@@ -201,7 +204,7 @@ def test_the_conversations_of_a_folder_are_searched_alone():
         one.say(f"store {number}")
 
     def which(**where):
-        asked = Asked.of_talk("store", max_results=50)
+        asked = SearchRequest.of_talk("store", max_results=50)
         return sorted(ids(search.in_conversations(talked.process, "demo", asked, **where)))
 
     assert which(cwd="/shop") == sorted(f"{one.id}/1/user" for one in inside)
@@ -222,7 +225,7 @@ def test_of_many_conversations_all_are_listed_at_once(monkeypatch, many):
     Talk(world=world).say("a store")
     world.client.reset()
 
-    asked = Asked.of_talk("store", levels="0")
+    asked = SearchRequest.of_talk("store", levels="0")
     assert len(search.in_conversations(world.process, "demo", asked, cwd="/shop").hits) == 2
     assert ("LIST", "demo/conversations/") in world.client.requests or not many
 
@@ -234,14 +237,14 @@ def test_levels_and_turns_are_left_out_as_asked():
     assert all(name.startswith("l1/") for name in about(talked, include_turns=False))
     assert all("l1/" not in name for name in about(talked, levels="0"))
     assert sorted(
-        ids(search.in_conversations(talked.process, "demo", Asked.of_talk("store", levels="1", max_results=50)))
+        ids(search.in_conversations(talked.process, "demo", SearchRequest.of_talk("store", levels="1", max_results=50)))
     ) == [f"{talked.id}/{name}" for name in about(talked, levels="1")]
     for bad in ({"levels": "4"}, {"levels": ""}, {"max_results": 0}, {"max_results": 51}, {"min_score": 1.1}):
         with pytest.raises(InvalidRequest) as caught:
-            Asked.of_talk("store", **bad)
+            SearchRequest.of_talk("store", **bad)
         assert [error.field for error in caught.value.fields] == [*bad]
     with pytest.raises(InvalidRequest):
-        Asked.of_talk("store", levels="0", include_turns=False)
+        SearchRequest.of_talk("store", levels="0", include_turns=False)
 
 
 def test_relevance_is_the_cosine_and_the_least_one_holds_for_what_has_any():
@@ -268,7 +271,7 @@ def test_a_deleted_conversation_vanishes_and_is_not_found():
     other.say("Another store.")
     assert len(find(talked.process, "store", scope="conversations").hits) > 5
     warm = talked.world.with_parts()
-    assert search.in_conversation(warm, "demo", talked.id, Asked.of_talk("store")).hits
+    assert search.in_conversation(warm, "demo", talked.id, SearchRequest.of_talk("store")).hits
     removal.delete(talked.process, "demo", talked.id)
 
     assert ids(find(talked.process, "store", scope="conversations")) == [f"{other.id}/1/user"]
@@ -328,7 +331,7 @@ def test_a_damaged_object_is_no_document_and_no_error():
     assert holdings(talked.world.with_parts())
     talked.world.store.put(keys.summary_versions("demo", talked.id), b"{")
     process = talked.world.with_parts()
-    assert not search.in_conversation(process, "demo", talked.id, Asked.of_talk("store", levels="1")).hits
+    assert not search.in_conversation(process, "demo", talked.id, SearchRequest.of_talk("store", levels="1")).hits
     assert find(process, "store", scope="conversations").hits
 
 
@@ -363,7 +366,10 @@ def test_a_view_of_a_snapshot_follows_a_conversation_from_there():
     process = talked.world.new_process()
     talked.say("One more store.")
 
-    assert len(search.in_conversation(process, "demo", talked.id, Asked.of_talk("store", max_results=50)).hits) >= 6
+    assert (
+        len(search.in_conversation(process, "demo", talked.id, SearchRequest.of_talk("store", max_results=50)).hits)
+        >= 6
+    )
     assert holdings(process).keys() - before.keys() == {f"{talked.id}/4/user"}
 
 
@@ -380,7 +386,7 @@ def without(world, *texts):
 
 
 def test_after_a_deletion_and_a_run_of_the_indexer_nothing_holds_what_was_said(monkeypatch):
-    monkeypatch.setattr("livemem.recall.talk.GROWN", 2)
+    monkeypatch.setattr("livemem.recall.conversation_documents.GROWN", 2)
     world, _ = searching_world()
     talked = Talk(world=world)
     secret, answer = "Her number is zyx5550199.", "Noted, zyx5550199 it is."
@@ -407,7 +413,7 @@ def test_after_a_deletion_and_a_run_of_the_indexer_nothing_holds_what_was_said(m
 
 
 def test_a_run_that_began_before_a_deletion_orders_anew_that_it_is_forgotten(monkeypatch):
-    monkeypatch.setattr("livemem.recall.talk.GROWN", 2)
+    monkeypatch.setattr("livemem.recall.conversation_documents.GROWN", 2)
     world, embedder = searching_world()
     talked = Talk(world=world)
     talked.say("Her number is zyx5550199.", "Noted.")
@@ -453,7 +459,7 @@ def test_the_daily_look_asks_for_the_indexer_where_something_is_to_be_forgotten(
 
 
 def test_a_long_conversation_is_in_a_snapshot_though_it_changes_nothing(monkeypatch):
-    monkeypatch.setattr("livemem.recall.talk.GROWN", 5)
+    monkeypatch.setattr("livemem.recall.conversation_documents.GROWN", 5)
     talked = Talk()
     talked.said(*[10] * 5)
     assert not run_indexer(talked.world)["snapshot"]
@@ -462,7 +468,7 @@ def test_a_long_conversation_is_in_a_snapshot_though_it_changes_nothing(monkeypa
     assert not run_indexer(talked.world)["snapshot"]
     told = holdings(talked.process)
     process = talked.world.new_process()
-    about_all = search.in_conversations(process, "demo", Asked.of_talk("u" * 10, max_results=50, levels="0"))
+    about_all = search.in_conversations(process, "demo", SearchRequest.of_talk("u" * 10, max_results=50, levels="0"))
 
     assert len(about_all.hits) == 6
     assert talked.world.client.counts["GET"] == 2
@@ -473,25 +479,25 @@ def test_a_long_conversation_is_in_a_snapshot_though_it_changes_nothing(monkeypa
 
 
 def test_a_cold_search_that_read_much_asks_for_the_indexer(monkeypatch):
-    monkeypatch.setattr("livemem.recall.talk.GROWN", 5)
+    monkeypatch.setattr("livemem.recall.conversation_documents.GROWN", 5)
     talked = Talk()
     talked.said(*[10] * 6)
     process = talked.world.new_process()
-    search.in_conversation(process, "demo", talked.id, Asked.of_talk("u"))
+    search.in_conversation(process, "demo", talked.id, SearchRequest.of_talk("u"))
     talked.world.do_background()
 
     assert talked.world.reindexed == ["demo"]
 
 
 def test_a_generation_that_has_no_summaries_yet_leaves_none_of_the_former_one():
-    talk = Talk()
-    talk.say("Which store?", "S3.", message_id="m")
-    talk.update()
-    assert about(talk, levels="1")
-    orders.rebuild(talk.process, "demo", talk.id, "windows", {})
-    talk.world.settle()
+    conversation_documents = Talk()
+    conversation_documents.say("Which store?", "S3.", message_id="m")
+    conversation_documents.update()
+    assert about(conversation_documents, levels="1")
+    orders.rebuild(conversation_documents.process, "demo", conversation_documents.id, "windows", {})
+    conversation_documents.world.settle()
     for _ in range(2):
-        assert about(talk, levels="1") == []
+        assert about(conversation_documents, levels="1") == []
 
 
 def test_what_was_said_elsewhere_is_found_with_its_own_time_and_who_said_it():
@@ -506,7 +512,7 @@ def test_what_was_said_elsewhere_is_found_with_its_own_time_and_who_said_it():
     turn_import.take_in(talked.process, "demo", talked.id, "importer", turn_import.parse("\n".join(lines)))
 
     hits = sorted(searched(talked, "boat", max_results=9).hits, key=lambda hit: hit.document.id)
-    shown = context.context(talked.process, "demo", talked.id, context.Wanted.of("boat"))
+    shown = context.context(talked.process, "demo", talked.id, context.ContextRequest.of("boat"))
 
     assert [(hit.document.author, hit.document.time) for hit in hits] == [
         ("Caroline", "2023-05-08T13:56:00Z"),

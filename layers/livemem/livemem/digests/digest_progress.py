@@ -10,7 +10,7 @@ from livemem.process import Process
 from livemem.spaces import unreadable
 from livemem.store import room_keys as keys
 from livemem.store import stored as storing
-from livemem.store.documents import StoredDocument
+from livemem.store.stored_documents import StoredDocument
 
 D = TypeVar("D", bound=StoredDocument)
 

@@ -1,6 +1,6 @@
 """What the LLM was used for, counted as it happens (totals.py): calls with their tokens, and how runs ended.
 
-A call counts when it has ended, and from before it is made where a budget is set (budget.py). A run
+A call counts when it has ended, and from before it is made where a budget is set (jobs/budget.py). A run
 counts for the day (UTC) on which it was queued, when it has ended or waits for approval; one that had nothing to do
 and asked nobody leaves no trace. Counting fails nothing: what could not be counted is logged.
 """
@@ -19,7 +19,7 @@ from livemem.process import Process
 from livemem.spaces import totals
 from livemem.spaces.totals import Added, Sums
 from livemem.store import keys
-from livemem.store.documents import StoredDocument
+from livemem.store.stored_documents import StoredDocument
 
 logger = logging.getLogger(__name__)
 

@@ -42,7 +42,7 @@ class Said:
 
 
 @dataclass
-class Desk:
+class CliHarness:
     """Where commands are given. `answers` are those of the service, by operation; a list is played one by one."""
 
     home: Path
@@ -64,7 +64,7 @@ class Desk:
     def config(self) -> Path:
         return self.home / "livemem" / "config.toml"
 
-    def alone(self) -> "Desk":
+    def alone(self) -> "CliHarness":
         """Without anything of it in the environment."""
         self.environ = {"LIVEMEM_CONFIG": str(self.config)}
         return self

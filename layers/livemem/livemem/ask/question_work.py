@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from livemem import limits
-from livemem.ask import context, question, sessions, tools, turns
+from livemem.ask import question, sessions, starting_context, tools, turns
 from livemem.ask.question import AskRequest, Question
 from livemem.errors import (
     Busy,
@@ -163,12 +163,12 @@ def _on_take(work: Work[Question]) -> Mapping[str, Any]:
     if asked.opening is not None:
         return {}
     if not asked.may_write:
-        return {"opening": context.opening(process, asked.space_id, asked, [])}
+        return {"opening": starting_context.opening(process, asked.space_id, asked, [])}
     current, former = sessions.of(process, asked.space_id, asked.user)
     if asked.session is not None and asked.session != current:
         raise RunError("session_ended", SESSION_ENDED)
     said = sessions.so_far(process, asked.space_id, current) if current else []
-    opening = context.opening(process, asked.space_id, asked, said)
+    opening = starting_context.opening(process, asked.space_id, asked, said)
     return {"conversation_id": current or process.new_id(), "former": former, "opening": opening}
 
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from cachetools import LRUCache
 
-from livemem.digests import current_digest, digest_input, progress, reading
-from livemem.digests.work import KIND, DigestOrder, latest_slot
+from livemem.digests import current_digest, digest_input, digest_progress, reading
+from livemem.digests.digest_work import KIND, DigestOrder, latest_slot
 from livemem.errors import LiveMemoryError
 from livemem.jobs import worker
 from livemem.process import Process, Timer
@@ -72,7 +72,7 @@ def _due(process: Process, space_id: str) -> str | None:
     if waits is None:
         return AT_REST
     # What was said since waits for the next one.
-    if waits > keys.slot_moment(slot) or progress.is_done(process, space_id, slot):
+    if waits > keys.slot_moment(slot) or digest_progress.is_done(process, space_id, slot):
         return None
     return slot
 
@@ -120,7 +120,7 @@ def catch_up(process: Process, space_id: str) -> None:
     """
     try:
         slot = latest_slot(process, heads.load_recent(process, space_id).meta)
-        if process.cache(_CaughtUp).is_new(space_id, slot) and not progress.is_done(process, space_id, slot):
+        if process.cache(_CaughtUp).is_new(space_id, slot) and not digest_progress.is_done(process, space_id, slot):
             process.enqueue("digest", DigestOrder(slot).payload(space_id))
     except LiveMemoryError as error:
         # The next hour finds it.

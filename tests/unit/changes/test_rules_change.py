@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from livemem.bank import corrections, history
-from livemem.changes import rules as changing
-from livemem.changes.rules import NewRules
+from livemem.changes import rules_change as changing
+from livemem.changes.rules_change import NewRules
 from livemem.errors import Busy, Conflict, InvalidRequest, LiveMemoryError, NotFound, TooLarge
 from livemem.jobs import lease, places
 from livemem.spaces import head as heads

@@ -8,7 +8,7 @@ from livemem.access.principal import Principal
 from livemem.errors import InvalidRequest
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.spaces import totals, usage
+from livemem.spaces import totals, usage_counts
 from livemem.spaces.totals import Sums
 
 DAYS_DEFAULT = 7
@@ -94,8 +94,8 @@ def _report(by_day: Mapping[date, Mapping[str, Sums]], wanted: list[date], today
 
 def _days(days: int, until: date) -> list[date]:
     """So many days up to `until`, in their order; raises InvalidRequest."""
-    if not 1 <= days <= usage.KEPT_DAYS:
-        raise InvalidRequest.of("days", f"must be from 1 to {usage.KEPT_DAYS}")
+    if not 1 <= days <= usage_counts.KEPT_DAYS:
+        raise InvalidRequest.of("days", f"must be from 1 to {usage_counts.KEPT_DAYS}")
     try:
         return [until - timedelta(days=back) for back in reversed(range(days))]
     except OverflowError:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from livemem.backups import catalog, snapshots
+from livemem.backups import catalog, taking
 from livemem.backups import manifest as manifests
-from livemem.backups.snapshots import BackupRequest
+from livemem.backups.taking import BackupRequest
 from livemem.bank import corrections
 from livemem.errors import InvalidRequest, NotFound, TooLarge
 from livemem.spaces import head as heads
@@ -114,9 +114,7 @@ def test_of_two_that_claim_an_id_at_once_one_takes_the_next():
     now = world.clock()
     head = heads.load(world.process, SPACE)
 
-    ids = [
-        snapshots._claim(process, head, BackupRequest("api"), now).value.job_id for process in (world.process, other)
-    ]
+    ids = [taking._claim(process, head, BackupRequest("api"), now).value.job_id for process in (world.process, other)]
 
     assert len(set(ids)) == 2
 

@@ -3,13 +3,13 @@
 from contextlib import suppress
 
 from livemem.errors import StoreUnavailable
-from livemem.memories import log, vectors
+from livemem.memories import log, memory_vectors
 from livemem.memories import state as states
+from livemem.memories.memory_vectors import Rows
 from livemem.memories.state import State
-from livemem.memories.vectors import Rows
 from livemem.process import Process
-from livemem.store import documents
 from livemem.store import memory_keys as keys
+from livemem.store import stored_documents
 from livemem.store.memory_keys import Kind
 
 
@@ -20,8 +20,8 @@ def keep(process: Process, space_id: str, kind: Kind, state: State, rows: Rows |
     with suppress(StoreUnavailable):
         if rows is not None:
             # Before the snapshot: who finds one looks for them once.
-            vectors.keep(process, space_id, kind, state.number, rows, state.memories.values())
+            memory_vectors.keep(process, space_id, kind, state.number, rows, state.memories.values())
         # Over what is there: that is the same, or of a log that there is no more.
         body = states.to_snapshot(state).to_bytes()
-        process.store.put(keys.snapshot(space_id, kind, state.number), body, content_type=documents.JSON)
+        process.store.put(keys.snapshot(space_id, kind, state.number), body, content_type=stored_documents.JSON)
         log.known_snapshot(process, space_id, kind, state)

@@ -37,7 +37,7 @@ _OF_AUTHORS = re.compile(r"[()\[\]:]")
 
 
 @dataclass(frozen=True)
-class Said:
+class ShownMessage:
     """A message that is shown, as it was written.
 
     `part`: the characters of its content that are shown where it is long; `relevance`: the cosine with the question,
@@ -54,7 +54,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Fact:
+class ShownFact:
     """A fact that is shown, as it was stored; `score` is None where nothing was compared (memories/reading.py)."""
 
     memory_id: str
@@ -68,7 +68,9 @@ def language_of(tag: str | None) -> Lang:
     return next((lang for lang in LANGUAGES if lang == primary), LANGUAGE_DEFAULT)
 
 
-def markdown(said: Sequence[Said], facts: Sequence[Fact], lang: Lang, zone: tzinfo, room: str | None = None) -> str:
+def markdown(
+    said: Sequence[ShownMessage], facts: Sequence[ShownFact], lang: Lang, zone: tzinfo, room: str | None = None
+) -> str:
     """Both blocks, those that have something in them; empty if none has. `room`: the one that was asked about."""
     blocks = []
     if said:
@@ -91,11 +93,11 @@ def _author(name: str) -> str:
     return " ".join(_OF_AUTHORS.sub(" ", one_line(name)).split()) or "?"
 
 
-def _moment(said: Said, zone: tzinfo) -> str:
+def _moment(said: ShownMessage, zone: tzinfo) -> str:
     return f"{clock.parse(said.timestamp).astimezone(zone):%d/%m %H:%M}"
 
 
-def _text(said: Said) -> str:
+def _text(said: ShownMessage) -> str:
     whole = one_line(said.content)
     if len(whole) <= TEXT_CHARACTERS or said.part is None:
         return _cut(whole, TEXT_CHARACTERS)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from livemem import clock as clocks
 from livemem.errors import InvalidName, InvalidRequest
 from livemem.notes import pages
-from livemem.recall import chatter, facts, talk
-from livemem.recall.sources import ARCHIVE, BANK, LIVE
+from livemem.recall import conversation_documents, memory_documents, room_documents
+from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
 from livemem.search import words
 from livemem.search.index import DocumentFilter
 from livemem.search.words import Query
@@ -17,9 +17,9 @@ KINDS = {
     "live": (LIVE,),
     "bank": (BANK,),
     "archive": (ARCHIVE,),
-    "conversations": (talk.TURN, talk.SUMMARY),
-    "memories": (facts.MEMORY,),
-    "rooms": (chatter.MESSAGE,),
+    "conversations": (conversation_documents.TURN, conversation_documents.SUMMARY),
+    "memories": (memory_documents.MEMORY,),
+    "rooms": (room_documents.MESSAGE,),
 }
 """What a scope is called in a request, and its kinds of documents."""
 DEFAULT, OF_CONVERSATION, OF_ROOMS = "live,bank", "conversations", "rooms"
@@ -32,7 +32,7 @@ RESULTS_DEFAULT, RESULTS_MOST = 5, 50
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchRequest:
     """What is searched for, checked."""
 
     text: str
@@ -46,7 +46,7 @@ class Asked:
     """Those that alone are looked at; None where it is not about some of them alone."""
     room: str | None = None
     """The one that alone is looked at; None where it is not about one alone."""
-    levels: tuple[int, ...] = talk.LEVELS
+    levels: tuple[int, ...] = conversation_documents.LEVELS
     least: float | None = None
     """The least relevance, a cosine: documents that have none are not held to it."""
     excerpts: bool = True
@@ -66,7 +66,7 @@ class Asked:
         until: str | None = None,
         recency: float = 0.0,
         conversation_id: str | None = None,
-    ) -> "Asked":
+    ) -> "SearchRequest":
         """The request's texts; raises InvalidRequest or InvalidName, naming the field."""
         some = None if conversation_id is None else (conversation_keys.check_conversation_id(conversation_id),)
         if len(text) > QUERY_CHARACTERS:
@@ -79,7 +79,7 @@ class Asked:
         if author is not None and not keys.AGENT.fullmatch(author):
             raise InvalidName("author", "must be the name of an agent: letters, digits and hyphens")
         kinds = _kinds(scope or (DEFAULT if some is None else OF_CONVERSATION))
-        alone = some is not None and kinds is not None and talk.KINDS.issuperset(kinds)
+        alone = some is not None and kinds is not None and conversation_documents.KINDS.issuperset(kinds)
         moments = {"since": checked.since, "until": checked.until}
         return cls(
             text,
@@ -90,7 +90,7 @@ class Asked:
                 author,
                 category,
                 tag,
-                groups=None if some is None else talk.groups(some),
+                groups=None if some is None else conversation_documents.groups(some),
                 **{name: clocks.iso(moment) if moment else None for name, moment in moments.items()},
             ),
             limit,
@@ -108,7 +108,7 @@ class Asked:
         max_results: int = RESULTS_DEFAULT,
         min_score: float | None = None,
         include_turns: bool = True,
-    ) -> "Asked":
+    ) -> "SearchRequest":
         """What is looked for in conversations, whichever they are (`within`). Raises InvalidRequest."""
         if not 1 <= max_results <= RESULTS_MOST:
             raise InvalidRequest.of("max_results", f"must be from 1 to {RESULTS_MOST}")
@@ -121,7 +121,7 @@ class Asked:
         return replace(found, levels=wanted, least=min_score)
 
     @classmethod
-    def of_rooms(cls, text: str, *, room: str | None = None, limit: int = LIMIT_DEFAULT) -> "Asked":
+    def of_rooms(cls, text: str, *, room: str | None = None, limit: int = LIMIT_DEFAULT) -> "SearchRequest":
         """What is looked for in rooms, or in one. Raises InvalidRequest, InvalidName."""
         if room is not None:
             room_keys.check_room(room)
@@ -131,24 +131,26 @@ class Asked:
         if room is None:
             return found
         # Of a room there is nothing else.
-        return replace(found, filter=replace(found.filter, kinds=None, groups=(chatter.group(room),)), room=room)
+        return replace(found, filter=replace(found.filter, kinds=None, groups=(room_documents.group(room),)), room=room)
 
-    def within(self, conversation_ids: Sequence[str] | None, *, all_of_space: bool = False) -> "Asked":
+    def within(self, conversation_ids: Sequence[str] | None, *, all_of_space: bool = False) -> "SearchRequest":
         """The same in some conversations alone, or in all of the space where it is None.
 
         `all_of_space` follows all of them, where that is less work.
         """
-        some = (talk.TURN,) * (0 in self.levels) + (talk.SUMMARY,) * any(self.levels)
+        some = (conversation_documents.TURN,) * (0 in self.levels) + (conversation_documents.SUMMARY,) * any(
+            self.levels
+        )
         if conversation_ids is None:
             return replace(self, filter=replace(self.filter, kinds=some), kinds=some, conversations=None)
-        filtered = replace(self.filter, kinds=None, groups=talk.groups(conversation_ids, self.levels))
+        filtered = replace(self.filter, kinds=None, groups=conversation_documents.groups(conversation_ids, self.levels))
         alone = None if all_of_space else tuple(conversation_ids)
         return replace(self, filter=filtered, kinds=some, conversations=alone)
 
 
 def _levels(levels: str | None) -> tuple[int, ...]:
     """The levels that a request names; all where it names none."""
-    named = {str(level): level for level in talk.LEVELS}
+    named = {str(level): level for level in conversation_documents.LEVELS}
     some = list(named) if levels is None else levels.split(",")
     if not set(some) <= named.keys():
         raise InvalidRequest.of("levels", f"must be some of {', '.join(named)}, with commas between them")

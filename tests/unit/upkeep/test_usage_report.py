@@ -18,11 +18,11 @@ from livemem.llm.client import LlmError, Reply
 from livemem.llm.usage import Usage
 from livemem.restore import relabel
 from livemem.spaces import lifecycle, totals
-from livemem.spaces import usage as usages
+from livemem.spaces import usage_counts as usages
 from livemem.spaces.totals import Sums
 from livemem.store import keys
-from livemem.upkeep import health, usage
-from livemem.upkeep.usage import UsageOfDays
+from livemem.upkeep import health, usage_report
+from livemem.upkeep.usage_report import UsageOfDays
 from tests.support.actors import Actor
 from tests.support.bucket import error
 from tests.support.cases import each
@@ -48,11 +48,11 @@ def add(world: World, space_id: str = "demo", count: int = 2) -> None:
 
 
 def of_space(world: World, days: int = 1, until: date | None = None, space_id: str = "demo") -> UsageOfDays:
-    return usage.of_space(world.process, space_id, days=days, until=until)
+    return usage_report.of_space(world.process, space_id, days=days, until=until)
 
 
 def of_all(world: World, caller: Principal = EVERYONE, days: int = 1) -> UsageOfDays:
-    return usage.of_all(world.process, caller, days=days, until=None)
+    return usage_report.of_all(world.process, caller, days=days, until=None)
 
 
 def test_runs_notes_calls_and_tokens_are_counted_by_the_day_on_which_they_were_queued():
@@ -578,7 +578,7 @@ def test_a_run_counts_once_with_its_notes_and_all_it_asked_wherever_its_worker_d
 
 
 def budget_left(world: World) -> int:
-    found = usage.service_budget(world.process)
+    found = usage_report.service_budget(world.process)
     return (found.tokens_per_day or 0) - found.used_today
 
 

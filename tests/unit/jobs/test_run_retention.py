@@ -5,17 +5,17 @@ from datetime import timedelta
 import pytest
 from pydantic import ValidationError
 
-from livemem.changes import progress
+from livemem.changes import run_progress
 from livemem.errors import NotFound
 from livemem.jobs import queue as queues
-from livemem.jobs import retention
 from livemem.jobs import run as runs
+from livemem.jobs import run_retention
 from livemem.jobs.queue import RunOrder
 from livemem.settings import Settings
 from livemem.spaces import head as heads
-from livemem.spaces import lifecycle, usage
+from livemem.spaces import lifecycle, usage_counts
 from livemem.store import keys
-from livemem.upkeep import usage as reports
+from livemem.upkeep import usage_report as reports
 from tests.support.counting import Killed
 from tests.support.rest import QUIET
 from tests.support.world import EVERYONE, World
@@ -76,12 +76,12 @@ def test_a_run_is_kept_for_so_many_days(days: float, kept: bool):
 def test_runs_are_kept_as_long_as_usage_can_be_asked_for():
     # The setting allows no less; and if it did the runs of a month would stay all the same.
     with pytest.raises(ValidationError):
-        Settings(run_retention_days=usage.KEPT_DAYS - 1)
-    world, ids = with_old_runs(days=usage.KEPT_DAYS - 1)
+        Settings(run_retention_days=usage_counts.KEPT_DAYS - 1)
+    world, ids = with_old_runs(days=usage_counts.KEPT_DAYS - 1)
     short = world.with_parts(settings=world.settings.model_copy(update={"run_retention_days": 1}))
 
-    assert retention.remove(short, heads.load(short, "demo")) == 0
-    assert retention.remove_days(short) == 0
+    assert run_retention.remove(short, heads.load(short, "demo")) == 0
+    assert run_retention.remove_days(short) == 0
     assert documents(world) == ids
     assert reports.of_space(world.process, "demo", days=31, until=None).total.runs == 2
 
@@ -99,11 +99,11 @@ def test_runs_that_no_sweep_has_seen_to_be_over_stay():
     world, ids = with_old_runs()
     heads.update(world.process, "demo", lambda _: {"runs_seen": ids[0]})
 
-    assert retention.remove(world.process, heads.load(world.process, "demo")) == 1
+    assert run_retention.remove(world.process, heads.load(world.process, "demo")) == 1
 
     assert documents(world) == ids[1:]
     heads.update(world.process, "demo", lambda _: {"runs_seen": None})
-    assert retention.remove(world.process, heads.load(world.process, "demo")) == 0
+    assert run_retention.remove(world.process, heads.load(world.process, "demo")) == 0
 
 
 def test_an_old_run_that_never_ended_is_ended_first_and_removed_by_a_later_look():
@@ -133,8 +133,8 @@ def test_what_a_run_displaced_a_plan_and_what_is_no_run_stay():
     for key in others:
         world.store.put(key, b"{}")
 
-    retention.remove(world.process, heads.load(world.process, "demo"))
-    retention.remove_days(world.process)
+    run_retention.remove(world.process, heads.load(world.process, "demo"))
+    run_retention.remove_days(world.process)
 
     assert documents(world) == []
     assert set(others) <= set(world.keys())
@@ -150,7 +150,7 @@ def test_a_removed_run_does_not_come_back_by_a_write_that_comes_late():
     assert runs.finish(world.process, saved, "error") == saved.value
     assert documents(world) == []
     with pytest.raises(NotFound):
-        progress.view(world.process, "demo", ids[0])
+        run_progress.view(world.process, "demo", ids[0])
 
 
 @pytest.mark.parametrize("done", [False, True])
@@ -198,7 +198,7 @@ def test_many_old_runs_cost_a_list_and_a_delete_a_look():
     removed = []
     for _ in range(4):
         world.client.reset()
-        removed.append(retention.remove(world.process, head))
+        removed.append(run_retention.remove(world.process, head))
         assert world.client.counts["LIST"] == 1
         assert world.client.counts["DeleteObjects"] == (1 if removed[-1] else 0)
         assert set(world.client.counts) <= {"LIST", "DeleteObjects"}
@@ -212,7 +212,7 @@ def test_a_space_younger_than_runs_are_kept_costs_no_request():
     head = heads.load(world.process, "demo")
     world.client.reset()
 
-    assert retention.remove(world.process, head) == 0
+    assert run_retention.remove(world.process, head) == 0
 
     assert not world.client.requests
 

@@ -18,14 +18,14 @@ FAILURES = (LiveMemoryError, Vanished, ValueError)
 
 
 @dataclass(frozen=True)
-class Task:
+class FanOutTask:
     """Something to be done, in so many seconds."""
 
     do: Callable[[], Any]
     seconds: float
 
 
-def done(process: Process, tasks: Mapping[str, Task]) -> tuple[dict[str, Any], dict[str, Exception]]:
+def done(process: Process, tasks: Mapping[str, FanOutTask]) -> tuple[dict[str, Any], dict[str, Exception]]:
     """What each task gives, by its name; and why there is nothing of the others. Raises NotFound if one of them does.
 
     Nobody waits for one that is late; what it does then is bounded by its own requests' limits. A store with one thread
@@ -46,8 +46,8 @@ def done(process: Process, tasks: Mapping[str, Task]) -> tuple[dict[str, Any], d
     return results, failures
 
 
-def _in_order(process: Process, tasks: Mapping[str, Task]) -> dict[str, Callable[[float], Any]]:
-    def outcome(task: Task) -> Callable[[float], Any]:
+def _in_order(process: Process, tasks: Mapping[str, FanOutTask]) -> dict[str, Callable[[float], Any]]:
+    def outcome(task: FanOutTask) -> Callable[[float], Any]:
         def finished(_: float) -> Any:
             began = process.timer()
             result = task.do()
@@ -60,8 +60,8 @@ def _in_order(process: Process, tasks: Mapping[str, Task]) -> dict[str, Callable
     return {name: outcome(task) for name, task in tasks.items()}
 
 
-def _at_once(process: Process, tasks: Mapping[str, Task]) -> dict[str, Callable[[float], Any]]:
-    def outcome(name: str, task: Task) -> Callable[[float], Any]:
+def _at_once(process: Process, tasks: Mapping[str, FanOutTask]) -> dict[str, Callable[[float], Any]]:
+    def outcome(name: str, task: FanOutTask) -> Callable[[float], Any]:
         future: Future[Any] = Future()
 
         def work() -> None:

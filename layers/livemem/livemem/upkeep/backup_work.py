@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from livemem.archives import archiving
-from livemem.backups import nightly, snapshots
+from livemem.backups import nightly, taking
 from livemem.erasure import erasure
 from livemem.jobs import worker
 from livemem.jobs.worker import Kind, Worked
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 KINDS: Mapping[str, Kind[Any]] = {
     archiving.KIND.name: archiving.KIND,
-    snapshots.KIND.name: snapshots.KIND,
+    taking.KIND.name: taking.KIND,
     **provisioning.KINDS,
     erasure.KIND.name: erasure.KIND,
 }
@@ -39,7 +39,7 @@ def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) 
         "back_up": nightly.back_up,
         "retain": nightly.retain,
         # Jobs behind which something follows.
-        snapshots.KIND.name: nightly.back_up,
+        taking.KIND.name: nightly.back_up,
     }
     name = payload.get("kind") or payload["do"]
     if name in works:

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from livemem.conversations.summaries import Covers, Summary
 from livemem.conversations.turn import ToolCall, Turn
-from livemem.recall import briefing
-from livemem.recall.briefing import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn
+from livemem.recall import render_context
+from livemem.recall.render_context import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn
 
 NOW = "2026-02-20T14:00:00Z"
-HEADINGS = [briefing.RAW, briefing.TURNS, briefing.SUMMARIES, briefing.WAITING]
+HEADINGS = [render_context.RAW, render_context.TURNS, render_context.SUMMARIES, render_context.WAITING]
 
 
 def turn(index, user="", assistant="", /, **more):
@@ -64,7 +64,7 @@ def test_the_markdown_has_these_headings_and_lines():
                 client_timestamp="2026-02-19T09:30:00Z",
             ),
         ),
-        turns=[briefing.cut(turn(2, "Which store?", "S3."), 100, 83)],
+        turns=[render_context.cut(turn(2, "Which store?", "S3."), 100, 83)],
         summaries=[
             ShownSummary(summary(1, (1, 4), 2, "They talk.", key_findings=["S3", "x\ny"], files_mentioned=["a.py"]), 71)
         ],
@@ -72,7 +72,7 @@ def test_the_markdown_has_these_headings_and_lines():
     )
 
     assert (
-        briefing.markdown(sections)
+        render_context.markdown(sections)
         == """\
 ## Recent Conversation (Raw)
 
@@ -112,8 +112,8 @@ Files mentioned: b.py, c.py
 Tools used: grep
 """
     )
-    assert briefing.markdown(Sections()) == ""
-    assert briefing.markdown(Sections(waiting=sections.waiting)).startswith(briefing.WAITING)
+    assert render_context.markdown(Sections()) == ""
+    assert render_context.markdown(Sections(waiting=sections.waiting)).startswith(render_context.WAITING)
 
 
 BREAKS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028"]
@@ -139,8 +139,8 @@ TEXTS = st.lists(st.tuples(LINES, st.sampled_from(BREAKS)), max_size=6).map(
 def test_no_text_can_look_like_a_heading_an_entry_or_what_somebody_said(user, assistant, told, finding):
     one = turn(1, user, assistant, user="[Turn 1] x\u200b" * 9, tool_calls=[ToolCall(name=finding or "x")])
     about = summary(1, text=told, key_findings=[finding], files_mentioned=[finding], tools_used=[finding])
-    text = briefing.markdown(
-        Sections(shown(one), [briefing.cut(one, 2_000, 5)], [ShownSummary(about, 1)], [ShownSummary(about)])
+    text = render_context.markdown(
+        Sections(shown(one), [render_context.cut(one, 2_000, 5)], [ShownSummary(about, 1)], [ShownSummary(about)])
     )
     lines = text.splitlines()
 
@@ -156,19 +156,19 @@ def test_the_newest_turns_come_whole_and_the_very_newest_always():
     turns = [turn(4, "d" * 10), turn(3, "c" * 10), turn(2, "b" * 10), turn(1, "a")]
 
     def which(most, characters):
-        return [(one.turn.turn_index, one.left_out) for one in briefing.newest(turns, most, characters)]
+        return [(one.turn.turn_index, one.left_out) for one in render_context.newest(turns, most, characters)]
 
     assert which(3, 1_000) == [(2, 0), (3, 0), (4, 0)]
     assert which(9, 25) == [(3, 0), (4, 0)]
     assert which(9, 31) == [(1, 0), (2, 0), (3, 0), (4, 0)]
     assert which(9, 4) == [(4, 6)]
-    assert briefing.newest([], 3, 100) == []
+    assert render_context.newest([], 3, 100) == []
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.integers(0, 130))
 def test_a_turn_is_cut_in_its_middle_with_a_mark_that_names_what_is_left_out(user, assistant, characters):
     one = turn(1, user, assistant)
-    found = briefing.cut(one, characters)
+    found = render_context.cut(one, characters)
     mark = re.compile(r"\[\.\.\. (\d+) characters left out \.\.\.\]")
     left_out = len(user + assistant) - characters
 
@@ -194,7 +194,7 @@ FOUND = st.lists(
 
 @given(FOUND, st.sets(st.integers(1, 6)), st.integers(1, 5))
 def test_a_turn_that_was_found_is_shown_once_and_not_if_it_is_raw(found, raw, most):
-    kept = briefing.found_turns(found, raw, most)
+    kept = render_context.found_turns(found, raw, most)
     indexes = [one.index for one in kept]
 
     assert len(set(indexes)) == len(indexes) <= most
@@ -229,7 +229,7 @@ SUMMARIES = st.lists(
 
 @given(SUMMARIES, st.sets(st.integers(1, 9)), st.integers(1, 13))
 def test_a_summary_is_shown_unless_all_that_it_covers_is(found, raw, most):
-    kept = briefing.found_summaries(found, raw, most)
+    kept = render_context.found_summaries(found, raw, most)
 
     def covered(one):
         return set(range(one.covers[0], one.covers[1] + 1)) <= raw
@@ -250,7 +250,7 @@ def test_a_summary_is_shown_unless_all_that_it_covers_is(found, raw, most):
 
 @given(st.sets(st.integers(1, 9)), SUMMARIES)
 def test_what_waits_for_its_group_is_shown_unless_it_was_found_or_its_turns_are_raw(raw, found):
-    kept = briefing.waiting([summary(number) for number in range(9, 0, -1)], raw, found)
+    kept = render_context.waiting([summary(number) for number in range(9, 0, -1)], raw, found)
 
     hit = {one.number for one in found if one.level == 1}
     assert [one.summary.number for one in kept] == [n for n in range(9, 0, -1) if n not in raw and n not in hit]
@@ -273,14 +273,14 @@ def test_sections_give_way_from_the_last_to_the_first_whole_entries_at_a_time(ra
                 if text.strip() or size
             )
         ),
-        [briefing.cut(turn(n, "t" * (size + 1)), 2_000, 9) for n, size in enumerate(turns, 10)],
+        [render_context.cut(turn(n, "t" * (size + 1)), 2_000, 9) for n, size in enumerate(turns, 10)],
         [ShownSummary(summary(n, text="s" * (size + 1)), 9) for n, size in enumerate(summaries, 20)],
         [ShownSummary(summary(n, text="w" * (size + 1))) for n, size in enumerate(waiting, 30)],
     )
-    kept, text = briefing.fitting(sections, most)
+    kept, text = render_context.fitting(sections, most)
 
     assert len(text) <= most
-    assert text == briefing.markdown(kept)
+    assert text == render_context.markdown(kept)
     assert bool(kept.raw) == bool(sections.raw)
     parts: list[tuple[list[Any], list[Any]]] = [
         (kept.raw, sections.raw),

@@ -11,7 +11,7 @@ from itertools import islice, takewhile
 
 from livemem import clock
 from livemem.process import Process
-from livemem.spaces import usage
+from livemem.spaces import usage_counts
 from livemem.spaces.head import Head
 from livemem.store import keys
 from livemem.store.objects import DELETE_BATCH
@@ -58,4 +58,4 @@ def remove_days(process: Process) -> int:
 
 
 def _kept(process: Process) -> timedelta:
-    return timedelta(days=max(process.settings.run_retention_days, usage.KEPT_DAYS))
+    return timedelta(days=max(process.settings.run_retention_days, usage_counts.KEPT_DAYS))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from livemem.bank import corrections
-from livemem.changes import rules
-from livemem.changes.rules import NewRules
+from livemem.changes import rules_change
+from livemem.changes.rules_change import NewRules
 from livemem.notes import idempotency
 from livemem.notes.appending import NoteDraft
 from livemem.store import keys
@@ -81,7 +81,7 @@ def fill(world: World) -> None:
     world.clock.move(2)
     corrections.write_file(world.process, "ann", "demo", "people/team/ann.md", "# Ann\n\nLeads.\n", None)
     world.clock.move(2)
-    rules.change(world.process, "ann", "demo", NewRules("Keep a log and a list."))
+    rules_change.change(world.process, "ann", "demo", NewRules("Keep a log and a list."))
     world.clock.move(2)
     world.note("second")
     world.clock.move(2)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, model_validator
 
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError, split_lines
-from livemem.store.documents import Count, Number
+from livemem.store.stored_documents import Count, Number
 
 MOST_NOTES = 20_000
 """Notes kept for a file: about 1 MB of a record. Beyond it the oldest are left out, and counted."""

@@ -1,5 +1,6 @@
 """What a search finds in a space: documents made of its live notes, its bank files and its records; of its
-conversations (talk.py), its memories (facts.py), and of what is said in its rooms (chatter.py).
+conversations (conversation_documents.py), its memories (memory_documents.py), and of what is said in its rooms
+(room_documents.py).
 """
 
 import logging
@@ -14,7 +15,7 @@ from livemem.markdown.blocks import SectionError, split_lines
 from livemem.notes import note as notes
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.recall import chatter, facts, talk
+from livemem.recall import conversation_documents, memory_documents, room_documents
 from livemem.search.documents import Document, Reading, storable
 from livemem.search.view import DocumentSource, SearchView, held
 from livemem.spaces import contents
@@ -35,12 +36,16 @@ def sources(
 ) -> list[DocumentSource]:
     """Where the documents of a space come from, or those of some kinds. `whole`: all is listed each time."""
     of_notes = kinds is None or not {LIVE, ARCHIVE, BANK}.isdisjoint(kinds)
-    of_talk = kinds is None or not {talk.TURN, talk.SUMMARY}.isdisjoint(kinds)
+    of_talk = kinds is None or not {conversation_documents.TURN, conversation_documents.SUMMARY}.isdisjoint(kinds)
     return [
         *(_of_notes(process, space_id) if of_notes else ()),
-        *([talk.all_of(process, space_id)] if of_talk else []),
-        *([facts.all_of(process, space_id, whole=whole)] if kinds is None or facts.MEMORY in kinds else []),
-        *([chatter.all_of(process, space_id)] if kinds is None or chatter.MESSAGE in kinds else []),
+        *([conversation_documents.all_of(process, space_id)] if of_talk else []),
+        *(
+            [memory_documents.all_of(process, space_id, whole=whole)]
+            if kinds is None or memory_documents.MEMORY in kinds
+            else []
+        ),
+        *([room_documents.all_of(process, space_id)] if kinds is None or room_documents.MESSAGE in kinds else []),
     ]
 
 
@@ -49,7 +54,7 @@ def uncounted(view: SearchView) -> int:
 
     Messages of rooms are not among them: a digest takes them away.
     """
-    return talk.count(view) + facts.count(view)
+    return conversation_documents.count(view) + memory_documents.count(view)
 
 
 def _of_notes(process: Process, space_id: str) -> list[DocumentSource]:
