@@ -419,8 +419,27 @@ def _slowly(account: Account) -> Any:
     return step
 
 
+def notes_that_are_folded_before_their_block_has_its_summary(account: Account) -> None:
+    one = begun(account)
+    # Once by the function of the routes, once by the one of events.
+    for index, carry_on in ((1, lambda: update(account, one, 200)), (2, lambda: told(account, one, 2))):
+        say(account, one)
+        with account.dying("s3:PutObject", f"demo/conversations/{one}/v1/summaries/l1/"):
+            carry_on() if index == 2 else account.service.http(
+                "conversations", "POST", f"{ONE}/summaries/update", space_id="demo", conversation_id=one, body={}
+            )
+        account.service.lambda_api.invoked.clear()
+        account.start()
+        account.work()
+        willing(account)
+        carry_on()
+        account.service.lambda_api.invoked.clear()
+        assert account.call("reads", "GET", "/v1/spaces/{space_id}/notes", 200)["items"] == []
+
+
 STORIES: list[Story] = [
     a_conversation_from_its_beginning_to_its_deletion,
+    notes_that_are_folded_before_their_block_has_its_summary,
     a_conversation_that_is_deleted_while_its_summary_is_made,
     a_worker_that_dies,
     a_turn_that_is_erased,

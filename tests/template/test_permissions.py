@@ -210,7 +210,7 @@ def test_only_what_starts_consolidations_or_hands_work_over_may_invoke_and_only_
         "Conversations": {"summarize", "indexer"},
         "Summarize": {"summarize"},
         **{name: {"digest"} for name in ("Rooms", "Digest")},
-        **{name: {"ask", "indexer", "summarize"} for name in ("Questions", "Ask")},
+        **{name: {"ask", "indexer"} for name in ("Questions", "Ask")},
         # The last of its statements: what carries the tools out that it does not itself.
         "Mcp": {"reads", "search", "conversations", "memories", "rooms", "admin", "start", "archives"},
     }

@@ -130,6 +130,28 @@ def test_whoever_dies_at_whatever_request_no_note_is_lost_or_written_twice(done)
     assert point > 10
 
 
+def test_the_same_answer_after_a_death_writes_no_note_anew_that_was_folded_since():
+    talk = talked(DECIDED)
+    key = f"demo/conversations/{talk.id}/v1/summaries/"
+    put = talk.world.inner.put_object
+
+    def dying(**arguments):
+        if arguments["Key"].startswith(key):
+            raise Killed
+        return put(**arguments)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(talk.world.inner, "put_object", dying)
+        talk.update()
+    talk.world.new_process()
+    talk.world.consolidate()
+    talk.world.pass_time(3_600)
+    talk.world.new_process()
+    talk.world.client.reset()
+    assert talk.update().outcome == "done"
+    assert [one for verb, one in talk.world.client.requests if verb == "PUT" and "/live/" in one] == []
+
+
 def test_late_work_on_a_block_writes_no_note_again_that_was_folded_meanwhile():
     talk = talked(DECIDED)
     late = []

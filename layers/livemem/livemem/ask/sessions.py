@@ -107,7 +107,8 @@ def _turn(question: Question) -> Draft:
 
 def _close(process: Process, space_id: str, conversation_id: str) -> None:
     with suppress(NotFound):
-        log.close(process, space_id, conversation_id)
+        # Nobody waits for it: the functions that answer questions start no summaries.
+        log.close(process, space_id, conversation_id, at_once=False)
 
 
 def _note(process: Process, space_id: str, question: Question) -> Session:

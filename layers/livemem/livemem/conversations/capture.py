@@ -117,14 +117,17 @@ def append(
     Raises Vanished.
     """
     capture = BlockCapture(turns=turns, notes=_captured(at, source, turns, clock.parse(until), named))
-    written = stored.write_once(process.store, at.capture_key(number), capture.to_bytes())
-    if written.gone:
-        raise Vanished(at.conversation_id)
-    if written.other:
+    key = at.capture_key(number)
+    fresh = stored.write_if(process.store, key, capture.to_bytes())
+    if not fresh:
+        # Also of the same bytes: whoever wrote them may have written the notes, too.
+        there = process.store.get(key)
+        if not there:
+            raise Vanished(at.conversation_id)
         # One that can't be read names nothing: the summary goes on.
-        capture = stored.or_none(BlockCapture)(written.other) or BlockCapture(turns=turns)
+        capture = stored.or_none(BlockCapture)(there) or BlockCapture(turns=turns)
     made = [_note(at, one) for one in capture.notes]
-    if written.other:
+    if not fresh:
         made = _not_folded(process, at.space_id, made)
     process.store.map(lambda note: _write(process, note), made)
     if made:

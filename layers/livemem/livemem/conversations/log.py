@@ -297,9 +297,9 @@ class Closed:
     fresh: bool
 
 
-def close(process: Process, space_id: str, conversation_id: str) -> Closed | None:
+def close(process: Process, space_id: str, conversation_id: str, *, at_once: bool = True) -> Closed | None:
     """Close the conversation behind its newest turn, so that what is left is summarised; None where it is empty.
-    Further turns may come: it can be closed again behind those.
+    Further turns may come: it can be closed again behind those. Unless `at_once` the next sweep summarises it.
 
     2 GETs, 1 LIST, 1 PUT for the due index and 1 PUT; no PUT where it is closed already. Raises NotFound,
     ConversationBroken, PreconditionLost.
@@ -313,6 +313,7 @@ def close(process: Process, space_id: str, conversation_id: str) -> Closed | Non
     # Before it is noted: who dies behind that leaves it to the sweep.
     due.mark_at(process, space_id, conversation_id, process.clock() + due.LOST_AFTER)
     fresh = conversations.note_closing(process, space_id, conversation_id, last)
-    with suppress(LiveMemoryError):
-        process.enqueue("summarize", {"space_id": space_id, "conversation_id": conversation_id})
+    if at_once:
+        with suppress(LiveMemoryError):
+            process.enqueue("summarize", {"space_id": space_id, "conversation_id": conversation_id})
     return Closed(last, fresh)
