@@ -140,9 +140,10 @@ def test_the_same_answer_after_a_death_writes_no_note_anew_that_was_folded_since
             raise Killed
         return put(**arguments)
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(talk.world.inner, "put_object", dying)
-        talk.update()
+        with pytest.raises(Killed):
+            talk.update()
     talk.world.new_process()
     talk.world.consolidate()
     talk.world.pass_time(3_600)
