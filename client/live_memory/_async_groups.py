@@ -765,6 +765,10 @@ class AsyncSpacesGroup(Group):
         """As `SpacesGroup.list`."""
         return await self._invoke("list_spaces", locals())
 
+    async def list_stale(self, space_id: str, *, days: int | None = None, limit: int | None = None) -> models.StaleView:
+        """As `SpacesGroup.list_stale`."""
+        return await self._invoke("list_stale", locals())
+
     async def patch(
         self,
         space_id: str,

@@ -1714,6 +1714,19 @@ class SpacesGroup(Group):
         """
         return self._invoke("list_spaces", locals())
 
+    def list_stale(self, space_id: str, *, days: int | None = None, limit: int | None = None) -> models.StaleView:
+        """List what may be out of date.
+
+        Sections of the bank and memories that nobody has confirmed for so many days, the longest first. A note that a
+        section rests on confirms it, as a correction does; a memory is confirmed by whoever stores the same again.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            days: Days without a confirmation.
+            limit: How many at most.
+        """
+        return self._invoke("list_stale", locals())
+
     def patch(
         self,
         space_id: str,

@@ -1598,6 +1598,28 @@ class SpaceView(Model):
     """The run whose change is committed and still being written out; null as a rule."""
 
 
+class StaleItemView(Model):
+    """A section or a memory that nobody has confirmed for long."""
+
+    kind: Literal["section", "memory"] | str
+    """What it is."""
+    id: str
+    """The id by which `read` gives it."""
+    excerpt: str
+    """Its beginning, on one line."""
+    verified_at: AwareDatetime
+    """When it was confirmed last, UTC: by the newest note that the section rests on, or by whoever stored, repeated or corrected it."""
+
+
+class StaleView(Model):
+    """What nobody has confirmed for long."""
+
+    items: list[StaleItemView]
+    """The longest unconfirmed first, at most `limit`."""
+    count: int
+    """How many there are in all."""
+
+
 class StartPartView(Model):
     """A piece of the Markdown."""
 

@@ -217,6 +217,7 @@ READS: Mapping[str, str] = {
     "GET /v1/usage": "reads",
     f"GET {SPACE}/search": "search",
     f"GET {SPACE}/start": "search",
+    f"GET {SPACE}/stale": "search",
     **{
         f"GET {SPACE}/conversations{path}": "conversations"
         for path in (

@@ -52,6 +52,7 @@ ROUTES = {
         "GET /v1/spaces/{space_id}/rooms/search",
         "GET /v1/spaces/{space_id}/memories/context",
         "GET /v1/spaces/{space_id}/start",
+        "GET /v1/spaces/{space_id}/stale",
     },
     "AdminFunction": {
         "POST /v1/spaces",

@@ -138,7 +138,7 @@ def load(process: Process, space_id: str, *, characters: int, question: str | No
     urgent_first = sorted(newest_first, key=lambda note: note.category not in URGENT)
     return StartMaterial(
         whole.meta,
-        sections_of(whole.rules or "", whole.bank, _rest_on(process, space_id, whole.bank)),
+        sections_of(whole.rules or "", whole.bank, rest_on(process, space_id, whole.bank)),
         whole.synthesis,
         urgent_first,
         max(whole.live.count, len(shown)),
@@ -243,7 +243,7 @@ def _moment(note_id: str) -> str | None:
         return None
 
 
-def _rest_on(process: Process, space_id: str, bank: Sequence[File]) -> dict[str, RestsOn]:
+def rest_on(process: Process, space_id: str, bank: Sequence[File]) -> dict[str, RestsOn]:
     """What the sections of each file rest on, as the record of its last change says: 1 GET for each such record, none
     for files that this process has seen before. Files whose records do not say it are left out.
     """

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from livemem.recall import context, memory_context, search, search_request, start
+from livemem.recall import context, memory_context, search, search_request, stale, start
 from livemem.recall.context import ContextRequest
 from livemem.recall.render_memory import Lang
 from livemem.recall.search_request import SearchRequest
@@ -20,6 +20,7 @@ from livemem_http.views.recall import (
     rooms_as_markdown,
 )
 from livemem_http.views.search import ContextView, SearchAnswer, TalkAnswer, as_markdown, context_as_markdown
+from livemem_http.views.stale import StaleView, stale_as_markdown
 from livemem_http.views.start import StartView, start_as_markdown
 
 api = Api()
@@ -181,6 +182,12 @@ StartChars = Annotated[
         examples=[start.CHARS_DEFAULT],
     ),
 ]
+UnconfirmedDays = Annotated[
+    int, Query(ge=1, le=stale.DAYS_MOST, description="Days without a confirmation.", examples=[stale.DAYS_DEFAULT])
+]
+StaleItems = Annotated[
+    int, Query(ge=1, le=stale.LIMIT_MOST, description="How many at most.", examples=[stale.LIMIT_DEFAULT])
+]
 Task = Annotated[
     str | None,
     Query(
@@ -209,6 +216,23 @@ def get_start(
     """
     wanted = StartRequest.of(max_chars=max_chars, q=q, lang=lang or api.language())
     return StartView.of(start.start(process(), space_id, wanted))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/stale",
+    needs="read",
+    tag="spaces",
+    markdown=stale_as_markdown,
+    summary="List what may be out of date",
+)
+def list_stale(
+    space_id: str, days: UnconfirmedDays = stale.DAYS_DEFAULT, limit: StaleItems = stale.LIMIT_DEFAULT
+) -> StaleView:
+    """Sections of the bank and memories that nobody has confirmed for so many days, the longest first. A note that a
+    section rests on confirms it, as a correction does; a memory is confirmed by whoever stores the same again.
+    """
+    return StaleView.of(stale.stale(process(), space_id, days=days, limit=limit))
 
 
 @api.route(

@@ -1,0 +1,89 @@
+"""What nobody has confirmed for long: sections of the bank and memories, the longest first.
+
+A section is confirmed by the newest note that it rests on or by a correction by hand, a memory by whoever stores,
+repeats, corrects, splits or restores it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Literal
+
+from livemem import clock
+from livemem.bank import files
+from livemem.errors import InvalidRequest
+from livemem.memories import log
+from livemem.process import Process
+from livemem.recall import start_material
+from livemem.spaces import contents
+from livemem.spaces import head as heads
+from livemem.store import memory_keys
+
+DAYS_DEFAULT = 90
+DAYS_MOST = 3_650
+LIMIT_DEFAULT = 50
+LIMIT_MOST = 500
+EXCERPT_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class StaleItem:
+    """A section or memory; `id` is that of `read`, `verified_at` when it was confirmed last."""
+
+    kind: Literal["section", "memory"]
+    id: str
+    excerpt: str
+    verified_at: str
+
+
+@dataclass(frozen=True)
+class StaleList:
+    """The items that were asked for, the longest unconfirmed first, and how many there are in all."""
+
+    items: list[StaleItem]
+    count: int
+
+
+def stale(process: Process, space_id: str, *, days: int = DAYS_DEFAULT, limit: int = LIMIT_DEFAULT) -> StaleList:
+    """What nobody has confirmed for so many days.
+
+    1 GET and 1 LIST; 1 GET for each bank file and each record that wrote one, as far as this process has not seen them
+    (start_material.RECORDS_MOST); 2 LIST for each kind of memories, 1 where this process has seen it, and what is new
+    of it. Raises NotFound, InvalidRequest.
+    """
+    if not 1 <= days <= DAYS_MOST:
+        raise InvalidRequest.of("days", f"must be from 1 to {DAYS_MOST}")
+    if not 1 <= limit <= LIMIT_MOST:
+        raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
+    heads.load(process, space_id)
+    before = process.clock() - timedelta(days=days)
+    looks: list[Callable[[], list[StaleItem]]] = [
+        partial(_sections, process, space_id),
+        *(partial(_memories, process, space_id, kind) for kind in memory_keys.KINDS),
+    ]
+    found = [one for some in process.store.map(lambda look: look(), looks) for one in some]
+    old = sorted((one for one in found if _moment(one) < before), key=lambda one: (_moment(one), one.id))
+    return StaleList(old[:limit], len(old))
+
+
+def _moment(one: StaleItem) -> datetime:
+    return clock.parse(one.verified_at)
+
+
+def _sections(process: Process, space_id: str) -> list[StaleItem]:
+    bank = files.with_content(process, contents.bank_files(process, space_id))
+    # Which of them are loaded first does not matter here, so the rules need not be read.
+    sections = start_material.sections_of("", bank, start_material.rest_on(process, space_id, bank))
+    return [StaleItem("section", one.id, _excerpt(one.text), one.moment) for one in sections]
+
+
+def _memories(process: Process, space_id: str, kind: memory_keys.Kind) -> list[StaleItem]:
+    missing: list[str] = []
+    alive = log.load(process, space_id, kind, missing).alive(process.clock())
+    return [StaleItem("memory", f"memories/{one.memory_id}", _excerpt(one.content), one.updated_at) for one in alive]
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= EXCERPT_CHARACTERS else line[: EXCERPT_CHARACTERS - 1] + "…"
