@@ -197,8 +197,8 @@ def _update(process: Process, change: Callable[[Token], Token]) -> None:
 def change_all(process: Process, change: Callable[[Registry], Registry]) -> Registry:
     """Write what `change` makes of the newest registry, and return it; makes the registry if there is none.
 
-    `change` is called again after each lost race, also one that was lost to our own first try, where somebody has
-    written since: so what it finds done already it must leave alone. Raises RegistryUnreadable, at last
+    `change` must be idempotent: it is applied again after every lost swap, also where our own first try did win and
+    its answer was lost. Raises RegistryUnreadable, at last
     PreconditionLost.
     """
     require_conditional_writes(process.store)

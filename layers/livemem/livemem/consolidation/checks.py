@@ -70,7 +70,7 @@ def check_room(settings: Settings, collected: Collected, outcome: DrawnUp, synth
 
 
 def flaws(outcome: DrawnUp, synthesis: str) -> list[Flaw]:
-    """What the model is asked once to mend, and what is taken as it is if it doesn't."""
+    """Soft problems of a valid answer: the model is told of them once, and the answer is accepted if they remain."""
     found = []
     if outcome.uncited:
         told = (

@@ -67,8 +67,9 @@ def blocks(process: Process, layers: Layers) -> Iterator[Block]:
 
 
 def _end_of_log(process: Process, at: At) -> tuple[datetime, int]:
-    """A moment, and the newest turn after it: what comes later has a later time, so whoever sees the whole log sees the
-    pause that is seen here.
+    """The time now, and the index of the last turn, read in this order.
+
+    A turn that is written later has a later time. So every worker that sees the whole log sees the same pause.
     """
     seen_at = process.clock()
     return seen_at, log.last_index(process, at.space_id, at.conversation_id)

@@ -40,7 +40,7 @@ OTHER = "was used for another turn of this conversation"
 
 
 class Floor(StoredDocument):
-    """`ids/{sha256(message_id)}.json`: behind which turn the message's own is."""
+    """`ids/{sha256(message_id)}.json`: the message's own turn comes after this turn."""
 
     most_bytes: ClassVar[int] = 1 << 10
 

@@ -160,12 +160,12 @@ def _count_failures(
 
 
 def _counts(error: NoAnswer) -> bool:
-    """Whether it is a try of the chunk."""
+    """Whether the failure counts as one attempt of the chunk."""
     return error.code in OF_THE_CHUNK or _pauses(error)
 
 
 def _pauses(error: NoAnswer) -> bool:
-    """Whether the model may be the reason."""
+    """Whether the digest also backs off, because the model itself may be the reason."""
     refused_for_good = error.code == "llm_refused_request" and error.http_status not in OF_THE_REQUEST
     return error.code in PERHAPS_OF_THE_CHUNK and not refused_for_good
 
@@ -246,7 +246,9 @@ def _store(task: DigestTask, chunk: Chunk, number: int) -> bool:
 
 
 def _note_try(task: DigestTask, number: int, count: int, error: NoAnswer) -> int:
-    """Write down a try in vain, and return its number: whoever works beside us writes another."""
+    """Record failed attempt `count` of a chunk, and return `count`. It is written once: workers of the same attempt
+    share it.
+    """
     noted = Try(code=error.code, detail=error.detail, usage=error.used, at=clock.iso_millis(task.process.clock()))
     digest_progress.write(task.process, keys.failed_try(task.space_id, task.slot, number, count), noted)
     return count

@@ -49,7 +49,7 @@ def _ended(process: Process, space_id: str, slot: str) -> Object:
     if not found:
         if not next(iter(process.store.scan(keys.digest_prefix(space_id, slot), limit=1)), None):
             raise NotFound("digest", slot)
-        raise Conflict("The digest has not ended: it is gone on with by itself.", retry_after=600)
+        raise Conflict("The digest has not ended: it continues by itself.", retry_after=600)
     return found
 
 

@@ -1,4 +1,4 @@
-"""The part of erasures in upkeep: what is to be gone on with is queued. It loads nothing of the work itself."""
+"""The part of erasures in upkeep: an unfinished one is queued. It imports none of the steps."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from livemem.store import keys
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """Queue what is to be gone on with; no request where nothing is erased and watched."""
+    """Queue an erasure that has not ended; no request where nothing is erased and watched."""
     if not space.head.meta.erasing:
         return {}
     due_index.leave(process, space.space_id)

@@ -44,8 +44,8 @@ class ErasureTask:
 
 @dataclass(frozen=True)
 class Fate:
-    """What is to be in the object's place, None for nothing; and the ids of other notes and memories in it that quote
-    what is erased.
+    """The object's new body, None to delete it; and the ids of other notes and memories in it that quote the erased
+    text.
     """
 
     body: bytes | None

@@ -248,7 +248,9 @@ def extend(process: Process, held: Held, life: timedelta) -> None:
 
 
 def let_go(process: Process, held: Held) -> None:
-    """After a failure that Lambda will repeat: whoever comes next takes the lease over, and clears up after its job."""
+    """Expire the lease now, after a failure that Lambda will retry: the retry takes the lease over and clears up after
+    the job.
+    """
     _rewrite(process, held, seconds=0, expires_at=clock.iso_millis(process.clock()))
 
 

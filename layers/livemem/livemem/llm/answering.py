@@ -62,7 +62,7 @@ class Counter(Protocol):
 
 
 class NoAnswer(RunError):
-    """The model gave nothing of use. `used` is what was asked of it by then, `http_status` that of a refusal."""
+    """The model gave no usable answer. `used` is what was asked of it by then, `http_status` that of a refusal."""
 
     def __init__(self, code: str, detail: str, used: Usage, *, http_status: int | None = None) -> None:
         super().__init__(code, detail)

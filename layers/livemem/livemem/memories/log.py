@@ -24,7 +24,9 @@ from livemem.store.memory_keys import Kind
 W = TypeVar("W", bound=Operation | None)
 
 SNAPSHOT_EVERY = 100
-"""Operations: who comes cold reads at most so many, and a few more of those that were written at once."""
+"""Operations between two snapshots. A process without a cache replays at most so many, and a few that were written at
+the same time.
+"""
 MOST_KNOWN = 50_000
 """Memories of all spaces that a process keeps in mind."""
 TRIES = 500

@@ -1,4 +1,4 @@
-"""Snapshots of the state, with the vectors beside them: so that who comes cold reads little."""
+"""Snapshots of the state, with the vectors beside them: a process without a cache reads little of the log."""
 
 from contextlib import suppress
 

@@ -161,8 +161,8 @@ def _recent(process: Process, looks: Looks, wanted: ContextRequest, missing: lis
 def _found(
     process: Process, meta: Meta, conversation_id: str, asked: SearchRequest, wanted: ContextRequest, looks: Looks
 ) -> _Found:
-    """What was said before about the question, by its own ranking for turns and for summaries: what people say would
-    else leave summaries no place. More than are shown, since some are shown already.
+    """What was said before about the question. Turns and summaries are searched apart, else turns would crowd
+    summaries out. More are found than shown, because some are shown already.
     """
     most = wanted.max_results + wanted.max_turns
     limits = {(0,): SIDES * most, keys.LEVELS: 4 * wanted.max_results}

@@ -158,7 +158,9 @@ def of_one(
 
 
 def _tails(prefix: str, known: Iterable[str]) -> list[Tail]:
-    """Behind the last number but one of each level: the last one may be made anew by whoever makes the next."""
+    """Where to list the summaries of each level from: the parent of the newest known one, which may still be rewritten
+    by the worker that makes the next.
+    """
     found = []
     for level in keys.LEVELS:
         below = f"{prefix}l{level}/"

@@ -70,7 +70,7 @@ def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
     arrival = head.meta.arrival
     assert arrival
     if not _backup(process, arrival, deadline):
-        raise OutOfTime("The backup is gone on with by another invocation.")
+        raise OutOfTime("Another invocation continues the backup.")
     if arrival.at is None:
         return restore.provision(process, head, deadline)
     with sources.opened(process, head) as source:

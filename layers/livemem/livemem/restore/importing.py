@@ -134,7 +134,7 @@ def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
     """Check the archive, and write what it holds into the space; what is there already is not written again.
 
     For A objects 2 GET, ceil(A/1000) LIST and 1 PUT each. Raises NotFound, InvalidArchive, TooLarge, InvalidRequest,
-    OutOfTime.
+    OutOfTime before the end of the archive; the next invocation continues.
     """
     arrival = head.meta.arrival
     assert arrival
