@@ -28,7 +28,7 @@ from livemem.jobs.receipt import Receipt
 from livemem.jobs.run import Run
 from livemem.memories.operation import Operation
 from livemem.memories.state import Snapshot
-from livemem.notes.idempotency import NamedNote
+from livemem.notes.idempotency import KeyedNote
 from livemem.rooms.digested import Input
 from livemem.rooms.message import Message
 from livemem.rooms.posting import Stamp
@@ -342,7 +342,7 @@ class Documents:
 _KINDS: Mapping[str, tuple[tuple[Callable[[str], object], ArchivedKind], ...]] = {
     "_consolidations": ((keys.parse_record, ArchivedKind(Record, _record)),),
     "_runs": ((keys.parse_run, ArchivedKind(Run, _run)),),
-    "_idempotency": ((keys.parse_idempotency, ArchivedKind(NamedNote, _agrees_anyway)),),
+    "_idempotency": ((keys.parse_idempotency, ArchivedKind(KeyedNote, _agrees_anyway)),),
     "_erasures": ((keys.parse_erasure, ArchivedKind(Receipt, _receipt)),),
     "conversations": (
         (conversation_keys.parse_turn, ArchivedKind(Turn, _turn)),

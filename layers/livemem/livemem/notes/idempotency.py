@@ -29,7 +29,7 @@ CLAIM_LIFE = IDEMPOTENCY_LIFE + timedelta(days=1)
 CLAIMS_AT_ONCE = 1_000
 
 
-class NamedNote(StoredDocument):
+class KeyedNote(StoredDocument):
     """`_idempotency/{sha256}.json`: the note of a key, the hash of what it says, and when the key came first."""
 
     most_bytes: ClassVar[int] = 4_096
@@ -55,7 +55,7 @@ def append_once(
     claim_key = keys.idempotency(space_id, _digest([agent, idempotency_key]))
     body_digest = _digest([draft.category, draft.content, *draft.tags])
     note = appending.new_note(space_id, agent, draft, process.clock(), process.new_suffix())
-    told = NamedNote(note_id=note.note_id, body=body_digest, created_at=clock.iso(process.clock()))
+    told = KeyedNote(note_id=note.note_id, body=body_digest, created_at=clock.iso(process.clock()))
     claim = told.to_bytes()
     written = stored.write_once(process.store, claim_key, claim)
     if written.says_so:
@@ -87,9 +87,9 @@ def drop_expired_claims(process: Process, space_id: str) -> int:
     return sum(process.store.map(lambda claim: process.store.delete(claim.key, if_match=claim.etag), expired))
 
 
-def _read_claim(body: bytes) -> NamedNote | None:
+def _read_claim(body: bytes) -> KeyedNote | None:
     try:
-        return NamedNote.from_bytes(body)
+        return KeyedNote.from_bytes(body)
     except ValueError:
         return None
 

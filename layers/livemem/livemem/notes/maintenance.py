@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from livemem.jobs.maintainable import DocumentKind, Maintainable, Space
 from livemem.notes import idempotency
-from livemem.notes.idempotency import NamedNote
+from livemem.notes.idempotency import KeyedNote
 from livemem.process import Process
 from livemem.store import keys
 
@@ -19,7 +19,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
 
 def kind(name: str) -> DocumentKind | None:
     """Idempotency-Keys. A note is read whatever is in it."""
-    return DocumentKind(NamedNote.from_bytes) if name.startswith("_idempotency/") else None
+    return DocumentKind(KeyedNote.from_bytes) if name.startswith("_idempotency/") else None
 
 
 MAINTAINABLE = Maintainable(owns=keys.is_of_notes, maintain=maintain, kind=kind)
