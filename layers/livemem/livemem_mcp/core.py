@@ -170,7 +170,7 @@ def search_all(
     required=("q",),
     reads=True,
     q=_TEXT,
-    conversation_id={"type": "string", "description": "to continue a stored conversation"},
+    conversation_id={"type": "string", "description": "to continue one"},
     kinds={"type": "string"},
 )
 def context(
