@@ -9,7 +9,7 @@ from livemem.errors import InvalidRequest
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
 from livemem.recall import message_context
-from livemem.recall.relevance import Floor
+from livemem.recall.relevance import RelevanceFloor
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from tests.support.talk import Talk
@@ -111,6 +111,6 @@ def test_no_turn_stands_beside_the_summary_of_just_that_turn():
 
 @given(st.text(max_size=60), st.text(max_size=60), st.floats(0, 1) | st.none())
 def test_a_text_that_holds_what_is_asked_is_always_relevant_unless_nothing_is_asked(message, more, relevance):
-    floor = Floor.of(message)
+    floor = RelevanceFloor.of(message)
 
     assert floor.admits(f"{' '.join(sorted(floor.wanted))} {more}", relevance) is not floor.small_talk

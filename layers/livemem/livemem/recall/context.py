@@ -20,7 +20,7 @@ from livemem.process import Process
 from livemem.recall import conversation_documents, fan_out, render_context, search
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.fan_out import FanOutTask
-from livemem.recall.relevance import Floor
+from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.render_context import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn
 from livemem.recall.search_request import RESULTS_DEFAULT, RESULTS_MOST, SearchRequest
 from livemem.search.engine import Hit
@@ -166,7 +166,7 @@ def _found(
     else leave summaries no place. More than are shown, since some are shown already.
     """
     most = wanted.max_results + wanted.max_turns
-    floor = Floor.of(asked.text)
+    floor = RelevanceFloor.of(asked.text)
     if floor.small_talk:
         return _Found()
     limits = {(0,): SIDES * most, keys.LEVELS: 4 * wanted.max_results}

@@ -12,7 +12,7 @@ from livemem.memories import reading as memories
 from livemem.process import Process
 from livemem.recall import fan_out, render_memory, search
 from livemem.recall.fan_out import FanOutTask
-from livemem.recall.relevance import Floor
+from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.render_memory import Lang, ShownFact, ShownMessage
 from livemem.recall.search_request import QUERY_CHARACTERS, SearchRequest
 from livemem.rooms import message as messages
@@ -70,7 +70,7 @@ def context(
         raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
     meta = heads.load_recent(process, space_id).meta
     asked = _asked(query, room, limit)
-    floor = Floor.of(asked.text) if asked else None
+    floor = RelevanceFloor.of(asked.text) if asked else None
     if floor and floor.small_talk:
         return MemoryContext([], [], "", ())
     tasks = {
@@ -109,7 +109,12 @@ def _failure(error: Exception) -> LiveMemoryError:
 
 
 def _said(
-    process: Process, meta: Meta, asked: SearchRequest | None, floor: Floor | None, room: str | None, limit: int
+    process: Process,
+    meta: Meta,
+    asked: SearchRequest | None,
+    floor: RelevanceFloor | None,
+    room: str | None,
+    limit: int,
 ) -> list[ShownMessage]:
     if asked is None or floor is None:
         return _newest(process, meta.space_id, room, limit)
@@ -147,7 +152,7 @@ def _of_message(room: str, told: messages.Message) -> ShownMessage:
 
 
 def _facts(
-    process: Process, space_id: str, asked: SearchRequest | None, floor: Floor | None, limit: int
+    process: Process, space_id: str, asked: SearchRequest | None, floor: RelevanceFloor | None, limit: int
 ) -> list[ShownFact]:
     if asked is None or floor is None:
         newest = memories.recent(process, space_id, kind="fact", limit=limit)

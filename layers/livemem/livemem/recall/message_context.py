@@ -14,7 +14,7 @@ from livemem.markdown.sections import split_address
 from livemem.process import Process
 from livemem.recall import conversation_documents, memory_documents, room_documents, search, section_ids
 from livemem.recall.document_sources import BANK
-from livemem.recall.relevance import Floor
+from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.search_request import ALL, QUERY_CHARACTERS, SearchRequest
 from livemem.search import words
 from livemem.search.documents import Document, storable
@@ -90,7 +90,7 @@ def context(
     some = _kinds(kinds)
     meta = heads.load_recent(process, space_id).meta
     text = words.plain(storable(message))[:QUERY_CHARACTERS]
-    floor = Floor.of(text)
+    floor = RelevanceFloor.of(text)
     if floor.small_talk:
         return MessageContext([], "", None)
     asked = SearchRequest.of(text, scope=ALL, limit=LOOKED_AT).of_kinds(some)

@@ -34,14 +34,14 @@ def small_talk_terms() -> frozenset[str]:
 
 
 @dataclass(frozen=True)
-class Floor:
+class RelevanceFloor:
     """What a text must have to be relevant to a message; `wanted` are the words of it that say something."""
 
     wanted: frozenset[str]
     dated: bool = False
 
     @classmethod
-    def of(cls, message: str) -> "Floor":
+    def of(cls, message: str) -> "RelevanceFloor":
         """The floor for what somebody says."""
         asked = words.parse(words.plain(message))
         unsaid = words.stop_terms() | words.asking_terms() | small_talk_terms()
