@@ -1450,7 +1450,7 @@ class SearchGroup(Group):
     def load_known(
         self, space_id: str, *, q: str, kinds: str | None = None, max_chars: int | None = None
     ) -> models.MessageContextView:
-        """Load what is known of a message, of all kinds.
+        """Load what is known over all kinds.
 
         What is known of what somebody says, over notes, bank, conversations, memories and rooms: up to ten items, the
         best first, each with when it was said. What is not relevant enough is left out. Nothing comes twice.

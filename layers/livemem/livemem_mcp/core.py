@@ -157,7 +157,7 @@ def write_notes(session: McpSession, notes: list[dict[str, Any]], space_id: str 
 def search_all(
     session: McpSession, q: str, scope: str = "all", limit: int = 8, space_id: str | None = None
 ) -> ToolAnswer:
-    """Find evidence by words and meaning. A question works."""
+    """Find evidence by words and meaning."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
     return finding.search(session, session.enter("read", space_id), q, scope, limit)

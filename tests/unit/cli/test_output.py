@@ -107,7 +107,9 @@ SHOWN: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("what", SHOWN)
-def test_hostile_content_is_shown_and_never_obeyed(desk: CliHarness, what: str):
+def test_hostile_content_is_shown_and_never_obeyed(desk: CliHarness, what: str, monkeypatch: pytest.MonkeyPatch):
+    # Wide enough that no line is cut before its end.
+    monkeypatch.setenv("COLUMNS", "300")
     desk.answers, command = SHOWN[what]
     desk.terminal = True
     desk.environ["NO_COLOR"] = "1"

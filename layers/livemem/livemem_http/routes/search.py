@@ -443,7 +443,7 @@ def load_memory_context(
     needs="read",
     tag="search",
     markdown=message_context_as_markdown,
-    summary="Load what is known of a message, of all kinds",
+    summary="Load what is known over all kinds",
 )
 def load_known(
     space_id: str, q: Said, kinds: Kinds = None, max_chars: KnownChars = message_context.CHARS_DEFAULT
