@@ -641,6 +641,12 @@ class AsyncSearchGroup(Group):
         """As `SearchGroup.load_context`."""
         return await self._invoke("load_context", locals())
 
+    async def load_known(
+        self, space_id: str, *, q: str, kinds: str | None = None, max_chars: int | None = None
+    ) -> models.MessageContextView:
+        """As `SearchGroup.load_known`."""
+        return await self._invoke("load_known", locals())
+
     async def load_memory_context(
         self,
         space_id: str,

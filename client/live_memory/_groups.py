@@ -1447,6 +1447,23 @@ class SearchGroup(Group):
         """
         return self._invoke("load_context", locals())
 
+    def load_known(
+        self, space_id: str, *, q: str, kinds: str | None = None, max_chars: int | None = None
+    ) -> models.MessageContextView:
+        """Load what is known over all kinds.
+
+        What is known of what somebody says, over notes, bank, conversations, memories and rooms: up to ten items, the
+        best first, each with when it was said. What is not relevant enough is left out. Nothing comes twice.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            q: What somebody says: text, never syntax. For small talk nothing is known.
+            kinds: Some of `note`, `archive`, `bank`, `turn`, `summary`, `memory`, `message` with commas between them,
+                as searches name them in their answers; without it all.
+            max_chars: Characters of the Markdown at most, 500 to 100000.
+        """
+        return self._invoke("load_known", locals())
+
     def load_memory_context(
         self,
         space_id: str,

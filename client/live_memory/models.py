@@ -316,6 +316,8 @@ class FactView(Model):
     """What is known."""
     score: float | None
     """How near it is to the question: a cosine, or the likeness of their letters. Null without a question."""
+    updated_at: AwareDatetime
+    """When it was stored or corrected last, UTC."""
 
 
 class FailedSpaceView(Model):
@@ -522,6 +524,25 @@ class JobProgress(Model):
     """Of how many, where that is known."""
 
 
+class KnownView(Model):
+    """Something that is known of a message."""
+
+    kind: Literal["note", "archive", "bank", "turn", "summary", "memory", "message"] | str
+    """What it is, as searches name it."""
+    id: str
+    """Its id, as the MCP tool `read` takes it; of a section the file and its headings."""
+    time: AwareDatetime
+    """When it was said or written, UTC; of a section when its file was."""
+    by: str | None = None
+    """Who said or wrote it."""
+    title: str | None = None
+    """Of a section: the file and the headings that lead to it."""
+    text: str
+    """What it says, up to 1,000 characters: the part that fits best. Of a turn both sides, of a single message that asks its answer too, each on a line with who says it."""
+    relevance: float | None = None
+    """The cosine with the message, where there is a vector."""
+
+
 class LevelPlan(Model):
     """What would be done on a level."""
 
@@ -673,6 +694,19 @@ class MemoryChangeView(Model):
     """When it expires, UTC. Left out: never."""
     revision: int
     """Of the memory since then; of one that is gone, its last."""
+
+
+class MessageContextView(Model):
+    """What is known of a message."""
+
+    markdown: str
+    """All of it, ready for a prompt; empty where nothing is relevant enough."""
+    items: list[KnownView]
+    """The same as data, the best first."""
+    chars: int
+    """Characters of the Markdown."""
+    failure: str | None = None
+    """Why the embedding model did not take part."""
 
 
 class MessagePosted(Model):
@@ -2971,7 +3005,7 @@ class SectionsView(Model):
     recent_turns: list[ShownTurnView]
     """The newest turns, in the order in which they were said."""
     relevant_turns: list[ShownTurnView]
-    """Turns that were found, the best first."""
+    """Turns that were found, the best first. Behind a single message that asks comes its answer, without a `relevance`."""
     relevant_summaries: list[ShownSummaryView]
     """Summaries that were found, the best first."""
     recent_summaries: list[ShownSummaryView]

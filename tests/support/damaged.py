@@ -218,6 +218,7 @@ READS: Mapping[str, str] = {
     f"GET {SPACE}/search": "search",
     f"GET {SPACE}/start": "search",
     f"GET {SPACE}/stale": "search",
+    f"GET {SPACE}/context": "search",
     **{
         f"GET {SPACE}/conversations{path}": "conversations"
         for path in (

@@ -50,6 +50,7 @@ ROUTES = {
         "GET /v1/spaces/{space_id}/conversations/{conversation_id}/search",
         "GET /v1/spaces/{space_id}/conversations/{conversation_id}/context",
         "GET /v1/spaces/{space_id}/rooms/search",
+        "GET /v1/spaces/{space_id}/context",
         "GET /v1/spaces/{space_id}/memories/context",
         "GET /v1/spaces/{space_id}/start",
         "GET /v1/spaces/{space_id}/stale",

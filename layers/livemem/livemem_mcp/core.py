@@ -170,14 +170,14 @@ def search_all(
     required=("q",),
     reads=True,
     q=_TEXT,
-    conversation_id={"type": "string", "description": "to continue a stored conversation"},
-    lang={"enum": list(LANGUAGES)},
+    conversation_id={"type": "string", "description": "to continue one"},
+    kinds={"type": "string"},
 )
 def context(
     session: McpSession,
     q: str,
     conversation_id: str | None = None,
-    lang: Lang | None = None,
+    kinds: str | None = None,
     space_id: str | None = None,
 ) -> ToolAnswer:
     """What is known about what the user just said."""
@@ -186,7 +186,7 @@ def context(
     space = session.enter("read", space_id)
     if conversation_id is not None:
         return finding.context_of_conversation(session, space, q, conversation_id)
-    return finding.context(session, space, q, session.language(lang))
+    return finding.context(session, space, q, kinds=kinds)
 
 
 @_tool(

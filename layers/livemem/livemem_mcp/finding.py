@@ -1,26 +1,22 @@
 """Core tools that look into all of the memory. They load what a search needs: so `core` waits until one is called."""
 
-from urllib.parse import unquote
+from typing import Any
 
 from livemem.ask import question_work
 from livemem.ask.question import AskRequest
 from livemem.errors import InvalidRequest
-from livemem.markdown.sections import split_address
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
 from livemem.recall import context as contexts
-from livemem.recall import memory_context, section_ids
+from livemem.recall import message_context
 from livemem.recall import search as searching
-from livemem.recall.render_memory import Lang
 from livemem.recall.search_request import SearchRequest
 from livemem_http import metrics
 from livemem_http.views.memories import Written
-from livemem_http.views.recall import MemoryContextView, memory_context_as_markdown
+from livemem_http.views.recall import MessageContextView, message_context_as_markdown
 from livemem_http.views.search import (
     ContextView,
-    HitView,
     SearchAnswer,
-    TalkHitView,
     as_markdown,
     context_as_markdown,
 )
@@ -39,28 +35,14 @@ def search(session: McpSession, space_id: str, q: str, scope: str, limit: int) -
     found = searching.search(session.process, space_id, SearchRequest.of(q, scope=scope, limit=limit))
     view = SearchAnswer.of(found, explain=False)
     # A model has a tool that takes the id, and no use for the route.
-    below = f"/v1/spaces/{space_id}/"
-    return ToolAnswer(as_markdown(view, where=lambda hit: _id(hit, below)), telling.as_json(view))
+    ids = {hit.document.id: message_context.reading_id(hit.document) for hit in found.hits}
+    return ToolAnswer(as_markdown(view, where=lambda hit: ids[hit.id]), telling.as_json(view))
 
 
-def _id(hit: HitView | TalkHitView, below: str) -> str:
-    """The id by which `read` finds it (reading.py)."""
-    source = hit.source
-    if hit.kind == "bank":
-        path = unquote(source["href"]).removeprefix(f"{below}{section_ids.BANK}")
-        titles = map(section_ids.title, split_address(source["section"])) if "section" in source else ()
-        return section_ids.section_id(path, list(titles)) if titles else section_ids.file_id(path)
-    if hit.kind == "summary":
-        return f"conversations/{source['conversation_id']}/summaries/{source['level']}/{source['number']}"
-    return source["href"].removeprefix(below)
-
-
-def context(session: McpSession, space_id: str, q: str, lang: Lang | None) -> ToolAnswer:
+def context(session: McpSession, space_id: str, q: str, **wanted: Any) -> ToolAnswer:
     """What is known of a message."""
-    limit = memory_context.LIMIT_DEFAULT
-    found = memory_context.context(session.process, space_id, q, room=None, lang=lang, limit=limit)
-    view = MemoryContextView.of(found)
-    return ToolAnswer(memory_context_as_markdown(view) or NOTHING, telling.as_json(view))
+    view = MessageContextView.of(message_context.context(session.process, space_id, q, **wanted))
+    return ToolAnswer(message_context_as_markdown(view), telling.as_json(view))
 
 
 def context_of_conversation(session: McpSession, space_id: str, q: str, conversation_id: str) -> ToolAnswer:

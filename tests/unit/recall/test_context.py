@@ -4,13 +4,16 @@ import threading
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from livemem.conversations import orders, removal
-from livemem.conversations.turn import ToolCall
+from livemem.conversations.turn import Draft, ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound, StoreUnavailable
 from livemem.recall import context, fan_out, render_context
 from livemem.recall.context import ContextRequest
 from livemem.recall.fan_out import FanOutTask
+from livemem.recall.render_context import FoundSummary, FoundTurn
 from livemem.store import conversation_keys as keys
 from tests.support.bucket import error
 from tests.support.cases import each
@@ -46,12 +49,13 @@ def told(found):
 
 def test_the_context_has_raw_turns_what_was_found_and_what_waits():
     talked = long_talk()
-    found = load(talked, "violin", max_results=2, max_turns=1)
+    found = load(talked, "violin garden oven", max_results=4, max_turns=1)
     raw, turns, summaries, waiting = told(found)
 
     assert raw == [11]
-    assert turns == [6]
-    assert summaries
+    assert turns == [6, 4]
+    # Of other turns: none stands beside the turn that it alone is of.
+    assert summaries == [(1, 9), (1, 3)]
     assert waiting
     assert found.degraded == ()
     assert found.markdown.splitlines()[0] == render_context.RAW
@@ -62,7 +66,7 @@ def test_the_context_has_raw_turns_what_was_found_and_what_waits():
         render_context.WAITING,
     ]
     assert "\nUser: violin 5?" in found.markdown
-    assert found.markdown == load(talked, "violin", max_results=2, max_turns=1).markdown
+    assert found.markdown == load(talked, "violin garden oven", max_results=4, max_turns=1).markdown
 
 
 def test_nothing_is_there_twice():
@@ -368,3 +372,39 @@ def test_the_newest_turn_comes_however_long_it_is():
     assert len(found.markdown) <= 500
     assert found.sections.raw[0].left_out > 99_000
     assert len(load(talked, max_chars=500, raw_chars=200_000).markdown) <= 500
+
+
+def test_of_single_messages_a_hit_is_the_exchange_and_small_talk_finds_nothing():
+    talked = Talk()
+    for number in range(6):
+        talked.append(Draft.of_message("user", f"Where is crane {number} of the harbour?"))
+        talked.append(Draft.of_message("assistant", f"It stands in dock {number}."))
+
+    found = load(talked, "harbour crane", max_results=2, max_turns=1)
+    (first, second) = found.sections.turns
+    none = load(talked, "ok thanks", max_turns=1)
+
+    for one in (first, second):
+        (answer,) = one.others
+        assert answer.turn.turn_index == one.turn.turn_index + 1
+        assert (one.turn.role, answer.turn.role) == ("user", "assistant")
+        assert (one.relevance is None, answer.relevance) == (False, None)
+    assert f"Where is crane {(first.turn.turn_index - 1) // 2} of the harbour?\n[Turn " in found.markdown
+    assert none.sections.turns == none.sections.summaries == []
+
+
+@given(
+    st.lists(st.builds(FoundTurn, st.integers(1, 9), st.just(50)), max_size=9),
+    st.lists(st.builds(lambda n: FoundSummary(1, n, (n, n), None, 50), st.integers(1, 9)), max_size=9, unique=True),
+    st.sets(st.integers(1, 9), max_size=3),
+    st.integers(1, 6),
+)
+def test_no_more_is_shown_than_is_asked_for_and_no_turn_beside_its_summary(turns, summaries, raw, most):
+    shown, kept = render_context.chosen(turns, summaries, raw, raw, most)
+
+    indexes, covered = [one.index for one in shown], [one.covers[0] for one in kept]
+    assert len(shown) + len(kept) <= most
+    assert len({*indexes, *covered, *raw}) == len(indexes) + len(covered) + len(raw)
+    # Nothing is left out for want of room alone.
+    left = ({one.index for one in turns} | {one.number for one in summaries}) - raw - {*indexes, *covered}
+    assert len(shown) + len(kept) == most or not left

@@ -119,7 +119,7 @@ def test_messages_are_in_the_order_of_time_and_facts_in_that_of_their_nearness()
     say(world, "the oven", room="a", timestamp="2026-02-20T13:00:00.100Z")
     store(world.process, "A violin hangs on the wall.")
     store(world.process, "The oven needs gas.")
-    found = load(world.process, "oven")
+    found = load(world.process, "oven violin gas")
 
     assert [said.content for said in found.said] == ["oven oven on", "the oven", "oven"]
     assert [fact.content for fact in found.facts] == ["The oven needs gas.", "A violin hangs on the wall."]
@@ -173,11 +173,11 @@ def test_a_room_that_is_named_is_shown_alone(world):
 def test_what_is_deleted_or_expired_is_not_shown(world):
     kept = store(world.process, "The oven is a Bosch.").memory
     store(world.process, "The violin is green.", ttl="1h")
-    assert len(load(world.process, "oven").facts) == 2
+    assert len(load(world.process, "oven violin").facts) == 2
 
     forgetting.delete(world.process, "demo", "ann", kept.memory_id, "Wrong.")
     world.clock.move(3_600)
-    assert load(world.process, "oven").markdown == ""
+    assert load(world.process, "oven violin").markdown == ""
 
 
 def test_facts_alone_are_shown_of_all_memories(world):
@@ -299,7 +299,7 @@ def test_a_source_that_is_late_is_named_and_nobody_waits_for_it(world, monkeypat
     store(world.process, "The oven needs gas.")
     go_on = threading.Event()
     monkeypatch.setitem(memory_context.SECONDS, "facts", 0.05)
-    monkeypatch.setattr("livemem.memories.reading.search", lambda *_, **__: go_on.wait(10))
+    monkeypatch.setattr("livemem.memories.reading.ask", lambda *_, **__: go_on.wait(10))
     threaded = World(world.inner, threads=4)
     threaded.clock.moment = world.clock()
     process = threaded.with_parts(timer=time.monotonic)
@@ -339,3 +339,12 @@ def test_what_can_not_be_asked_is_refused_by_name(world):
         assert [one.field for one in caught.value.fields] == [field]
     with pytest.raises(NotFound):
         memory_context.context(world.process, "nowhere", "oven")
+
+
+def test_small_talk_is_given_nothing_and_a_fact_that_shares_nothing_with_a_message_neither(world):
+    store(world.process, "The oven is a Bosch.")
+    say(world, "The oven is on.")
+
+    assert load(world.process, "ok thanks").markdown == ""
+    assert load(world.process, "merci, bonne nuit !").facts == []
+    assert load(world.process, "Where is the violin?").facts == []

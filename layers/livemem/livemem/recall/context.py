@@ -20,6 +20,7 @@ from livemem.process import Process
 from livemem.recall import conversation_documents, fan_out, render_context, search
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.fan_out import FanOutTask
+from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.render_context import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn
 from livemem.recall.search_request import RESULTS_DEFAULT, RESULTS_MOST, SearchRequest
 from livemem.search.engine import Hit
@@ -125,12 +126,12 @@ def context(process: Process, space_id: str, conversation_id: str, wanted: Conte
     indexes = {one.turn.turn_index for one in raw if not one.left_out}
     shown = {one.turn.turn_index for one in raw}
     found: _Found = results.get(SEARCH, _Found())
-    turns = render_context.found_turns(found.turns, shown, wanted.max_results)
-    summaries = render_context.found_summaries(found.summaries, indexes, wanted.max_results)
-    waiting = render_context.waiting(results.get(SUMMARIES, []), indexes, summaries)[:WAITING]
+    turns, summaries = render_context.chosen(found.turns, found.summaries, shown, indexes, wanted.max_results)
+    told = indexes.union(*(one.covered for one in turns))
+    waiting = render_context.waiting(results.get(SUMMARIES, []), told, summaries)[:WAITING]
     sections = Sections(
         raw,
-        [render_context.cut(found.said[one.index], render_context.TURN_CHARACTERS, one.relevance) for one in turns],
+        [_exchange(found.said, one) for one in turns],
         [ShownSummary(found.told[one.level, one.number], one.relevance) for one in summaries],
         waiting,
     )
@@ -165,6 +166,9 @@ def _found(
     summaries out. More are found than shown, because some are shown already.
     """
     most = wanted.max_results + wanted.max_turns
+    floor = RelevanceFloor.of(asked.text)
+    if floor.small_talk:
+        return _Found()
     limits = {(0,): SIDES * most, keys.LEVELS: 4 * wanted.max_results}
     questions = [
         replace(asked, levels=levels, limit=limit, excerpts=False).within([conversation_id])
@@ -176,21 +180,36 @@ def _found(
         if not answers[0].conversations:
             raise NotFound("conversation", conversation_id)
         turns, summaries = (answer.hits for answer in answers)
-        told = [(_summary(hit), conversation_documents.summary_of(hit.document)) for hit in summaries]
-        found = [FoundTurn(int(hit.document.source["turn_index"]), percent(hit)) for hit in turns]
-        # So many are enough, whichever of the newest are shown raw.
-        wanted_turns = list(dict.fromkeys(one.index for one in found))[:most]
-        said = {
-            index: turn
-            for index in wanted_turns
-            if (turn := conversation_documents.turn_of(view, conversation_id, index))
-        }
+        told = [
+            (_summary(hit), conversation_documents.summary_of(hit.document))
+            for hit in summaries
+            if floor.admits_hit(hit)
+        ]
+        relevant = [hit for hit in turns if floor.admits_hit(hit)]
+        found: dict[int, FoundTurn] = {}
+        said: dict[int, Turn] = {}
+        for hit in relevant:
+            exchange = conversation_documents.exchange_of(view, conversation_id, int(hit.document.source["turn_index"]))
+            if exchange:
+                numbers = tuple(one.turn_index for one in exchange)
+                found.setdefault(numbers[0], FoundTurn(numbers[0], percent(hit), numbers[1:]))
+                said |= {one.turn_index: one for one in exchange}
+            # So many are enough, whichever of the newest are shown raw.
+            if len(found) == most:
+                break
     return _Found(
-        [one for one in found if one.index in said],
+        list(found.values()),
         [one for one, _ in told],
         said,
         {(one.level, one.number): summary for one, summary in told},
     )
+
+
+def _exchange(said: Mapping[int, Turn], found: FoundTurn) -> ShownTurn:
+    """A turn that was found, with the answer of a single message that asks."""
+    most = render_context.TURN_CHARACTERS // (1 + len(found.others))
+    others = tuple(render_context.cut(said[index], most) for index in found.others)
+    return replace(render_context.cut(said[found.index], most, found.relevance), others=others)
 
 
 def _summary(hit: Hit) -> FoundSummary:

@@ -12,6 +12,7 @@ from livemem.memories import reading as memories
 from livemem.process import Process
 from livemem.recall import fan_out, render_memory, search
 from livemem.recall.fan_out import FanOutTask
+from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.render_memory import Lang, ShownFact, ShownMessage
 from livemem.recall.search_request import QUERY_CHARACTERS, SearchRequest
 from livemem.rooms import message as messages
@@ -55,7 +56,8 @@ def context(
     limit: int = LIMIT_DEFAULT,
 ) -> MemoryContext:
     """Up to `limit` messages of rooms, or of one, and as many facts, that are about what somebody said; the newest ones
-    where that holds no word to look for. `lang` None is the language of the space, else English.
+    where that holds no word to look for, none for small talk. What is not relevant enough is left out (relevance.py).
+    `lang` None is the language of the space, else English.
 
     As `search.in_rooms` and `memories.reading.search`, side by side. A source that fails is left out. Raises NotFound,
     InvalidName, InvalidRequest; and what the first source failed with if both did.
@@ -68,9 +70,12 @@ def context(
         raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
     meta = heads.load_recent(process, space_id).meta
     asked = _asked(query, room, limit)
+    floor = RelevanceFloor.of(asked.text) if asked else None
+    if floor and floor.small_talk:
+        return MemoryContext([], [], "", ())
     tasks = {
-        MESSAGES: FanOutTask(lambda: _said(process, meta, asked, room, limit), SECONDS[MESSAGES]),
-        FACTS: FanOutTask(lambda: _facts(process, space_id, asked, limit), SECONDS[FACTS]),
+        MESSAGES: FanOutTask(lambda: _said(process, meta, asked, floor, room, limit), SECONDS[MESSAGES]),
+        FACTS: FanOutTask(lambda: _facts(process, space_id, asked, floor, limit), SECONDS[FACTS]),
     }
     results, failures = fan_out.done(process, tasks)
     if not results:
@@ -104,12 +109,19 @@ def _failure(error: Exception) -> LiveMemoryError:
 
 
 def _said(
-    process: Process, meta: Meta, asked: SearchRequest | None, room: str | None, limit: int
+    process: Process,
+    meta: Meta,
+    asked: SearchRequest | None,
+    floor: RelevanceFloor | None,
+    room: str | None,
+    limit: int,
 ) -> list[ShownMessage]:
-    if asked is None:
+    if asked is None or floor is None:
         return _newest(process, meta.space_id, room, limit)
     until = process.clock() + timedelta(seconds=SECONDS[MESSAGES])
-    return [_of_hit(hit) for hit in search.in_rooms(process, meta.space_id, asked, until).hits]
+    hits = search.in_rooms(process, meta.space_id, asked, until).hits
+    # What has a cosine was held to the rooms' own floor.
+    return [_of_hit(hit) for hit in hits if hit.relevance is not None or floor.admits_hit(hit)]
 
 
 def _of_hit(hit: Hit) -> ShownMessage:
@@ -139,9 +151,17 @@ def _of_message(room: str, told: messages.Message) -> ShownMessage:
     return ShownMessage(room, told.message_id, told.author, told.content, told.timestamp)
 
 
-def _facts(process: Process, space_id: str, asked: SearchRequest | None, limit: int) -> list[ShownFact]:
-    if asked is None:
+def _facts(
+    process: Process, space_id: str, asked: SearchRequest | None, floor: RelevanceFloor | None, limit: int
+) -> list[ShownFact]:
+    if asked is None or floor is None:
         newest = memories.recent(process, space_id, kind="fact", limit=limit)
-        return [ShownFact(one.memory_id, one.content) for one in newest]
-    found = memories.search(process, space_id, asked.text, kind="fact", limit=limit)
-    return [ShownFact(one.memory.memory_id, one.memory.content, one.score) for one in found]
+        return [ShownFact(one.memory_id, one.content, None, one.updated_at) for one in newest]
+    answer = memories.ask(process, space_id, asked.text, kind="fact", limit=limit)
+    found = []
+    for one in answer.found:
+        # The likeness of letters is no cosine.
+        relevance = one.score if answer.by == "vector" else None
+        if floor.admits(f"{one.memory.content} {' '.join(one.memory.subjects)}", relevance):
+            found.append(ShownFact(one.memory.memory_id, one.memory.content, one.score, one.memory.updated_at))
+    return found

@@ -39,6 +39,8 @@ class ShownTurn:
     assistant: str
     left_out: int = 0
     relevance: int | None = None
+    others: tuple["ShownTurn", ...] = ()
+    """What belongs to it: of a single message that asks its answer."""
 
     @property
     def tools(self) -> list[str]:
@@ -68,10 +70,16 @@ class Sections:
 
 @dataclass(frozen=True)
 class FoundTurn:
-    """A turn that was found, with its relevance in percent."""
+    """A turn that was found, with its relevance in percent, and the turns behind it that belong to it."""
 
     index: int
     relevance: int
+    others: tuple[int, ...] = ()
+
+    @property
+    def covered(self) -> set[int]:
+        """The numbers of all its turns."""
+        return {self.index, *self.others}
 
 
 @dataclass(frozen=True)
@@ -124,6 +132,26 @@ def _without(text: str, start: int, end: int) -> str:
     return text[:start] + LEFT_OUT.format(end - start) + text[end:] if start < end else text
 
 
+def chosen(
+    turns: Sequence[FoundTurn],
+    summaries: Sequence[FoundSummary],
+    raw: Collection[int],
+    whole: Collection[int],
+    most: int,
+) -> tuple[list[FoundTurn], list[FoundSummary]]:
+    """What is shown of what was found, `most` of both together: turns take the larger half, and either takes what the
+    other leaves. No turn stands beside a summary of just that turn. `raw` are the turns that are shown raw, `whole`
+    those of them that are not cut.
+    """
+    some = found_turns(turns, raw, most)
+    first = some[: most - most // 2]
+    told = set(whole).union(*(one.covered for one in first))
+    kept = found_summaries(summaries, told, most - len(first)) if most > len(first) else []
+    alone = {one.covers[0] for one in kept if one.covers[0] == one.covers[1]}
+    more = [one for one in some[len(first) :] if not one.covered <= alone]
+    return [*first, *more[: most - len(first) - len(kept)]], kept
+
+
 def found_turns(found: Sequence[FoundTurn], raw: Collection[int], most: int) -> list[FoundTurn]:
     """The turns that are shown of those that were found, the best first: each once, whichever sides were found, and
     none that is shown raw.
@@ -131,7 +159,8 @@ def found_turns(found: Sequence[FoundTurn], raw: Collection[int], most: int) -> 
     best: dict[int, FoundTurn] = {}
     for one in found:
         if one.index not in raw:
-            best.setdefault(one.index, one)
+            others = tuple(index for index in one.others if index not in raw)
+            best.setdefault(one.index, replace(one, others=others))
     return list(best.values())[:most]
 
 
@@ -223,7 +252,7 @@ def _entries(sections: Sections) -> list[tuple[str, list[str]]]:
     """The headings with what stands below each."""
     return [
         (RAW, [_turn(one) for one in sections.raw]),
-        (TURNS, [_turn(one) for one in sections.turns]),
+        (TURNS, ["\n".join(map(_turn, (one, *one.others))) for one in sections.turns]),
         (SUMMARIES, [_summary(one) for one in sections.summaries]),
         (WAITING, [_summary(one, tools=True) for one in sections.waiting]),
     ]

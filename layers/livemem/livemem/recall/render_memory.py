@@ -55,11 +55,15 @@ class ShownMessage:
 
 @dataclass(frozen=True)
 class ShownFact:
-    """A fact that is shown, as it was stored; `score` is None where nothing was compared (memories/reading.py)."""
+    """A fact that is shown, as it was stored; `score` is None where nothing was compared (memories/reading.py).
+
+    `updated_at`: when it was stored or corrected last; empty where that is not known.
+    """
 
     memory_id: str
     content: str
     score: float | None = None
+    updated_at: str = ""
 
 
 def language_of(tag: str | None) -> Lang:

@@ -133,6 +133,10 @@ class SearchRequest:
         # Of a room there is nothing else.
         return replace(found, filter=replace(found.filter, kinds=None, groups=(room_documents.group(room),)), room=room)
 
+    def of_kinds(self, kinds: tuple[str, ...] | None) -> "SearchRequest":
+        """The same among documents of some kinds alone; None for all."""
+        return replace(self, filter=replace(self.filter, kinds=kinds), kinds=kinds)
+
     def within(self, conversation_ids: Sequence[str] | None, *, all_of_space: bool = False) -> "SearchRequest":
         """The same in some conversations alone, or in all of the space where it is None.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from livemem.recall import context, memory_context, search, search_request, stale, start
+from livemem.recall import context, memory_context, message_context, search, search_request, stale, start
 from livemem.recall.context import ContextRequest
 from livemem.recall.render_memory import Lang
 from livemem.recall.search_request import SearchRequest
@@ -15,8 +15,10 @@ from livemem_http.environment import process
 from livemem_http.filters import OfAgent, OfCategory, Since, Tagged, Until
 from livemem_http.views.recall import (
     MemoryContextView,
+    MessageContextView,
     RoomAnswer,
     memory_context_as_markdown,
+    message_context_as_markdown,
     rooms_as_markdown,
 )
 from livemem_http.views.search import ContextView, SearchAnswer, TalkAnswer, as_markdown, context_as_markdown
@@ -173,6 +175,29 @@ Shown = Annotated[
         le=memory_context.LIMIT_MOST,
         description="How many messages, and how many facts, at most.",
         examples=[memory_context.LIMIT_DEFAULT],
+    ),
+]
+Said = Annotated[
+    str,
+    Query(
+        description="What somebody says: text, never syntax. For small talk nothing is known.",
+        examples=["Who turned the oven off?"],
+    ),
+]
+Kinds = Annotated[
+    str | None,
+    Query(
+        description=f"Some of {', '.join(f'`{one}`' for one in message_context.KINDS)} with commas between them, as "
+        "searches name them in their answers; without it all.",
+        examples=["memory,message"],
+    ),
+]
+KnownChars = Annotated[
+    int,
+    Query(
+        description=f"Characters of the Markdown at most, {message_context.CHARS_LEAST} to "
+        f"{message_context.CHARS_MOST}.",
+        examples=[message_context.CHARS_DEFAULT],
     ),
 ]
 StartChars = Annotated[
@@ -410,6 +435,23 @@ def load_memory_context(
     """
     lang = lang or api.language()
     return MemoryContextView.of(memory_context.context(process(), space_id, q, room=room, lang=lang, limit=limit))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/context",
+    needs="read",
+    tag="search",
+    markdown=message_context_as_markdown,
+    summary="Load what is known over all kinds",
+)
+def load_known(
+    space_id: str, q: Said, kinds: Kinds = None, max_chars: KnownChars = message_context.CHARS_DEFAULT
+) -> MessageContextView:
+    """What is known of what somebody says, over notes, bank, conversations, memories and rooms: up to ten items, the
+    best first, each with when it was said. What is not relevant enough is left out. Nothing comes twice.
+    """
+    return MessageContextView.of(message_context.context(process(), space_id, q, kinds=kinds, max_chars=max_chars))
 
 
 def _wanted(

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, SerializerFunctionWrapHandler, model_serializer
 
 from livemem.recall.memory_context import MemoryContext
+from livemem.recall.message_context import KnownKind, MessageContext
 from livemem.recall.render_memory import ShownFact, ShownMessage
 from livemem.recall.search import SpaceHits
 from livemem.search.engine import Hit
@@ -112,10 +113,75 @@ class FactView(BaseModel):
             "How near it is to the question: a cosine, or the likeness of their letters. Null without a question.", 0.7
         ),
     ]
+    updated_at: Annotated[Moment, described("When it was stored or corrected last, UTC.", "2026-02-20T14:00:00.010Z")]
 
     @classmethod
     def of(cls, fact: ShownFact) -> "FactView":
-        return cls(memory_id=fact.memory_id, content=fact.content, score=_rounded(fact.score))
+        return cls(
+            memory_id=fact.memory_id,
+            content=fact.content,
+            score=_rounded(fact.score),
+            updated_at=fact.updated_at,
+        )
+
+
+class KnownView(Sparse):
+    """Something that is known of a message."""
+
+    kind: Annotated[KnownKind, described("What it is, as searches name it.", "note")]
+    id: Annotated[
+        str,
+        described(
+            "Its id, as the MCP tool `read` takes it; of a section the file and its headings.",
+            "notes/20260220T140000_cline-dev_decision_1a2b3c4d",
+        ),
+    ]
+    time: Annotated[Moment, described("When it was said or written, UTC; of a section when its file was.")]
+    by: Annotated[str | None, described("Who said or wrote it.", "cline-dev")] = None
+    title: Annotated[str | None, described("Of a section: the file and the headings that lead to it.")] = None
+    text: Annotated[
+        str,
+        described(
+            "What it says, up to 1,000 characters: the part that fits best. Of a turn both sides, of a single message "
+            "that asks its answer too, each on a line with who says it.",
+            "We keep S3 as the only store.",
+        ),
+    ]
+    relevance: Annotated[float | None, described("The cosine with the message, where there is a vector.", 0.71)] = None
+
+
+class MessageContextView(Sparse):
+    """What is known of a message."""
+
+    markdown: Annotated[str, described("All of it, ready for a prompt; empty where nothing is relevant enough.", "")]
+    items: Annotated[list[KnownView], described("The same as data, the best first.")]
+    chars: Annotated[int, described("Characters of the Markdown.", 0)]
+    failure: Annotated[str | None, described("Why the embedding model did not take part.")] = None
+
+    @classmethod
+    def of(cls, context: MessageContext) -> "MessageContextView":
+        return cls(
+            markdown=context.markdown,
+            items=[
+                KnownView(
+                    kind=one.kind,  # type: ignore[arg-type]
+                    id=one.id,
+                    time=one.time,
+                    by=one.by or None,
+                    title=one.title or None,
+                    text=one.text,
+                    relevance=_rounded(one.relevance),
+                )
+                for one in context.items
+            ],
+            chars=len(context.markdown),
+            failure=context.failure,
+        )
+
+
+def message_context_as_markdown(answer: MessageContextView) -> str:
+    """The items as they are."""
+    return answer.markdown or "Nothing is known of it.\n"
 
 
 class MemoryContextView(BaseModel):

@@ -352,7 +352,13 @@ class SectionsView(BaseModel):
     """What is shown, as data: the same as in the Markdown, and as it was written."""
 
     recent_turns: Annotated[list[ShownTurnView], described("The newest turns, in the order in which they were said.")]
-    relevant_turns: Annotated[list[ShownTurnView], described("Turns that were found, the best first.")]
+    relevant_turns: Annotated[
+        list[ShownTurnView],
+        described(
+            "Turns that were found, the best first. Behind a single message that asks comes its answer, without a "
+            "`relevance`."
+        ),
+    ]
     relevant_summaries: Annotated[list[ShownSummaryView], described("Summaries that were found, the best first.")]
     recent_summaries: Annotated[
         list[ShownSummaryView], described("Summaries of level 1 that are in none of level 2 yet, the newest first.")
@@ -377,7 +383,7 @@ class ContextView(BaseModel):
             markdown=context.markdown,
             sections=SectionsView(
                 recent_turns=[ShownTurnView.of(one) for one in shown.raw],
-                relevant_turns=[ShownTurnView.of(one) for one in shown.turns],
+                relevant_turns=[ShownTurnView.of(one) for found in shown.turns for one in (found, *found.others)],
                 relevant_summaries=[ShownSummaryView.of(one) for one in shown.summaries],
                 recent_summaries=[ShownSummaryView.of(one) for one in shown.waiting],
             ),

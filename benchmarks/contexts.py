@@ -1,0 +1,148 @@
+"""What contexts give for small talk and for questions, over HTTP: the part of the evidence that is there, characters,
+results, requests.
+
+    python -m benchmarks.contexts
+
+A space is filled by the service itself: notes of `examples/build-log.jsonl`, most of them folded by the offline LLM,
+the messages of `examples/room.ndjson`, the first turns of `examples/conversation.ndjson` as single messages, and some
+memories. Each case is what a user says, with a piece of the text that answers it; small talk has none. The embedding
+model is that of the local runtime.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from benchmarks.given import fill
+from benchmarks.requests import SPACE, Bench, running, timed
+from local.demo.tour import NOTES
+
+NOTED = 70
+TURNS = 25
+MEMORIES = (
+    "dev = Mickael",
+    "Mickael s'est cassé l'épaule le 12 novembre.",
+    "Ines looks after the ferry timetable.",
+    "Bob is allergic to peanuts.",
+    "La réunion d'équipe a lieu le mardi à 9 h.",
+    "The staging server is called heron.",
+    "Ann prefers short answers in French.",
+    "Le chat de Zoé s'appelle Gribouille.",
+)
+LIVE = "The harbour crane in Kiel is booked for the third of December."
+
+
+@dataclass(frozen=True)
+class Case:
+    """What somebody says, and a piece of what is to be known of it; None for small talk."""
+
+    kind: str
+    says: str
+    evidence: str | None = None
+
+
+CASES = (
+    *(
+        Case("small talk", says)
+        for says in (
+            *("ok thanks", "Thank you very much!", "Hello, how are you?", "Great, go on please.", "yes, do it", "👍"),
+            *("merci beaucoup !", "d'accord, parfait", "Salut, ça va ?", "ok c'est bon, on continue", "bonne nuit"),
+        )
+    ),
+    Case("memory", "Who is dev?", "dev = Mickael"),
+    Case("memory", "Qui s'est cassé l'épaule ?", "s'est cassé l'épaule"),
+    Case("memory", "What is Bob allergic to?", "peanuts"),
+    Case("memory", "Comment s'appelle le chat de Zoé ?", "Gribouille"),
+    Case("room", "What do restores, forks and exports rest on?", "immutable backups"),
+    Case("turn", "How do we lock the packages for both CPU architectures?", "uv pip compile --universal"),
+    Case("turn", "Can the tests end up with other versions than Lambda runs with?", "constrained by"),
+    Case("section", "Why does the SAM CLI live in its own venv?", "clash with those of the layer"),
+    Case("section", "How long does the first make setup take?", "58 s"),
+    Case("note", "When is the harbour crane booked?", "third of December"),
+    Case("note", "Quand la grue du port de Kiel est-elle réservée ?", "third of December"),
+)
+
+
+def prepare(bench: Bench) -> str:
+    """Fill the space; gives the id of the conversation."""
+    below = f"/spaces/{SPACE}"
+    fill(bench, NOTED)
+    bench.ok("POST", f"{below}/notes", {"category": "observation", "content": LIVE})
+    for content in MEMORIES:
+        bench.ok("POST", f"{below}/memories", {"content": content})
+    for line in (NOTES.parent / "room.ndjson").read_text("utf-8").splitlines():
+        message = json.loads(line)
+        bench.ok(
+            "POST", f"{below}/rooms/harbour/messages", {"author": message["author"], "content": message["content"]}
+        )
+    talk: str = bench.ok("POST", f"{below}/conversations", {})["conversation_id"]
+    for line in (NOTES.parent / "conversation.ndjson").read_text("utf-8").splitlines()[:TURNS]:
+        turn = json.loads(line)
+        for role in ("user", "assistant"):
+            content = turn[f"{role}_message"]
+            message = {"message_id": f"{turn['message_id']}-{role}", "role": role, "content": content}
+            bench.ok("POST", f"{below}/conversations/{talk}/messages", message)
+    time.sleep(5)
+    return talk
+
+
+def ways(bench: Bench, talk: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
+    """Each way to ask for a context."""
+    below = f"/spaces/{SPACE}"
+    yield "memories/context", lambda q: bench.ok("GET", f"{below}/memories/context?q={quote(q)}")
+    in_talk = f"{below}/conversations/{talk}/context?max_results=5&q="
+    yield "conversations/{id}/context", lambda q: bench.ok("GET", in_talk + quote(q))
+    if bench.api.call("GET", f"{below}/context?q=x")[0] == 200:
+        yield "context", lambda q: bench.ok("GET", f"{below}/context?q={quote(q)}")
+
+
+def results(answer: Any) -> int:
+    """How many results were found."""
+    if "items" in answer:
+        return len(answer["items"])
+    if "facts" in answer:
+        return len(answer["facts"]) + len(answer["messages"])
+    sections = answer["sections"]
+    found = [one for one in sections["relevant_turns"] if one.get("relevance") is not None]
+    return len(found) + len(sections["relevant_summaries"])
+
+
+def show(bench: Bench, name: str, get: Callable[[str], Any], cases: Sequence[Case]) -> None:
+    """Print a row for each kind of case."""
+    for kind in dict.fromkeys(case.kind for case in cases):
+        some = [case for case in cases if case.kind == kind]
+        get(some[0].says)
+        bench.seen()
+        answers: list[Any] = []
+        times = [timed(lambda: answers.append(get(case.says))) for case in some]  # noqa: B023
+        requests = len(bench.seen()) / len(some)
+        there = [case.evidence in one["markdown"] for case, one in zip(some, answers, strict=True) if case.evidence]
+        evidence = f"{sum(there)} of {len(there)}" if there else "-"
+        characters = [one["chars"] for one in answers]
+        counts = [results(one) for one in answers]
+        shown = (
+            f"{statistics.mean(characters):,.0f} | {max(characters):,} | {statistics.mean(counts):.1f} | {max(counts)}"
+        )
+        print(
+            f"| {name} | {kind} | {evidence} | {shown} | {requests:.1f} | {statistics.median(times):.0f} |", flush=True
+        )
+
+
+def main() -> None:
+    """Measure and print."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    with running(0, 1, offline_llm=True) as bench:
+        talk = prepare(bench)
+        print("| context | case | evidence | characters, mean | most | results, mean | most | requests | p50 ms |")
+        print("|---|---|---|---:|---:|---:|---:|---:|---:|")
+        for name, get in ways(bench, talk):
+            show(bench, name, get, CASES)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""What is known of what somebody says, over all kinds: what an agent is given before it answers.
+
+One search. What is not relevant enough is left out (relevance.py), nothing comes twice, and all of it says when it was
+said and who said it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from livemem.conversations.turn import Turn
+from livemem.errors import InvalidRequest
+from livemem.markdown.sections import split_address
+from livemem.process import Process
+from livemem.recall import conversation_documents, memory_documents, room_documents, search, section_ids
+from livemem.recall.document_sources import BANK
+from livemem.recall.relevance import RelevanceFloor
+from livemem.recall.search_request import ALL, QUERY_CHARACTERS, SearchRequest
+from livemem.search import words
+from livemem.search.documents import Document, storable
+from livemem.search.engine import Hit
+from livemem.search.view import SearchView
+from livemem.spaces import head as heads
+from livemem.text.invisible import visible
+
+KnownKind = Literal["note", "archive", "bank", "turn", "summary", "memory", "message"]
+KINDS: tuple[KnownKind, ...] = get_args(KnownKind)
+"""As a search names them in its answers."""
+CHARS_DEFAULT, CHARS_LEAST, CHARS_MOST = 8_000, 500, 100_000
+ITEMS_MOST = 10
+LOOKED_AT = 40
+"""Documents that are found at first: some are sides of one turn, some are not relevant enough."""
+ITEM_CHARACTERS = 1_000
+"""Of a text that are shown: the part that fits best."""
+HEAD_CHARACTERS = 200
+"""Of what stands before a text: its title, who said it."""
+MORE = "…"
+
+
+@dataclass(frozen=True)
+class KnownItem:
+    """Something that is known. `id` is what `read` takes; `time` when it was said or written, ISO 8601; `by` who said
+    it, empty where nobody did. `text` has a line for each side of an exchange.
+    """
+
+    kind: str
+    id: str
+    time: str
+    by: str
+    title: str
+    text: str
+    relevance: float | None
+
+
+@dataclass(frozen=True)
+class MessageContext:
+    """What is known, the best first, as data and as Markdown; `failure`: why nothing was compared by meaning."""
+
+    items: list[KnownItem]
+    markdown: str
+    failure: str | None
+
+
+def reading_id(document: Document) -> str:
+    """The id of what was found, as the tool `read` takes it; of a message of a room its room's route."""
+    source = document.source
+    if document.kind == BANK:
+        titles = map(section_ids.title, split_address(source["section"])) if "section" in source else ()
+        some = list(titles)
+        return section_ids.section_id(document.group, some) if some else section_ids.file_id(document.group)
+    if document.kind == conversation_documents.SUMMARY:
+        return f"conversations/{source['conversation_id']}/summaries/{source['level']}/{source['number']}"
+    if document.kind == conversation_documents.TURN:
+        return f"conversations/{source['conversation_id']}/turns/{source['turn_index']}"
+    if document.kind == memory_documents.MEMORY:
+        return f"memories/{document.id}"
+    return f"rooms/{source['room']}/messages" if document.kind == room_documents.MESSAGE else f"notes/{document.id}"
+
+
+def context(
+    process: Process, space_id: str, message: str, *, kinds: str | None = None, max_chars: int = CHARS_DEFAULT
+) -> MessageContext:
+    """Up to ten items about what somebody says, within `max_chars` characters of Markdown; none for small talk: as
+    `search.search`, no request for small talk but that of the space.
+
+    `kinds`: some of KINDS with commas between them, None for all. Raises NotFound, InvalidRequest, SearchNotReady.
+    """
+    if not CHARS_LEAST <= max_chars <= CHARS_MOST:
+        raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
+    some = _kinds(kinds)
+    meta = heads.load_recent(process, space_id).meta
+    text = words.plain(storable(message))[:QUERY_CHARACTERS]
+    floor = RelevanceFloor.of(text)
+    if floor.small_talk:
+        return MessageContext([], "", None)
+    asked = SearchRequest.of(text, scope=ALL, limit=LOOKED_AT).of_kinds(some)
+    until = process.clock() + search.READING
+    with search.answering(process, meta, [asked], lambda: search.vector_of(process, text), until) as (view, answers):
+        hits = [hit for hit in answers[0].hits if floor.admits_hit(hit)]
+        items, shown, size = [], [], 0
+        for item in _items(view, hits):
+            told = _told(item)
+            if size + len(told) <= max_chars:
+                items.append(item)
+                shown.append(told)
+                size += len(told)
+            if len(items) == ITEMS_MOST:
+                break
+    return MessageContext(items, "".join(shown), answers[0].failure)
+
+
+def _kinds(kinds: str | None) -> tuple[str, ...] | None:
+    if kinds is None:
+        return None
+    some = tuple(dict.fromkeys(kinds.split(",")))
+    if not set(some) <= set(KINDS):
+        raise InvalidRequest.of("kinds", f"must be some of {', '.join(KINDS)}, with commas between them")
+    return some
+
+
+def _items(view: SearchView, hits: Sequence[Hit]) -> Iterator[KnownItem]:
+    """Each hit once: the sides of a turn are one, an exchange of single messages too, and neither stands beside the
+    summary of just that; of two notes with the same words the better one.
+    """
+    turns: set[tuple[str, int]] = set()
+    summaries: set[tuple[str, int]] = set()
+    texts: set[str] = set()
+    for hit in hits:
+        document = hit.document
+        conversation = document.source.get("conversation_id", "")
+        if document.kind == conversation_documents.TURN:
+            exchange = conversation_documents.exchange_of(view, conversation, int(document.source["turn_index"]))
+            numbers = {(conversation, one.turn_index) for one in exchange}
+            if not exchange or numbers & turns or numbers <= summaries:
+                continue
+            turns |= numbers
+            yield _of_exchange(hit, exchange)
+            continue
+        if document.kind == conversation_documents.SUMMARY:
+            ends = conversation_documents.ends(document.source, "covers")
+            assert ends
+            if ends[1] - ends[0] < len(turns) and {(conversation, one) for one in range(ends[0], ends[1] + 1)} <= turns:
+                continue
+            if ends[0] == ends[1]:
+                summaries.add((conversation, ends[0]))
+        plain = " ".join(document.text.split())
+        if plain not in texts:
+            texts.add(plain)
+            yield _of_document(hit)
+
+
+def _of_document(hit: Hit) -> KnownItem:
+    document = hit.document
+    return KnownItem(
+        document.kind,
+        reading_id(document),
+        document.time,
+        document.author,
+        document.title,
+        _line(_part(document.text, hit.snippet)),
+        hit.relevance,
+    )
+
+
+def _of_exchange(hit: Hit, exchange: Sequence[Turn]) -> KnownItem:
+    document = hit.document
+    lines = []
+    for turn in exchange:
+        sides = [("user", turn.user_message), ("assistant", turn.assistant_message)]
+        for role, said in sides:
+            if said.strip():
+                found = document.role == (turn.role or role) and turn.turn_index == int(document.source["turn_index"])
+                snippet = hit.snippet if found else (0, 0)
+                who = turn.speaker(role) if turn.written_by or turn.user else (turn.role or role).capitalize()
+                lines.append(f"{_line(who)}: {_line(_part(said, snippet, ITEM_CHARACTERS // 2))}")
+    if not any(lines):
+        lines = [_line(_part(document.text, hit.snippet))]
+    first = exchange[0]
+    return KnownItem(
+        conversation_documents.TURN,
+        f"conversations/{document.source['conversation_id']}/turns/{first.turn_index}",
+        document.time,
+        document.author,
+        "",
+        "\n".join(lines),
+        hit.relevance,
+    )
+
+
+def _part(text: str, snippet: tuple[int, int], most: int = ITEM_CHARACTERS) -> str:
+    """So much of the text around the snippet as may be shown."""
+    if len(text) <= most:
+        return text
+    start = max(0, min(snippet[0] - max(0, most - (snippet[1] - snippet[0])) // 2, len(text) - most))
+    return f"{MORE if start else ''}{text[start : start + most]}{MORE if start + most < len(text) else ''}"
+
+
+def _line(text: str) -> str:
+    return visible(" ".join(text.split()))
+
+
+def _told(item: KnownItem) -> str:
+    """The item as Markdown: what it is, when it was said and by whom, its id, and below what it says."""
+    when = f"{item.time[:16].replace('T', ' ')} UTC" if item.time else ""
+    # Who says what stands in an exchange's lines.
+    by = "" if item.kind == conversation_documents.TURN else item.by
+    head = ", ".join(
+        filter(None, (f"{item.kind} {when}".strip(), _line(by)[:HEAD_CHARACTERS], _line(item.title)[:HEAD_CHARACTERS]))
+    )
+    lines = "".join(f"  {line}\n" for line in item.text.split("\n"))
+    return f"- [{head}] ({_line(item.id)[:HEAD_CHARACTERS]})\n{lines}"

@@ -1,0 +1,116 @@
+"""What is known of a message, over all kinds: nothing for small talk, nothing twice, all with time and author."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livemem.conversations.turn import Draft
+from livemem.errors import InvalidRequest
+from livemem.memories import storing
+from livemem.memories.memory import MemoryDraft
+from livemem.recall import message_context
+from livemem.recall.relevance import RelevanceFloor
+from livemem.rooms import posting
+from livemem.rooms.message import MessageDraft
+from tests.support.talk import Talk
+from tests.support.world import World
+
+SMALL_TALK = (
+    *(
+        "ok thanks",
+        "Thank you very much!",
+        "Hello, how are you?",
+        "Great, go on please.",
+        "yes, do it",
+        "👍",
+        "",
+        "...",
+    ),
+    *("merci beaucoup !", "d'accord, parfait", "Salut, ça va ?", "ok c'est bon, on continue", "bonne nuit", "oui"),
+)
+
+
+def known(talked, message, **wanted):
+    return message_context.context(talked.process, "demo", message, **wanted)
+
+
+@pytest.fixture
+def filled():
+    """A space with something about the harbour's crane of each kind, and something else."""
+    world = World()
+    world.create_space()
+    world.note("The harbour crane is folded into the bank.")
+    world.consolidate()
+    talked = Talk(world=world)
+    world.note("The harbour crane is booked for December.")
+    world.note("The oven needs gas.")
+    storing.store(talked.process, "demo", "ann", MemoryDraft("Mickael looks after the harbour crane."))
+    posting.post(talked.process, "demo", "salon", MessageDraft("Zoé", "The harbour crane is loud."))
+    talked.append(Draft.of_message("user", "Who paints the harbour crane?", author="Ines"))
+    talked.append(Draft.of_message("assistant", "Bob does.", author="planner", client_timestamp="2026-02-19T08:00:00Z"))
+    talked.say("Is the harbour crane blue?", "It is red.", user="dev")
+    return talked
+
+
+def test_all_kinds_are_asked_and_each_item_says_when_it_was_said_and_by_whom(filled):
+    found = known(filled, "What about the harbour crane?")
+
+    assert {one.kind for one in found.items} >= {"note", "bank", "turn", "memory", "message"}
+    assert all(one.time for one in found.items)
+    assert "The oven needs gas." not in found.markdown
+    by_kind = {one.kind: one for one in found.items}
+    assert (by_kind["message"].by, by_kind["memory"].by) == ("Zoé", "ann")
+    told = {one.text for one in found.items if one.kind == "turn"}
+    assert told == {
+        "Ines: Who paints the harbour crane?\nplanner: Bob does.",
+        "dev: Is the harbour crane blue?\nann: It is red.",
+    }
+    assert "- [message 2026-02-20 14:0" in found.markdown
+    assert f"(conversations/{filled.id}/turns/1)\n  Ines: Who paints the harbour crane?\n  pl" in found.markdown
+
+
+def test_small_talk_is_given_nothing_and_asks_nothing_of_the_bucket(filled):
+    known(filled, "What about the harbour crane?")
+    filled.world.client.reset()
+
+    given = {message: known(filled, message).markdown for message in SMALL_TALK}
+
+    assert set(given.values()) == {""}, given
+    assert filled.world.client.requests == []
+
+
+def test_kinds_are_those_that_searches_name_and_others_are_refused(filled):
+    for kinds in ("memory", "message,turn", "note", "bank"):
+        assert {one.kind for one in known(filled, "harbour crane", kinds=kinds).items} == set(kinds.split(","))
+    for wrong in ("live", "", "memory,", "memory, turn"):
+        with pytest.raises(InvalidRequest, match="kinds"):
+            known(filled, "harbour crane", kinds=wrong)
+
+
+def test_the_budget_is_kept_and_ten_items_are_the_most(filled):
+    for number in range(30):
+        filled.world.note(f"The harbour crane number {number} " + "turns " * 300)
+
+    assert len(known(filled, "harbour crane", max_chars=100_000).items) == 10
+    for budget in (500, 1_000, 5_000):
+        found = known(filled, "harbour crane", max_chars=budget)
+        assert 0 < len(found.markdown) <= budget
+        assert len(found.items) == found.markdown.count("- [")
+    for wrong in (499, 100_001):
+        with pytest.raises(InvalidRequest, match="max_chars"):
+            known(filled, "harbour crane", max_chars=wrong)
+
+
+def test_no_turn_stands_beside_the_summary_of_just_that_turn():
+    talked = Talk()
+    talked.say("Where is the harbour crane? " * 9, "In dock 3. " * 9)
+    talked.update()
+
+    assert [one.kind for one in known(talked, "harbour crane").items] in (["turn"], ["summary"])
+
+
+@given(st.text(max_size=60), st.text(max_size=60), st.floats(0, 1) | st.none())
+def test_a_text_that_holds_what_is_asked_is_always_relevant_unless_nothing_is_asked(message, more, relevance):
+    floor = RelevanceFloor.of(message)
+
+    assert floor.admits(f"{' '.join(sorted(floor.wanted))} {more}", relevance) is not floor.small_talk
