@@ -29,7 +29,9 @@ def test_an_answered_question_is_shown_with_what_it_rests_on_and_what_was_called
         "status": "done",
         "expression": "happy",
         "message": "Ines.",
-        "sources": [{"kind": "fact", "id": memory_id, "excerpt": "Ines looks after the ferry."}],
+        "sources": [
+            {"kind": "fact", "id": memory_id, "excerpt": "Ines looks after the ferry.", "at": asked.created_at}
+        ],
         "tool_calls": [
             {"name": "search_memories", "arguments": {"query": "ferry"}, "results": 1, "ms": 0},
             {
