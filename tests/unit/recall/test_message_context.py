@@ -12,6 +12,7 @@ from livemem.recall import message_context
 from livemem.recall.relevance import RelevanceFloor
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
+from livemem.search import words
 from tests.support.talk import Talk
 from tests.support.world import World
 
@@ -113,4 +114,4 @@ def test_no_turn_stands_beside_the_summary_of_just_that_turn():
 def test_a_text_that_holds_what_is_asked_is_always_relevant_unless_nothing_is_asked(message, more, relevance):
     floor = RelevanceFloor.of(message)
 
-    assert floor.admits(f"{' '.join(sorted(floor.wanted))} {more}", relevance) is not floor.small_talk
+    assert floor.admits(f"{words.plain(message)} {more}", relevance) is not floor.small_talk
