@@ -74,7 +74,7 @@ def what_an_agent_finds(account: Account) -> None:
     post(account, "9: The ferry is late.")
     queued(account).clear()
     assert use(account, "search", q="ferry")["items"]
-    assert use(account, "context", q="1: ferry")["facts"]
+    assert use(account, "context", q="1: ferry")["items"]
     begun = account.call("conversations", "GET", f"{SPACE}/conversations", 200)["items"][0]["conversation_id"]
     conversation_with_summaries(account)
     assert use(account, "context", q="ferry", conversation_id=begun)["markdown"]
@@ -82,7 +82,7 @@ def what_an_agent_finds(account: Account) -> None:
         store(account, f"{100 + number}: {number}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EMBEDDINGS_MODEL", "another")
-        assert use(account, "context", q="100: x")["facts"]
+        assert use(account, "context", q="100: x")["items"]
 
 
 def questions_over_mcp(account: Account) -> None:
