@@ -49,7 +49,9 @@ UNTOUCHED = {
     },
     # Who may read what lies below a conversation may read an object without content too.
     "Conversations": {("s3:GetObject", "{space}/conversations/*/deleted")},
-    **{name: {("s3:GetObject", "{space}/conversations/*/versions.json")} for name in ("Questions", "Ask")},
+    "Questions": {("s3:GetObject", "{space}/conversations/*/versions.json")},
+    # A question that nobody has taken yet begins here, and may name a room.
+    "Ask": {("s3:GetObject", f"{{space}}/{name}") for name in ("conversations/*/versions.json", "rooms/*")},
 }
 
 ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")

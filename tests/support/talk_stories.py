@@ -357,7 +357,7 @@ def searches_and_the_context(account: Account) -> None:
     assert account.service.invoke("indexer", {"space_id": "demo"})["embedded"]
     # Of turns that are not shown as they are.
     context = searched(account, f"{ONE}/context", conversation_id=one, max_turns="1")
-    assert context["sections"]["relevant_summaries"]
+    assert context["sections"]["relevant_turns"]
     with account.dying("s3:DeleteObject", f"demo/conversations/{one}/turns/"):
         call(account, "DELETE", ONE, 204, conversation_id=one)
     account.service.lambda_api.indexing.clear()
