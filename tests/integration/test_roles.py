@@ -49,9 +49,7 @@ UNTOUCHED = {
     },
     # Who may read what lies below a conversation may read an object without content too.
     "Conversations": {("s3:GetObject", "{space}/conversations/*/deleted")},
-    "Questions": {("s3:GetObject", "{space}/conversations/*/versions.json")},
-    # A question that nobody has taken yet begins here, and may name a room.
-    "Ask": {("s3:GetObject", f"{{space}}/{name}") for name in ("conversations/*/versions.json", "rooms/*")},
+    **{name: {("s3:GetObject", "{space}/conversations/*/versions.json")} for name in ("Questions", "Ask")},
 }
 
 ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")

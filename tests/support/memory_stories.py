@@ -402,6 +402,15 @@ def a_question_whose_worker_died(account: Account) -> None:
         ask(account)
     assert account.sweep()["questions_started"] == {"demo": 1}
     assert account.service.work() == {"result": "done"}
+    # One that died before it knew what the model is told at first begins anew, with the room.
+    post(account, "1: The ferry leaves at nine.")
+    with account.dying("s3:GetObject", "demo/rooms/"):
+        ask(account, room="general")
+    assert account.sweep()["questions_started"] == {"demo": 1}
+    results = []
+    while queued(account):
+        results.append(account.service.work())
+    assert {"result": "done"} in results, results
 
 
 OF_ALL_KINDS = (
