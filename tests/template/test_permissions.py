@@ -149,7 +149,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:GetObject",
             "alpha/rooms/general/20260220T140000_0123456789abcdef.json",
-            "Search Indexer Archives Backup Rooms Digest Mcp",
+            "Search Indexer Archives Backup Rooms Digest Questions Ask Mcp",
         ),
         ("s3:PutObject", "alpha/bank/conversations/a.md", "Admin Archives Backup Consolidate Sweep"),
         (
