@@ -36,7 +36,7 @@ api_answer = {
         {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}}],
     "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
 }
-target = api.Api("llm", "LLM", "LLMAAS", LlmError, "http://nowhere.invalid/v1", "none")
+target = api.LlmApi("llm", "LLM", "LLMAAS", LlmError, "http://nowhere.invalid/v1", "none")
 
 def request(client):
     http = httpx.Client(transport=httpx.MockTransport(answer))

@@ -43,7 +43,7 @@ def test_a_patch_changes_what_it_names_and_bumps_the_revision():
 
     assert after.model_dump() == before.model_dump() | {
         "description": "new", "owner": "bob", "consolidation_threshold": 0, "auto_paused": True, "rev": 3,
-        "write_id": after.write_id,
+        "pause_reason": "somebody paused it", "write_id": after.write_id,
     }  # fmt: skip
     assert heads.load(world.process, "demo").meta == after
 
