@@ -1,5 +1,5 @@
-"""Questions that an agent answers from what a space remembers: it calls tools, and each step of it is stored.
+"""Questions that an agent answers from what a space remembers. The model calls tools, and each of its steps is stored.
 
-`question_work.py` asks and goes on, `turns.py` is the loop, `tools.py` what the model may call, `sessions.py` the
-conversation that a user's questions are part of.
+`question_work.py` begins and resumes questions, `turns.py` is one turn of the loop, `tools.py` holds the tools that the
+model may call, `sessions.py` the conversation that a user's questions are part of.
 """

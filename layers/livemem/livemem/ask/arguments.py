@@ -1,6 +1,6 @@
-"""What each tool takes, checked: the models of which the schemas that the LLM sees are made.
+"""The arguments of each tool, as checked models. The schemas that the LLM sees are made of them.
 
-Types are guessed where nothing can be mistaken (`"5"` is a number): models write what they like.
+Types are converted where the value is unambiguous (`"5"` is a number), because LLMs do not keep to types.
 """
 
 from typing import Annotated, Literal

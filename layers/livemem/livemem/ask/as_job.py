@@ -12,8 +12,8 @@ from livemem.store import ask_keys as keys
 
 
 def find(process: Process, caller: Principal, space_id: str, name: str) -> Description:
-    """Raises InvalidName, QuestionBroken, and NotFound also for what was asked with `read` alone by somebody else. What
-    `ask.question.load` takes.
+    """The question's description, with the requests of `ask.question.load`. Raises InvalidName, QuestionBroken, and
+    NotFound, also where another token asked the question with `read` alone.
     """
     question = questions.load(process, space_id, name, caller.name)
     return replace(
@@ -22,7 +22,10 @@ def find(process: Process, caller: Principal, space_id: str, name: str) -> Descr
 
 
 def listed(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
-    """By when they were written last: an id that rests on a client's key tells no time. 1 LIST per 1,000."""
+    """The ids by the time of their last write, the newest first. 1 LIST per 1,000.
+
+    An id that is made of a client's key holds no time.
+    """
     entries = process.store.scan(keys.asks_prefix(space_id))
     found = ((int(entry.last_modified.timestamp() * 1_000), keys.parse_question(entry.key)) for entry in entries)
     return sorted(((moment, request_id) for moment, request_id in found if request_id), reverse=True)

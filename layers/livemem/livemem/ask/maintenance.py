@@ -1,4 +1,4 @@
-"""The part of questions in upkeep: those that nobody goes on with, and those that are kept no longer."""
+"""The part of questions in upkeep: restarts abandoned questions, and removes those that are kept no longer."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,8 +25,8 @@ LAST_ROUND = timedelta(seconds=30)
 
 
 def start_due(process: Process, found: Sequence[Due], deadline: datetime) -> Done:
-    """Start again the questions whose worker may have died: how many by space. 1 GET each, and 1 DeleteObjects for
-    those that are answered.
+    """Start the questions again whose worker may have died. Returns how many, by space. 1 GET each, and 1 DeleteObjects
+    for those that have ended.
     """
     started: dict[str, float] = {}
     left = list(found)
@@ -51,14 +51,14 @@ def _start(process: Process, due: Due) -> bool | None:
     except InvalidName:
         return None
     except LiveMemoryError as error:
-        # The next look finds it again.
+        # The next sweep finds it again.
         logger.warning("question was not looked at", extra={"space_id": due.space_id, "error_code": error.code})
         return False
     return True
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day remove the questions and sessions that are old: 1 LIST per 1,000 of each."""
+    """Once a day, remove the questions and sessions that are old: 1 LIST per 1,000 of each."""
     if space.folders.isdisjoint(keys.FOLDERS):
         return {}
     removed = _remove_old(process, space.space_id)
@@ -66,7 +66,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
 
 
 def _remove_old(process: Process, space_id: str) -> int:
-    """Remove questions and sessions that are kept no longer, at most 1,000 of each; returns how many questions."""
+    """Remove questions and sessions that are kept no longer, at most 1,000 of each. Returns how many questions."""
     kept = timedelta(days=process.settings.run_retention_days)
 
     def old(entries: Iterable[Entry]) -> list[str]:
@@ -78,7 +78,7 @@ def _remove_old(process: Process, space_id: str) -> int:
 
 
 def kind(name: str) -> DocumentKind | None:
-    """Questions, and the sessions that they are asked in."""
+    """Questions, and the sessions that they belong to."""
     if keys.parse_question(f"x/{name}"):
         return DocumentKind(Question.from_bytes)
     return DocumentKind(Session.from_bytes) if keys.parse_session(f"x/{name}") else None

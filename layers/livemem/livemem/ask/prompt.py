@@ -1,4 +1,4 @@
-"""What the model is told: JSON values on one line each, so that no text can forge the prompt's structure."""
+"""The prompt: JSON values on one line each, so that no text can forge the prompt's structure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ from livemem.rooms.message import Message
 TURNS = 5
 """Answers of the model before it must respond."""
 KEPT_CHARACTERS = 400
-"""Of a memory that is in every prompt."""
+"""Of a memory that is in every prompt, or of a room's message."""
 SESSION_CHARACTERS = 1_500
-"""Of a question, or an answer, of the session so far."""
+"""Of each question and answer of the session so far."""
 CONTEXT_CHARACTERS = 12_000
 ANSWER_TOKENS = 1_000
 """Kept in the model's window for its answer."""
@@ -34,13 +34,13 @@ _text = partial(templates.text, "ask")
 
 @lru_cache(maxsize=1)
 def system() -> str:
-    """The instructions, the same for all."""
+    """The instructions, the same for all questions."""
     return Template(_text("system")).substitute(turns=TURNS, stored=STORED_MOST, deleted=DELETED_MOST)
 
 
 @dataclass(frozen=True)
 class Known:
-    """What the model is given before it calls a tool: memories about itself, its goals, facts that name the user, the
+    """The model's knowledge before it calls a tool: memories about itself, its goals, facts that name the user, the
     context, the room's newest messages and the turns of the session, the oldest first.
     """
 
@@ -53,7 +53,7 @@ class Known:
 
 
 def opening(question: Question, known: Known, now: datetime) -> str:
-    """The first message: what is known before any tool is called, who asks, and the question."""
+    """The first message: the knowledge before any tool call, the user's name, and the question."""
     said = [
         {
             "at": clock.iso(turn.said_at()),
@@ -89,8 +89,8 @@ def _cut(text: str, most: int) -> str:
 
 
 def thread(question: Question, most: int, *, forced: bool) -> Thread:
-    """The conversation with the model so far, so that it fits into `most` tokens: where it does not, what the oldest
-    calls gave is left out. `forced`: it is told to respond. Raises RunError.
+    """The conversation with the model so far, in at most `most` tokens. Where it is longer, the results of the oldest
+    calls are left out. `forced` adds the instruction to respond. Raises RunError.
     """
     least = [one for step in question.steps for one in step.called or ()]
     for gone in range(len(least) + 1):

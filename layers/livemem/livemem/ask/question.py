@@ -1,4 +1,4 @@
-"""A question with all that was done about it, as it is stored: so who goes on with it asks and does nothing twice."""
+"""A question with all its steps, as it is stored. A worker that resumes it repeats no model call that was answered."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -34,24 +34,24 @@ MESSAGE_BYTES = 16_000
 
 
 class AnswerSource(StoredDocument):
-    """Something that a tool has shown: what an answer may rest on."""
+    """A result that a tool has shown, and that an answer may name as its source."""
 
     kind: str
     id: str
     excerpt: str
     at: str | None = None
-    """When it was said, or written last."""
+    """The time when it was said, or last written."""
 
 
 class Called(StoredDocument):
-    """One call of a tool, and what came of it."""
+    """One call of a tool, and its result."""
 
     name: str
     arguments: Any = None
     shown: dict[str, Any] = {}
-    """What the model reads of it; taken out when the question is answered."""
+    """The result as the model reads it. It is removed when the question is answered."""
     count: Count = 0
-    """How many results that are."""
+    """How many results `shown` holds."""
     sources: list[AnswerSource] = []
     error: str | None = None
     ms: Finite = 0
@@ -66,17 +66,17 @@ class AskedCall(StoredDocument):
 
 
 class Step(StoredDocument):
-    """One answer of the model, and what its calls gave: None as long as they are to be done."""
+    """One answer of the model, and the results of its calls. `called` is None until the calls are done."""
 
     text: str = ""
     calls: list[AskedCall] = []
     forced: bool = False
-    """Whether it had to respond."""
+    """Whether the model had to respond."""
     called: list[Called] | None = None
 
 
 class Answer(StoredDocument):
-    """What the user gets."""
+    """The answer that the user gets."""
 
     expression: Expression
     message: str
@@ -84,36 +84,38 @@ class Answer(StoredDocument):
 
 
 class Question(Job):
-    """`_asks/{job_id}.json`: a job, whose id is what its user knows as the id of the request."""
+    """`_asks/{job_id}.json`: a job. Users know its id as the id of the request."""
 
     kind: Line = "question"
     requested_by: Line
     """The name of the token."""
     may_write: bool
-    """Without it the question is of no session: nothing of it is kept but this document, for who asked it."""
+    """Whether the token may write. Otherwise the question has no session, and only this document is kept of it, for the
+    token that asked.
+    """
     user: str
     message: str
     redacted: dict[str, int] = {}
-    """What was taken out of message and user, by kind."""
+    """Counts of the secrets that were removed from message and user, by kind."""
     session: str | None = None
-    """The conversation that it was to continue."""
+    """The conversation that the caller asked to continue."""
     room: str | None = None
     conversation_id: str | None = None
-    """The conversation that it is part of; it may still have to be begun."""
+    """The conversation that the question is part of. It may not be begun yet."""
     former: str | None = None
-    """The user's conversation before, which ends with it."""
+    """The user's conversation before this one. It ends when this one begins."""
     opening: str | None = None
-    """What the model is told at first."""
+    """The first message to the model."""
     steps: list[Step] = []
     answer: Answer | None = None
 
     def calls(self) -> Iterator[Called]:
-        """All calls of tools that were done, in their order."""
+        """All tool calls that were done, in their order."""
         for step in self.steps:
             yield from step.called or ()
 
     def without_results(self) -> "Question":
-        """The same without what the tools gave, which lies where they found it."""
+        """The question without the results of the tools, which remain where the tools found them."""
         steps = [
             step.model_copy(update={"called": [one.model_copy(update={"shown": {}}) for one in step.called or ()]})
             for step in self.steps
@@ -123,14 +125,14 @@ class Question(Job):
 
 @dataclass(frozen=True)
 class AskRequest:
-    """What is asked. `user`: whose session it belongs to; None for the token's own."""
+    """A question as the caller sends it. It belongs to the session of `user`; None means the token's own name."""
 
     message: str
     user: str | None = None
     session: str | None = None
     room: str | None = None
     found: dict[str, int] = field(default_factory=dict, hash=False, compare=False)
-    """What was taken out of it, by kind."""
+    """Counts of the removed secrets by kind."""
 
     def redacted(self) -> "AskRequest":
         """The question without what looks like a secret."""
@@ -151,7 +153,7 @@ class AskRequest:
             all_keys.check_ulid("session", self.session)
 
     def check_user(self, author: str, *, may_write: bool) -> None:
-        """Raise UserNotAllowed for another user than the token's own name, unless the token may write."""
+        """Raise UserNotAllowed where `user` is not the token's own name, unless the token may write."""
         if not may_write and self.user not in (None, author):
             raise UserNotAllowed(
                 f"With `read` alone the token {author!r} asks in its own name: leave `user` out. "
@@ -178,8 +180,8 @@ def new(
 
 
 def check_same(question: Question, author: str, wanted: AskRequest) -> None:
-    """Raise InvalidRequest where the client's key has come with another question before."""
-    # It may have been stored before questions were redacted.
+    """Raise InvalidRequest where the client used its key for another question before."""
+    # The question may have been stored before questions were redacted.
     there = (redact(question.message)[0], identifier(question.user), question.session, question.room)
     if there != (wanted.message, identifier(wanted.user or author), wanted.session, wanted.room):
         raise InvalidRequest.of("Idempotency-Key", "was used for another question")
@@ -194,8 +196,9 @@ def find(process: Process, space_id: str, request_id: str) -> Stored[Question] |
 
 
 def load(process: Process, space_id: str, request_id: str, reader: str) -> Question:
-    """The question: 1 GET, and that of the space where this process has not seen it lately. Raises InvalidName,
-    NotFound; one that was asked with `read` alone is there for its author alone (`reader`: the name of the token).
+    """The question: 1 GET, and 1 for the space where this process has not read it lately. Raises InvalidName, NotFound.
+
+    A question that was asked with `read` alone is visible to its author alone. `reader` is the name of the token.
     """
     keys.check_request_id(request_id)
     heads.load_recent(process, space_id)
@@ -206,7 +209,7 @@ def load(process: Process, space_id: str, request_id: str, reader: str) -> Quest
 
 
 def write_new(process: Process, question: Question) -> tuple[Stored[Question], bool]:
-    """Write a question for the first time, and whether it is new; if it is there already, that one. 1 PUT."""
+    """Write a question for the first time: 1 PUT. Returns the stored question, and whether this call wrote it."""
     try:
         return jobs.create(process, keys.question(question.space_id, question.job_id), question), True
     except PreconditionLost:

@@ -1,9 +1,9 @@
 """Asking, and the steps of a question: the job that answers it.
 
-Each answer of the model is stored before its calls are done, and what they gave before the model is asked again. So
-whoever goes on asks nothing again that was answered; and calls that store something carry an id made of their place, so
-that they are done once. The questions of one user are answered one after the other, by a lease: it keeps their order
-and saves money, while a compare-and-swap on the question keeps two workers apart.
+Each answer of the model is stored before its calls are done, and their results before the model is asked again. So a
+worker that resumes the question never repeats an answered model call. Calls that store something carry an id made of
+their place, so that they take effect once. A lease makes the questions of one user wait for each other: it keeps their
+order and saves money. A compare-and-swap on the question keeps two workers apart.
 """
 
 import time
@@ -40,9 +40,9 @@ from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
 BEFORE_THE_END = timedelta(seconds=30)
-"""Time of an invocation that is kept to store what was answered."""
+"""Time of an invocation that is kept to store the answers."""
 MORE_WORK = timedelta(seconds=60)
-"""How long an invocation of its own waits for the user's question before, until it is delivered again."""
+"""How long an invocation waits for an earlier question of the user. Then Lambda delivers it again."""
 LATER = "Ask again on the next day, or as soon as there is more."
 NO_ANSWER = "The LLM did not respond, although nothing else was left to do."
 NO_TIME = "The LLM did not answer in the time that an invocation has."
@@ -60,12 +60,12 @@ def ask(
     idempotency_key: str | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Worked[Question]:
-    """Answer a question as far as there is time; an invocation of its own does the rest.
+    """Answer a question as far as the time until `until` allows. Another invocation does the rest.
 
-    A repeat with the same key gives what became of the first; one that failed is tried again from where it failed.
-    Without `may_write` (of the token named `author`) it stands alone: no session is read or kept. Raises NotConfigured
-    without an LLM, NotFound (space, session), UserNotAllowed, InvalidRequest, TooLarge, StoreUnavailable and other
-    LiveMemoryErrors that a repeat may get over.
+    A repeat with the same key returns the state of the first question. A failed question resumes where it failed.
+    Without `may_write` (of the token named `author`) no session is read or kept. Raises NotConfigured without an LLM,
+    NotFound (space, session), UserNotAllowed, InvalidRequest, TooLarge, StoreUnavailable and other LiveMemoryErrors
+    after which a repeat may succeed.
     """
     wanted.check_user(author, may_write=may_write)
     wanted = _checked(process, wanted, idempotency_key)
@@ -80,11 +80,11 @@ def ask(
             process, KIND, space_id, request_id, until, by_hand=True, brief=True, found=found, wait=Wait(until, pause)
         )
     except (Busy, StillAtWork):
-        # Where it can't be queued the sweep finds the question in the due index.
+        # Where the question can't be queued, the sweep finds it in the due index.
         with suppress(LiveMemoryError):
             worker.queue(process, KIND, space_id, request_id)
         return Worked("unfinished", found)
-    # It is gone where somebody deletes the space right now.
+    # The question is gone where somebody deletes the space right now.
     return replace(worked, stored=worked.stored or found)
 
 
@@ -96,10 +96,10 @@ def carry_on(
     *,
     pause: Callable[[float], None] = time.sleep,
 ) -> Worked[Question]:
-    """Go on with a question until shortly before `deadline`, when the invocation ends.
+    """Resume a question, until shortly before `deadline`, when the invocation ends.
 
-    Raises StillAtWork where another question of the user is answered now, or this very one, so that Lambda tries again;
-    InvalidName, StoreUnavailable.
+    Raises InvalidName, StoreUnavailable, and StillAtWork where another worker answers this question or another one of
+    the user, so that Lambda tries again.
     """
     all_keys.check_space_id(space_id)
     found = question.find(process, space_id, request_id) if heads.find(process, space_id) else None
@@ -129,8 +129,8 @@ def _checked(process: Process, wanted: AskRequest, idempotency_key: str | None) 
 def _take_down(
     process: Process, space_id: str, author: str, wanted: AskRequest, idempotency_key: str | None, *, may_write: bool
 ) -> Stored[Question]:
-    """The question in the bucket: 1 GET and 3 PUTs, with a key 1 GET before. Raises CapReached where too many are
-    answered now.
+    """The question in the bucket: 1 GET and 3 PUTs, with a key 1 GET before. Raises CapReached where too many questions
+    are being answered.
     """
     request_id = keys.request_of(author, idempotency_key, may_write=may_write) if idempotency_key else process.new_id()
     there = question.find(process, space_id, request_id) if idempotency_key else None
@@ -153,12 +153,12 @@ def _take_down(
 
 
 def _open(process: Process, space_id: str, request_id: str) -> None:
-    """See to it that the sweep goes on with the question if nobody else does: 1 PUT."""
+    """Enter the question in the due index, so that the sweep resumes it if no worker does: 1 PUT."""
     due_index.leave_at(process, space_id, "question", request_id, process.clock() + timing.DEAD_AFTER)
 
 
 def _on_take(work: Work[Question]) -> Mapping[str, Any]:
-    """Settle which conversation it is part of, if any, and what the model is told at first."""
+    """Settle the conversation that the question is part of, if any, and the first message to the model."""
     process, asked = work.process, work.job
     if asked.opening is not None:
         return {}
@@ -173,8 +173,10 @@ def _on_take(work: Work[Question]) -> Mapping[str, Any]:
 
 
 def _step(work: Work[Question]) -> End:
-    """Let the model have its turns until it responds, and keep the session. What is answered is not left for lack of
-    time: only to ask the model, or a tool, takes any. Raises RunError, OutOfTime.
+    """Let the model take its turns until it responds, and keep the session. Raises RunError, OutOfTime.
+
+    Only calls of the model and of tools are checked against the deadline. Once answered, the question ends in this
+    invocation.
     """
     try:
         while not work.job.answer:
@@ -184,7 +186,7 @@ def _step(work: Work[Question]) -> End:
             raise
         if work.brief or work.saved:
             raise OutOfTime(error.detail) from error
-        # Who gets nowhere in a whole invocation would get nowhere in the next one.
+        # A question without progress in a whole invocation would make none in the next one.
         raise RunError(OUT_OF_TIME, NO_TIME) from error
     if work.job.may_write:
         sessions.keep(work.process, work.job.space_id, work.job)
@@ -213,7 +215,7 @@ def _turn(work: Work[Question]) -> None:
 
 
 def _is_final(error: LiveMemoryError) -> bool:
-    # Its user may ask again, with the same key.
+    # The user may ask again, with the same key.
     return isinstance(error, RunError)
 
 

@@ -1,4 +1,4 @@
-"""What tools show: each result short enough for the model's window, and as the source that an answer may name."""
+"""Results of tools: each one short enough for the model's window, and as a source that an answer may name."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from livemem.memories.memory import Memory
 from livemem.search.engine import Hit
 
 CHARACTERS = 600
-"""Of one result; what is cut says so."""
+"""Of one result. A longer text is cut, and marked as cut."""
 EXCERPT = 200
 """Characters of a source in the answer."""
 TITLE = 120
@@ -17,7 +17,7 @@ TITLE = 120
 
 @dataclass(frozen=True)
 class CallResult:
-    """What the model reads of a call, how many results that are, and the sources in it."""
+    """The result of a call as the model reads it, the number of results, and their sources."""
 
     told: dict[str, Any] = field(default_factory=dict, hash=False)
     count: int = 0
@@ -25,14 +25,14 @@ class CallResult:
 
 
 def of_memories(found: Iterable[tuple[Memory, float | None]]) -> CallResult:
-    """Memories with their scores, where there are any."""
+    """Memories with their scores, where they have one."""
     pairs = list(found)
     told = [_memory(memory, score) for memory, score in pairs]
     return _listed(told, [_source(one) for one, _ in pairs])
 
 
 def of_hits(hits: Iterable[Hit]) -> CallResult:
-    """What a search has found in notes, bank or conversations: the part of each text that fits best."""
+    """The hits of a search in notes, bank or conversations, each with the part of its text that fits best."""
     found = [(hit, _best_part(hit)) for hit in hits]
     told = [_hit(hit, part) for hit, part in found]
     sources = [
@@ -48,7 +48,7 @@ def of_hits(hits: Iterable[Hit]) -> CallResult:
 
 
 def of_stored(memory: Memory, *, merged: bool) -> CallResult:
-    """A memory as it stands after it was stored, perhaps as part of one that was there."""
+    """A memory as it is after it was stored. `merged`: it became part of a memory that was there."""
     told = _memory(memory, None) | {"merged_into_one_that_was_there": merged}
     return CallResult({"stored": told}, 1, (_source(memory),))
 
@@ -100,7 +100,7 @@ def _snippet(hit: Hit) -> str:
 
 
 def _best_part(hit: Hit) -> str:
-    """So much of the text around the snippet as has room."""
+    """The snippet with as much text around it as a result may have."""
     text, (start, end) = hit.document.text, hit.snippet
     before = max(0, CHARACTERS - (end - start)) // 2
     first = max(0, min(start - before, len(text) - CHARACTERS))

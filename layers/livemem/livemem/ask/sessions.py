@@ -1,4 +1,4 @@
-"""Sessions: the questions of one user are one conversation, until the user is silent for a while or has asked many."""
+"""Sessions: the questions of one user form one conversation, until 15 minutes of silence or 10 questions end it."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -18,7 +18,7 @@ from livemem.store.stored import Read, Revised
 from livemem.store.stored_documents import Count, Moment
 
 SILENCE = timedelta(minutes=15)
-"""After which the next question begins a session, by the store's clock."""
+"""A question that comes later than this after the last one begins a new session. By the store's clock."""
 QUESTIONS = 10
 """Questions of a session."""
 TRIES = 5
@@ -31,14 +31,14 @@ class Session(Revised):
     user: str
     conversation_id: str
     requests: list[str] = []
-    """The questions in it, by their ids: so that none counts twice."""
+    """The ids of its questions, so that none counts twice."""
     questions: Count = 0
     last_at: Moment
-    """When the last one was answered, for people."""
+    """When its last question was answered. Only people read it."""
 
 
 def of(process: Process, space_id: str, user: str) -> tuple[str | None, str | None]:
-    """The conversation of the user's next question, None for a new one; and the one before: 1 or 2 GETs."""
+    """The conversation of the user's next question (None for a new one), and the user's latest one: 1 or 2 GETs."""
     found = stored.find(process.store, keys.session(space_id, user), _reading(process))
     session = found.value if found else None
     if not found or not session:
@@ -56,7 +56,7 @@ def _is_there(process: Process, space_id: str, conversation_id: str) -> bool:
 
 
 def check(process: Process, space_id: str, user: str | None, wanted: str | None) -> None:
-    """Raise NotFound unless the session that is asked for is the user's and has not ended; None has no session."""
+    """Raise NotFound unless `wanted` is the user's session and has not ended. A `user` of None has no session."""
     if wanted is not None and (user is None or of(process, space_id, user)[0] != wanted):
         raise NotFound("session", wanted)
 
@@ -68,8 +68,10 @@ def so_far(process: Process, space_id: str, conversation_id: str) -> list[Turn]:
 
 
 def keep(process: Process, space_id: str, question: Question) -> None:
-    """Make the answered question the last turn of its conversation, which is begun with its first one; the one before
-    ends then, and this one with its last question. It may be done again. Raises NotFound where the space is gone.
+    """Append the answered question to its conversation as the last turn. Raises NotFound where the space is gone.
+
+    The first question begins the conversation and closes the user's conversation before it. The last question closes
+    this one. The call can be repeated.
     """
     conversation_id = question.conversation_id
     assert conversation_id
@@ -95,7 +97,7 @@ def _turn(question: Question) -> Draft:
         ToolCall(
             name=one.name,
             arguments=one.arguments,
-            # What they are lies where it was found: here is only which.
+            # The results remain where the tool found them. Only their ids are kept here.
             result={"error": one.error} if one.error else {"ids": [source.id for source in one.sources]},
             success=one.error is None,
             duration_ms=one.ms,
@@ -107,12 +109,12 @@ def _turn(question: Question) -> Draft:
 
 def _close(process: Process, space_id: str, conversation_id: str) -> None:
     with suppress(NotFound):
-        # Nobody waits for it: the functions that answer questions start no summaries.
+        # Nobody waits for the summaries: the functions that answer questions start none.
         log.close(process, space_id, conversation_id, at_once=False)
 
 
 def _note(process: Process, space_id: str, question: Question) -> Session:
-    """Count the question in the user's session; returns the session that it is part of."""
+    """Count the question in the user's session. Returns the session that the question is part of."""
     key = keys.session(space_id, question.user)
     for _ in range(TRIES):
         found = stored.find(process.store, key, _reading(process))
@@ -129,7 +131,7 @@ def _note(process: Process, space_id: str, question: Question) -> Session:
             last_at=clock.iso_millis(process.clock()),
         )
         if found and there and not mine and _goes_on(found.age, there):
-            # A session that began while this question hung: it stays the user's.
+            # Another session began while this question was delayed. That one stays the user's.
             return session
         with suppress(PreconditionLost):
             stored.create(process.store, key, session, process.new_id, over=found)
@@ -142,5 +144,5 @@ def _goes_on(age: timedelta, session: Session) -> bool:
 
 
 def _reading(process: Process) -> Read[Session | None]:
-    # It only says where the last questions are: without it the next one begins a session.
+    # The document only names the conversation of the last questions. Without it the next question begins a session.
     return lambda found: unreadable.tolerated(process, Session, found)

@@ -1,5 +1,5 @@
-"""What the model knows before it calls a tool: what the agent remembers of itself, who asks, what was said last in the
-room, and a context for the question.
+"""The model's knowledge before it calls a tool: the agent's memories of itself, facts about the user, the newest
+messages of the room, and a context for the question.
 """
 
 import re
@@ -16,16 +16,16 @@ from livemem.rooms import reading as rooms
 from livemem.rooms.message import Message
 
 SELVES, GOALS = 20, 10
-"""The newest memories of the agent about itself and of what it wants that are in every prompt."""
+"""How many of the agent's newest memories about itself, and of its newest goals, are in every prompt."""
 FACTS = 10
 OF_USER = 5
-"""The newest facts that name the user who asks, in every prompt: who that is, and what holds for them."""
+"""How many of the newest facts that name the user are in every prompt."""
 ROOM_LAST = 10
-"""Messages of the room that come whatever they are about."""
+"""How many of the room's newest messages are in the prompt, on any subject."""
 
 
 def opening(process: Process, space_id: str, question: Question, session: Sequence[Turn]) -> str:
-    """The first message to the model; `session` are the turns of the conversation so far."""
+    """The first message to the model. `session` holds the turns of the conversation so far."""
     selves = reading.recent(process, space_id, kind="self", limit=SELVES)
     goals = reading.recent(process, space_id, kind="goal", limit=GOALS)
     named = of_user(process, space_id, question.user)
@@ -35,9 +35,9 @@ def opening(process: Process, space_id: str, question: Question, session: Sequen
 
 
 def of_user(process: Process, space_id: str, user: str) -> list[Memory]:
-    """The newest facts that name who asks, as a whole word or as a subject: 1 LIST.
+    """The newest facts that name the user, as a whole word or as a subject: 1 LIST.
 
-    Without them "I" is nobody: what somebody says of themselves is rarely near to who they are.
+    Without them the model does not know who "I" is: a search for the question rarely finds facts about the user.
     """
     name = re.compile(rf"(?<!\w){re.escape(user)}(?!\w)", re.IGNORECASE)
     facts = reading.all_of(process, space_id, "fact")
@@ -45,14 +45,14 @@ def of_user(process: Process, space_id: str, user: str) -> list[Memory]:
 
 
 def last_said(process: Process, space_id: str, room: str | None) -> list[Message]:
-    """The room's newest messages, the oldest first: a few LISTs, 1 GET each; none without a room."""
+    """The room's newest messages, the oldest first: a few LISTs, 1 GET each. Empty without a room."""
     return rooms.newest(process, space_id, room, ROOM_LAST)[::-1] if room is not None else []
 
 
 def block(process: Process, space_id: str, message: str, room: str | None) -> str:
-    """The context for the question, as text: what is known, and what was said in the room if one is named."""
+    """The context for the question, as text: facts, and messages of the room if one is named."""
     if room is not None:
-        # In the language of the prompt; what is in it comes as it was said.
+        # The headings are in the language of the prompt. Contents keep their own language.
         return memory_context.context(process, space_id, message, room=room, lang="en", limit=FACTS).markdown
     found = reading.search(process, space_id, message, kind="fact", limit=FACTS)
     return "\n".join(f"• {' '.join(one.memory.content.split())}" for one in found)

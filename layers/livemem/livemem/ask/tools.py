@@ -1,7 +1,7 @@
-"""The tools that the model may call, and what each call comes to.
+"""The tools that the model may call, and the result of each call.
 
-A call never stops the question: what is wrong with it is told to the model, and counts as a call. Only what the store
-can't do now does, so that the same step is done again later; what a step has stored then is not stored twice.
+A wrong call does not stop the question: the model gets the error as the result, and the call counts. Only an error of
+the store stops it, so that the same step is done again later. What the step stored before is not stored twice.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,26 +56,26 @@ STORED_MOST = 5
 DELETED_MOST = 1
 """Memories that one question may delete."""
 SPARE = timedelta(seconds=4)
-"""That a search may take beyond the moment until which the LLM is asked."""
+"""How long a search may take after the moment until which the LLM may be asked."""
 RESPOND = "respond"
 NAME_CHARACTERS = 100
 SHOWN_ARGUMENT = 2_000
-"""Characters of arguments that are no JSON, in what is kept of a call."""
+"""Characters that are kept of the arguments of a call that could not be used."""
 TOLD = (
     *(InvalidRequest, TooLarge, NotFound, Forbidden, Conflict, Busy, SearchNotReady),
     *(EmbeddingUnavailable, MemoriesBroken),
 )
-"""Errors that are the model's to hear: with other words, or a little later, it may go better."""
+"""Errors that the model gets as a result: the call may succeed with other arguments, or a little later."""
 
 
 class RefusedCall(Exception):
-    """What is wrong with a call, for the model."""
+    """A call that is refused. The text tells the model why."""
 
 
 @dataclass(frozen=True)
 class Hand:
-    """What a tool works with: `op_id` is the same each time that this very call is carried out, `before` are the calls
-    of the question that came before it.
+    """The input of a tool besides its arguments. `op_id` is the same each time that this call is carried out. `before`
+    holds the question's earlier calls.
     """
 
     process: Process
@@ -86,13 +86,13 @@ class Hand:
     until: datetime
 
     def done(self, names: Sequence[str]) -> int:
-        """How many calls of these tools have done what they should."""
+        """How many earlier calls of these tools succeeded."""
         return sum(one.name in names and not one.error for one in self.before)
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A tool: what it is for, what it takes, whether it changes memories, and what it does."""
+    """A tool: its purpose, its arguments, its function, and whether it changes memories."""
 
     description: str
     takes: type[Arguments]
@@ -119,15 +119,15 @@ def _notes(hand: Hand, given: Looking) -> CallResult:
 
 def _conversations(hand: Hand, given: Looking) -> CallResult:
     hits = _found(hand, SearchRequest.of_talk(given.query, max_results=3 * FOUND).within(None))
-    # The session itself is in the prompt; and what a tool was given, or gave, was not said by anybody.
+    # The session itself is in the prompt. Arguments and results of tools were not said by anybody.
     mine = hand.question.conversation_id
     said = [hit for hit in hits if hit.document.role != TOOL and hit.document.source.get("conversation_id") != mine]
     return results.of_hits(said[:FOUND])
 
 
 def _found(hand: Hand, asked: SearchRequest) -> list[Hit]:
-    """What a search finds that reads no longer than there is time; raises SearchNotReady, and RunError where another
-    invocation has more time for it.
+    """The hits of a search within the time that is left. Raises SearchNotReady, and RunError where another invocation
+    has more time for it.
     """
     process = hand.process
     now = process.clock()
@@ -220,7 +220,7 @@ SHOWING = ("search_memories", "get_recent_memories", "search_self", "search_goal
 
 
 def offered(*, may_write: bool, only_respond: bool) -> list[Tool]:
-    """What the model may call now."""
+    """The tools that the model may call now."""
     names = [RESPOND] if only_respond else [name for name, one in OFFERS.items() if may_write or not one.writes]
     return [Tool(name, OFFERS[name].description, contract.schema(OFFERS[name].takes)) for name in names]
 
@@ -228,9 +228,10 @@ def offered(*, may_write: bool, only_respond: bool) -> list[Tool]:
 def carry_out(
     process: Process, space_id: str, question: Question, until: datetime
 ) -> tuple[list[Called], Answer | None]:
-    """What the calls of the last step come to, and the answer if one of them gives it; the others are done first.
+    """Carry out the calls of the last step, in their order. Returns their results, and the answer if one of them is
+    `respond`.
 
-    Raises RunError where there is no time left for it, StoreUnavailable and what else a later try may mend.
+    Raises RunError where no time is left, StoreUnavailable and other errors after which a later try may succeed.
     """
     number, step = len(question.steps), question.steps[-1]
     before = list(question.calls())
@@ -281,7 +282,7 @@ def _offer(hand: Hand, call: AskedCall, place: int) -> Offer:
 
 
 def _arguments(takes: type[Arguments], text: str) -> Arguments:
-    """The arguments, checked; none at all are an empty object."""
+    """The checked arguments. An empty text is taken as an empty object."""
     try:
         return contract.parse(text.strip() or "{}", takes)
     except ContractError as error:
@@ -289,7 +290,7 @@ def _arguments(takes: type[Arguments], text: str) -> Arguments:
 
 
 def answered(given: Responding, before: Sequence[Called]) -> Answer:
-    """The answer with those of its sources that a tool has shown."""
+    """The answer, with only those of its sources that a tool has shown."""
     shown: dict[str, AnswerSource] = {source.id: source for one in before for source in one.sources}
     named = [shown[one] for one in dict.fromkeys(given.sources) if one in shown]
     return Answer(expression=given.expression, message=given.message.strip(), sources=named)

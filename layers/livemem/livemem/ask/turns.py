@@ -1,4 +1,4 @@
-"""One turn of the loop: what is asked of the model now, and what its answer comes to where it did not respond."""
+"""One turn of the loop: the next call of the model, and the answer of a question to which the model did not respond."""
 
 from datetime import datetime
 
@@ -15,11 +15,11 @@ SHORTEST_ASK = 3.0
 """Seconds below which asking is pointless."""
 EMPTY = "llm_empty"
 KEPT_CHARACTERS = 50_000
-"""Of a text, or of the arguments of a call: nothing that is longer is right, and all of it is sent again."""
+"""Of a text, or of the arguments of a call. Nothing longer is valid, and all of it is sent again with each turn."""
 
 
 def must_respond(question: Question) -> bool:
-    """Whether the model has had its turns, or has called nothing although it could: then only the answer is left."""
+    """Whether the model must respond now: it has had its turns, or its last answer called no tool."""
     steps = question.steps
     return len(steps) >= prompt.TURNS or bool(steps and not steps[-1].calls)
 
@@ -37,7 +37,7 @@ def ask(process: Process, meter: Meter, question: Question, until: datetime) -> 
         said = call_model(process, meter, prompt.size(messages), send, until, shortest=SHORTEST_ASK)
     except NoAnswer as error:
         if error.code == EMPTY:
-            # It may still respond, when it must.
+            # The model may still respond when it is forced to.
             return Step(forced=forced, called=[])
         raise
     return _step(said, forced=forced)
@@ -49,8 +49,8 @@ def _step(said: ToolReply, *, forced: bool) -> Step:
 
 
 def salvaged(question: Question) -> Answer | None:
-    """The answer of a model that did not respond although it must: the message of a call that was wrong otherwise, or
-    what it last said in plain words; None where it said nothing.
+    """The answer of a model that was forced to respond and did not: the message of an invalid `respond` call, or the
+    last plain text of the model. None where it said nothing.
     """
     wrong = [call.arguments for call in question.steps[-1].calls if call.name == tools.RESPOND]
     for arguments in (contract.json_object(one) for one in wrong):

@@ -1,4 +1,4 @@
-"""The contract with the LLM for a summary, and what is wrong with an answer that keeps to it."""
+"""The contract with the LLM for a summary, and the flaws of an answer that keeps to it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ from livemem.llm.contract import ContractError, Part
 from livemem.text import language
 
 ITEMS, ITEM_CHARACTERS = 50, 500
-"""Of a list: what is more is left out."""
+"""Items of a list, and characters of an item. The rest is left out."""
 SHORT = 400
 """Characters that a summary may always have."""
 LONG = 4_000
-"""Characters from which a summary that has twice those of its source is refused."""
+"""A summary with more characters than this, and with more than twice those of its source, is refused."""
 LEEWAY = 1.5
-"""By how much a summary may pass its target where the ratio is a limit."""
+"""The factor by which a summary may exceed its target where the ratio is a limit."""
 
 ANSWER_TOKENS = 500
-"""Kept in the model's window for an answer besides those of the summary itself."""
+"""Tokens kept in the model's window for an answer, in addition to those of the summary itself."""
 NOTES_TOKENS = 500
 """The same for the notes that it names."""
 
@@ -51,7 +51,7 @@ A = TypeVar("A", bound=SummaryAnswer)
 
 @dataclass(frozen=True)
 class Source:
-    """What is to be summarised: its text, and all that may be cited as a file."""
+    """The source of a summary: its text, and all that may be cited as a file."""
 
     text: str
     citable: Collection[str] | str
@@ -62,7 +62,7 @@ class Source:
 
 
 def parse(text: str, source: Source, kind: type[A]) -> A:
-    """The answer of a kind, with what it may not cite left out; raises ContractError."""
+    """The parsed answer of a kind, without files that do not occur in the source. Raises ContractError."""
     found = contract.parse(text, kind)
     if not found.summary.strip():
         raise ContractError("The summary is empty.")
@@ -81,18 +81,18 @@ def parse(text: str, source: Source, kind: type[A]) -> A:
 
 
 def tidy(items: Collection[str]) -> list[str]:
-    """The items without blank ones and repeats, as many and as long as are kept."""
+    """The items without blank ones and repeats, cut to the limits ITEMS and ITEM_CHARACTERS."""
     cut = (item.strip()[:ITEM_CHARACTERS] for item in items)
     return list(dict.fromkeys(item for item in cut if item))[:ITEMS]
 
 
 def entities(found: SummaryAnswer) -> Entities:
-    """What is named, as it is stored."""
+    """The entities of an answer, as they are stored."""
     return Entities(**{name: tidy(getattr(found.entities, name)) for name in ENTITIES})
 
 
 def wanted(source: Source, target: int, parameters: Parameters, kind: type[A]) -> Contract[A]:
-    """What an answer of a kind must be; `target` in characters."""
+    """The contract for an answer of a kind. `target` is in characters."""
     notes = NOTES_TOKENS if kind is CapturingAnswer else 0
     return Contract(
         kind,
@@ -103,7 +103,7 @@ def wanted(source: Source, target: int, parameters: Parameters, kind: type[A]) -
 
 
 def flaws(found: SummaryAnswer, source: Source, target: int, parameters: Parameters) -> list[Flaw]:
-    """What the model should mend."""
+    """The flaws that the model should correct."""
     wrong = []
     length, most = len(found.summary), max(SHORT, len(source.text))
     if not parameters.ratio_only:

@@ -1,7 +1,8 @@
 """Block boundaries: where blocks of turns and groups of summaries end. Pure functions that scan greedily.
 
-Every worker that sees the same log finds the same ends, whatever it saw before. Rules: docs/conversations.md, with the
-precedence slice, duo (two sides stay together), chars, time. A boundary is written once (summary_versions.py).
+Every worker that sees the same log finds the same ends, independent of what it saw before. Rules:
+docs/conversations.md, with the precedence slice, duo (two sides stay together), chars, time. A boundary is written once
+(summary_versions.py).
 """
 
 from collections.abc import Sequence
@@ -21,17 +22,17 @@ Reason = Literal["slice", "duo", "chars", "time", "hardcap", "close", "turn"]
 HARDCAP = 1.5
 """Windows after which a block ends without an assistant's side."""
 LEAST_GROUP, MOST_GROUP, LONGEST_GROUP = 0.8, 1.2, 1.5
-"""Shares of `group_chars`: below the first one a group takes the next summary even if it passes the second one, as long
-as it stays below the third.
+"""Shares of `group_chars`. A group usually stays below MOST_GROUP. One below LEAST_GROUP takes the next summary anyway,
+as long as it does not exceed LONGEST_GROUP.
 """
 LEAST_CHILDREN = 2
-"""Of a group that ends by the characters of its turns."""
+"""Summaries of a group that ends by the characters of its turns."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """What the planner must know of a turn. `ends` is that its last side is the assistant's, `close` that somebody has
-    closed the conversation behind it.
+    """The facts of a turn that the planner needs. `ends`: its last side is the assistant's. `close`: the conversation
+    was closed behind it.
     """
 
     index: int
@@ -43,7 +44,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Place:
-    """A place in the log: characters of turn `index` before it."""
+    """A place in the log: `offset` characters into turn `index`."""
 
     index: int
     offset: int
@@ -51,7 +52,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Block:
-    """Turns from `start` up to `end`, of which `end_offset` characters are covered; what follows begins at `next`."""
+    """Turns from `start` up to `end`, of which it covers `end_offset` characters. The next block begins at `next`."""
 
     start: Place
     end: int
@@ -105,8 +106,8 @@ def next_block(
 ) -> Block | None:
     """The first block from `start` on, or None while it is still open.
 
-    `turns` are those from `start.index` on, without a gap. With `now` they reach to the end of the log, and what is
-    old enough by then ends.
+    `turns` are those from `start.index` on, without a gap. With `now` they must reach to the end of the log. A block
+    that is old enough by then ends there.
     """
     scan = _Scan(_rules(profile, parameters), start)
     for turn in turns:
@@ -117,7 +118,7 @@ def next_block(
 
 
 class _Scan:
-    """One greedy scan; `acc` is the number of characters so far, `ok` the last place behind an assistant's side."""
+    """One greedy scan. `acc` is the number of characters so far, `ok` the last place behind an assistant's side."""
 
     def __init__(self, rules: _Rules, start: Place) -> None:
         self.rules, self.start = rules, start
@@ -156,7 +157,7 @@ class _Scan:
                 return self._behind(turn, self.acc, "chars")
             if self.waiting:
                 return self._behind(turn, self.acc, "time")
-        # A time policy has no size to keep to, a model has: the cap holds for all.
+        # The policy `time` has no size limit, but a model has one: the cap holds for all policies.
         if self.acc >= rules.hard:
             return self._behind(turn, self.acc, "hardcap")
         if turn.close and self.acc:
@@ -174,7 +175,7 @@ class _Scan:
         return self._block(turn, offset, Place(turn.index, offset), "slice", self.acc + taken)
 
     def at_the_end(self, now: datetime) -> Block | None:
-        """The block that is old enough by now."""
+        """The block that ends at `now` by its age, or None."""
         if self.last and self._paused(now) and self._may_end(self.last):
             return self._behind(self.last, self.acc, "time")
         return None
@@ -192,7 +193,7 @@ class _Scan:
 
     def _block(self, turn: Size, end_offset: int, following: Place, reason: Reason, chars: int) -> Block:
         assert self.first
-        # Their own times may run backwards.
+        # The times of turns may run backwards.
         begun, ended = sorted((self.first.moment, turn.moment))
         return Block(self.start, turn.index, end_offset, following, reason, chars, begun, ended)
 
@@ -228,8 +229,10 @@ def next_group(
 
 
 def _by_turns(parameters: Parameters, children: Sequence[Child]) -> Sequence[Child] | None:
-    """The published rule counts turns without a summary, of which there are none where every turn has one: it would
-    never end a group.
+    """The first group by the characters of its turns.
+
+    The published rule counts turns without a summary. In this profile every turn has one, so that rule would never end
+    a group.
     """
     acc = 0
     for count, child in enumerate(children, 1):
@@ -240,11 +243,11 @@ def _by_turns(parameters: Parameters, children: Sequence[Child]) -> Sequence[Chi
 
 
 MOST_CHILDREN = 1_000_001
-"""Of a group: `group_raw_chars` is at most a million, and a summary stands for a character at least."""
+"""Summaries of a group: `group_raw_chars` is at most a million, and a summary covers at least one character."""
 
 
 class BlockBoundary(StoredDocument):
-    """A boundary of level 1: characters are counted in what was said, the user's side before the assistant's."""
+    """A boundary of level 1. Offsets count characters of both sides, the user's side before the assistant's."""
 
     most_bytes: ClassVar[int] = 4 << 10
 
@@ -252,7 +255,7 @@ class BlockBoundary(StoredDocument):
     start_offset: Count
     end: TurnIndex
     end_offset: Count
-    """Characters of turn `end` up to which it reaches."""
+    """How many characters of turn `end` the block covers."""
     next: tuple[TurnIndex, Count]
     """Turn and offset at which the next block begins."""
     reason: Line
@@ -295,9 +298,9 @@ class GroupBoundary(StoredDocument):
     covers: tuple[TurnIndex, TurnIndex]
     """The first and last turn."""
     chars: Count
-    """Of the summaries."""
+    """Characters of the summaries."""
     raw_chars: Count
-    """Of the turns."""
+    """Characters of the turns."""
     range_start: Moment
     range_end: Moment
 

@@ -1,10 +1,11 @@
-"""Notes that are captured from a conversation: the answer that summarises a block also names what the team should know.
+"""Notes that are captured from a conversation: the answer that summarises a block also names notes for the team.
 
-What a block names is decided once, in an object of its own under the block's number, before its notes are written; and
-they are written before its summary. While the summary is missing whoever makes it meets that decision, whatever the
-model answers then, and completes the notes; once it is there nobody looks at the block again. The names of the notes
-follow from the block's input. So killed, doubled and late work writes no second note: one that was folded meanwhile is
-told by the records, and what is written beside that all the same is a late duplicate (changes/late_duplicates.py).
+The notes of a block are decided once, in an object of its own under the block's number. The worker writes that object
+first, then the notes, then the summary. While the summary is missing, the next worker takes that decision instead of
+the model's new answer, and completes the notes. Once the summary is there, no worker looks at the block again. The
+names of the notes follow from the block's input. So killed, doubled and late work writes no second note. The records
+show which notes were folded meanwhile. A note that is still written after that is a late duplicate
+(changes/late_duplicates.py).
 """
 
 import hashlib
@@ -38,17 +39,17 @@ from livemem.text.redaction import Redaction
 logger = logging.getLogger(__name__)
 
 MOST = 5
-"""Notes of a block; what an answer names beyond is left out."""
+"""Notes of a block. Further ones in an answer are left out."""
 CHARACTERS = 1_000
-"""Of a note; what is more is cut off."""
+"""Of a note. A longer text is cut."""
 LISTED = 100
-"""Items of a list of an answer that are looked at."""
+"""Items of a list of an answer that are read."""
 OTHER_CATEGORY = "observation"
-"""Of a note whose category there is not."""
+"""The category of a note whose named category does not exist."""
 
 
 class NamedNote(Part):
-    """What an answer names. What is unfit of it is mapped or left out (named): it must not cost the summary."""
+    """A note that an answer names. Invalid parts are mapped or left out, so that they do not cost the summary."""
 
     category: str
     content: str
@@ -56,7 +57,7 @@ class NamedNote(Part):
 
 
 class WithNotes(Part):
-    """The part of an answer that names notes, by the contract; of whatever else stands there nothing is refused."""
+    """The part of an answer that names notes, by the contract. No invalid note makes the answer invalid."""
 
     notes: list[NamedNote] = []
 
@@ -92,7 +93,7 @@ class CapturedNote(BaseModel, defer_build=True):
 
 
 class BlockCapture(StoredDocument):
-    """`v{version}/captures/{number}.json`: what a block names, decided once."""
+    """`v{version}/captures/{number}.json`: the notes that a block names, decided once."""
 
     most_bytes: ClassVar[int] = 64 << 10
 
@@ -102,7 +103,7 @@ class BlockCapture(StoredDocument):
 
 
 def is_wanted(process: Process, at: At) -> bool:
-    """Whether notes are captured from the conversation: it was begun so, and its space allows it still."""
+    """Whether notes are captured from the conversation: it was begun with `capture`, and its space still allows it."""
     wanted = at.conversation.capture == "notes"
     return wanted and heads.load_recent(process, at.space_id).meta.capture_allowed
 
@@ -110,21 +111,21 @@ def is_wanted(process: Process, at: At) -> bool:
 def append(
     process: Process, at: At, number: int, source: str, turns: tuple[int, int], until: str, named: Sequence[NamedNote]
 ) -> list[str]:
-    """Decide what the block `number` names, and append its notes; returns their ids: 1 PUT, and 1 PUT for each note.
-    Where it was decided before, that counts: 1 GET more, and what the records take (records.find_notes).
+    """Decide which notes the block `number` names, append them, and return their ids: 1 PUT, and 1 PUT for each note.
+    An earlier decision counts instead: 1 GET more, and the requests of records.find_notes.
 
-    `source` is the hash of the block's input, `turns` its first and last one, `until` when its last one was written.
+    `source` is the hash of the block's input, `turns` its first and last turn, `until` when its last one was written.
     Raises Vanished.
     """
     capture = BlockCapture(turns=turns, notes=_captured(at, source, turns, clock.parse(until), named))
     key = at.capture_key(number)
     fresh = stored.write_if(process.store, key, capture.to_bytes())
     if not fresh:
-        # Also of the same bytes: whoever wrote them may have written the notes, too.
+        # Also where the bytes are the same: the worker that wrote them may have written the notes, too.
         there = process.store.get(key)
         if not there:
             raise Vanished(at.conversation_id)
-        # One that can't be read names nothing: the summary goes on.
+        # A decision that can't be read names no notes. The summary is made all the same.
         capture = stored.or_none(BlockCapture)(there) or BlockCapture(turns=turns)
     made = [_note(at, one) for one in capture.notes]
     if not fresh:
@@ -143,14 +144,14 @@ def _captured(
         inside = [turn for turn in one.turns if block[0] <= turn <= block[1]]
         turns = (min(inside), max(inside)) if inside else block
         if turns[1] <= at.built.captured_until:
-            # Before a rebuild the version of then has named it.
+            # A version before the rebuild has named the notes of these turns.
             continue
         digest = hashlib.sha256(json.dumps([at.conversation_id, source, place]).encode()).hexdigest()
         try:
             agent = all_keys.check_agent(at.conversation.author)
             name = all_keys.NoteName(moment.replace(microsecond=0), agent, one.category, digest[:8])
         except InvalidName:
-            # No name of an agent: it came with an archive of other making.
+            # The author is no name of an agent: the conversation came with a foreign archive.
             return []
         content = Redaction().text(one.content)
         made.append(CapturedNote(note_id=name.note_id, content=content, turns=turns))
@@ -165,12 +166,12 @@ def _note(at: At, one: CapturedNote) -> Note:
 
 
 def _not_folded(process: Process, space_id: str, made: Sequence[Note]) -> list[Note]:
-    """Those of the notes that no record tells of: another worker may have written them, and a consolidation folded."""
+    """The notes that are in no record. Another worker may have written them, and a consolidation folded them."""
     kept = records.find_notes(process, space_id, [all_keys.parse_note_id(note.note_id) for note in made])
     return [note for note in made if note.note_id not in kept]
 
 
 def _write(process: Process, note: Note) -> None:
-    """Write the note where it is not there yet; what stands under its name is it."""
+    """Write the note unless it is there. An object under its name is this note."""
     key = all_keys.note(note.space_id, note.note_id)
     stored.write_if(process.store, key, notes.format_note(note), content_type=MARKDOWN)

@@ -1,4 +1,4 @@
-"""What a conversation is, and where it is found: written once when it begins."""
+"""The document of a conversation, and the keys under which its folder finds it. Both are written when it begins."""
 
 import posixpath
 import re
@@ -28,9 +28,9 @@ TRIES = 5
 PATH_BYTES = 4_096
 HOST_BYTES = 255
 TurnIndex = Annotated[int, Field(ge=1, le=keys.LAST_TURN)]
-"""The number of a turn in its conversation, as a document has it."""
+"""The number of a turn in its conversation."""
 Capturing = Literal["notes", "off"]
-"""What is captured of what is said."""
+"""Whether notes are captured from the conversation."""
 D = TypeVar("D", bound=StoredDocument)
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
@@ -52,16 +52,19 @@ class Conversation(Revised):
     """Whether blocks name notes for the team (capture.py)."""
     created_at: Moment
     uid: Line
-    """Of the space that it began in."""
+    """The uid of the space that it began in."""
     author: Line
     deleted_at: Moment | None = None
-    """Set in what stays for a while of one that was deleted, so that no late request of its creation brings it back."""
+    """Set in a tombstone: when the conversation was deleted. The tombstone stays for a while, so that no late request
+    of its creation brings it back.
+    """
     erased_turns: list[TurnIndex] = []
-    """Numbers of turns whose words were erased: what was made of them before is taken back."""
+    """Numbers of turns whose words were erased. Summaries that were made of them before are removed."""
     closings: list[TurnIndex] = []
-    """Numbers of turns behind which somebody has closed it: a block ends there, if none ended by then."""
+    """Numbers of turns behind which a caller has closed it. A block ends there, unless one ended there already."""
     redacted: dict[str, Count] = Field(default={}, exclude=True)
-    """What was taken out of it when it was begun, by kind: told then, and not stored."""
+    """Counts of the secrets that were removed when it was begun, by kind. They are returned, and not stored.
+    """
 
 
 @dataclass(frozen=True)
@@ -78,16 +81,16 @@ class NewConversation:
 
 
 def normalised(path: str, field: str = "cwd") -> str:
-    """A folder's path in one spelling, by its text alone: what links lead to only the client knows.
+    """A folder's path in one spelling, by its text alone: only the client knows the targets of links.
 
-    `a//b/./c/..` is `a/b`; a Windows path has slashes, and its drive is where `..` ends. Raises InvalidRequest.
+    `a//b/./c/..` becomes `a/b`. A Windows path gets slashes, and `..` does not leave its drive. Raises InvalidRequest.
     """
     limits.check_text(field, path, PATH_BYTES)
     if has_controls(path):
         raise InvalidRequest.of(field, "must hold no control characters")
     before = ""
     while path != before:
-        # Again where blanks at an end hid something, so that what is told is found by that spelling.
+        # Again where blanks at an end hid a part, so that the returned spelling is one that no further call changes.
         before, path = path, _once(path.strip())
     return path
 
@@ -110,18 +113,20 @@ def check_host(host: str) -> str:
 
 
 def folder_name(path: str, done: Redaction | None = None) -> str:
-    """A folder's path as it is stored and looked for: in one spelling, without secrets. Raises InvalidRequest."""
+    """A folder's path as it is stored and searched: in one spelling, without secrets. Raises InvalidRequest."""
     plain, shown = normalised(path), _shown_path(path, done or Redaction())
     return plain if shown == plain else named(shown, plain)
 
 
 def _shown_path(path: str, done: Redaction, field: str = "cwd") -> str:
-    """The path without secrets, in one spelling. They are looked for before and after: of `//` in a URL one stays."""
+    """The path without secrets, in one spelling. Secrets are removed before and after: the spelling shortens `//` of a
+    URL.
+    """
     return done.text(normalised(done.text(path), field))
 
 
 def host_name(host: str) -> str:
-    """A host's name as it is stored and looked for. Raises InvalidRequest."""
+    """A host's name as it is stored and searched. Raises InvalidRequest."""
     return identifier(check_host(host))
 
 
@@ -130,7 +135,8 @@ def create(
 ) -> Conversation:
     """Begin a conversation: 1 PUT, and 1 or 2 more for its folder. Raises NotFound, InvalidRequest.
 
-    With an id of the service's own a repeat begins none. Where the space does not allow it nothing is captured.
+    With a `conversation_id` of the service's own a repeat begins no other. Notes are captured only where the space
+    allows it.
     """
     if wanted.title is not None:
         limits.check_text("title", wanted.title, TITLE_BYTES)
@@ -156,15 +162,15 @@ def create(
         redacted=done.counted(),
     )
     key = keys.conversation(space_id, conversation.conversation_id)
-    # What is there already is the same: nobody else knows the id.
+    # A document that is there already is the same: nobody else knows the id.
     stored.write_if(process.store, key, conversation.stamped(process.new_id()).to_bytes())
     process.store.map(lambda marker: _mark(process, marker), markers(space_id, conversation))
     return conversation
 
 
 def note_closing(process: Process, space_id: str, conversation_id: str, index: int) -> bool:
-    """Note that the conversation is closed behind a turn: 1 GET, 1 PUT; no PUT where that is noted. Returns whether it
-    was not.
+    """Note that the conversation is closed behind a turn: 1 GET, 1 PUT. No PUT where that was noted before. Returns
+    whether it is new.
 
     Raises NotFound, PreconditionLost, ConversationBroken.
     """
@@ -184,7 +190,8 @@ def note_closing(process: Process, space_id: str, conversation_id: str, index: i
 
 
 def note_erased(process: Process, space_id: str, conversation_id: str, index: int) -> None:
-    """Note that the words of a turn are erased: 1 GET, 1 PUT; none where that is noted, or there is no conversation.
+    """Note that the words of a turn are erased: 1 GET, 1 PUT. No PUT where that was noted before, or without a
+    conversation.
 
     Raises PreconditionLost, ConversationBroken.
     """
@@ -213,7 +220,7 @@ def _update(
 
 
 def bury(process: Process, space_id: str, conversation: Conversation) -> None:
-    """Leave a tombstone in its place, which says nothing of it, and a sign of it for listings: 2 PUTs."""
+    """Replace the conversation by a tombstone without title, folders and host, and sign it for listings: 2 PUTs."""
     told = {"title": None, "cwd": None, "host": None, "project_path": None}
     tombstone = conversation.model_copy(update={**told, "deleted_at": clock.iso_millis(process.clock())})
     key = keys.conversation(space_id, conversation.conversation_id)
@@ -222,12 +229,14 @@ def bury(process: Process, space_id: str, conversation: Conversation) -> None:
 
 
 def sign(process: Process, space_id: str, conversation_id: str) -> None:
-    """Say beside a tombstone that the conversation is deleted: a search lists, and reads no tombstone. 1 PUT."""
+    """Write the sign beside a tombstone that the conversation is deleted. A search only lists, and reads no tombstone.
+    1 PUT.
+    """
     process.store.put(keys.deleted(space_id, conversation_id), b"", content_type=stored_documents.JSON)
 
 
 def markers(space_id: str, conversation: Conversation) -> list[str]:
-    """The keys under which the conversation is found by its folder: on its host, and on any."""
+    """The keys under which the conversation is found by its folder: one for its host, and one for any host."""
     if conversation.cwd is None:
         return []
     hosts = dict.fromkeys(["", conversation.host or ""])
@@ -240,19 +249,19 @@ def _mark(process: Process, key: str) -> None:
 
 
 def find(process: Process, space_id: str, conversation_id: str) -> Conversation | None:
-    """The conversation, or None where there is none, or no more: 1 GET."""
+    """The conversation, or None where it does not exist or is deleted: 1 GET."""
     conversation = look(process, space_id, conversation_id)
     return conversation if conversation and not conversation.deleted_at else None
 
 
 def gone(process: Process, space_id: str, ids: Iterable[str | None]) -> set[str]:
-    """Those of the conversations that there are not, or no more: 1 GET for each; none for None."""
+    """Those of the conversations that do not exist or are deleted: 1 GET for each. None is skipped."""
 
     def is_gone(conversation_id: str) -> bool:
         try:
             return find(process, space_id, conversation_id) is None
         except ObjectUnreadable:
-            # It is there.
+            # A document that cannot be read exists.
             return False
 
     wanted = sorted({one for one in ids if one})
@@ -267,12 +276,12 @@ def look(process: Process, space_id: str, conversation_id: str) -> Conversation 
 
 
 def parsed(process: Process, kind: type[D], found: Object) -> D:
-    """The document in an object of a conversation; raises ConversationBroken for one that cannot be read."""
+    """The document in an object of a conversation. Raises ConversationBroken for one that cannot be read."""
     return unreadable.parsed(process, kind, found, ConversationBroken)
 
 
 def load(process: Process, space_id: str, conversation_id: str) -> Conversation:
-    """The conversation: 1 GET, and that of the space where this process has not seen it lately. Raises NotFound."""
+    """The conversation: 1 GET, and 1 for the space where this process has not read it lately. Raises NotFound."""
     keys.check_conversation_id(conversation_id)
     heads.load_recent(process, space_id)
     found = find(process, space_id, conversation_id)
@@ -282,5 +291,5 @@ def load(process: Process, space_id: str, conversation_id: str) -> Conversation:
 
 
 def no_summary(level: int, number: int) -> NotFound:
-    """The error for a summary that there is not."""
+    """The error for a summary that does not exist."""
     return NotFound("summary", f"{level}/{number}")

@@ -1,4 +1,4 @@
-"""When a conversation is to be looked at by the sweep: it enters that in the due index (spaces/due_index.py)."""
+"""Entries in the due index (spaces/due_index.py): from when on the sweep looks at a conversation."""
 
 from datetime import datetime, timedelta
 
@@ -7,17 +7,17 @@ from livemem.process import Process
 from livemem.spaces import due_index
 
 LOST_AFTER = timedelta(minutes=5)
-"""After which a turn whose event never came is looked at by the sweep."""
+"""After which the sweep looks at a turn whose event never came."""
 
 
 def mark(process: Process, space_id: str, conversation_id: str, parameters: Parameters) -> None:
     """Enter that a turn comes: the conversation may be due when its pause is over. 1 PUT, none if this process has
-    entered it for the same five minutes.
+    entered it for the same five minutes before.
     """
     pause = timedelta(milliseconds=parameters.flush_after_ms)
     mark_at(process, space_id, conversation_id, process.clock() + max(pause, LOST_AFTER))
 
 
 def mark_at(process: Process, space_id: str, conversation_id: str, moment: datetime) -> None:
-    """Enter that the conversation is to be looked at from `moment` on."""
+    """Enter that the sweep is to look at the conversation from `moment` on."""
     due_index.leave_at(process, space_id, "conversation", conversation_id, moment)

@@ -1,7 +1,7 @@
-"""A dry run: which boundaries and summaries an update would make, and what that costs. It writes nothing, and asks
-nobody.
+"""A dry run: the boundaries and summaries that an update would make, and their cost. It writes nothing, and does not
+call the LLM.
 
-Summaries that are not made yet are taken to have the length that is asked for.
+A summary that is not made yet counts with its target length.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from livemem.process import Process
 from livemem.store import conversation_keys as keys
 
 ANSWER_CHARS = 600
-"""Of an answer besides the summary itself."""
+"""Of an answer, in addition to the summary itself."""
 SHOWN_CHARS = ANSWER_CHARS // 2
-"""Of these, what the next level is shown: findings, topics and signals, but no entities and files."""
+"""The part of these that the next level shows: findings, topics and signals, but no entities and files."""
 
 
 @dataclass
 class Plan:
-    """What would be done on a level: boundaries, and calls of the LLM; lengths in characters."""
+    """The work on a level: boundaries, and calls of the LLM. Lengths are in characters."""
 
     level: int
     boundaries: int = 0
@@ -31,25 +31,25 @@ class Plan:
     reused: int = 0
     source_chars: int = 0
     parts: int = 0
-    """Turns or summaries that would be shown: each has names of fields, a number and a time around its text."""
+    """Turns or summaries in the prompts. Each has names of fields, a number and a time around its text."""
     summary_chars: int = 0
 
 
 @dataclass
 class Forecast:
-    """The whole plan. Tokens are estimated, four characters each."""
+    """The whole plan. Tokens are estimated at four characters each."""
 
     at: At
     levels: list[Plan] = field(default_factory=list)
 
     @property
     def calls(self) -> int:
-        """Calls of the LLM, where each first answer can be used."""
+        """Calls of the LLM, if each first answer is usable."""
         return sum(plan.calls for plan in self.levels)
 
     @property
     def prompt_tokens(self) -> int:
-        """What would be sent: sources, what is around each of their parts, and the instructions of each call."""
+        """Estimated tokens of the prompts: sources, the frame of each of their parts, and each call's instructions."""
         return sum(map(self._prompt_chars, self.levels)) // BYTES_PER_TOKEN
 
     def _prompt_chars(self, plan: Plan) -> int:
@@ -61,14 +61,14 @@ class Forecast:
 
     @property
     def completion_tokens(self) -> int:
-        """What would be answered."""
+        """Estimated tokens of the answers."""
         chars = sum(plan.summary_chars + plan.calls * ANSWER_CHARS for plan in self.levels)
         return chars // BYTES_PER_TOKEN
 
 
 @dataclass(frozen=True)
 class _Made:
-    """A summary that is there, or would be; `fresh` if it is to be made."""
+    """A summary that is there, or would be. `fresh`: it would be made."""
 
     number: int
     chars: int
@@ -77,7 +77,7 @@ class _Made:
 
 
 def forecast(process: Process, at: At, levels: Sequence[int] = keys.LEVELS, earlier: Layers | None = None) -> Forecast:
-    """What an update of the version would do; `earlier` is the version from which summaries can be taken over.
+    """The plan of an update of the version. `earlier` is the version from which summaries can be copied.
 
     1 LIST per 1,000 boundaries and summaries, and 1 GET for each turn that no boundary covers and for each boundary
     and summary that this process has not read before.
@@ -156,7 +156,7 @@ def _next_level(process: Process, layers: Layers, level: int, below: Sequence[_M
     fresh_below = {one.number for one in below if one.fresh}
     made = []
     for number, (first, last), chars, raw in groups:
-        # Above what is made anew all is made anew.
+        # A new summary makes all summaries above it new.
         fresh = number not in known or any(first <= one <= last for one in fresh_below)
         length = parameters.target(chars) if fresh else known[number]
         made.append(_Made(number, length, raw, fresh))

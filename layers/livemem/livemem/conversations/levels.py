@@ -1,7 +1,7 @@
-"""The work on one version: boundaries that are due are written, and what is missing is made, level by level.
+"""The work on one version: write the boundaries that are due, and make the missing summaries, level by level.
 
-All of it is derived from the log and from a listing, each time anew. So it can be done twice, by several at once, be
-broken off anywhere, and be repeated: what is there costs nothing again.
+Each run derives the work from the log and from a listing. So several workers can do it at once, and it can be
+interrupted anywhere and repeated. Boundaries and summaries that exist are not made again.
 """
 
 from collections import Counter
@@ -19,48 +19,48 @@ from livemem.process import Process
 from livemem.store import conversation_keys as keys
 
 TURNS_AT_ONCE = 256
-"""Turns that are read at once to look for the end of blocks."""
+"""Turns that are read at once to find the ends of blocks."""
 
 
 @dataclass
 class Done:
-    """What was done so far, and what failed last."""
+    """The progress of a worker, and its last failures."""
 
     boundaries: Counter[int] = field(default_factory=Counter)
     made: list[Made] = field(default_factory=list)
     missing: int = 0
-    """Summaries that were missing when they were looked for."""
+    """Summaries that were missing when the worker looked for them."""
     present: int = 0
     """Summaries that were there then."""
     last_turn: int = 0
-    """The newest turn when blocks were last looked for."""
+    """The newest turn when the worker last looked for blocks."""
     closings: int = 0
     """How often the conversation had been closed then."""
     leaves_rebuild: bool = False
-    """Whether the next version is left to the job that was ordered for it."""
+    """Whether the worker left the next version to the job that was ordered for it."""
     tell: Callable[["Done"], None] = lambda _: None
-    """Called between two waves of calls, on whatever levels; what it raises ends the work."""
+    """Called between two waves of calls, on any level. An exception from it ends the work."""
     settled: int = 0
-    """How many of `made` are of a version that counts no more."""
+    """How many of `made` belong to a version that counts no more."""
 
     @property
     def generated(self) -> list[Made]:
-        """The summaries that were made and stored, not taken over."""
+        """The summaries that were made and stored, not copied."""
         return [one for one in self.made if one.name and not one.reused]
 
     @property
     def failures(self) -> list[Made]:
-        """Those that could not be made."""
+        """The summaries that could not be made, of the version that counts."""
         return [one for one in self.made[self.settled :] if one.error]
 
     @property
     def anything(self) -> bool:
-        """Whether anything was brought about."""
+        """Whether any boundary or summary was written."""
         return bool(self.boundaries or any(one.name for one in self.made))
 
 
 def blocks(process: Process, layers: Layers) -> Iterator[Block]:
-    """The blocks that are due behind the last boundary, also one that is old enough by now: 1 LIST for the newest turn,
+    """The blocks that are due behind the last boundary, also one that ends by its age: 1 LIST for the newest turn,
     1 GET for each turn that is open.
     """
     yield from _blocks(process, layers, *_end_of_log(process, layers.at))
@@ -105,15 +105,14 @@ def _behind_last(process: Process, layers: Layers) -> Place:
 
 
 def covered(process: Process, layers: Layers) -> int:
-    """The last turn that blocks cover, as a whole."""
+    """The last turn that blocks cover as a whole."""
     return _behind_last(process, layers).index - 1
 
 
 def fix_block_boundaries(process: Process, layers: Layers, done: Done | None = None) -> int:
-    """Fix the ends of all blocks that are due, one behind the other; returns how many there are now that were not there
-    before.
+    """Fix the ends of all blocks that are due, in their order. Returns how many boundaries are new.
 
-    Who meets another's boundary goes on behind it.
+    A worker that meets another worker's boundary continues behind it.
     """
     before = layers.boundaries[1]
     seen_at, last = _end_of_log(process, layers.at)
@@ -128,7 +127,7 @@ def fix_block_boundaries(process: Process, layers: Layers, done: Done | None = N
             written = summary_versions.write_boundary(process, layers.at, 1, number, wanted)
             layers.boundaries[1] = number
             if written != wanted:
-                # Somebody saw another end of the log: from here on by what stands.
+                # Another worker saw another end of the log: continue behind the stored boundary.
                 going_on = True
                 break
     return layers.boundaries[1] - before
@@ -154,7 +153,7 @@ def children(process: Process, layers: Layers, level: int, there: Mapping[int, s
 
 
 def fix_group_boundaries(process: Process, layers: Layers, level: int) -> int:
-    """Fix the ends of all groups of a level that are due; returns how many."""
+    """Fix the ends of all groups of a level that are due. Returns how many boundaries are new."""
     before = layers.boundaries[level]
     there = summaries.current(process, layers, level - 1)
     waiting: Sequence[Child] = children(process, layers, level, there)
@@ -165,7 +164,7 @@ def fix_group_boundaries(process: Process, layers: Layers, level: int) -> int:
         wanted = _group_boundary(process, layers, level, group, there)
         written = summary_versions.write_boundary(process, layers.at, level, layers.boundaries[level] + 1, wanted)
         layers.boundaries[level] += 1
-        # Who made another summary in the meantime may have found another end; what stands counts.
+        # A worker that made another summary in the meantime may have found another end. The stored boundary counts.
         waiting = [child for child in waiting if child.number > written.children[1]]
 
 
@@ -188,9 +187,9 @@ def _group_boundary(
 def make_missing(
     process: Process, layers: Layers, level: int, deadline: datetime, done: Done, earlier: Layers | None = None
 ) -> bool:
-    """Make the summaries of a level that are missing, in waves; False where a failure says that no more can be made.
+    """Make the missing summaries of a level, in waves. Returns False where a failure shows that no more can be made.
 
-    What was made is stored before the next wave is asked for.
+    The summaries of a wave are stored before the next wave begins.
     """
     parameters = layers.at.parameters
     missing = summaries.missing(process, layers, level)
@@ -227,8 +226,8 @@ def bring_up(
     levels: Sequence[int] = keys.LEVELS,
     earlier: Layers | None = None,
 ) -> bool:
-    """Fix the ends that are due and make what is missing on these levels, the lowest first; False where more could not
-    be made.
+    """Fix the ends that are due and make the missing summaries on these levels, the lowest first. Returns False where
+    more could not be made.
 
     1 LIST per 1,000 boundaries and summaries of the version. Raises Vanished.
     """
@@ -250,7 +249,7 @@ def bring_up(
 
 
 def is_due(process: Process, at: At, levels: Sequence[int] = keys.LEVELS) -> bool:
-    """Whether there is anything to do on these levels: what a look costs, and no write."""
+    """Whether there is anything to do on these levels. It only reads: the requests of a look, no write."""
     layers = summaries.read(process, at)
     for level in levels:
         if level == 1:

@@ -1,8 +1,9 @@
 """The log of a conversation: turns with dense numbers, each message exactly once.
 
-A message's id names, before its turn is written, the turn behind which it is to be looked for. Whoever appends tries
-one number after the other from there on: each is somebody else's turn, its own from an earlier try, or free. So a
-repeat meets its own turn before a free number, and of two who do the same at once the second meets the first one's.
+Before a turn is written, the id of its message stores a floor: the turn behind which the message's own turn must be.
+An append tries one number after the other from there on. Each number is another message's turn, the message's own turn
+from an earlier try, or free. So a repeat meets its own turn before a free number. Of two workers that append the same
+message at once, the second meets the turn of the first.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,18 +30,18 @@ from livemem.store.objects import Entry, Object
 from livemem.store.stored_documents import StoredDocument
 
 AT_ONCE = 16
-"""Turns that are read side by side."""
+"""Turns that are read in parallel."""
 READ_AT_ONCE = 256
-"""Turns that are asked for before it is seen whether any of them is there."""
+"""Turns that are requested before a check whether any of them is there."""
 IMPORTED_AT_ONCE = 256
 """Turns of an import whose ids are entered before the first of them is written."""
 TRIES = 10_000
-"""Numbers that an append tries: more writers than that at once there are not."""
+"""Numbers that an append tries. There are never more writers at once."""
 OTHER = "was used for another turn of this conversation"
 
 
 class Floor(StoredDocument):
-    """`ids/{sha256(message_id)}.json`: the message's own turn comes after this turn."""
+    """`ids/{sha256(message_id)}.json`: the message's own turn comes after the turn `floor`."""
 
     most_bytes: ClassVar[int] = 1 << 10
 
@@ -49,7 +50,7 @@ class Floor(StoredDocument):
 
 @dataclass(frozen=True)
 class Appended:
-    """A turn of the log; not `fresh` if it was there already. `redacted` is what was taken out of it, by kind."""
+    """A turn of the log. Not `fresh`: it was there already. `redacted` counts the removed secrets by kind."""
 
     turn: Turn
     fresh: bool
@@ -57,9 +58,9 @@ class Appended:
 
 
 def append(process: Process, space_id: str, conversation_id: str, author: str, draft: Draft) -> Appended:
-    """Append a turn: 3 round trips with a `message_id`, 2 without. The model is never waited for.
+    """Append a turn: 3 round trips with a `message_id`, 2 without. It never waits for the model.
 
-    Raises NotFound, InvalidRequest, TooLarge; a repeat gives the turn that is there.
+    A repeat returns the turn that is there. Raises NotFound, InvalidRequest, TooLarge.
     """
     draft = prepare(draft)
     keys.check_conversation_id(conversation_id)
@@ -78,14 +79,14 @@ def append(process: Process, space_id: str, conversation_id: str, author: str, d
 
 
 def prepare(draft: Draft, where: str = "") -> Draft:
-    """The turn as it is to be stored: checked as it was sent, then redacted, whatever the settings say."""
+    """The turn as it is to be stored: checked as it was sent, then always redacted, regardless of the settings."""
     turns.check(draft, where)
     return turns.redacted(draft)
 
 
 @dataclass(frozen=True)
 class _At:
-    """Where somebody writes."""
+    """The conversation that a caller writes to, and the caller's name."""
 
     space_id: str
     conversation: Conversation
@@ -104,11 +105,11 @@ def append_all(
     drafts: Sequence[Draft],
     until: datetime | None = None,
 ) -> list[Appended]:
-    """Append checked turns that have ids, one behind the other: 1 round trip each, and 1 per 16 of them before. After
-    each 256 of them 1 GET tells whether somebody has deleted the conversation.
+    """Append checked turns that have ids, in their order: 1 round trip each, and 1 per 16 of them before. After each
+    256 of them 1 GET shows whether the conversation was deleted.
 
-    Not all of them where `until` comes first, and those before the one that fails are in the log then: who sends the
-    same again goes on behind them. Raises NotFound, InvalidRequest.
+    It stops at `until`. Turns before the one that stops or fails stay in the log. A caller that sends the same turns
+    again continues behind them. Raises NotFound, InvalidRequest.
     """
     require_conditional_writes(process.store)
     at = _At(space_id, conversations.load(process, space_id, conversation_id), author)
@@ -118,7 +119,7 @@ def append_all(
         if until is not None and process.clock() >= until:
             break
         done += _append_some(process, at, drafts[start : start + IMPORTED_AT_ONCE], until)
-        # An import takes long: what was deleted meanwhile took nothing in.
+        # An import takes long: raise where the conversation was deleted meanwhile.
         conversations.load(process, space_id, conversation_id)
     return done
 
@@ -128,13 +129,13 @@ def _append_some(process: Process, at: _At, drafts: Sequence[Draft], until: date
     named = [draft.message_id or "" for draft in drafts]
     floors = process.store.map(lambda one: find_floor(process, at.space_id, at.conversation_id, one), named)
     before = [floor for floor in floors if floor is not None]
-    # What came before lies behind the lowest floor: read once, not once for each.
+    # Turns of earlier tries are behind the lowest floor: read them once, not once for each message.
     behind = range(min(before, default=tail) + 1, tail + 1)
     there = {turn.message_id: turn for turn in read(process, at.space_id, at.conversation_id, behind)}
     missing = [one for one, floor in zip(named, floors, strict=True) if floor is None]
     claimed = process.store.map(lambda one: _claim(process, at, one, tail), list(dict.fromkeys(missing)))
     if any(floor < tail for floor in claimed):
-        # Somebody else takes in the same right now: their turns may lie anywhere behind their floor.
+        # Another worker imports the same right now: its turns may be anywhere behind their floor.
         behind = range(min(claimed) + 1, tail + 1)
         there |= {turn.message_id: turn for turn in read(process, at.space_id, at.conversation_id, behind)}
     done: list[Appended] = []
@@ -145,14 +146,14 @@ def _append_some(process: Process, at: _At, drafts: Sequence[Draft], until: date
         if mine:
             done.append(_repeated(process, at, draft, mine))
         else:
-            # Turns that others write meanwhile may be of later lines: what is met on the way is not passed over.
+            # Turns that others write meanwhile may be of later lines, so the turns on the way are kept.
             done.append(_write(process, at, draft, message_id, tail + 1, there))
             tail = max(tail, done[-1].turn.turn_index)
     return done
 
 
 def _append(process: Process, at: _At, draft: Draft, tail: int, floor: int | None) -> Appended:
-    """Append with what the first look told: the newest turn, and the message's floor if it came before."""
+    """Append with the results of the first look: the newest turn, and the message's floor if it came before."""
     message_id = draft.message_id or process.new_id()
 
     def claim() -> int:
@@ -164,7 +165,7 @@ def _append(process: Process, at: _At, draft: Draft, tail: int, floor: int | Non
         due.mark(process, at.space_id, at.conversation_id, at.conversation.parameters)
         return 0
 
-    # Where the message came before, its turn may lie anywhere up to the newest.
+    # Where the message came before, its turn may be anywhere up to the newest.
     behind = process.store.map(lambda step: step(), [claim, mark])[0]
     if behind < tail:
         mine = _own(process, at, message_id, behind + 1, tail)
@@ -175,7 +176,7 @@ def _append(process: Process, at: _At, draft: Draft, tail: int, floor: int | Non
 
 
 def _claim(process: Process, at: _At, message_id: str, tail: int) -> int:
-    """The floor of a message that has none yet: the first one that is written counts."""
+    """Write the floor of a message that has none yet. The first one that was written counts, and is returned."""
     key = keys.message(at.space_id, at.conversation_id, message_id)
     written = stored.write_once(process.store, key, Floor(floor=tail).to_bytes())
     if written.gone:
@@ -185,7 +186,7 @@ def _claim(process: Process, at: _At, message_id: str, tail: int) -> int:
 
 
 def find_floor(process: Process, space_id: str, conversation_id: str, message_id: str) -> int | None:
-    """Behind which turn a message's own is; None if it never came: 1 GET."""
+    """The turn behind which a message's own turn is, or None if the message never came: 1 GET."""
     found = process.store.get(keys.message(space_id, conversation_id, message_id))
     return conversations.parsed(process, Floor, found).floor if found else None
 
@@ -205,7 +206,7 @@ def _own(process: Process, at: _At, message_id: str, first: int, last: int) -> T
 def _write(
     process: Process, at: _At, draft: Draft, message_id: str, first: int, met: dict[str, Turn] | None = None
 ) -> Appended:
-    """Write the turn at the first free number from `first` on; the turns on the way are noted in `met`."""
+    """Write the turn at the first free number from `first` on. The turns on the way are added to `met`."""
     met = {} if met is None else met
     for index in range(first, first + TRIES):
         turn, apart = turns.made(draft, message_id, index, at.author, process.clock())
@@ -227,7 +228,7 @@ def _write(
 
 
 def _keep_apart(process: Process, at: _At, index: int, apart: dict[int, bytes]) -> None:
-    """Write large results: the number is ours by now, so whoever repeats the message writes the same once more."""
+    """Write large results. The turn is written by now, so a repeat of the message writes the same results again."""
 
     def put(place: int) -> None:
         key = keys.tool_result(at.space_id, at.conversation_id, index, place)
@@ -238,7 +239,7 @@ def _keep_apart(process: Process, at: _At, index: int, apart: dict[int, bytes]) 
 
 def _repeated(process: Process, at: _At, draft: Draft, there: Turn) -> Appended:
     if there.erased_on:
-        # What it said is erased for good: a repeat, however late, brings nothing back.
+        # The words are erased for good: a repeat, however late, brings nothing back.
         return Appended(there.model_copy(update={"message_id": draft.message_id or there.message_id}), fresh=False)
     wanted, apart = turns.made(draft, there.message_id, there.turn_index, at.author, process.clock())
     if not turns.same(wanted, there):
@@ -248,20 +249,20 @@ def _repeated(process: Process, at: _At, draft: Draft, there: Turn) -> Appended:
 
 
 def newest(process: Process, space_id: str, conversation_id: str, most: int) -> list[Entry]:
-    """The newest turns as a listing shows them, the newest first: 1 LIST, up to 1,000 of them."""
+    """The newest turns as a listing shows them, the newest first: 1 LIST for up to 1,000 of them."""
     listed = process.store.scan(keys.turns_prefix(space_id, conversation_id), limit=most)
     return [entry for entry in listed if keys.parse_turn(entry.key)]
 
 
 def last_index(process: Process, space_id: str, conversation_id: str) -> int:
-    """The number of the newest turn; 0 where there is none: 1 LIST."""
+    """The number of the newest turn, or 0 where there is none: 1 LIST."""
     found = newest(process, space_id, conversation_id, 1)
     parsed = keys.parse_turn(found[0].key) if found else None
     return parsed[2] if parsed else 0
 
 
 def read(process: Process, space_id: str, conversation_id: str, indexes: Sequence[int]) -> list[Turn]:
-    """These turns, those that are there: 1 GET each, side by side. Raises ConversationBroken."""
+    """Those of these turns that are there: 1 GET each, in parallel. Raises ConversationBroken."""
     some = _there(process, space_id, conversation_id, indexes)
     return [conversations.parsed(process, Turn, item) for item in some]
 
@@ -269,16 +270,16 @@ def read(process: Process, space_id: str, conversation_id: str, indexes: Sequenc
 def readable(
     process: Process, space_id: str, conversation_id: str, indexes: Sequence[int], missing: list[str] | None
 ) -> list[Turn]:
-    """Those of the turns that are there and can be read; the keys of the others are added to `missing`."""
+    """Those of the turns that are there and can be read. The keys of unreadable ones are added to `missing`."""
     some = _there(process, space_id, conversation_id, indexes)
     turns = [unreadable.tolerated(process, Turn, item, missing) for item in some]
     return [turn for turn in turns if turn]
 
 
 def _there(process: Process, space_id: str, conversation_id: str, indexes: Sequence[int]) -> Iterator[Object]:
-    """The objects of these turns, as far as there are any.
+    """The objects of those of these turns that are there.
 
-    Turns have no gaps. So behind 256 that are missing there is none: whoever wrote otherwise can't make this long.
+    Turns have no gaps, so behind 256 missing ones there is none. A forged log with gaps can't make this loop long.
     """
     for start in range(0, len(indexes), READ_AT_ONCE):
         some = indexes[start : start + READ_AT_ONCE]
@@ -291,17 +292,17 @@ def _there(process: Process, space_id: str, conversation_id: str, indexes: Seque
 
 @dataclass(frozen=True)
 class Closed:
-    """A conversation is closed behind a turn; not `fresh` if it was already."""
+    """A conversation is closed behind a turn. Not `fresh`: it was closed there before."""
 
     turn_index: int
     fresh: bool
 
 
 def close(process: Process, space_id: str, conversation_id: str, *, at_once: bool = True) -> Closed | None:
-    """Close the conversation behind its newest turn, so that what is left is summarised; None where it is empty.
-    Further turns may come: it can be closed again behind those. Unless `at_once` the next sweep summarises it.
+    """Close the conversation behind its newest turn, so that its open turns are summarised. None where it is empty.
+    Further turns may come, and it can be closed again behind them. Unless `at_once`, the next sweep summarises it.
 
-    2 GETs, 1 LIST, 1 PUT for the due index and 1 PUT; no PUT where it is closed already. Raises NotFound,
+    2 GETs, 1 LIST, 1 PUT for the due index and 1 PUT. No PUT where it is closed already. Raises NotFound,
     ConversationBroken, PreconditionLost.
     """
     conversation = conversations.load(process, space_id, conversation_id)
@@ -310,7 +311,7 @@ def close(process: Process, space_id: str, conversation_id: str, *, at_once: boo
         return None
     if last in conversation.closings:
         return Closed(last, fresh=False)
-    # Before it is noted: who dies behind that leaves it to the sweep.
+    # The due index first: if this worker dies after it notes the closing, the sweep summarises.
     due.mark_at(process, space_id, conversation_id, process.clock() + due.LOST_AFTER)
     fresh = conversations.note_closing(process, space_id, conversation_id, last)
     if at_once:

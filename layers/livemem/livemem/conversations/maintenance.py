@@ -1,4 +1,4 @@
-"""The part of conversations in upkeep: what is due, versions that were replaced, and what deletions left behind."""
+"""The part of conversations in upkeep: starts summaries that are due, and removes replaced versions and orphans."""
 
 import logging
 import re
@@ -32,15 +32,15 @@ logger = logging.getLogger(__name__)
 
 AT_ONCE = 64
 SHARE = timedelta(seconds=15)
-"""Of one conversation."""
+"""Time for the look at one conversation."""
 AGAIN_AFTER = timedelta(hours=1)
-"""After which one is looked at again that took too long, or could not be read: behind the others."""
+"""After which the sweep looks again at a conversation that took too long, or could not be read."""
 LAST_ROUND = timedelta(seconds=30)
 """Time that must be left to look at further conversations."""
 
 
 def start_due(process: Process, found: Sequence[Due], deadline: datetime) -> Done:
-    """Look at the conversations whose time has come, and start what is to be done: how many by space.
+    """Look at the conversations whose time has come, and start their jobs. Returns how many, by space.
 
     One look at each conversation, and 1 DeleteObjects for the entries of those in which nothing is due any more.
     """
@@ -58,7 +58,7 @@ def start_due(process: Process, found: Sequence[Due], deadline: datetime) -> Don
 
 
 def _in_turn(found: Sequence[Due]) -> list[Due]:
-    """The conversations so that each space has its turn: first one of each, the oldest, then a second one."""
+    """The conversations in an order in which spaces take turns: first the oldest of each space, then its second."""
     seen: Counter[str] = Counter()
     placed = []
     for place, one in enumerate(found):
@@ -68,7 +68,7 @@ def _in_turn(found: Sequence[Due]) -> list[Due]:
 
 
 def _start(process: Process, deadline: datetime, found: Due) -> Literal["started", "at_rest", "waits"]:
-    """What became of a look: it stays in the index until nothing is due any more, or left of a deletion."""
+    """Look at one conversation. It stays in the due index until nothing is due, and nothing is left of a deletion."""
     space_id, conversation_id = found.space_id, found.name
     share = process.within(min(process.clock() + SHARE, deadline))
     if not _is_id(conversation_id):
@@ -87,7 +87,7 @@ def _start(process: Process, deadline: datetime, found: Due) -> Literal["started
     except StoreUnavailable as error:
         logger.warning("conversation was not looked at", extra={"space_id": space_id, "error_code": error.code})
         return "waits"
-    except Exception as error:  # noqa: BLE001 - whatever lies in one conversation must not stop the others
+    except Exception as error:  # noqa: BLE001 - one bad conversation must not stop the others
         # Not with its text, which may hold data.
         told = error.code if isinstance(error, LiveMemoryError) else type(error).__name__
         logger.warning("conversation was put back", extra={"space_id": space_id, "error_code": told})
@@ -96,7 +96,7 @@ def _start(process: Process, deadline: datetime, found: Due) -> Literal["started
 
 
 def _put_back(process: Process, space_id: str, conversation_id: str) -> Literal["at_rest", "waits"]:
-    """Let it be looked at again later, and not before all others each time: 1 PUT."""
+    """Enter the conversation in the due index again for later, so that it does not come first each time: 1 PUT."""
     try:
         due.mark_at(process, space_id, conversation_id, process.clock() + AGAIN_AFTER)
     except LiveMemoryError:
@@ -105,8 +105,8 @@ def _put_back(process: Process, space_id: str, conversation_id: str) -> Literal[
 
 
 def _dead_job(process: Process, space_id: str, conversation_id: str) -> str | None:
-    """The job that nobody works on who should: 1 GET, where there is one 1 more, and where the worker died behind its
-    end 1 GET and 1 DELETE for the lease.
+    """The job whose worker died: 1 GET, 1 more where there is one. Where the worker died after the job's end, 1 GET
+    and 1 DELETE for the lease.
     """
     place = places.of_conversation(space_id, conversation_id)
     seen = lease.look(process, place)
@@ -130,19 +130,19 @@ def _is_due(process: Process, space_id: str, conversation: Conversation) -> bool
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day, remove replaced versions and orphans: where there are conversations 1
-    LIST per 1,000 of them, 1 more, and 2 GETs each.
+    """Once a day, remove replaced versions and orphans. Where there are conversations: 1 LIST per 1,000 of them, 1
+    more, and 2 GETs each.
     """
     if "conversations" not in space.folders:
         return {}
     ids = [name for name in process.store.folders(keys.prefix(space.space_id)) if _is_id(name)]
     if not ids:
-        # A tombstone outlives whatever else there is of a conversation.
+        # A tombstone outlives all other objects of a conversation.
         return {}
     found = dict(zip(ids, process.store.map(lambda one: _find(process, space.space_id, one), ids), strict=True))
     there = [one for one in found.values() if isinstance(one, Conversation)]
     removed = sum(process.store.map(lambda one: _tidy(process, space.space_id, one), there))
-    # What cannot be read is there, and stays.
+    # A conversation that cannot be read exists, and stays.
     cleared = removal.clear_orphans(process, space.space_id, ids, {name for name, one in found.items() if one})
     done = {"summary_versions_removed": float(removed), "conversations_cleaned": float(cleared)}
     return {name: count for name, count in done.items() if count}
@@ -164,20 +164,20 @@ def _is_id(name: str) -> bool:
 
 
 def _tidy(process: Process, space_id: str, conversation: Conversation) -> int:
-    """Remove the versions of a conversation that count no more; returns how many."""
+    """Remove the versions of a conversation that count no more. Returns how many."""
     try:
         standing = summary_versions.read(process, space_id, conversation)
     except ObjectUnreadable:
-        # Nobody knows which of them counts.
+        # It is unknown which version counts.
         return 0
     if standing.document is None:
         return 0
     known = standing.known
     keep = {known.version, known.building.version if known.building else known.version}
     recent = {one.version for one in known.retired if process.clock() - clock.parse(one.at) < summary_versions.KEPT}
-    # Those that there are, and not all numbers up to the highest: whoever writes the document may write any.
+    # The versions that a listing shows, not all numbers up to the highest: a forged document may hold any number.
     listed = process.store.folders(keys.folder(space_id, conversation.conversation_id))
-    # What is higher was begun since.
+    # Higher versions were begun after the document was read.
     there = [number for name in listed if (number := keys.parse_version(name)) and number <= known.highest]
     doomed = [number for number in there if number not in keep | recent]
     for number in doomed:
@@ -199,7 +199,7 @@ def kind(name: str) -> DocumentKind | None:
     if keys.parse_turn(key):
         return DocumentKind(Turn.from_bytes, _instead_of_turn)
     if boundary := keys.parse_boundary(key):
-        # It is made again of the log, and of the parameters.
+        # A boundary is made again from the log and the parameters.
         return DocumentKind((BlockBoundary if boundary.level == 1 else GroupBoundary).from_bytes)
     if keys.parse_summary(key):
         return DocumentKind(Summary.from_bytes)
@@ -210,7 +210,7 @@ def kind(name: str) -> DocumentKind | None:
 
 
 def _instead_of_conversation(_: Process, damaged: Damaged) -> Conversation:
-    """A conversation without title and folder, and with the usual parameters: so that its turns are there."""
+    """A conversation without title and folder, with the default parameters. It makes its turns readable."""
     conversation_id, _part = _part_of(damaged)
     return Conversation(
         conversation_id=conversation_id,
@@ -222,7 +222,7 @@ def _instead_of_conversation(_: Process, damaged: Damaged) -> Conversation:
 
 
 def _instead_of_turn(_: Process, damaged: Damaged) -> Turn:
-    """A turn of the same number that says what became of it."""
+    """A turn of the same number whose text states that it was set aside."""
     parsed = keys.parse_turn(f"x/{damaged.name}")
     assert parsed
     return Turn(
@@ -237,7 +237,7 @@ def _instead_of_turn(_: Process, damaged: Damaged) -> Turn:
 
 
 def _instead_of_versions(process: Process, damaged: Damaged) -> SummaryVersions:
-    """The newest version that there is counts."""
+    """Versions in which the newest one that is there counts."""
     conversation_id, _part = _part_of(damaged)
     folders = process.store.folders(keys.folder(damaged.space_id, conversation_id))
     highest = max((int(name[1:]) for name in folders if _VERSION.fullmatch(name)), default=summary_versions.FIRST)
@@ -245,7 +245,7 @@ def _instead_of_versions(process: Process, damaged: Damaged) -> SummaryVersions:
 
 
 def _instead_of_floor(_: Process, __: Damaged) -> Floor:
-    """The message is looked for among all turns."""
+    """A floor of 0: the message is searched among all turns."""
     return Floor(floor=0)
 
 
@@ -264,7 +264,7 @@ _PARTS = {
     "jobs": DocumentKind(SummariesJob.from_bytes),
     "tools": DocumentKind(ToolResult.from_bytes),
 }
-"""By the name of the document, or of the folder that it is in."""
+"""The kinds by the name of the document, or of its folder."""
 
 MAINTAINABLE = Maintainable(
     owns=keys.is_of_conversations, maintain=maintain, kind=kind, due={"conversation": start_due}

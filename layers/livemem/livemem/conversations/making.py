@@ -1,5 +1,5 @@
-"""Making one summary: of the turns of a block or the summaries of a group, asked of the LLM or taken from an earlier
-version, and stored under the hash of its input.
+"""Making one summary of the turns of a block, or of the summaries of a group. The LLM writes it, or it is copied from
+an earlier version. It is stored under the hash of its input.
 """
 
 import json
@@ -36,19 +36,19 @@ from livemem.process import Process
 from livemem.store import stored
 
 NO_MODEL = "none"
-"""In the place of a model's name, where a block is its own summary."""
+"""Stored instead of a model's name where a block is its own summary."""
 SIDES = "User", "Assistant"
 STORING = timedelta(seconds=5)
-"""Before the end of the invocation, kept to store what was answered."""
+"""Time before the end of the invocation, kept to store the answer."""
 LATER = "The turns are there as they were said; they are summarised on the next day, or as soon as there is more."
 FILE_ARGUMENTS = {"file", "files", "file_name", "file_path", "filename", "notebook_path", "path", "paths"}
-"""Names of tools' arguments that hold paths of files, as the agents in use name them."""
+"""Names of tools' arguments that hold paths of files, as agents in use name them."""
 PATH = re.compile(r"[^\s\"'`<>|]*[^\s\"'`<>|/\\.][/\\.][^\s\"'`<>|]*")
 
 
 @dataclass(frozen=True)
 class Material:
-    """What a summary is made of. `source` is its part in the summary's name; lengths in characters."""
+    """The input of a summary. `source` is the part of the summary's name that stands for it. Lengths in characters."""
 
     level: Literal[1, 2, 3]
     number: int
@@ -64,25 +64,25 @@ class Material:
     erased: Sequence[int] = ()
     """Numbers of the turns that were erased."""
     overlaps: bool | None = False
-    """Whether the turn before the first is shown too."""
+    """Whether the prompt also shows the turn before the first."""
     _turns: Sequence[tuple[Turn, str, str]] = ()
     _before: str = ""
     _children: Sequence[Summary] = ()
 
     def verbatim(self) -> str:
-        """What was said, with who said it."""
+        """The text of all turns, each side with its speaker."""
         sides = ((name, side) for _, *both in self._turns for name, side in zip(SIDES, both, strict=True))
         return "\n\n".join(f"{name}: {side.strip()}" for name, side in sides if side.strip())
 
     def messages(self, target: int, *, captures: bool) -> Messages:
-        """The question to the LLM, of a block perhaps also for notes."""
+        """The prompt. `captures`: it also asks for the notes of the block."""
         if self.level == 1:
             return prompt.of_turns(self._turns, self._before, target, captures=captures)
         return prompt.of_summaries(self._children, target)
 
 
 def material_of_block(process: Process, at: At, boundary: BlockBoundary, number: int) -> Material:
-    """What a block is made of: 1 GET for each turn. Raises Vanished."""
+    """The input of a block's summary: 1 GET for each turn. Raises Vanished."""
     overlaps = at.parameters.overlap_chars and not boundary.start_offset and boundary.start > 1
     first = boundary.start - 1 if overlaps else boundary.start
     turns = log.read(process, at.space_id, at.conversation_id, range(first, boundary.end + 1))
@@ -118,7 +118,7 @@ def material_of_block(process: Process, at: At, boundary: BlockBoundary, number:
 
 
 def _before(at: At, boundary: BlockBoundary, turns: Sequence[Turn]) -> str:
-    """What stands just before the block, as much as the parameters say."""
+    """The text just before the block, up to `overlap_chars` characters."""
     most = at.parameters.overlap_chars
     if not most or not turns:
         return ""
@@ -127,7 +127,7 @@ def _before(at: At, boundary: BlockBoundary, turns: Sequence[Turn]) -> str:
 
 
 def paths(value: Any) -> Iterator[str]:
-    """The paths of files in a tool's arguments: by the arguments' names, where they look like paths."""
+    """The paths of files in a tool's arguments: values of arguments with known names that look like paths."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if str(name).lower() in FILE_ARGUMENTS:
@@ -150,7 +150,7 @@ def _texts(value: Any) -> Iterator[str]:
 def material_of_group(
     process: Process, layers: Layers, level: Literal[2, 3], number: int, below: Mapping[int, str]
 ) -> Material:
-    """What a group is made of, with the summaries that count `below`. Raises Vanished."""
+    """The input of a group's summary. `below` holds the summaries that count of the level below. Raises Vanished."""
     boundary = group_boundaries(process, layers, level, [number])[0]
     source = source_of_group(below, boundary)
     if source is None:
@@ -178,8 +178,8 @@ def material_of_group(
 
 
 def _erased_in(children: Sequence[Summary]) -> Iterator[int]:
-    """The erased turns that none of the children says anything of. A turn may be in several of them, and one made
-    before it was erased says what it said whatever the others do.
+    """The erased turns of which no child may hold words. A turn may be in several children, and a child that was made
+    before the erasure still holds its words.
     """
     for index in {index for child in children for index in child.erased}:
         if not any(child.says_of(index) for child in children):
@@ -189,8 +189,8 @@ def _erased_in(children: Sequence[Summary]) -> Iterator[int]:
 def _take_back_erased(
     process: Process, at: At, children: Sequence[Summary], named: Sequence[tuple[int, int, str]]
 ) -> None:
-    """Remove the children that say what was erased, and raise Vanished if there are any: a late write has brought them
-    back, and the model must not be shown them. They are missing then, and made anew.
+    """Remove the children that may hold erased words, and raise Vanished if there are any. A late write has brought
+    them back, and the prompt must not show them. They are missing then, and made again.
     """
     gone = at.conversation.erased_turns
     late = [
@@ -204,7 +204,7 @@ def _take_back_erased(
 
 
 def gather(process: Process, layers: Layers, level: int, number: int, below: Mapping[int, str]) -> Material:
-    """What a summary of any level is made of; `below` are the summaries that count of the level below."""
+    """The input of a summary of any level. `below` holds the summaries that count of the level below."""
     if level == 1:
         return material_of_block(process, layers.at, block_boundaries(process, layers, [number])[0], number)
     return material_of_group(process, layers, 2 if level == 2 else 3, number, below)
@@ -212,7 +212,7 @@ def gather(process: Process, layers: Layers, level: int, number: int, below: Map
 
 @dataclass(frozen=True)
 class Made:
-    """What became of one summary: its name where it is stored now, else why it is not; and what it took."""
+    """The result of making one summary: its name where it is stored now, else the error. Also its tokens and time."""
 
     level: int
     number: int
@@ -221,13 +221,13 @@ class Made:
     seconds: float = 0.0
     reused: bool = False
     verbatim: bool = False
-    """Whether it is what was said, and no model was asked."""
+    """Whether it is the block's own text, and no model was asked."""
     error: str | None = None
     detail: str = ""
 
     @property
     def ends_job(self) -> bool:
-        """Whether the failure says that others would fail too."""
+        """Whether the failure shows that other summaries would fail too."""
         return self.error is not None and self.error not in OF_THE_QUESTION
 
 
@@ -245,9 +245,10 @@ def make(
     redo: int = 0,
     earlier: Layers | None = None,
 ) -> Made:
-    """Make a summary and store it: 1 or 2 calls of the LLM, 2 GETs, 1 PUT; where an `earlier` version has one of the
-    very same input, 2 GETs and 1 PUT instead; of a block that is its own summary 1 GET, 1 PUT. Notes are captured of a
-    block that is made for the first time, in the version that counts (capture.append). Raises Vanished.
+    """Make a summary and store it: 1 or 2 calls of the LLM, 2 GETs, 1 PUT. Raises Vanished.
+
+    Where an `earlier` version has one of the same input: 2 GETs and 1 PUT instead. Where a block is its own summary:
+    1 GET, 1 PUT. The first summary of a block in the version that counts also captures notes (capture.append).
     """
     at, level, number = layers.at, material.level, material.number
     name = names.name(material.source, redo, maker(process, at))
@@ -270,7 +271,7 @@ def is_verbatim(at: At, material: Material) -> bool:
 
 
 def _verbatim(process: Process, material: Material, redo: int) -> Summary:
-    """The block as it was said."""
+    """A summary that holds the block's own text."""
     return _summary(process, material, SummaryAnswer(summary=material.verbatim() or "-"), redo, model=NO_MODEL)
 
 
@@ -323,7 +324,7 @@ def _make(
     *,
     captures: bool,
 ) -> Made:
-    """The summary asked for and stored, behind the notes that its block names; what it took is in the meter."""
+    """Ask the model for the summary and store it, after the notes that its block names. `meter` counts the tokens."""
     at, level, number = layers.at, material.level, material.number
     target = at.parameters.target(material.chars)
     kind = CapturingAnswer if captures else SummaryAnswer
@@ -336,7 +337,7 @@ def _make(
     flaws = [flaw.name for flaw in answered.flaws]
     model = process.settings.llmaas_model
     summary = _summary(process, material, answered.value, redo, model=model, used=answered.used, flaws=flaws)
-    # The model takes long: often that is when somebody deletes.
+    # The model takes long: the conversation may be deleted meanwhile.
     _check_source(process, at, summary)
     found = answered.value
     if isinstance(found, CapturingAnswer):
@@ -348,23 +349,23 @@ def _make(
 
 
 def _captures(process: Process, at: At, material: Material) -> bool:
-    """Whether the block names notes: not where the version before has named them."""
+    """Whether the block names notes. It does not where an earlier version has named them."""
     fresh = material.level == 1 and material.covers.turns[1] > at.built.captured_until
     return fresh and capture.is_wanted(process, at)
 
 
 def _check_source(process: Process, at: At, summary: Summary) -> None:
-    """Raise Vanished if the conversation was deleted, or a turn erased that the summary was made of: 1 GET."""
+    """Raise Vanished if the conversation was deleted, or a turn of the summary's source was erased: 1 GET."""
     there = conversations.find(process, at.space_id, at.conversation_id)
     if not there or any(summary.says_of(index) for index in there.erased_turns):
         raise Vanished(at.conversation_id)
 
 
 def _store(process: Process, at: At, summary: Summary, name: str) -> None:
-    """Write the summary, and take it back if the conversation was deleted, or one of its turns erased, at that moment:
+    """Write the summary, and remove it if the conversation was deleted, or one of its turns erased, at that moment:
     1 PUT, 1 GET.
 
-    Whoever dies in between leaves it to the sweep; a search does not find it (recall/conversation_documents.py).
+    If the worker dies in between, the sweep removes it. A search does not find it (recall/conversation_documents.py).
     """
     _write(process, at, summary, name)
     try:
@@ -376,15 +377,15 @@ def _store(process: Process, at: At, summary: Summary, name: str) -> None:
 
 def _write(process: Process, at: At, summary: Summary, name: str) -> None:
     key = at.summary_key(summary.level, summary.number, name)
-    # Another one there was made of the same input, which is as good; unless it is removed again right now.
+    # Another one there was made of the same input and is as good, unless it is removed right now.
     if stored.write_once(process.store, key, summary.to_bytes()).gone:
         raise Vanished(key)
 
 
 def _copied(process: Process, layers: Layers, earlier: Layers | None, material: Material, name: str) -> str | None:
-    """The name of a summary of the same input that an earlier version has, if it has one; it is here then, too.
+    """Copy a summary of the same input from an earlier version, and return its name. None where that has none.
 
-    There it may have another number. One that was made anew by hand goes before.
+    It may have another number there. Of several, the one that was made again by hand most often is taken.
     """
     if not earlier:
         return None

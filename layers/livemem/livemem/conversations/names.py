@@ -1,7 +1,7 @@
-"""Names of summaries: the hash of what a summary is made of, so that what is missing is what is to be done.
+"""Names of summaries: hashes of their input, so that the missing names show the work to be done.
 
-64 hex digits: 40 of the source, 4 of how often it was made anew by hand, 20 of what made it (prompt, model, ratio). A
-level's summary is missing when none has its source: a new model is used from then on, and remakes nothing by itself.
+64 hex digits: 40 for the source, 4 for how often it was made again by hand, 20 for its maker (prompt, model, ratio). A
+summary is missing when no name has its source. So a new model makes new summaries only, and no existing one again.
 """
 
 import hashlib
@@ -16,37 +16,37 @@ MOST_REDOS = 16**REDO - 1
 
 
 def source(parts: Sequence[Any]) -> str:
-    """The part of the name that stands for the source: a JSON value, such as texts or names of summaries."""
+    """The part of the name that stands for the source. `parts` is a JSON value, such as texts or names of summaries."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:SOURCE]
 
 
 def maker(prompt_version: str, model: str, parameters: Parameters) -> str:
-    """The part that stands for what makes the summary."""
+    """The part of the name that stands for the maker of the summary."""
     told = json.dumps([prompt_version, model, parameters.ratio, parameters.ratio_only])
     return hashlib.sha256(told.encode()).hexdigest()[: 64 - SOURCE - REDO]
 
 
 def name(source: str, redo: int, maker: str) -> str:
-    """The whole name; `redo` counts how often the summary was made anew by hand."""
+    """The whole name. `redo` counts how often the summary was made again by hand."""
     return f"{source}{redo:04x}{maker}"
 
 
 def source_of(name: str) -> str:
-    """The part of the source in a name."""
+    """The part of a name that stands for the source."""
     return name[:SOURCE]
 
 
 def redo_of(name: str) -> int:
-    """How often that summary was made anew by hand."""
+    """How often that summary was made again by hand."""
     return int(name[SOURCE : SOURCE + REDO], 16)
 
 
 def maker_of(name: str) -> str:
-    """The part in a name that stands for what made the summary."""
+    """The part of a name that stands for the maker of the summary."""
     return name[SOURCE + REDO :]
 
 
 def current(names: Iterable[str], source: str | None = None) -> str | None:
-    """The summary that counts of those with this source, of any where it can have but one: the latest made anew."""
+    """The summary that counts: of those with this source, the one made again most often. None: there is one source."""
     fitting = [one for one in names if source is None or source_of(one) == source]
     return max(fitting, key=lambda one: (redo_of(one), one), default=None)

@@ -1,4 +1,4 @@
-"""What a caller asks of a conversation's summaries: to bring them up, to build them anew, or what that would cost."""
+"""Orders of a caller for a conversation's summaries: bring them up, build them again, or forecast the cost."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,8 +24,8 @@ Status = Literal["planned", "nothing_to_do", "done", "running", "queued", "faile
 
 @dataclass(frozen=True)
 class Wish:
-    """What is asked for: `level` is the highest that is brought up, None for all; `profile` and `changes` of the
-    parameters are for `full` alone.
+    """The order. `level` is the highest that is brought up, None for all. `profile` and `changes` of the parameters are
+    for `full` alone.
     """
 
     strategy: Literal["incremental", "full"] = "incremental"
@@ -36,11 +36,11 @@ class Wish:
 
     @property
     def levels(self) -> Sequence[int]:
-        """The levels that are meant, the lowest first."""
+        """The levels that are brought up, the lowest first."""
         return tuple(one for one in keys.LEVELS if self.level is None or one <= self.level)
 
     def check(self) -> None:
-        """Raise InvalidRequest, which names the field, unless they go together."""
+        """Raise InvalidRequest, which names the field, where two fields exclude each other."""
         if self.strategy == "full" and self.level is not None:
             raise InvalidRequest.of("level", "goes with the strategy incremental: a full update makes all levels")
         given = [*(["profile"] if self.profile else []), *self.changes]
@@ -52,23 +52,23 @@ class Wish:
 
 @dataclass(frozen=True)
 class UpdateOutcome:
-    """What came of it: the plan of a dry run, or the job; of one that somebody else has begun perhaps only its id."""
+    """The outcome: the plan of a dry run, or the job. Of a job that another caller began, perhaps only its id."""
 
     status: Status
     job_id: str | None = None
     job: SummariesJob | None = None
     plan: Forecast | None = None
     worked: Worked[SummariesJob] | None = None
-    """What was done before the answer."""
+    """The result of the work before the answer."""
 
     @property
     def goes_on(self) -> bool:
-        """Whether more comes of it after the answer: also what failed is tried again."""
+        """Whether work continues after the answer. Failed work is also tried again."""
         return self.status in ("running", "queued", "failed")
 
 
 def carry_out(process: Process, space_id: str, conversation_id: str, wish: Wish, deadline: datetime) -> UpdateOutcome:
-    """Do what is wished until shortly before `deadline`; an invocation of its own does the rest.
+    """Carry out the order until shortly before `deadline`. Another invocation does the rest.
 
     Raises NotFound, InvalidRequest, PreconditionLost, StoreUnavailable.
     """
@@ -83,7 +83,7 @@ def carry_out(process: Process, space_id: str, conversation_id: str, wish: Wish,
     if worked.result == "nothing":
         return UpdateOutcome("nothing_to_do")
     if worked.result == "busy":
-        # Its document may come in a moment.
+        # The job's document may not be written yet.
         other = summaries_job.find(process, space_id, conversation_id, worked.at_work)
         return UpdateOutcome("running", worked.at_work, other)
     made = worked.job
@@ -93,7 +93,7 @@ def carry_out(process: Process, space_id: str, conversation_id: str, wish: Wish,
 
 
 def plan(process: Process, space_id: str, conversation_id: str, wish: Wish) -> Forecast:
-    """What would be done, and what it would cost; writes nothing. Raises NotFound, InvalidRequest."""
+    """The plan of the order, and its cost. Writes nothing. Raises NotFound, InvalidRequest."""
     known, at = reading.standing(process, space_id, conversation_id)
     if wish.strategy == "incremental":
         return forecast.forecast(process, at, wish.levels)
@@ -108,7 +108,7 @@ def plan(process: Process, space_id: str, conversation_id: str, wish: Wish) -> F
 def rebuild(
     process: Process, space_id: str, conversation_id: str, profile: Profile | None, changes: Mapping[str, Any]
 ) -> SummariesJob:
-    """Order a new version with other parameters; those that are not named stay as they are now.
+    """Order a new version with other parameters. Parameters that are not named stay as they are.
 
     Raises NotFound, InvalidRequest, PreconditionLost, StoreUnavailable.
     """
@@ -124,13 +124,13 @@ def rebuild(
 
 
 def wanted(standing: Standing, profile: Profile | None, changes: Mapping[str, Any]) -> tuple[Profile, Parameters]:
-    """Profile and parameters of a rebuild; raises InvalidRequest."""
+    """Profile and parameters of a rebuild. Raises InvalidRequest."""
     now = standing.current()
     return profile or now.profile, Parameters.of({**now.parameters.model_dump(), **changes})
 
 
 def redo(process: Process, space_id: str, conversation_id: str, level: int, number: int) -> SummariesJob:
-    """Order that one summary is made anew; those above it follow. Raises NotFound, StoreUnavailable."""
+    """Order that one summary is made again. The summaries above it follow. Raises NotFound, StoreUnavailable."""
     conversation = conversations.load(process, space_id, conversation_id)
     require_conditional_writes(process.store)
     standing = summary_versions.read(process, space_id, conversation)

@@ -1,4 +1,4 @@
-"""What the LLM is asked: turns or summaries as JSON values on one line each, so that no text can forge the prompt."""
+"""The prompts: turns or summaries as JSON values on one line each, so that no text can forge the prompt's structure."""
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
@@ -25,14 +25,14 @@ def version() -> str:
 
 
 def system() -> str:
-    """The instructions, the same for all."""
+    """The instructions, the same for all prompts."""
     return _text("system")
 
 
 def of_turns(parts: Sequence[tuple[Turn, str, str]], before: str, target: int, *, captures: bool) -> Messages:
-    """The question for a block: each turn with the parts of its user's and its assistant's side that are in it.
+    """The prompt for a block: each turn with the parts of its user's and its assistant's side that are in the block.
 
-    `before` is what stands just before the block; `target` in characters; `captures`: the answer names notes, too.
+    `before` is the text just before the block. `target` is in characters. `captures`: the answer also names notes.
     """
     turns = [_shown(turn, user, assistant) for turn, user, assistant in parts]
     more = _text("capture") if captures else ""
@@ -52,7 +52,7 @@ def _shown(turn: Turn, user: str, assistant: str) -> dict[str, Any]:
 
 
 def of_summaries(children: Sequence[Summary], target: int) -> Messages:
-    """The question for a group of summaries; `target` in characters."""
+    """The prompt for a group of summaries. `target` is in characters."""
     shown = [
         {
             "turns": list(child.covers.turns),
@@ -69,19 +69,19 @@ def of_summaries(children: Sequence[Summary], target: int) -> Messages:
 
 @lru_cache(maxsize=2)
 def question_chars(name: Literal["turns", "summaries"]) -> int:
-    """Characters of a question besides what it asks about: the instructions of both messages."""
+    """Characters of a prompt without its source: the instructions of both messages."""
     return len(system()) + len(_text(name))
 
 
 @lru_cache(maxsize=1)
 def turn_chars() -> int:
-    """Characters of a turn in a question besides what was said in it: names of fields, number, time and role."""
+    """Characters of a turn in a prompt without its text: names of fields, number, time and role."""
     return len(json_line({**_FRAME_OF_TURN, "user": "", "assistant": "", "tools": []})) + len(", ")
 
 
 @lru_cache(maxsize=1)
 def child_chars() -> int:
-    """Characters of a summary in a question besides what the model wrote."""
+    """Characters of a summary in a prompt without the text that the model wrote."""
     lists: dict[str, list[str]] = {"key_findings": [], "topics": [], "signals": []}
     return len(json_line({"turns": [100, 100], "until": _MOMENT, "summary": "", **lists})) + len(", ")
 

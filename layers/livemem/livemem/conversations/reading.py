@@ -1,4 +1,4 @@
-"""What is read of a conversation: its turns by pages, its summaries, and how far they go."""
+"""Reading conversations: lists of them, their turns by pages, their summaries, and how far these go."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -24,18 +24,18 @@ MOST_OPEN = 2_000
 
 @dataclass(frozen=True)
 class Listed:
-    """A conversation as a list shows it. `last` is its newest turn; None too where that cannot be read."""
+    """A conversation as a list shows it. `last` is its newest turn, or None without a turn that can be read."""
 
     conversation: Conversation
     last: Turn | None
     turn_count: int
-    """How many turns it has: their numbers are dense."""
+    """How many turns it has. It is the number of the newest one, because numbers are dense."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """How far a level is: boundaries, those that have their summary, and what no summary covers yet: turns on level 1,
-    summaries of the level below above it.
+    """The progress of a level: its boundaries, and those with a summary. `pending` counts what no summary covers yet:
+    turns on level 1, summaries of the level below on levels 2 and 3.
     """
 
     level: int
@@ -46,7 +46,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Detail:
-    """A conversation with what its version holds."""
+    """A conversation with the progress of the version that counts."""
 
     listed: Listed
     at: At
@@ -55,7 +55,7 @@ class Detail:
     open_turns: int
     """Turns behind the last boundary, at least in part."""
     open_chars: int
-    """Their characters that no boundary covers; of at most 2,000 turns."""
+    """Characters that no boundary covers, of at most 2,000 turns."""
     ungrouped_chars: int
     """Characters of turns whose summary of level 1 is in no group yet."""
 
@@ -72,7 +72,7 @@ def page(
 ) -> tuple[list[Listed], str | None]:
     """The conversations of a space, or of a folder, the newest first, and the id after which the next page begins.
 
-    One that cannot be read is left out; its key, or that of a newest turn, is added to `missing`.
+    An unreadable conversation is left out. Its key, or that of an unreadable newest turn, is added to `missing`.
 
     1 LIST per 1,000 of them, and 1 LIST and 2 GETs for each on the page. Raises NotFound, InvalidRequest.
     """
@@ -96,7 +96,7 @@ def _ids(process: Process, space_id: str, cwd: str | None, host: str | None) -> 
     named = conversations.host_name(host) if host else "", conversations.folder_name(cwd)
     folder = keys.by_cwd_prefix(space_id, *named)
     found = (keys.parse_by_cwd(entry.key) for entry in process.store.scan(folder))
-    # By their ids, which tell the time too: a page goes on behind one of them.
+    # By their ids, which hold the time too: a page continues behind one of them.
     return sorted((one for one in found if one), reverse=True)
 
 
@@ -136,7 +136,7 @@ def standing(process: Process, space_id: str, conversation_id: str) -> tuple[sum
 
 
 def detail(process: Process, space_id: str, conversation_id: str) -> Detail:
-    """The conversation with what there is of boundaries and summaries. Raises NotFound."""
+    """The conversation with the progress of its boundaries and summaries. Raises NotFound."""
     known, at = standing(process, space_id, conversation_id)
     listed = with_last(process, space_id, at.conversation)
     layers = summaries.read(process, at)
@@ -162,8 +162,8 @@ def detail(process: Process, space_id: str, conversation_id: str) -> Detail:
 
 
 def _level(process: Process, layers: Layers, level: int, last_turn: int, start: tuple[int, int]) -> Level:
-    """How far a level is: 1 GET for each boundary without a summary that this process has not read before, and from
-    level 2 on 1 for the last one.
+    """The progress of a level: 1 GET for each boundary without a summary that this process has not read before. From
+    level 2 on 1 GET more for the last boundary.
     """
     count, there = layers.boundaries[level], summaries.current(process, layers, level)
     missing = [number for number in range(1, count + 1) if number not in there]
@@ -177,7 +177,7 @@ def _level(process: Process, layers: Layers, level: int, last_turn: int, start: 
 
 
 def _numbers(ranges: Iterable[tuple[int, int]]) -> int:
-    """How many numbers are in any of these ranges, of which each begins no earlier than the one before."""
+    """How many numbers are in any of these ranges. Each range begins no earlier than the one before."""
     count = seen = 0
     for first, last in ranges:
         # A turn that is longer than a block is in several.
@@ -188,8 +188,8 @@ def _numbers(ranges: Iterable[tuple[int, int]]) -> int:
 
 @dataclass(frozen=True)
 class Page:
-    """Turns of a page; `after` is the number after which the next page begins, None at the end. `missing` are the keys
-    of the turns between them that cannot be read.
+    """Turns of a page. `after` is the number after which the next page begins, None at the end. `missing` holds the
+    keys of the turns between them that cannot be read.
     """
 
     turns: list[Turn]
@@ -225,11 +225,11 @@ def turns(
         count = min(log.AT_ONCE, limit - len(chosen))
         met = len(missing)
         some = log.readable(process, space_id, conversation_id, wanted[:count], missing)
-        # Turns have no gaps: behind so many that are missing there is none.
+        # Turns have no gaps: where a whole batch is missing, no further turn exists.
         seen, wanted = wanted[:count][-1], wanted[count:] if some or len(missing) > met else range(0)
         for one in some:
             chars += one.char_count
-            # What tools were given and gave is no part of the characters.
+            # Arguments and results of tools do not count as characters.
             size += len(one.to_bytes())
             too_much = size > limits.PAGE_BYTES or (max_chars is not None and chars > max_chars)
             if too_much and chosen:
@@ -239,7 +239,7 @@ def turns(
 
 
 def whole_turn(process: Process, space_id: str, conversation_id: str, index: int) -> Turn:
-    """A turn with all that its tools gave: 1 GET, and 1 for each large result. Raises NotFound."""
+    """A turn with all results of its tools: 1 GET, and 1 for each large result. Raises NotFound."""
     conversations.load(process, space_id, conversation_id)
     there = log.read(process, space_id, conversation_id, [index]) if 0 < index < keys.LAST_TURN else []
     if not there:
@@ -258,7 +258,7 @@ class Item:
     range_start: str
     range_end: str
     chars: int
-    """Of what it covers: of the turns on level 1, of the summaries above."""
+    """Characters of its source: of the turns on level 1, of the summaries of the level below on levels 2 and 3."""
     reason: str | None
     name: str | None = None
     summary: Summary | None = field(default=None)
@@ -275,10 +275,10 @@ def summary_page(
     after: tuple[int, int] | None,
     missing: list[str] | None = None,
 ) -> tuple[list[Item], tuple[int, int] | None]:
-    """The boundaries of a level, or of all, the highest level and the newest first, with their summaries; and the level
-    and number after which the next page begins.
+    """The boundaries of a level, or of all, with their summaries: the highest level and the newest first. Also the
+    level and number after which the next page begins.
 
-    Where a boundary or its summary cannot be read it is left out, and the key is added to `missing`. Raises NotFound.
+    A boundary is left out where it or its summary cannot be read. That key is added to `missing`. Raises NotFound.
     """
     _, at = standing(process, space_id, conversation_id)
     layers = summaries.read(process, at)

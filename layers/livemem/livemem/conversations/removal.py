@@ -1,4 +1,4 @@
-"""Removing a conversation: its turns, summaries, markers, and what a search keeps of them."""
+"""Removing a conversation: its turns, summaries and markers, and its documents in the search."""
 
 import logging
 from collections.abc import Collection, Iterator, Sequence
@@ -17,18 +17,17 @@ from livemem.store.objects import DELETE_BATCH, Entry
 logger = logging.getLogger(__name__)
 
 ROUNDS = 3
-"""Looks for what somebody wrote while it was removed."""
+"""How often a removal lists again, to find objects that were written meanwhile."""
 REMAINS_AFTER = timing.DELIVERED
-"""After which a folder without its conversation is what a deletion left behind: no event of a turn is delivered any
-more, and nobody works on it who found the conversation (LAST_WRITE is shorter)."""
+"""After which a folder without its conversation is an orphan of a deletion. By then no event of a turn is delivered any
+more, and no worker that found the conversation still writes (LAST_WRITE is shorter)."""
 
 
 def delete(process: Process, space_id: str, conversation_id: str) -> None:
     """Remove a conversation: 1 LIST and 1 DeleteObjects per 1,000 objects. Raises NotFound.
 
-    First a tombstone takes its place, so from then on nobody writes to it. What was under way then, and what comes
-    late, is removed by each sweep until nothing can come any more. Who dies in between leaves the rest to a repeat, or
-    to the sweep.
+    First a tombstone takes its place, so no later request writes to it. Each sweep removes the objects of requests that
+    were under way, until none can come any more. If the worker dies in between, a repeat or the sweep removes the rest.
     """
     keys.check_conversation_id(conversation_id)
     heads.load_recent(process, space_id)
@@ -44,24 +43,24 @@ def delete(process: Process, space_id: str, conversation_id: str) -> None:
 
 
 def _stays(space_id: str, conversation_id: str) -> set[str]:
-    """What stays of a deleted conversation for a while."""
+    """The keys that stay of a deleted conversation for a while."""
     return {keys.conversation(space_id, conversation_id), keys.deleted(space_id, conversation_id)}
 
 
 def _below(entries: Collection[Entry], space_id: str, conversation_id: str) -> list[Entry]:
-    """What is there beside a tombstone and its sign."""
+    """The objects beside a tombstone and its sign."""
     stays = _stays(space_id, conversation_id)
     return [entry for entry in entries if entry.key not in stays]
 
 
 def _clear_below(process: Process, space_id: str, conversation_id: str) -> None:
-    """Remove all that is beside a tombstone. Who died in the deletion has perhaps left no sign of it."""
+    """Remove all objects beside a tombstone. Write its sign first: the deleting worker may have died before that."""
     conversations.sign(process, space_id, conversation_id)
     clear(process, space_id, conversation_id, _stays(space_id, conversation_id))
 
 
 def clear(process: Process, space_id: str, conversation_id: str, but: Collection[str] = ()) -> None:
-    """Remove all that is below a conversation except for some keys, and tell the search to forget it."""
+    """Remove all objects below a conversation except for the keys `but`, and order the search to forget it."""
     for _ in range(ROUNDS):
         found = False
         below = (entry for entry in process.store.scan(keys.folder(space_id, conversation_id)) if entry.key not in but)
@@ -85,8 +84,8 @@ def _batches(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
 
 
 def forget(process: Process, space_id: str, order_id: str) -> None:
-    """Order that snapshots and vectors of what is no more there are removed; the indexer does it, and the sweep sees to
-    it that it does: 1 PUT.
+    """Order that the indexer removes the snapshots and vectors of removed documents: 1 PUT. The sweep makes sure that
+    it happens.
     """
     process.store.put(all_keys.search_order(space_id, order_id), b"")
     with suppress(StoreUnavailable):
@@ -94,9 +93,9 @@ def forget(process: Process, space_id: str, order_id: str) -> None:
 
 
 def go_on(process: Process, space_id: str, conversation_id: str) -> bool:
-    """Remove what came beside a tombstone; whether more can come. The tombstone itself goes with the daily look.
+    """Remove objects that came beside a tombstone. Returns whether more can come. The daily look removes the tombstone.
 
-    1 LIST; where there is something to be removed 2 PUTs, 2 LISTs and 1 DeleteObjects per 1,000 objects more.
+    1 LIST. Where there are such objects, 2 PUTs, 2 LISTs and 1 DeleteObjects per 1,000 objects more.
     """
     entries = list(process.store.scan(keys.folder(space_id, conversation_id)))
     came = _below(entries, space_id, conversation_id)
@@ -106,13 +105,13 @@ def go_on(process: Process, space_id: str, conversation_id: str) -> bool:
 
 
 def _is_over(entries: Collection[Entry]) -> bool:
-    """Whether nothing that was under way when it was deleted can come any more."""
+    """Whether no request that was under way at the deletion can write any more."""
     return all(entry.age > REMAINS_AFTER for entry in entries)
 
 
 def clear_orphans(process: Process, space_id: str, names: Sequence[str], there: set[str]) -> int:
-    """Of the conversations that have a folder (`names`) remove the folders and markers of those that are not `there`,
-    an hour after they were last written to; returns how many.
+    """Remove the folders and markers of those conversations with a folder (`names`) that are not `there`, an hour after
+    their last write. Returns how many folders.
     """
     count = 0
     for name in names:

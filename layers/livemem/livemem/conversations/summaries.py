@@ -1,5 +1,5 @@
-"""Summaries as they are stored, under the hash of their input; which ones a version has, as a listing tells it, and
-which are missing.
+"""Summaries as they are stored under the hash of their input. A listing shows which of them a version has, and which
+are missing.
 """
 
 import threading
@@ -26,7 +26,7 @@ KNOWN_PREFIXES = 1_000
 
 
 class Entities(StoredDocument):
-    """What is named in the source."""
+    """The names in the source, by kind."""
 
     persons: list[str] = []
     organisations: list[str] = []
@@ -55,12 +55,12 @@ class Summary(StoredDocument):
     number: Number
     covers: Covers
     children: tuple[Number, Number] | None = None
-    """From level 2 on the summaries of the level below."""
+    """From level 2 on, the first and the last summary of the level below that it covers."""
     range_start: Moment
     range_end: Moment
-    """When the turns were written that it covers."""
+    """`range_start` and `range_end`: when the turns that it covers were written."""
     created_at: Moment
-    """That of the newest turn."""
+    """The time of the newest turn."""
     generated_at: Moment
     summary: str
     key_findings: list[str] = []
@@ -69,7 +69,7 @@ class Summary(StoredDocument):
     entities: Entities = Entities()
     signals: list[str] = []
     notes: list[NoteId] = []
-    """Ids of the notes that were captured from it (capture.py)."""
+    """Ids of the notes that were captured from its block (capture.py)."""
     tools_used: list[str] = []
     chars: Count
     """Of `summary`."""
@@ -78,39 +78,39 @@ class Summary(StoredDocument):
     prompt_version: Line
     usage: Usage = Usage()
     redo: Count = 0
-    """How often it was made anew by hand."""
+    """How often it was made again by hand."""
     erased: list[int] = []
-    """Numbers of those turns it was made of that were erased already."""
+    """Numbers of the turns in its source that were erased already."""
     overlaps: bool | None = None
-    """Whether the turn before the first was shown to the model; None where that was not noted yet."""
+    """Whether the prompt showed the turn before the first. None in documents that do not record it."""
     flaws: list[str] = []
-    """What is not as it was asked for, where even the second answer was so."""
+    """Names of flaws that the model's second answer still had."""
 
     def says_of(self, index: int) -> bool:
-        """Whether it may say what a turn said: it was made of it, before that was erased."""
+        """Whether it may hold words of a turn: the turn is in its source, and was not erased yet."""
         first, last = self.covers.turns
         return first - (self.overlaps is not False) <= index <= last and index not in self.erased
 
 
 @dataclass
 class Layers:
-    """The boundaries and summaries of a version. `boundaries` tells how many of each level stand in a row."""
+    """The boundaries and summaries of a version. `boundaries` holds by level how many there are without a gap."""
 
     at: At
     boundaries: dict[int, int]
     names: dict[int, dict[int, list[str]]]
-    """By level and number the names of what was made of it, at whatever time."""
+    """By level and number, the names of all summaries that were ever made of it."""
     etags: Mapping[str, str] = field(default_factory=dict)
 
     def add(self, level: int, number: int, name: str) -> None:
-        """Take in a summary that was made just now."""
+        """Add a summary that was made just now."""
         there = self.names[level].setdefault(number, [])
         if name not in there:
             there.append(name)
 
 
 class _Bounds:
-    """Every thousandth key below a prefix, as this process has last seen them: a guess, on which no answer depends."""
+    """Every thousandth key below a prefix, as this process last saw them. It is a guess: no result depends on it."""
 
     def __init__(self, _: Timer) -> None:
         self._known = LRUCache[str, list[str]](KNOWN_PREFIXES)
@@ -126,7 +126,7 @@ class _Bounds:
 
 
 def _listed(process: Process, prefix: str) -> list[Entry]:
-    """All objects below a prefix: 1 LIST per 1,000, side by side where this process has listed them before."""
+    """All objects below a prefix: 1 LIST per 1,000, in parallel where this process has listed them before."""
     bounds = process.cache(_Bounds)
     parts = listing.between(bounds.get(prefix))
     pages = process.store.map(lambda part: listing.listed(process.store, prefix, part), parts)
@@ -136,7 +136,7 @@ def _listed(process: Process, prefix: str) -> list[Entry]:
 
 
 def read(process: Process, at: At) -> Layers:
-    """The boundaries and summaries of a version: 1 LIST per 1,000 of them, side by side where it was listed before."""
+    """The boundaries and summaries of a version: 1 LIST per 1,000 of them, in parallel where it was listed before."""
     numbers: dict[int, set[int]] = {level: set() for level in keys.LEVELS}
     found: dict[int, dict[int, list[str]]] = {level: defaultdict(list) for level in keys.LEVELS}
     etags = {}
@@ -164,12 +164,12 @@ def block_boundaries(process: Process, layers: Layers, numbers: Sequence[int]) -
 
 
 def group_boundaries(process: Process, layers: Layers, level: int, numbers: Sequence[int]) -> list[GroupBoundary]:
-    """These boundaries of level 2 or 3, likewise."""
+    """These boundaries of level 2 or 3, with the same requests."""
     return _read(process, layers, GroupBoundary, [layers.at.boundary_key(level, number) for number in numbers])
 
 
 def load(process: Process, layers: Layers, level: int, named: Mapping[int, str]) -> list[Summary]:
-    """These summaries of a level by their numbers, likewise."""
+    """These summaries of a level. `named` holds their names by number. The same requests."""
     return _read(process, layers, Summary, [layers.at.summary_key(level, *one) for one in named.items()])
 
 
@@ -189,15 +189,15 @@ def _read(process: Process, layers: Layers, kind: type[D], wanted: Sequence[str]
 
 
 class Vanished(Exception):
-    """What was listed is gone: the conversation, or its version, is removed right now."""
+    """A listed object is gone: the conversation, or its version, is removed right now."""
 
 
 def current(process: Process, layers: Layers, level: int) -> dict[int, str]:
-    """The summaries of a level that count, by their numbers; the others are missing."""
+    """The names of the summaries of a level that count, by number. Numbers without one are missing."""
     numbers = range(1, layers.boundaries[level] + 1)
     there = layers.names[level]
     if level == 1:
-        # A block's text never changes, so whatever was made of it has that source.
+        # A block's text never changes, so all its summaries have the same source.
         found = {number: names.current(there.get(number, ())) for number in numbers}
     else:
         below = current(process, layers, level - 1)
@@ -215,14 +215,14 @@ def source_of_group(below: Mapping[int, str], boundary: GroupBoundary) -> str | 
     """The source of a group's summary, or None while one of its children is missing."""
     first, last = boundary.children
     if last - first >= len(below):
-        # One is missing for sure: no need to look for each.
+        # At least one is missing: no need to check each.
         return None
     children = [below.get(number) for number in range(first, last + 1)]
     return names.source(children) if all(children) else None
 
 
 def missing(process: Process, layers: Layers, level: int) -> list[int]:
-    """The numbers of a level whose summary is missing, and can be made: all that it is made of is there."""
+    """The numbers of a level whose summary is missing and can be made, because its whole source is there."""
     there = current(process, layers, level)
     numbers = [number for number in range(1, layers.boundaries[level] + 1) if number not in there]
     if level == 1 or not numbers:

@@ -22,7 +22,7 @@ Strategy = Literal["incremental", "full", "redo"]
 
 
 class Redo(BaseModel, defer_build=True):
-    """One summary that is made anew by hand, for the `count`th time."""
+    """One summary that is made again by hand, for the `count`th time."""
 
     level: Annotated[int, Field(ge=1, le=3)]
     number: Annotated[int, Field(ge=1)]
@@ -30,7 +30,7 @@ class Redo(BaseModel, defer_build=True):
 
 
 class SummariesJob(Job):
-    """The document. `progress` counts summaries; `subject` is the conversation."""
+    """The job's document. `progress` counts summaries. `subject` is the conversation."""
 
     most_bytes: ClassVar[int] = 256 << 10
 
@@ -38,22 +38,22 @@ class SummariesJob(Job):
     strategy: Strategy
     generation: VersionNumber
     level: Annotated[int, Field(ge=1, le=3)] | None = None
-    """The highest level that is brought up; None: all are."""
+    """The highest level that is brought up. None: all levels."""
     redo: Redo | None = None
     last_turn: Count = 0
-    """The newest turn when blocks were last looked for."""
+    """The newest turn when the job last looked for blocks."""
     closings: Count = 0
     """How often the conversation had been closed then."""
     leaves_rebuild: bool = False
-    """Whether it left the next version to the job that was ordered for it."""
+    """Whether the job left the next version to the job that was ordered for it."""
     sealed: dict[str, Count] = {}
     """New boundaries by level (`1`)."""
     generated: dict[str, Count] = {}
-    """Summaries that were made by level."""
+    """Summaries that were made, by level."""
     reused: Count = 0
     """Summaries that an earlier version had of the same input."""
     latency_ms: dict[str, Finite] = {}
-    """`mean` and `max` of the summaries, calls and retries together."""
+    """`mean` and `max` time of a summary, with calls and retries together."""
     dirty_share: Finite | None = None
     """Share of the summaries that was missing when it began."""
     queue_length: Count = 0
@@ -96,7 +96,7 @@ def _described(process: Process, found: Object) -> SummariesJob:
 
 
 def _tolerated(process: Process, found: Object, missing: list[str] | None) -> SummariesJob | None:
-    """The same, None for one that cannot be read, whose key is added to `missing`."""
+    """The job in an object, or None where it cannot be read. Its key is added to `missing` then."""
     try:
         return _described(process, found)
     except ObjectUnreadable:
@@ -126,7 +126,7 @@ def page(
 ) -> tuple[list[SummariesJob], str | None]:
     """The newest jobs first, and the id after which the next page begins: 1 LIST per 1,000, 1 GET each.
 
-    One that cannot be read is left out, and its key is added to `missing`.
+    A job that cannot be read is left out, and its key is added to `missing`.
 
     Raises InvalidName, NotFound.
     """

@@ -1,4 +1,4 @@
-"""Versions of a conversation's summaries: a rebuild with other parameters makes the next one, and switches to it."""
+"""Versions of a conversation's summaries. A rebuild with other parameters makes the next one, and switches to it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ from livemem.store.stored_documents import Count, Moment, StoredDocument
 
 FIRST = 1
 MOST = 100_000
-"""Versions of a conversation: a rebuild asks the model for all summaries anew, so that nobody comes near to it."""
+"""Versions of a conversation. Each rebuild asks the model for all summaries again, so no conversation comes near it."""
 VersionNumber = Annotated[int, Field(ge=FIRST, le=MOST)]
 KEPT = timedelta(days=1)
-"""For which a version that was replaced is still there: who reads it now may finish."""
+"""For how long a replaced version is kept, so that its readers can finish."""
 S = TypeVar("S", BlockBoundary, GroupBoundary)
 
 
 class SummaryVersion(StoredDocument):
-    """A version, and what it is built with."""
+    """A version, with its profile and parameters."""
 
     version: VersionNumber
     profile: Profile
@@ -47,7 +47,7 @@ class Retired(StoredDocument):
 
 
 class SummaryVersions(Revised):
-    """`versions.json`, changed by compare-and-swap alone; where it is missing the first version counts."""
+    """`versions.json`, changed by compare-and-swap alone. Where it is missing, the first version counts."""
 
     most_bytes: ClassVar[int] = 256 << 10
 
@@ -63,13 +63,13 @@ class SummaryVersions(Revised):
 
     @classmethod
     def first(cls) -> "SummaryVersions":
-        """What counts where there is no document."""
+        """The content that counts where there is no document."""
         return cls(version=FIRST)
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The versions of a conversation as they were read; `document` is None where there is none yet."""
+    """The versions of a conversation as they were read. `document` is None where there is none yet."""
 
     space_id: str
     conversation: Conversation
@@ -77,7 +77,7 @@ class Standing:
 
     @property
     def known(self) -> SummaryVersions:
-        """What counts."""
+        """The document's content, or its default where there is none."""
         return self.document.value if self.document else SummaryVersions.first()
 
     def current(self) -> SummaryVersion:
@@ -98,14 +98,14 @@ def read(process: Process, space_id: str, conversation: Conversation) -> Standin
 
 
 def reading(process: Process) -> Read[SummaryVersions]:
-    """How the document is read; raises ConversationBroken."""
+    """The function that reads the document. It raises ConversationBroken."""
     return lambda found: parsed(process, SummaryVersions, found)
 
 
 def begin(
     process: Process, standing: Standing, profile: Profile, parameters: Parameters, job_id: str
 ) -> SummaryVersion:
-    """Begin to build the next version, or go on with one of the same parameters; the latest wish counts.
+    """Begin to build the next version, or continue one with the same parameters. The latest order counts.
 
     Raises PreconditionLost, ConversationBroken.
     """
@@ -115,7 +115,7 @@ def begin(
         if there and (there.profile, there.parameters) == (profile, parameters):
             return None
         if known.highest == MOST:
-            # Nobody made so many: somebody wrote that into the bucket.
+            # No service made so many versions: the document was forged.
             key = keys.summary_versions(standing.space_id, standing.conversation.conversation_id)
             raise unreadable.error(key, ConversationBroken)
         fresh = SummaryVersion(version=known.highest + 1, profile=profile, parameters=parameters, job_id=job_id)
@@ -127,8 +127,8 @@ def begin(
 
 
 def switch(process: Process, standing: Standing, built: SummaryVersion, captured_until: int) -> bool:
-    """Let a version count that is built by now; False if it is wanted no more. `captured_until` is the last turn that
-    the version before has a block of. Raises PreconditionLost.
+    """Let the version `built` count. False if another one is being built now. `captured_until` is the last turn of
+    which the version before has a block. Raises PreconditionLost.
     """
 
     def wanted(known: SummaryVersions) -> SummaryVersions | None:
@@ -150,7 +150,7 @@ def switch(process: Process, standing: Standing, built: SummaryVersion, captured
 
 
 def forget(process: Process, standing: Standing, removed: list[int]) -> None:
-    """Take replaced versions whose objects are gone out of the document. Raises PreconditionLost."""
+    """Remove replaced versions from the document, after their objects are gone. Raises PreconditionLost."""
 
     def wanted(known: SummaryVersions) -> SummaryVersions | None:
         left = [one for one in known.retired if one.version not in removed]
@@ -162,7 +162,7 @@ def forget(process: Process, standing: Standing, removed: list[int]) -> None:
 def _update(
     process: Process, standing: Standing, wanted: Callable[[SummaryVersions], SummaryVersions | None]
 ) -> Standing:
-    """Apply a change to the newest document, again after each lost race: 1 PUT, none where there is no change."""
+    """Apply a change to the newest document, and again after each lost race: 1 PUT, none where nothing changes."""
     space_id, conversation = standing.space_id, standing.conversation
     key = keys.summary_versions(space_id, conversation.conversation_id)
     document = stored.update(
@@ -178,7 +178,7 @@ def _update(
 
 @dataclass(frozen=True)
 class At:
-    """A version of a conversation, and what it is built with."""
+    """A version of a conversation, with its profile and parameters."""
 
     space_id: str
     conversation: Conversation
@@ -196,7 +196,7 @@ class At:
 
     @property
     def parameters(self) -> Parameters:
-        """What it is built with."""
+        """The version's parameters."""
         return self.built.parameters
 
     def boundary_key(self, level: int, number: int) -> str:
@@ -204,7 +204,7 @@ class At:
         return keys.boundary(self.space_id, self.conversation_id, self.version, level, number)
 
     def capture_key(self, number: int) -> str:
-        """The key of what a block names."""
+        """The key of the notes that a block names."""
         return keys.capture(self.space_id, self.conversation_id, self.version, number)
 
     def summary_key(self, level: int, number: int, name: str) -> str:
@@ -213,7 +213,7 @@ class At:
 
 
 def write_boundary(process: Process, at: At, level: int, number: int, boundary: S) -> S:
-    """Write the boundary, or adopt the one that is there: 1 PUT, and 1 GET where somebody was faster. Raises
+    """Write the boundary, or take the one that is there: 1 PUT, and 1 GET where another worker was faster. Raises
     NotFound.
     """
     written = stored.write_once(process.store, at.boundary_key(level, number), boundary.to_bytes())

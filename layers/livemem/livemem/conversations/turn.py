@@ -1,4 +1,4 @@
-"""A turn: what a user said, with everything up to what the user says next. Also a lone message, with one side empty."""
+"""A turn: a message of the user, with everything up to the user's next one. Also a lone message: one side is empty."""
 
 import hashlib
 import json
@@ -26,18 +26,18 @@ MESSAGE_ID_CHARACTERS = 200
 TOOL_CALLS = 1_000
 NAME_CHARACTERS = 200
 SPEAKER_BYTES = 200
-"""Of the name of who says something."""
+"""Of a speaker's name."""
 RESULT_BYTES = 32_000
-"""A tool's result above it lies in an object of its own."""
+"""A larger result of a tool is stored in an object of its own."""
 RESULT_SHOWN = 200
 """Characters of such a result that stay in the turn."""
 
 MOST_CHARACTERS = 8 << 20
-"""Of both sides of a turn: a request has less than 1 MiB, and marks of secrets may be longer than these."""
+"""Of both sides of a turn: a request has less than 1 MiB, and the marks in place of secrets may be longer."""
 
 
 class ToolCall(StoredDocument):
-    """One call of a tool. `result_size` in bytes, where the result lies apart and only its beginning is here."""
+    """One call of a tool. `result_size` is set, in bytes, where only the beginning of the result is here."""
 
     name: str
     arguments: Any = None
@@ -49,7 +49,7 @@ class ToolCall(StoredDocument):
 
 
 class Turn(StoredDocument):
-    """`turns/....turn.json`: written once."""
+    """`turns/....turn.json`: a turn, written once."""
 
     most_bytes: ClassVar[int] = 16 << 20
     most_values: ClassVar[int] = 100_000
@@ -62,13 +62,13 @@ class Turn(StoredDocument):
     timestamp: Moment
     """When it arrived, by the service's clock."""
     client_timestamp: str | None = None
-    """When it was said, by its own clock."""
+    """When it was said, by the client's clock."""
     char_count: Annotated[int, Field(ge=0, le=MOST_CHARACTERS)]
     """Characters of both sides."""
     author: Line
-    """Who says it: of a lone message who the request names; else the token's name."""
+    """The speaker: of a lone message the author that the request names, else the token's name."""
     user: str | None = None
-    """Of a whole turn, the person on the user's side, where the request names one."""
+    """Of a whole turn: the person on the user's side, where the request names one."""
     written_by: Line | None = None
     """The token's name, where the request names the author."""
     open: bool
@@ -76,10 +76,10 @@ class Turn(StoredDocument):
     role: Role | None = None
     """Of a lone message."""
     erased_on: str | None = None
-    """The day on which its words were erased: only when it was, by whom and how long stays, so that boundaries stay."""
+    """The day on which its words were erased. Its times, speaker and length stay, so that boundaries stay valid."""
 
     def said(self) -> str:
-        """Both sides one after the other: what offsets in blocks count in."""
+        """Both sides, one after the other. The offsets of blocks count in this text."""
         return self.user_message + self.assistant_message
 
     def is_of(self, message_id: str) -> bool:
@@ -87,11 +87,11 @@ class Turn(StoredDocument):
         return self.message_id in (message_id, erased_name(message_id))
 
     def size(self, closings: Collection[int] = ()) -> Size:
-        """What the planner must know of it; `closings` are the turns behind which the conversation was closed."""
+        """The facts that the planner needs. `closings` are the turns behind which the conversation was closed."""
         return Size(self.turn_index, self.char_count, not self.open, self.turn_index in closings, self.said_at())
 
     def said_at(self) -> datetime:
-        """When it was said: its own time where it has one, which is never after it arrived."""
+        """When it was said: the client's time where it is valid and not after `timestamp`, else `timestamp`."""
         arrived = clock.parse(self.timestamp)
         try:
             return min(clock.parse(self.client_timestamp), arrived) if self.client_timestamp else arrived
@@ -99,12 +99,12 @@ class Turn(StoredDocument):
             return arrived
 
     def speaker(self, role: str) -> str:
-        """Who says a side: `user` the person on the user's side; of a lone message its author."""
+        """The speaker of a side: for the role `user` of a whole turn the named person, else the author."""
         return self.user if self.user and self.role is None and role == "user" else self.author
 
     def sides(self, start: int = 0, end: int | None = None) -> tuple[str, str]:
-        """The parts of the user's and of the assistant's side between two characters of what was said; of one that was
-        erased all that it says now.
+        """The parts of the user's and of the assistant's side between two offsets. An erased turn gives its whole new
+        text.
         """
         if self.erased_on:
             return self.user_message, self.assistant_message
@@ -113,7 +113,7 @@ class Turn(StoredDocument):
 
 
 class ToolResult(StoredDocument):
-    """`tools/{turn_index}/{order}.json`: any JSON."""
+    """`tools/{turn_index}/{order}.json`: a tool's result, which may be any JSON."""
 
     most_bytes: ClassVar[int] = 16 << 20
     most_values: ClassVar[int] = 100_000
@@ -122,19 +122,19 @@ class ToolResult(StoredDocument):
 
     @classmethod
     def from_bytes(cls, body: bytes) -> Self:
-        """The result in `body`; raises ValueError."""
+        """The result in `body`. Raises ValueError."""
         cls.measure(body)
         return cls(value=json.loads(body))
 
     @classmethod
     def measure(cls, body: bytes, *, numbers: bool = False) -> None:  # noqa: ARG003
-        """Raise BadShape as others do, but for numbers: a tool may give any."""
+        """Raise BadShape as other documents do, but allow any numbers: a tool may return them."""
         super().measure(body, numbers=False)
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A turn to be appended. Without a `message_id` a repeat is another turn."""
+    """A turn to be appended. Without a `message_id` a repeat becomes another turn."""
 
     user_message: str = ""
     assistant_message: str = ""
@@ -143,14 +143,14 @@ class Draft:
     client_timestamp: str | None = None
     role: Role | None = None
     user: str | None = None
-    """Of a whole turn: who speaks on the user's side."""
+    """Of a whole turn: the person on the user's side."""
     author: str | None = None
-    """Of a lone message: who says it; None: the token's name."""
+    """Of a lone message: its speaker. None means the token's name."""
     redacted: dict[str, int] = field(default_factory=dict, hash=False)
 
     @classmethod
     def of_message(cls, role: str, content: str, **more: Any) -> "Draft":
-        """A lone message: what a model answers is the assistant's side, all else goes to the model."""
+        """A lone message. The role `assistant` fills the assistant's side, all other roles the user's side."""
         if role not in ROLES:
             raise InvalidRequest.of("role", f"must be one of {', '.join(ROLES)}")
         side = "assistant_message" if role == "assistant" else "user_message"
@@ -158,7 +158,7 @@ class Draft:
 
 
 def check(draft: Draft, where: str = "") -> None:
-    """Raise InvalidRequest or TooLarge, naming the field below `where`, unless the turn is fit."""
+    """Raise InvalidRequest or TooLarge, which name the field below `where`, unless the turn is valid."""
     for name in ("user_message", "assistant_message"):
         limits.check_text(f"{where}{name}", getattr(draft, name), limits.BODY_BYTES, blank=True)
     said = (draft.user_message + draft.assistant_message).strip()
@@ -183,7 +183,7 @@ def check(draft: Draft, where: str = "") -> None:
 
 
 def check_speaker(field: str, name: str) -> str:
-    """Return who says something, or raise InvalidRequest, TooLarge: a name of one line."""
+    """Return a speaker's name, or raise InvalidRequest, TooLarge. It must be one line."""
     limits.check_text(field, name, SPEAKER_BYTES)
     if has_controls(name):
         raise InvalidRequest.of(field, "must be on one line, without control characters")
@@ -199,7 +199,7 @@ def check_message_id(message_id: str, where: str = "") -> str:
 
 
 def redacted(draft: Draft) -> Draft:
-    """The turn without what looks like a secret: on both sides, in what tools were given and gave, in all names."""
+    """The turn without what looks like a secret: on both sides, in arguments and results of tools, in all names."""
     done = Redaction()
     calls = [
         call.model_copy(
@@ -225,7 +225,7 @@ def redacted(draft: Draft) -> Draft:
 
 
 def made(draft: Draft, message_id: str, index: int, author: str, now: datetime) -> tuple[Turn, dict[int, bytes]]:
-    """The turn as it is stored at `index`, and the large results that lie apart, by the place of their calls."""
+    """The turn as it is stored at `index`, and the large results that are stored apart, by the place of their calls."""
     apart: dict[int, bytes] = {}
     calls = []
     for place, call in enumerate(draft.tool_calls):
@@ -255,12 +255,12 @@ def made(draft: Draft, message_id: str, index: int, author: str, now: datetime) 
 
 
 def erased_name(message_id: str) -> str:
-    """What stays of a message's id when its turn is erased: enough to know it again."""
+    """The hash that replaces a message's id when its turn is erased. A repeat of the message is recognised by it."""
     return f"erased:{hashlib.sha256(message_id.encode()).hexdigest()}"
 
 
 def erased(turn: Turn, day: date) -> Turn:
-    """What stays of a turn that was erased on a day: its place, its times, who said it and its length."""
+    """The stub of a turn that was erased on a day. It keeps the turn's place, times, speaker and length."""
     if turn.erased_on:
         return turn
     stub = f"Erased on {day.isoformat()}."
@@ -279,28 +279,28 @@ def erased(turn: Turn, day: date) -> Turn:
 
 
 def same(turn: Turn, other: Turn) -> bool:
-    """Whether both say the same, whenever and wherever they were written; also where one was written when less was
-    taken out of turns.
+    """Whether both have the same content; numbers, times and tokens may differ. They also count as the same where one
+    was written when fewer secrets were removed.
     """
     return bool(_told(turn) == _told(other) or _told(turn, redacted=True) == _told(other, redacted=True))
 
 
 def _told(turn: Turn, *, redacted: bool = False) -> Any:
-    """What the turn says, as JSON values."""
+    """The turn's content, as JSON values."""
     told = turn.model_dump(exclude={"turn_index", "timestamp", "client_timestamp", "author", "written_by"})
     told["said_by"] = turn.author if turn.written_by else None
     if not redacted:
         return told
     for call in told["tool_calls"]:
         if call["result_size"] is not None:
-            # What is shown of it may end within a secret.
+            # The shown beginning may end within a secret.
             del call["result"], call["result_size"]
     del told["char_count"]
     return Redaction().value(told)
 
 
 def with_results(process: Process, space_id: str, conversation_id: str, turn: Turn) -> Turn:
-    """The turn with the results that lie apart in their places: 1 GET each. One that never came stays as it is.
+    """The turn with the results that are stored apart: 1 GET each. A missing one keeps its shown beginning.
 
     Raises ConversationBroken.
     """

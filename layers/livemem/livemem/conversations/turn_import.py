@@ -1,4 +1,4 @@
-"""Taking in a conversation that was led elsewhere: lines of JSON, each a message or a whole turn."""
+"""Importing a conversation from elsewhere: lines of JSON, each a message or a whole turn."""
 
 import json
 import math
@@ -18,11 +18,11 @@ from livemem.process import Process
 from livemem.text.redaction import identifier
 
 LINES = 2_000
-"""Of one call; 1 MiB of short messages."""
+"""Lines of one call: about 1 MiB of short messages."""
 
 
 class _Line(BaseModel):
-    """What a line may say; unknown fields are somebody else's and are left out."""
+    """The fields of a line. Unknown fields are left out."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -40,8 +40,8 @@ class _Line(BaseModel):
 
 @dataclass(frozen=True)
 class Imported:
-    """How many lines became turns, how many were there already, and the newest turn; `left` is how many lines there was
-    no time for: whoever sends the same again, or those alone, goes on.
+    """How many lines became turns, how many were there already, and the newest turn. `left` counts the lines for which
+    there was no time. The caller sends all lines again, or those alone.
     """
 
     imported: int
@@ -49,13 +49,13 @@ class Imported:
     last_turn: int
     left: int = 0
     redacted: dict[str, int] = field(default_factory=dict, hash=False)
-    """What was taken out of the lines, by kind."""
+    """Counts of the secrets that were removed from the lines, by kind."""
 
 
 def parse(text: str) -> list[Draft]:
-    """The turns in the lines, all checked; raises InvalidRequest or TooLarge, which names the line."""
+    """The turns in the lines, all checked. Raises InvalidRequest or TooLarge, which names the line."""
     drafts = []
-    # Editors of some systems begin a file so.
+    # Editors of some systems begin a file with a byte order mark.
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         if line.strip():
             drafts.append(_draft(f"line {number}", line))
@@ -97,13 +97,13 @@ def _draft(where: str, text: str) -> Draft:
 
 
 def _call(told: dict[str, Any]) -> ToolCall:
-    """The call; unknown fields are left out here too. How large a result is that lies apart, only the log says."""
+    """The call without unknown fields. Only the log sets the size of a result that is stored apart."""
     known = {name: told[name] for name in ToolCall.model_fields if name in told}
     return ToolCall.model_validate({**known, "result_size": None})
 
 
 def _loaded(text: str) -> Any:
-    """The JSON value; raises ValueError, for what can't be stored and read again as well."""
+    """The JSON value. Raises ValueError, also for a value that can't be stored and read again."""
     value = json.loads(text, parse_constant=_number, parse_float=_number)
     json.dumps(value, ensure_ascii=False).encode()
     return value
@@ -132,7 +132,7 @@ def take_in(
     drafts: Sequence[Draft],
     until: datetime | None = None,
 ) -> Imported:
-    """Append the turns in their order, as many as there is time for until `until`; those whose `message_id` is known
+    """Append the turns in their order, as many as the time until `until` allows. Turns whose `message_id` is known
     already stay as they are.
 
     1 round trip for each. Raises NotFound, InvalidRequest.

@@ -1,7 +1,7 @@
-"""Bringing the summaries of a conversation up to its log: what events, people and the sweep ask for.
+"""Bringing the summaries of a conversation up to its log, on behalf of events, callers and the sweep.
 
-A look that finds nothing to do writes nothing and asks nobody. What there is to do is a job (jobs/worker.py), one at a
-time under the lease of the conversation. To make one summary anew is a job of its own, beside the others.
+A look that finds nothing to do writes nothing and calls no LLM. Otherwise the work is a job (jobs/worker.py), one at a
+time under the lease of the conversation. To make one summary again is a job of its own, which may run beside another.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,9 +30,9 @@ from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
 LOOKED_AT_AGAIN = timedelta(minutes=10)
-"""After which the sweep looks whether a rebuild still goes on."""
+"""After which the sweep checks whether a rebuild still runs."""
 LASTS = timedelta(days=2)
-"""Of a job: when the tokens of a day are used up it goes on on the next one."""
+"""How long a job may last. When the tokens of a day are used up, it continues on the next day."""
 INTERRUPTED = Failure(code="interrupted", detail="What it worked on was replaced; it is looked at again.")
 REPLACED = Failure(code="replaced", detail="All summaries were made anew in the meantime.")
 
@@ -40,11 +40,10 @@ REPLACED = Failure(code="replaced", detail="All summaries were made anew in the 
 def carry_out(
     process: Process, payload: Mapping[str, Any], deadline: datetime, delivery: str = ""
 ) -> list[Worked[SummariesJob]]:
-    """Carry out the job of an invocation, or look at a conversation, until shortly before `deadline`; what is left then
-    is handed over to another invocation. `delivery` is the invocation, which a retry has too.
+    """Carry out the job of an invocation, or look at a conversation, until shortly before `deadline`. Another
+    invocation does the rest. `delivery` is the id of the invocation, which its retries share.
 
-    Raises KeyError for a kind that it does not know, InvalidName; StoreUnavailable and StillAtWork, so that Lambda
-    tries again.
+    Raises KeyError for an unknown kind, InvalidName, and so that Lambda tries again StoreUnavailable and StillAtWork.
     """
     space_id = all_keys.check_space_id(payload["space_id"])
     if "kind" not in payload:
@@ -63,7 +62,7 @@ def carry_out(
     )
     done = [_looked_once_more(process, space_id, conversation_id, worked)]
     if kind is REDO and worked.result == "ended":
-        # Those above it follow: now, or by the job that is at work, or by the sweep.
+        # The summaries above it follow: now, or by the running job, or by the sweep.
         with suppress(StillAtWork):
             done.append(look(process, space_id, conversation_id, deadline, delivery=delivery))
     return done
@@ -72,9 +71,9 @@ def carry_out(
 def hear(
     process: Process, event_keys: Sequence[str], deadline: datetime, delivery: str = ""
 ) -> list[Worked[SummariesJob]]:
-    """Bring up the conversations whose turns these keys are of, once each; other keys are ignored.
+    """Bring up the conversations to which the turns of these keys belong, once each. Other keys are ignored.
 
-    Raises as carry_out, when all of them were looked at.
+    Raises as carry_out. StillAtWork is raised after all of them were looked at.
     """
     parsed = (keys.parse_turn(key) for key in event_keys)
     wanted = dict.fromkeys(one[:2] for one in parsed if one)
@@ -99,8 +98,8 @@ def look(
     delivery: str = "",
     by_hand: bool = False,
 ) -> Worked[SummariesJob]:
-    """Bring the conversation up, up to `level` (None: all of them), if anything is to be done. Who asks `by_hand` waits
-    for the answer: what is above the first level is left to an invocation.
+    """Bring the conversation up to `level` (None: all levels), if anything is to be done. With `by_hand` a caller waits
+    for the answer, so levels above the first are left to an invocation.
 
     Raises StoreUnavailable, StillAtWork.
     """
@@ -116,7 +115,7 @@ def look(
         return Worked("gone")
     rebuild = _rebuild_at_work(process, standing)
     if rebuild:
-        # What it builds is its own: begun by another job its calls would be booked there, and it would wait for that.
+        # Resume the ordered job: another job would count the rebuild's calls as its own, and keep that one waiting.
         worked = worker.work(
             process,
             KIND,
@@ -131,7 +130,7 @@ def look(
         )
         return _looked_once_more(process, space_id, conversation_id, worked)
     if by_hand:
-        # No turn has left a marker for it, should this worker die.
+        # Without this entry, no entry of a turn may lead the sweep here if this worker dies.
         due.mark_at(process, space_id, conversation_id, process.clock() + due.LOST_AFTER)
     job = summaries_job.new(process, space_id, conversation, "incremental", standing.current().version, level=level)
     worked = worker.begin(process, KIND, job, deadline, delivery=delivery, by_hand=by_hand, brief=by_hand)
@@ -139,8 +138,8 @@ def look(
 
 
 def _rebuild_at_work(process: Process, standing: Standing) -> Stored[SummariesJob] | None:
-    """The job that somebody ordered to build the next version, if it has not ended: no request where none is built,
-    else 1 GET.
+    """The job that a caller ordered to build the next version, if it has not ended. No request where none is being
+    built, else 1 GET.
     """
     building = standing.known.building
     if not building or not building.job_id:
@@ -153,13 +152,13 @@ def _rebuild_at_work(process: Process, standing: Standing) -> Stored[SummariesJo
 def _looked_once_more(
     process: Process, space_id: str, conversation_id: str, worked: Worked[SummariesJob]
 ) -> Worked[SummariesJob]:
-    """Let somebody look again where a turn came behind the job's back, somebody closed the conversation, or ordered a
-    rebuild: the event found it busy. 1 LIST, 1 GET.
+    """Queue another look where a turn, a closing or an order of a rebuild came while the job ran: its event found the
+    conversation busy. 1 LIST, 1 GET.
     """
     job = worked.job if worked.outcome == "done" else None
     if job and not job.redo and _is_behind(process, space_id, conversation_id, job):
         due.mark_at(process, space_id, conversation_id, process.clock() + due.LOST_AFTER)
-        # Where it can't be queued the sweep finds it by its marker.
+        # Where the look can't be queued, the sweep finds the conversation in the due index.
         with suppress(LiveMemoryError):
             process.enqueue("summarize", {"space_id": space_id, "conversation_id": conversation_id})
     return worked
@@ -181,7 +180,7 @@ def _up_to(level: int | None) -> Sequence[int]:
 
 
 def _step(work: Work[SummariesJob]) -> End | None:
-    """Bring up the version that counts, and then the one that is being built. Raises RunError, OutOfTime."""
+    """Bring up the version that counts, then the one that is being built. Raises RunError, OutOfTime."""
     job, done = work.job, Done(tell=lambda done: work.save(**_counted(job, done)))
     conversation = conversations.find(work.process, job.space_id, job.subject or "")
     try:
@@ -203,7 +202,7 @@ def _step(work: Work[SummariesJob]) -> End | None:
 
 
 def _bring_up(work: Work[SummariesJob], standing: Standing, done: Done) -> bool:
-    """False where something is left for another invocation, or could not be made."""
+    """Bring up the versions. False where work is left for another invocation, or could not be done."""
     process, wanted = work.process, _up_to(work.job.level)
     at, building = _at(standing), standing.known.building
     if not levels.bring_up(process, at, work.deadline, done, levels=[1] if work.brief else wanted):
@@ -232,22 +231,22 @@ def _rebuild(work: Work[SummariesJob], standing: Standing, done: Done) -> bool:
     with suppress(PreconditionLost):
         newest = summary_versions.read(process, standing.space_id, standing.conversation)
         if summary_versions.switch(process, newest, building, levels.covered(process, earlier)):
-            # What could not be made of the former version is of no account any more: perhaps it was why.
+            # Failures of the former version do not count any more. They may be why the rebuild was ordered.
             done.settled = len(done.made)
     return True
 
 
 def _vanished(work: Work[SummariesJob], done: Done) -> End:
-    """What it worked on was removed, or replaced by another version, under its hands."""
+    """End the job: the conversation was removed, or its version replaced, while the job worked on it."""
     process, job = work.process, work.job
     there = conversations.find(process, job.space_id, job.subject or "")
-    # Of one that is gone the job itself lies beside the tombstone by now.
+    # Where the conversation is gone, the job's document is an orphan beside the tombstone by now.
     work.kind.look_again(work, due.LOST_AFTER if there else timedelta())
     return End("failed" if there else "cancelled", {**_counted(job, done), "error": INTERRUPTED})
 
 
 def _redo_step(work: Work[SummariesJob]) -> End | None:
-    """Make one summary anew, also while another job is at work: no listing would show later that it was wanted."""
+    """Make one summary again, also while another job is at work: no listing would show the order later."""
     process, job, done = work.process, work.job, Done()
     conversation = conversations.find(process, job.space_id, job.subject or "")
     if not conversation or not job.redo:
@@ -270,7 +269,9 @@ def _redo_step(work: Work[SummariesJob]) -> End | None:
 
 
 def _redo(work: Work[SummariesJob], at: At, redo: Redo) -> Made | None:
-    """The summary, None where an earlier delivery has made it, or it follows when what it is made of is there."""
+    """Make the summary. None where an earlier delivery has made it, or where it is made later, when its source is
+    there.
+    """
     process, layers = work.process, found.read(work.process, at)
     if redo.number > layers.boundaries[redo.level]:
         return None
@@ -290,7 +291,7 @@ def _report(work: Work[SummariesJob], done: Done) -> None:
 
 
 def _counted(job: SummariesJob, done: Done) -> dict[str, Any]:
-    """What the job says, as it was before, with what was done since."""
+    """The fields of the job's document: the stored values plus the work of this worker."""
     generated, sealed = dict(job.generated), dict(job.sealed)
     for one in done.generated:
         generated[str(one.level)] = generated.get(str(one.level), 0) + 1
@@ -316,7 +317,7 @@ def _counted(job: SummariesJob, done: Done) -> dict[str, Any]:
 
 
 def _is_final(error: LiveMemoryError) -> bool:
-    # Trying again would meet it again.
+    # A retry would meet the same error.
     return isinstance(error, ObjectUnreadable)
 
 

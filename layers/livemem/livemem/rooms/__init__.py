@@ -1,5 +1,5 @@
 """Rooms: live channels that an agent observes without being spoken to.
 
-A message lies in its room until a digest (digests/) has made memories of it. Rooms are not made: one is there as soon
-as something is said in it.
+A message stays in its room until a digest (digests/) has made memories of it. Nobody creates a room: it exists as soon
+as a message is posted to it.
 """

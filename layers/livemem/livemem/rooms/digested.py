@@ -1,4 +1,4 @@
-"""Which messages digests have taken, as their inputs tell: written once, so they are read once."""
+"""Which messages digests have taken, read from their inputs. An input is written once, so a process reads it once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from livemem.store.objects import Entry
 from livemem.store.stored_documents import Line, Moment, Position, StoredDocument
 
 LOOKED_BACK = timedelta(days=3)
-"""Slots that an input of a moment may be of: those that were held up are taken later."""
+"""How far the digest time of an input may be before its creation: a delayed digest creates its input later."""
 REMEMBERED = timedelta(days=2)
-"""For how long a message that was digested is known again."""
+"""For how long a repeat of a digested message is recognised."""
 
 
 class Chunk(StoredDocument):
-    """What is asked of the model at once: messages of one room, the oldest first, by their keys below the space."""
+    """Messages that the model gets in one call: all of one room, the oldest first, by their keys below the space."""
 
     room: Line
     messages: list[MessageKey]
@@ -44,7 +44,7 @@ class Input(StoredDocument):
 
 
 class Ending(StoredDocument):
-    """The part of `done.json` that is asked for here."""
+    """The fields of `done.json` that this module reads."""
 
     slot: Line
     dead_letters: list[Position] = []
@@ -52,14 +52,14 @@ class Ending(StoredDocument):
 
 @dataclass(frozen=True)
 class DigestedMessage:
-    """A digest that has taken a message: in which chunk, and when it did. `over`: it has ended."""
+    """A digest that has taken a message: in which chunk, and when. `over`: the digest has ended."""
 
     slot: str
     chunk: int
     created_at: datetime
     over: bool
     dead: bool
-    """Whether the chunk was given up: what it held is digested only if it is put back."""
+    """Whether the chunk is a dead letter: its messages are digested only if it is put back."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class _Dead:
 
 
 def since(process: Process, space_id: str, moment: datetime) -> dict[str, list[DigestedMessage]]:
-    """By name the messages that were taken since a moment, each with the digests that took it.
+    """The messages that digests have taken since a moment, by name, each with the digests that took it.
 
     1 LIST per 1,000 documents of the digests of these days, 1 GET for each input and each end that this process has not
     seen yet.
@@ -115,7 +115,7 @@ def _input(process: Process, entry: Entry) -> _KnownInput | None:
         return None
     told = unreadable.tolerated(process, Input, found)
     if not told:
-        # A message of it that comes late once more is not known again.
+        # A late repeat of one of its messages is not recognised then.
         return None
     chunk_of = {name: number for number, chunk in enumerate(told.chunks) for name in chunk.messages}
     return process.reads.put(entry.key, found.etag, _KnownInput(clock.parse(told.created_at), chunk_of), chunk_of)
@@ -129,5 +129,5 @@ def _ending(process: Process, entry: Entry) -> _Dead | None:
     if not found:
         return None
     told = unreadable.tolerated(process, Ending, found)
-    # That it has ended tells that it is there.
+    # The document shows that the digest has ended, even where it can't be read.
     return process.reads.put(entry.key, found.etag, _Dead(frozenset(told.dead_letters if told else ())), [])

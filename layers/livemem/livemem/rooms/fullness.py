@@ -1,5 +1,5 @@
-"""How many messages a room holds, as this process knows it: from 10,000 on a digest is asked for, from 20,000 on no
-more are taken. Nothing goes plainly away.
+"""How many messages a room holds, as this process knows it. From 10,000 on the process asks for a digest. From 20,000
+on it refuses more. No message is dropped.
 """
 
 import logging
@@ -34,10 +34,10 @@ class _Count:
         return self.counted + self.added
 
     def holds(self, now: float) -> bool:
-        """Whether it need not be counted anew: others post too, and digests take away."""
+        """Whether the count is still usable. It ages: other processes post too, and digests remove messages."""
         if self.figure < FULL:
             return now - self.at < COUNTED_FOR
-        # It passed the limit by what this process has added, or a digest may have made room since.
+        # Only the messages that this process added passed the limit, or a digest may have made room since.
         return self.counted >= FULL and now - self.at < FORCED_EVERY
 
 
@@ -64,7 +64,7 @@ class _Counts:
                 found.added += count
 
     def may_force(self, space_id: str) -> bool:
-        """Whether no digest was asked for in the last minute; if so, it is now."""
+        """Whether this process asked for no digest in the last minute. If so, this call counts as asking."""
         with self._lock:
             last, now = self._forced.get(space_id), self._timer()
             if last is not None and now - last < FORCED_EVERY:
@@ -74,9 +74,9 @@ class _Counts:
 
 
 def check(process: Process, space_id: str, room: str, coming: int) -> None:
-    """Raise RoomFull where the room can't take so many more, and ask for a digest where it holds too many.
+    """Raise RoomFull where the room can't take `coming` more, and ask for a digest where it holds too many.
 
-    No request as a rule; 1 LIST per 1,000 messages at first and after 5 minutes, and each minute while it is full.
+    No request as a rule. 1 LIST per 1,000 messages at first and after 5 minutes, and each minute while it is full.
     """
     counts = process.cache(_Counts)
     figure = counts.figure(space_id, room)
@@ -88,7 +88,7 @@ def check(process: Process, space_id: str, room: str, coming: int) -> None:
         try:
             process.enqueue("digest", {"space_id": space_id, "forced": True})
         except LiveMemoryError as error:
-            # The next slot takes them too.
+            # The digest of the next digest time takes them too.
             logger.warning("a digest was not queued", extra={"space_id": space_id, "error_code": error.code})
     if figure + coming > REFUSED:
         raise RoomFull(
@@ -99,5 +99,5 @@ def check(process: Process, space_id: str, room: str, coming: int) -> None:
 
 
 def added(process: Process, space_id: str, room: str, count: int) -> None:
-    """Take note of messages that this process has written."""
+    """Add messages that this process has written to its count."""
     process.cache(_Counts).add(space_id, room, count)

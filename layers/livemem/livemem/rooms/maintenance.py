@@ -1,4 +1,4 @@
-"""The part of rooms in upkeep: ids whose messages are long gone, and messages that no digest knows of."""
+"""The part of rooms in upkeep: removes ids whose messages are long gone, and enters rooms in the due index again."""
 
 from collections.abc import Mapping
 
@@ -11,8 +11,8 @@ from livemem.store import room_keys as keys
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day where there were messages: 1 LIST per 1,000 ids and messages, and where there are some
-    1 PUT, so that a digest finds them.
+    """Once a day, where rooms have objects: 1 LIST per 1,000 ids and messages. Where messages wait, 1 PUT into the due
+    index, so that a digest finds them.
     """
     if space.folders.isdisjoint(keys.FOLDERS):
         return {}
@@ -31,7 +31,7 @@ def _remove_ids(process: Process, space_id: str) -> int:
             old[found] = entry.key
     if not old:
         return 0
-    # Looked for after the ids were listed: a message that a late repeat has written by then keeps its id.
+    # The messages are listed after the ids: a message that a late repeat has written by then keeps its id.
     for entry in process.store.scan(keys.rooms_prefix(space_id)):
         name = keys.parse_message(entry.key)
         if name:
@@ -41,7 +41,7 @@ def _remove_ids(process: Process, space_id: str) -> int:
 
 
 def kind(name: str) -> DocumentKind | None:
-    """Ids of messages. A message is read whatever is in it."""
+    """Ids of messages. Messages have no kind: `message.read` reads any content."""
     return DocumentKind(Stamp.from_bytes) if keys.parse_id(f"x/{name}") else None
 
 

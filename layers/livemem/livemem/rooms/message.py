@@ -1,4 +1,4 @@
-"""What is said in a room, and what is asked to be stored as such."""
+"""The messages of a room: as a client posts them, and as they are stored."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -29,11 +29,11 @@ def _check_name(name: str) -> str:
 
 
 MessageKey = Annotated[str, AfterValidator(_check_name)]
-"""The name of a message below its space: what is named so is moved and removed, so nothing else may be."""
+"""The name of a message below its space. Objects of such names are moved and removed, so no other name is valid."""
 
 
 class Message(StoredDocument):
-    """The document: written once."""
+    """The stored document, which is written once."""
 
     most_bytes: ClassVar[int] = 256 << 10
 
@@ -43,15 +43,15 @@ class Message(StoredDocument):
     timestamp: Moment
 
     def says(self, other: "Message") -> bool:
-        """Whether both say the same, whenever they were written."""
+        """Whether author and content are the same; the times may differ."""
         return (self.author, self.content) == (other.author, other.content)
 
 
 @dataclass(frozen=True)
 class MessageDraft:
-    """A message to be posted. Without a `message_id` a repeat is another message.
+    """A message to be posted. Without a `message_id` a repeat becomes another message.
 
-    `timestamp` in ISO 8601: when it was said; None: now. `author` is a name as people write it.
+    `timestamp` is when it was said, in ISO 8601; None means now. `author` is a name as people write it.
     """
 
     author: str
@@ -62,7 +62,7 @@ class MessageDraft:
 
 
 def check(draft: MessageDraft, now: datetime, where: str = "") -> MessageDraft:
-    """The draft with its time in UTC; raises InvalidRequest or TooLarge, naming the field below `where`."""
+    """The draft with its time in UTC. Raises InvalidRequest or TooLarge, which name the field below `where`."""
     if not 1 <= len(draft.author) <= AUTHOR_CHARACTERS or has_controls(draft.author):
         message = f"1 to {AUTHOR_CHARACTERS} characters, no control characters"
         raise InvalidRequest.of(f"{where}author", message)
@@ -100,7 +100,7 @@ def redacted(draft: MessageDraft) -> MessageDraft:
 
 
 def read(name: MessageName, found: Object) -> Message:
-    """The message in an object. What somebody else has put there is taken for its text: nothing is lost."""
+    """The message in an object. A body of another format is taken as the text, cut to 16,000 bytes."""
     try:
         return Message.from_bytes(found.body)
     except ValueError:

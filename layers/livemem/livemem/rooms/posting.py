@@ -1,8 +1,8 @@
 """Posting messages, each exactly once.
 
-A repeat comes at another time, so its message would have another key. So under the id that a client gives, the time of
-the message is kept before it is written: who finds one there takes it, whoever died in between. A message that is not
-there although its id is was digested, which the inputs of the digests tell, or was never written.
+A repeat comes at another time, so its message would get another key. Therefore the message's time is first stored under
+the id that the client gives. A repeat finds that time and takes it, also where the first worker died. An id whose
+message is missing was digested, which the inputs of the digests show, or its message was never written.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ MILLISECOND = timedelta(milliseconds=1)
 
 
 class Stamp(Revised):
-    """`_room_ids/...`: at which time the message of an id is kept."""
+    """`_room_ids/...`: the time under which the message of an id is stored."""
 
     most_bytes: ClassVar[int] = 16 << 10
 
@@ -41,9 +41,9 @@ class Stamp(Revised):
 
 @dataclass(frozen=True)
 class Posted:
-    """A message that is in its room, or was: `digested` tells that a digest has taken it. Not `fresh`: it came before.
+    """A message that is in its room, or was there.
 
-    `redacted` is what was taken out of it, by kind.
+    `digested`: a digest has taken it. Not `fresh`: it was posted before. `redacted` counts the removed secrets by kind.
     """
 
     message: Message
@@ -54,14 +54,14 @@ class Posted:
 
 @dataclass(frozen=True)
 class RefusedMessage:
-    """One of a batch that was not written: its id is another message's."""
+    """A message of a batch that was not written, because its id belongs to another message."""
 
     error: InvalidRequest
 
 
 @dataclass(frozen=True)
 class _Stamped:
-    """A message with its time; `since`: when its id came first, if that was before."""
+    """A message with its time. `since`: when its id was first stored, if an earlier call did that."""
 
     draft: MessageDraft
     message: Message
@@ -74,9 +74,9 @@ class _Stamped:
 
 
 def post(process: Process, space_id: str, room: str, draft: MessageDraft) -> Posted:
-    """Post a message: 2 PUTs with an id of its own, 1 without.
+    """Post a message: 2 PUTs where the client gives an id, 1 PUT otherwise.
 
-    Raises NotFound, InvalidRequest (also for an id that was used with other words), TooLarge, RoomFull.
+    Raises NotFound, InvalidRequest (also for an id that was used with other content), TooLarge, RoomFull.
     """
     checked = _checked(process, draft, "")
     done = _post(process, space_id, room, [checked], [""])[0]
@@ -88,9 +88,9 @@ def post(process: Process, space_id: str, room: str, draft: MessageDraft) -> Pos
 def post_all(
     process: Process, space_id: str, room: str, drafts: Sequence[MessageDraft]
 ) -> list[Posted | RefusedMessage]:
-    """Post up to 100 messages, in 2 round trips: what became of each, in their order.
+    """Post up to 100 messages, in 2 round trips. Returns the result of each, in their order.
 
-    All are checked before the first is written. Raises as `post` does, but for an id that was used with other words.
+    All are checked before the first is written. Raises as `post` does, but not where an id was used with other content.
     """
     if not drafts:
         raise InvalidRequest.of("messages", "must hold at least one message")
@@ -119,7 +119,7 @@ def _post(
     for place, draft in enumerate(drafts):
         first.setdefault(draft.message_id if draft.message_id is not None else f"{place}\0", place)
     places = list(first.values())
-    # A millisecond apart, so that those of a batch keep their order.
+    # A millisecond apart, so that the messages of a batch keep their order.
     stamped = process.store.map(
         lambda place: _stamp(process, space_id, room, drafts[place], now + place * MILLISECOND), places
     )
@@ -135,7 +135,7 @@ def _post(
 
 
 def _stamp(process: Process, space_id: str, room: str, draft: MessageDraft, now: datetime) -> _Stamped:
-    """The message with its time: 1 PUT if it has an id, 1 GET more if that came before."""
+    """The message with its time: 1 PUT if it has an id, 1 GET more if that id was stored before."""
     message = Message(
         message_id=draft.message_id if draft.message_id is not None else process.new_id(),
         author=draft.author,
@@ -145,7 +145,7 @@ def _stamp(process: Process, space_id: str, room: str, draft: MessageDraft, now:
     if draft.message_id is None:
         return _Stamped(draft, message, None, now)
     key = keys.message_id(space_id, room, draft.message_id)
-    # With an id of its own: whoever repeats the message with its time must not take the first try for their own.
+    # The stamp has an id of its own: a repeat with the same time must not take the first stamp for its own.
     body = Stamp(message_id=message.message_id, timestamp=message.timestamp).stamped(process.new_id()).to_bytes()
     for _ in range(STAMP_TRIES):
         written = stored.write_once(process.store, key, body)
@@ -161,13 +161,13 @@ def _time_in(body: bytes, otherwise: str) -> str:
     try:
         return Stamp.from_bytes(body).timestamp
     except ValueError:
-        # Somebody wrote something else there: the id tells no time.
+        # Somebody wrote something else there, which holds no time.
         return otherwise
 
 
 def _write(process: Process, space_id: str, room: str, one: _Stamped, where: str) -> Posted | RefusedMessage:
-    """Write the message unless it is there, or was: 1 PUT; of one whose id came before 1 GET, and where it is not there
-    1 LIST.
+    """Write the message unless it is there, or was: 1 PUT. Where its id was stored before, 1 GET first, and 1 LIST
+    where the message is missing.
     """
     key = keys.message(space_id, room, one.moment, one.message.message_id)
     if one.since is not None:
@@ -177,17 +177,17 @@ def _write(process: Process, space_id: str, room: str, one: _Stamped, where: str
         if _is_taken(process, space_id, key, one.since):
             return Posted(one.message, fresh=False, digested=True, redacted=one.draft.redacted)
     for _ in range(WRITE_TRIES):
-        # A repeat of the message says the same: whose it is tells what it is compared with.
+        # A repeat writes the same bytes, so a lost answer is compared with the message that is there.
         if stored.write_if(process.store, key, one.message.to_bytes()):
             return Posted(one.message, fresh=True, redacted=one.draft.redacted)
         there = _find(process, key)
         if there:
             compared = _compared(one, there, where)
-            # Where the id was ours, so is what is there: the answer to the first try was lost.
+            # Where this call stored the id, it also wrote the message: the answer to the first try was lost.
             mine = isinstance(compared, Posted) and one.since is None
             return replace(compared, fresh=True) if mine and isinstance(compared, Posted) else compared
         if _is_taken(process, space_id, key, one.since or one.now):
-            # So was the first try, and a digest was faster than we.
+            # The first try was written, and a digest has taken it already.
             return Posted(one.message, fresh=one.since is None, digested=True, redacted=one.draft.redacted)
     raise PreconditionLost("The message could not be written.")
 
@@ -210,7 +210,7 @@ def _compared(one: _Stamped, there: Message, where: str) -> Posted | RefusedMess
 
 
 def _again(first: Posted | RefusedMessage, draft: MessageDraft, where: str) -> Posted | RefusedMessage:
-    """The same id a second time in one batch."""
+    """The result of a message whose id occurs a second time in one batch."""
     if isinstance(first, RefusedMessage) or (first.message.author, first.message.content) != (
         draft.author,
         draft.content,

@@ -1,4 +1,4 @@
-"""Reading rooms: which there are, and what is said in one."""
+"""Reading rooms: which rooms there are, and the messages in one."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from livemem.store.room_keys import MessageName
 
 @dataclass(frozen=True)
 class RoomInfo:
-    """A room in which something is, or was said in the last days. `newest`: when, of what waits for a digest."""
+    """A room with messages now or in the last days. `newest`: time of the newest message that waits for a digest."""
 
     room: str
     has_messages: bool
@@ -25,14 +25,14 @@ class RoomInfo:
 
 @dataclass(frozen=True)
 class MessagesPage:
-    """Messages, and the name after which the next page begins (None at the end)."""
+    """Messages, and the name after which the next page begins. That is None at the end."""
 
     items: list[Message]
     next_after: str | None
 
 
 def rooms(process: Process, space_id: str) -> list[RoomInfo]:
-    """The rooms of a space by name: 2 LISTs, and a few for each that holds messages. Raises NotFound."""
+    """The rooms of a space by name: 2 LISTs, and a few for each room that holds messages. Raises NotFound."""
     heads.load_recent(process, space_id)
     with_messages, known = process.store.map(
         lambda prefix: {name for name in process.store.folders(prefix) if keys.ROOM.fullmatch(name)},
@@ -55,10 +55,10 @@ def _newest(process: Process, space_id: str, room: str) -> str | None:
 def page(
     process: Process, space_id: str, room: str, *, limit: int, after: str | None = None, oldest_first: bool = False
 ) -> MessagesPage:
-    """Messages of a room that wait for a digest, the newest first: a few LISTs however many there are, 1 GET each.
+    """Messages of a room that wait for a digest, the newest first: a few LISTs for any number of them, 1 GET each.
 
-    `after` is a name that a page gave. A page may hold fewer than `limit` and not be the last. Raises NotFound,
-    InvalidName.
+    `after` is the `next_after` of a page. A page with fewer than `limit` messages need not be the last.
+    Raises NotFound, InvalidName.
     """
     keys.check_room(room)
     if after is not None:
@@ -81,7 +81,7 @@ def _short(name: MessageName) -> str:
 
 
 def read(process: Process, space_id: str, names: Sequence[MessageName]) -> list[Message]:
-    """These messages, those that are there: 1 GET each, side by side."""
+    """Those of these messages that are there: 1 GET each, in parallel."""
     found = process.store.get_many([keys.named(space_id, name.name) for name in names])
     return [messages.read(name, item) for name, item in zip(names, found, strict=True) if item]
 
