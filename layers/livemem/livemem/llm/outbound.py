@@ -1,7 +1,7 @@
-"""The HTTP client for the APIs of models: it goes where the settings say, nowhere else, and reads no more than a bound.
+"""The HTTP client for the APIs of models. It calls only the addresses in the settings, and reads at most a bound.
 
-What answers there is not trusted. A redirect could point the service's own network position, or its key, at anything
-that this process reaches; an answer could be larger than its memory.
+The server there is not trusted. A redirect could send requests, or the key, to any address that this process reaches.
+An answer could be larger than its memory.
 """
 
 import ssl
