@@ -1,9 +1,9 @@
-"""The segments of a space's vectors in the bucket: read as they come, written, and merged when they are many.
+"""The segments of a space's vectors in the bucket: reading new ones, writing them, and merging many.
 
     {space}/_vectors/{model}-{dimensions}/{number:08d}.vec
 
-A segment is written once (If-None-Match) and removed after a merge. A reader that meets one that is gone lists again;
-one that is damaged is left aside, and removed by who writes the next.
+A segment is written once (If-None-Match) and removed after a merge. A reader that misses a listed one lists again. A
+damaged one is ignored, and the writer of the next one removes it.
 """
 
 import logging
@@ -22,9 +22,9 @@ logger = logging.getLogger(__name__)
 MOST = 16
 """Segments that are read one by one; of more the small ones are merged."""
 ROWS = 4_000
-"""Vectors from which on a segment is not small any more: at 1,536 dimensions 12 MB."""
+"""A segment of so many vectors is no longer small: at 1,536 dimensions 12 MB."""
 TRIES = 5
-"""Of finding a free number for a segment, or all listed segments in their places."""
+"""Tries to find a free number for a segment, or to read all listed segments."""
 
 
 class Segments:
@@ -36,7 +36,7 @@ class Segments:
         self.model = model
         self.pools: dict[int, Pool] = {}
         self.names: dict[str, Sequence[bytes]] = {}
-        """What each segment has vectors of, by its key; nothing for a damaged one."""
+        """The names of each segment's vectors, by its key; none for a damaged one."""
 
     def follow(self, store: Store) -> None:
         """Read the segments that are new: 1 LIST, 1 GET each."""
@@ -71,7 +71,7 @@ class Segments:
         self.names[key] = names
 
     def write(self, store: Store, fresh: Mapping[bytes, Sequence[float]]) -> None:
-        """Keep new vectors, in memory and as a segment: 1 PUT, and 1 more for each number that somebody else took.
+        """Keep new vectors, in memory and as a segment: 1 PUT, and 1 more for each number that another writer took.
 
         Raises BadVectors for what is none, StoreUnavailable; in memory they are either way not before.
         """
@@ -106,7 +106,7 @@ class Segments:
         raise PreconditionLost("Too many write vectors of this space at once.")
 
     def small(self, dimensions: int) -> list[str]:
-        """The segments that a merge would make one of: none unless they are many. Damaged ones are among them."""
+        """The segments that a merge would join: none unless they are many. Damaged ones are among them."""
         mine = self._of(dimensions)
         small = sorted(key for key in mine if len(self.names[key]) < ROWS)
         return small if len(mine) > MOST and len(small) > 1 else []
@@ -116,9 +116,10 @@ class Segments:
         return [key for key, names in self.names.items() if not names]
 
     def merge(self, store: Store, dimensions: int, wanted: Collection[bytes]) -> int:
-        """Make one segment of the small ones if they are many, of what is `wanted`, and remove them afterwards.
+        """If the small segments are many, make one of their `wanted` vectors, and remove them afterwards.
 
-        Returns how many were removed. 1 GET each, 1 PUT, 1 DeleteObjects. Who dies in between leaves vectors twice.
+        Returns how many were removed. 1 GET each, 1 PUT, 1 DeleteObjects. A worker that dies in between leaves vectors
+        twice.
         """
         doomed = self.small(dimensions)
         if not doomed:
@@ -137,10 +138,10 @@ class Segments:
 
 
 def purge(store: Store, space_id: str, wanted: Collection[bytes], in_time: Callable[[], bool]) -> bool:
-    """Take out of all segments, of whatever model, the vectors of texts that nobody wants any more: of a segment that
-    has some a new one is made, and then it is removed. 1 LIST, 1 GET each, 1 PUT and 1 DELETE for each that is touched.
+    """Remove the vectors that are not `wanted` from all segments of every model. A segment that has some is replaced by
+    a new one, and then removed. 1 LIST, 1 GET each, 1 PUT and 1 DELETE for each that is touched.
 
-    False where the time was over before the end.
+    False if the time ran out before the end.
     """
     for entry in list(store.scan(keys.vectors_prefix(space_id))):
         parsed = keys.parse_segment(entry.key)
