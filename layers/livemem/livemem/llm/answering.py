@@ -33,7 +33,7 @@ OF_THE_QUESTION = ("llm_contract", "llm_window", "llm_refused", "llm_empty", "ll
 
 
 class Caller(Protocol):
-    """What a process (process.py) brings to a call."""
+    """The part of a process (process.py) that a call needs."""
 
     @property
     def settings(self) -> Settings: ...
@@ -44,7 +44,7 @@ class Caller(Protocol):
 
 
 class Counter(Protocol):
-    """What reserves and counts the calls of one piece of work (jobs/budget.py)."""
+    """It reserves and counts the calls of one piece of work (jobs/budget.py)."""
 
     used: Usage
 

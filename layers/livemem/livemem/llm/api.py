@@ -203,7 +203,7 @@ def within(seconds: float, request: Callable[[], T]) -> T:
         except Exception as error:  # noqa: BLE001 - it is raised below
             outcome.set_exception(error)
 
-    # Nobody waits for a thread that is late: the client is closed, and its next read fails.
+    # The caller does not wait for a late thread: the client is closed, and its next read fails.
     threading.Thread(target=run, daemon=True).start()
     return outcome.result(seconds)
 

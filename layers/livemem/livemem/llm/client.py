@@ -70,7 +70,7 @@ class Ask(Protocol):
     def __call__(
         self, messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None
     ) -> Reply:
-        """The reply to `messages`; raises LlmError.
+        """The reply to `messages`. Raises LlmError.
 
         `max_tokens` is for the answer (None: the provider decides), `timeout` in seconds for the whole call. `schema`
         is the JSON schema of the answer. It is sent if the settings say that the provider takes one.

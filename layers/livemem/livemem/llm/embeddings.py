@@ -143,7 +143,7 @@ def _patiently(
             return ask(end - timer())
         except EmbeddingError as error:
             wait = max(pause, error.wait or 0)
-            # The time to answer counts as well: to ask with none left would only tell a timeout instead.
+            # The time to answer counts as well: a call with no time left would only return a timeout instead.
             if not _passes(error) or tried == TRIES or timer() + wait >= end:
                 raise
         sleep(wait)
@@ -184,7 +184,7 @@ def _ask(settings: Settings, target: LlmApi, key: str, texts: list[str], timeout
 
 
 def _read(settings: Settings, target: LlmApi, answer: Any, count: int, key: str) -> list[Vector]:
-    """The vectors of an answer to `count` texts; raises EmbeddingError, or what reading another form raises."""
+    """The vectors of an answer to `count` texts; raises EmbeddingError, or the error of reading another form."""
     answered = answer.get("model")
     if isinstance(answered, str) and answered and not is_same_model(settings.embeddings_model, answered):
         said = excerpt(answered, key)[:80]

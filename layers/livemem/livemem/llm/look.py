@@ -52,7 +52,7 @@ def _lists(names: set[str], model: str) -> bool:
 
 def _look_at(api: LlmApi, error: ApiError) -> ApiState:
     if error.http_status in (404, 405, 501):
-        # Not every provider lists its models; but this is also what a wrong path looks like.
+        # Not every provider lists its models, but a wrong path looks the same.
         return ApiState(
             "ok", f"{error.detail} It has no list of models, or {api.variable}_API_URL has a wrong path (/v1?)."
         )

@@ -58,7 +58,7 @@ def _trust() -> ssl.SSLContext:
 def _bound(most: int) -> Callable[[httpx2.Response], None]:
     def bound(response: httpx2.Response) -> None:
         if response.headers.pop("Content-Encoding", "identity").strip().lower() != "identity":
-            # Nobody asked for it, and a few kilobytes may become gigabytes: the status counts, the body does not.
+            # Not requested, and a few kilobytes may become gigabytes: the status counts, the body does not.
             response.stream.close()  # type: ignore[union-attr]
             response.stream = httpx2.ByteStream(b"")
             return

@@ -143,7 +143,7 @@ def _function(tool: Tool, *, strict: bool) -> dict[str, Any]:
 
 
 def _said(completion: Any, key: str, messages: Thread) -> ToolReply:
-    # A provider that cut the prompt is told by its words: those of the content alone, as calls may be counted anyhow.
+    # A cut prompt is detected by its words: those of the content alone, because providers count calls differently.
     plain = [{"role": message["role"], "content": message.get("content") or ""} for message in messages]
     found = choice(completion, key, plain, FINISHED)
     text = found.message.content

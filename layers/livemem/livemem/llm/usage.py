@@ -49,7 +49,7 @@ class Usage:
         return cls(*(_count(metrics.get(name)) for name in _METRICS))
 
     def to_metrics(self) -> dict[str, int]:
-        """The same as metrics, with all tokens together; estimates, and prompts that were cut, only where there are."""
+        """The same as metrics, with the sum of tokens. Estimates and cut prompts are included only if there are any."""
         told = {name: getattr(self, field) for name, field in _METRICS.items()}
         kept = {name: value for name, value in told.items() if value or name not in _RARE}
         return kept | {"llm_tokens_used": self.tokens}

@@ -64,7 +64,7 @@ class ContextRequest:
         raw_chars: int = RAW_DEFAULT,
         max_results: int = RESULTS_DEFAULT,
     ) -> "ContextRequest":
-        """The request's values; raises InvalidRequest, naming the field and its bounds."""
+        """The request's values. Raises InvalidRequest, naming the field and its bounds."""
         for name, value, least, most in (
             ("max_chars", max_chars, CHARS_LEAST, CHARS_MOST),
             ("max_turns", max_turns, 1, TURNS_MOST),

@@ -96,7 +96,7 @@ class Looks:
         try:
             return self.conversation() is not None
         except ConversationBroken:
-            # What was said can be read.
+            # The turns can still be read.
             return True
 
 
@@ -145,7 +145,7 @@ def of_one(
     if any(levels):
         found.append(
             DocumentSource(
-                # What is known of other versions counts no more.
+                # Documents of other versions count no more.
                 keys.versions_prefix(space_id, conversation_id),
                 _current,
                 _read,
@@ -208,7 +208,7 @@ def follow(
             view.forget(keys.folder(space_id, one))
         else:
             _drop_erased(view, space_id, one, erased.get(one, ()))
-            # Also where the one that counts has no summary yet, so that no listing of it would tell.
+            # Also if the current version has no summary yet, so that no listing would show it.
             for folder in _other_versions(view, space_id, one, number):
                 view.forget(folder)
     others = [(one, number) for one, number in standing.items() if number is not None and number != guessed[one]]

@@ -1,4 +1,4 @@
-"""The sources of documents in a space: its live notes, its bank files and its records; its conversations
+"""The sources of documents in a space: its live notes, its bank files, its records, its conversations
 (conversation_documents.py), its memories (memory_documents.py), and the messages of its rooms (room_documents.py).
 """
 
@@ -114,11 +114,11 @@ def _record(space_id: str, item: Object) -> Reading:
     name = keys.parse_record(item.key)
     try:
         record = Record.from_bytes(item.body)
-        # Its key is what all others go by; and an index takes no number of more than 63 bits.
+        # All other code uses its key, and an index takes no number of more than 63 bits.
         if not name or name.number != record.number or record.number > MOST_NUMBER:
             raise ValueError("the number of a record")
     except ValueError:
-        # Told by the routes that need it; a search goes on without.
+        # The routes that need the record report it. A search continues without it.
         logger.warning("record can't be read", extra={"key": item.key})
         return Reading(item.key, item.etag)
     if record.kind == "undo":
@@ -145,7 +145,7 @@ def _bank_file(item: Object) -> Reading:
     try:
         parts = _sections(text)
     except SectionError:
-        # Lists in lists in lists: nobody can tell where its sections end.
+        # Deeply nested lists: the ends of its sections can't be determined.
         parts = [((), text)]
     seen: Counter[tuple[str, ...]] = Counter()
     found = []
@@ -169,8 +169,8 @@ def _bank_file(item: Object) -> Reading:
 
 
 def _sections(text: str) -> list[tuple[tuple[str, ...], str]]:
-    """Each section's headings from the outermost one to its own, and the text right below it; also the text before the
-    first one. Sections without own text are left out: their headings are in their children's.
+    """Each section's headings from the outermost one to its own, and the text right below it. The text before the first
+    section is included. Sections without own text are left out: their headings are in their children's.
     """
     listed = sections.list_sections(text)
     lines = split_lines(text)

@@ -121,7 +121,7 @@ def _take_back(process: Process, view: SearchView, space_id: str, in_time: Calla
     known = conversation_documents.known(view, space_id)
     gone = memory_documents.rewritten(process, view, space_id)
     if known:
-        # The next invocation reads what was not read in time.
+        # The next invocation reads the objects that were not read in time.
         with suppress(SearchNotReady):
             view.follow(process.store, [conversation_documents.all_of(process, space_id)], in_time)
         gone = gone or bool(known - conversation_documents.known(view, space_id))

@@ -54,7 +54,7 @@ def context(
     limit: int = LIMIT_DEFAULT,
 ) -> MemoryContext:
     """Up to `limit` messages of rooms, or of one, and as many facts, about the subject of `query`. If that holds no
-    word to look for, they are the newest ones; for small talk there are none. Results below the relevance floor are
+    word to look for, they are the newest ones. For small talk there are none. Results below the relevance floor are
     left out (relevance.py). `lang` None is the language of the space, else English.
 
     As `search.in_rooms` and `memories.reading.search`, side by side. A source that fails is left out. Raises NotFound,

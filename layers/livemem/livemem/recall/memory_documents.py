@@ -62,7 +62,7 @@ def _read(process: Process, item: Object) -> Reading:
     try:
         told = operations.read(process, item)
     except MemoriesBroken:
-        # Told by the routes that need it; a search goes on without.
+        # The routes that need the operation report it. A search continues without it.
         return Reading(item.key, item.etag)
     standing = [part.memory for part in told.parts() if part.op == "put" and part.memory.content]
     # Of an erased operation only its existence remains.

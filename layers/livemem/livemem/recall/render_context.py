@@ -31,7 +31,7 @@ _SIDES = {None: "User", "user": "User", "assistant": "User", "system": "System",
 
 @dataclass(frozen=True)
 class ShownTurn:
-    """A turn as it is shown; `left_out` is how many characters of it are not. `relevance` is in percent."""
+    """A turn as it is shown. `left_out` is the number of its characters that are not. `relevance` is in percent."""
 
     turn: Turn
     user: str
@@ -83,7 +83,7 @@ class FoundTurn:
 
 @dataclass(frozen=True)
 class FoundSummary:
-    """A summary that was found; `covers` are the first and last turn, `children` from level 2 on the first and last
+    """A summary that was found. `covers` are the first and last turn, `children` from level 2 on the first and last
     summary of the level below.
     """
 
@@ -95,8 +95,8 @@ class FoundSummary:
 
 
 def newest(turns: Sequence[Turn], most: int, characters: int) -> list[ShownTurn]:
-    """The newest turns as they were, in the order in which they were said: up to `most` whole ones of so many
-    `characters` together, but always the newest, cut in its middle where it alone is longer.
+    """The newest turns as they were, in the order of speaking: up to `most` whole ones with so many `characters`
+    together. The newest is always there, cut in its middle if it alone is longer.
 
     `turns` come with the newest first.
     """
@@ -218,7 +218,7 @@ def fitting(sections: Sections, characters: int) -> tuple[Sections, str]:
 
 
 def _shorter(shown: ShownTurn, over: int) -> ShownTurn:
-    """The turn with so many characters less, about; without its tools' names if nothing else is left."""
+    """The turn with about `over` characters less. Its tools' names go if nothing else remains."""
     length = shown.turn.char_count - shown.left_out
     if not length:
         return ShownTurn(shown.turn.model_copy(update={"tool_calls": []}), "", "", shown.left_out)
@@ -234,7 +234,7 @@ def _size(parts: Sequence[tuple[str, Sequence[str]]], counts: Sequence[int]) -> 
 
 
 def markdown(sections: Sections) -> str:
-    """The sections under their headings, empty ones left out; a line at its end, or nothing at all."""
+    """The sections under their headings without empty ones. The text ends with a line break, or is empty."""
     return _joined(_entries(sections))
 
 
@@ -258,7 +258,7 @@ def _turn(shown: ShownTurn) -> str:
     found = shown.relevance is not None
     relevance = f" - Relevance: {shown.relevance}%" if found else ""
     lines = [f"[Turn {turn.turn_index}{relevance}] {', '.join([_moment(clock.iso(turn.said_at())), *_speaker(turn)])}"]
-    # A message that names its author is that person's or agent's, whatever its role is.
+    # A message that names its author is that person's or agent's, with any role.
     labels = ("", "") if turn.written_by else (f"{_SIDES[turn.role]}: ", "Assistant: ")
     lines += [f"{labels[0]}{escaped(shown.user)}"] if shown.user.strip() else []
     lines += [f"{labels[1]}{escaped(shown.assistant)}"] if shown.assistant.strip() else []

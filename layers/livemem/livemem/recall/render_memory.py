@@ -40,8 +40,8 @@ _OF_AUTHORS = re.compile(r"[()\[\]:]")
 class ShownMessage:
     """A message that is shown, as it was written.
 
-    `part`: the characters of its content that are shown where it is long; `relevance`: the cosine with the question,
-    None where nothing was compared.
+    `part`: the characters of its content that are shown if it is long. `relevance`: the cosine with the question, None
+    if nothing was compared.
     """
 
     room: str
@@ -112,7 +112,7 @@ def _text(said: ShownMessage) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """Its beginning, up to a blank where there is one nearby."""
+    """The beginning of the text, up to a blank if there is one nearby."""
     if len(text) <= most:
         return text
     end = text.rfind(" ", most // 2, most)

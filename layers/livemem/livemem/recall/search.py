@@ -219,7 +219,7 @@ def in_conversations(
     process: Process, space_id: str, asked: SearchRequest, *, cwd: str | None = None, host: str | None = None
 ) -> SpaceHits:
     """The best of the conversations of a folder, or of the whole space: 1 LIST per 1,000 of them and then as
-    `in_conversation` for each; where they are many, as `search`. Raises NotFound, InvalidRequest, SearchNotReady.
+    `in_conversation` for each. If they are many, as `search`. Raises NotFound, InvalidRequest, SearchNotReady.
     """
     meta = heads.load_recent(process, space_id).meta
     some = None if cwd is None else reading.of_folder(process, space_id, cwd, host)
@@ -435,7 +435,7 @@ def _close_gaps(
         view.segments.keep(dict(zip(names, fresh, strict=True)))
     except EmbeddingError as error:
         logger.warning("texts were not embedded", extra={"error_code": error.code, "detail": error.detail})
-        # The question has its vector, and what was embedded before is still found by it.
+        # The question has its vector, which still finds texts that were embedded before.
         vector = Vector(vector.values, error.code)
     except BadVectors:
         vector = Vector(vector.values, "embedding_malformed")

@@ -67,7 +67,7 @@ class SearchRequest:
         recency: float = 0.0,
         conversation_id: str | None = None,
     ) -> "SearchRequest":
-        """The request's texts; raises InvalidRequest or InvalidName, naming the field."""
+        """The request's texts. Raises InvalidRequest or InvalidName, naming the field."""
         some = None if conversation_id is None else (conversation_keys.check_conversation_id(conversation_id),)
         if len(text) > QUERY_CHARACTERS:
             raise InvalidRequest.of("q", f"at most {QUERY_CHARACTERS} characters")
@@ -153,7 +153,7 @@ class SearchRequest:
 
 
 def _levels(levels: str | None) -> tuple[int, ...]:
-    """The levels that a request names; all where it names none."""
+    """The levels that a request names. All if it names none."""
     named = {str(level): level for level in conversation_documents.LEVELS}
     some = list(named) if levels is None else levels.split(",")
     if not set(some) <= named.keys():

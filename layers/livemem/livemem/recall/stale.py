@@ -49,8 +49,8 @@ def stale(process: Process, space_id: str, *, days: int = DAYS_DEFAULT, limit: i
     """The sections and memories that were not confirmed for `days` days.
 
     1 GET and 1 LIST; 1 GET for each bank file and each record that wrote one, as far as this process has not seen them
-    (start_material.RECORDS_MOST); 2 LIST for each kind of memories, 1 where this process has seen it, and what is new
-    of it. Raises NotFound, InvalidRequest.
+    (start_material.RECORDS_MOST); 2 LIST for each kind of memories, 1 where this process has seen it, and the reads of
+    its new operations. Raises NotFound, InvalidRequest.
     """
     if not 1 <= days <= DAYS_MOST:
         raise InvalidRequest.of("days", f"must be from 1 to {DAYS_MOST}")

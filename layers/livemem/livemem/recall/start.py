@@ -58,7 +58,7 @@ class StartPart:
 
 @dataclass(frozen=True)
 class Start:
-    """The Markdown; its parts in their order, whose characters add up; and the sources that failed or were late."""
+    """The Markdown, its parts in their order, whose characters add up, and the sources that failed or were late."""
 
     space_id: str
     markdown: str
@@ -85,7 +85,7 @@ class StartRequest:
 
     @classmethod
     def of(cls, *, max_chars: int = CHARS_DEFAULT, q: str | None = None, lang: Lang | None = None) -> "StartRequest":
-        """The request's values; raises InvalidRequest, naming the field and its bounds."""
+        """The request's values. Raises InvalidRequest, naming the field and its bounds."""
         if not CHARS_LEAST <= max_chars <= CHARS_MOST:
             raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
         if lang is not None and lang not in LANGUAGES:
@@ -279,7 +279,7 @@ def newest_lines(text: str, most: int) -> str:
     except SectionError:
         blocks = [(number, number + 1) for number in range(len(lines))]
     if len(near) < len(text):
-        # That at which the text was cut off is not whole.
+        # The entry at which the text was cut off is not whole.
         blocks = blocks[:-1] if from_top else blocks[1:]
     at = [0, *accumulate(map(len, lines))]
     if from_top:

@@ -62,7 +62,7 @@ def summary(
 ) -> WholeSpace:
     """The space as it is, or as it stood at the time `at` (time_travel.then).
 
-    `choose` picks the listed live notes to read, the last one first; without it the newest are read (LIVE_NOTES).
+    `choose` picks the listed live notes to read, the last one first. Without it the newest are read (LIVE_NOTES).
 
     As it is: 3 GET and 2 LIST side by side, then 1 GET for each bank file and each note not seen before. Of more than
     1,000 live notes the newest cost a few LIST more, and are not counted. Raises NotFound, InvalidRequest, Conflict.

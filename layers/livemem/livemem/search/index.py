@@ -150,7 +150,7 @@ class Index:
             "SELECT rank, object, back FROM claims WHERE id = ? ORDER BY rank DESC, object DESC", (name,)
         )
         if claims and claims[0][2]:
-            # Given back last: it is what the live notes say, if anything.
+            # Given back last: the document is that of the live notes, if there is one.
             claims = [claim for claim in claims if claim[0] == 0]
         here = self._all("SELECT n, object FROM documents WHERE id = ?", (name,))
         if not claims:
@@ -239,7 +239,7 @@ class Index:
         self.note(prefix=self._prefix)
 
     def columns(self, numbers: Sequence[int] | None = None) -> Columns:
-        """All documents, or those of these numbers that there are; those of a group one behind the other in its
+        """All documents, or the existing ones of these numbers. Those of a group stand one behind the other in its
         order.
         """
         found = self._some(

@@ -10,7 +10,7 @@ from livemem.search.words import Query, found
 WORDS = 100
 OVERLAP = 20
 LONGEST = 1_600
-"""Characters of a passage. Texts without spaces are cut there; embedding models read 256 tokens and more."""
+"""Characters of a passage. Texts without spaces are cut there. Embedding models read 256 tokens and more."""
 SNIPPET = 300
 _WORD = re.compile(rf"\S{{1,{LONGEST // WORDS * 4}}}")
 

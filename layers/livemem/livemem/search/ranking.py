@@ -52,7 +52,7 @@ Where no document holds so much of the question, it was asked in other words. A 
 """
 
 POOL = 500
-"""So many documents, the best by words and as many by cosines, tell the spread of a part where there are more."""
+"""So many documents, the best by words and as many by cosines, determine the spread of a part if there are more."""
 HIGHEST = np.float32(7)
 """Standard deviations that a part may have at most, so that a trait of one document does not decide everything."""
 
@@ -79,7 +79,7 @@ class Corpus:
     """All documents, independent of the question. `corpus` makes one. It is valid as long as the documents stay the
     same.
 
-    Documents stand by group, and within a group by position; passages stand by document.
+    Documents are ordered by group, and within a group by position. Passages are ordered by document.
     """
 
     owner: Integers
@@ -135,7 +135,7 @@ def corpus(
 ) -> Corpus:
     """A corpus with all that can be computed before a query is known.
 
-    `lengths` are the numbers of terms of the passages; the others are fields of `Corpus`. Every document has a passage.
+    `lengths` are the numbers of terms of the passages. The others are fields of `Corpus`. Every document has a passage.
     """
     count = len(group)
     passages = np.maximum(np.bincount(owner, minlength=count), 1).astype(np.float32)
@@ -171,7 +171,7 @@ def rank(
 
     `instances` are those of `query.words` and then of `query.prefixes`, in their order. `cosines`: one per passage, NaN
     where it has no vector (`whitening.cosines`); None ranks by words alone. `candidates`: the documents that may be
-    found, None for all; neighbours are taken from all. `named`: the documents whose author the query names
+    found, None for all. Neighbours are taken from all. `named`: the documents whose author the query names
     (`words.names`).
     `recency`: the weight of a document's time, 0 for none.
     """
@@ -189,7 +189,7 @@ def rank(
         found |= {"cosine": meant, "around": _around(documents, meant)}
         found["replies"] = _replies(documents, np.maximum(_standard(meant, candidates), 0))
         matched = matched | known
-        # Where few have a vector yet, the best of those few is not what was asked for: words decide.
+        # Where few have a vector yet, the best of those few need not fit the question: words decide.
         meaning = float(np.count_nonzero(known & allowed)) / max(1, int(np.count_nonzero(allowed)))
         trust = min(1.0, float(found["cover"].max(initial=0)) / (ENOUGH * asked)) if asked else 0.0
         trust = 1.0 - meaning * (1.0 - trust)

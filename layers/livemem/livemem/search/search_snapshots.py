@@ -1,8 +1,8 @@
 """Snapshots of a view in the bucket, so that a cold environment need not read all objects of the space.
 
-`{space}/_search/{schema}-{n:06d}.sqlite` is the view of the space up to its change n, as one file; where it knows
-objects of conversations, which come without a change, their number follows (`-{said:09d}`). A snapshot that is damaged,
-of another schema or of an earlier space of the same name is ignored. The writer of the next one removes it.
+`{space}/_search/{schema}-{n:06d}.sqlite` is the view of the space up to its change n, as one file. If it knows objects
+of conversations, which come without a change, their number follows (`-{said:09d}`). A snapshot that is damaged, of
+another schema or of an earlier space of the same name is ignored. The writer of the next one removes it.
 """
 
 import hashlib

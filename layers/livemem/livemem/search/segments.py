@@ -73,7 +73,7 @@ class Segments:
     def write(self, store: Store, fresh: Mapping[bytes, Sequence[float]]) -> None:
         """Keep new vectors, in memory and as a segment: 1 PUT, and 1 more for each number that another writer took.
 
-        Raises BadVectors for what is none, StoreUnavailable; in memory they are either way not before.
+        Raises BadVectors for invalid ones, StoreUnavailable. In either case they are not in memory.
         """
         body = vectors.encode(fresh)
         dimensions = len(next(iter(fresh.values())))
@@ -81,7 +81,7 @@ class Segments:
         self.keep(fresh)
 
     def stored(self, dimensions: int) -> set[bytes]:
-        """The names of the vectors of this length that are in a segment; in memory there may be others."""
+        """The names of the vectors of this length that are in a segment. In memory there may be others."""
         return {name for key in self._of(dimensions) for name in self.names[key]}
 
     def _of(self, dimensions: int) -> list[str]:
@@ -101,7 +101,7 @@ class Segments:
             if stored.write_if(store, key, body, content_type=MEDIA_TYPE):
                 self.names[key] = names
                 return
-            # Somebody else's; or our own, whose answer was lost: then the vectors are there twice.
+            # Another writer's, or our own whose answer was lost: then the vectors are there twice.
             number += 1
         raise PreconditionLost("Too many write vectors of this space at once.")
 
@@ -154,7 +154,7 @@ def purge(store: Store, space_id: str, wanted: Collection[bytes], in_time: Calla
         try:
             names, rows = vectors.decode(item.body if item else b"", parsed[1])
         except BadVectors:
-            # Whatever it holds, nobody can read it.
+            # No reader can use its content.
             names = [b""]
         else:
             kept = {name: row for name, row in zip(names, rows, strict=True) if name in wanted}

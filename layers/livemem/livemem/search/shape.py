@@ -152,7 +152,7 @@ def _documents(rows: Columns, authors: list[str], groups: dict[str, int]) -> _Do
     by_name = {author: place for place, author in enumerate(authors)}
     for author in rows.authors:
         by_name.setdefault(author, len(by_name))
-    # Whether a text asks, or speaks of its author, tells something of what is said in talk, and of that alone.
+    # Whether a text asks, or speaks of its author, matters for spoken kinds only.
     said = zip(rows.kinds, rows.roles, strict=True)
     spoken = np.array([kind in SPOKEN and role not in SILENT for kind, role in said], dtype=np.bool_)
     return _Documents(

@@ -105,7 +105,7 @@ class _Listed:
 
 @dataclass
 class SearchView:
-    """One space; used by one thread at a time (Views.using)."""
+    """One space, used by one thread at a time (Views.using)."""
 
     uid: str
     index: Index
@@ -149,7 +149,7 @@ class SearchView:
             return kept[3]
         rows = np.full(len(whole.hashes), -1, dtype=np.int64)
         if kept and kept[1] is pool:
-            # A row of a pool is never another one's: only what had none, or is new, is looked for.
+            # A row of a pool never changes its vector: only passages without one, or new ones, are looked up.
             if kept[0] == self.changed:
                 rows = kept[3].copy()
             elif whole.before is not None and kept[0] == self._before and len(kept[3]):
@@ -251,7 +251,7 @@ class SearchView:
             for source in dict.fromkeys(source for source, _ in some):
                 mine = [(key, item) for (one, key), item in zip(some, items, strict=True) if one is source]
                 there = [item for _, item in mine if item]
-                # Listed, and removed since: what it told of is told of no more.
+                # Listed, and removed since: its documents are dropped.
                 missing = [key for key, item in mine if not item]
                 unread = self._update([source.read(item) for item in there], missing)
                 for item in there:
@@ -316,7 +316,7 @@ class Views:
     """The views of a process, each in a file of its own. The least recently used ones are removed first."""
 
     def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
-        """None yet; the folder is made when it is needed."""
+        """There are none yet. The folder is made when it is needed."""
         self._timer = timer
         self._views: OrderedDict[str, SearchView] = OrderedDict()
         self._lock = threading.Lock()
@@ -391,7 +391,7 @@ class Views:
             return self._folder / f"{self._made}.sqlite"
 
     def _trim(self, keep: str) -> None:
-        """Remove views until the others' files have room; never the one that was just used."""
+        """Remove views until the others' files fit, but never the one that was just used."""
         with self._lock:
             total = sum(view.index.size() for view in self._views.values())
             doomed = []

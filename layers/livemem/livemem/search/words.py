@@ -22,7 +22,7 @@ from livemem.search.dates import Date, dates
 LONGEST = 64
 """Characters of a term. A longer word keeps its beginning, so that a prefix finds it, and a hash for the rest."""
 
-# What a word is made of: letters and digits of any script with the marks that combine with them. `\w` knows no marks.
+# The characters of a word: letters and digits of any script with the marks that combine with them. `\w` knows no marks.
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc"
     "\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u0900-\u0963\u0966-\u109f\u135d-\u135f\u1712-\u1715\u17b4-\u17d3"
@@ -76,7 +76,7 @@ vais vers veut veux voici voila vont vos votre vous y
 """
 
 
-# What a question says of itself, and an answer seldom repeats: a word of it weighs less (docs/recall.md).
+# Words of questions that answers seldom repeat. Each weighs less (docs/recall.md).
 _ASKING_WORDS = """
 according kind kinds type types sort sorts name mention mentioned mentions describe described discuss discussed say
 said tell told list lists order summarize summary comprehensive explain overview item items aspect aspects different
@@ -94,7 +94,7 @@ class Traits:
     asks: bool
     """It holds a question mark."""
     tells: bool
-    """The speaker speaks of themselves in it: I, my; je, mon."""
+    """Its speaker speaks of themselves: I, my; je, mon."""
 
 
 @dataclass(frozen=True)
@@ -120,14 +120,14 @@ def terms(text: str) -> list[str]:
     """The terms of any text, in order, as they are indexed.
 
     A term is never empty, has at most `LONGEST` characters and holds a-z, 0-9 and characters past ASCII alone: FTS5's
-    `ascii` tokenizer keeps it whole. Offsets and lengths count terms; the whole of a jointed name has a place behind
+    `ascii` tokenizer keeps it whole. Offsets and lengths count terms. The whole of a jointed name has a place behind
     its parts.
     """
     return [term for chunk in _CHUNK.findall(text) for term in _terms_of(chunk)]
 
 
 def traits(text: str) -> Traits:
-    """The traits of a text: the ranking uses of each document whether it asks, and tells."""
+    """The traits of a text. The ranking uses them for each document."""
     return Traits(any(mark in text for mark in "?？؟"), not first_person_terms().isdisjoint(terms(text)))
 
 

@@ -52,7 +52,7 @@ def normalised(text: str) -> str:
     """
     # Case folding takes some letters apart again.
     one_line = " ".join(unicodedata.normalize("NFKC", dressed(text).casefold()).split())
-    # What is taken away on one side may uncover what says nothing on the other.
+    # Stripping one side may expose further characters to strip on the other.
     while (shorter := _BULLET.sub("", one_line, count=1) if _BULLET.match(one_line) else one_line) != one_line or (
         shorter := one_line.lstrip(_BEGINNING).rstrip(_END)
     ) != one_line:
@@ -113,7 +113,7 @@ def differs(new: str, old: str) -> bool:
     if not is_stated and _are_too_short(one, other):
         return True
     swaps = _swaps(one[:MOST_WORDS], other[:MOST_WORDS])
-    # What one of them denies is no second thing, unless another one is named.
+    # A thing that one of them denies is no second thing, unless another one is named.
     alike = said.negates == former.negates
     return any(swap.names_another() or (alike and swap.is_of_another_thing(is_stated=is_stated)) for swap in swaps)
 

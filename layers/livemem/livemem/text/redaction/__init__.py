@@ -61,7 +61,7 @@ def _compiled(source: str) -> re.Pattern[str]:
     return re.compile(source, re.ASCII)
 
 
-# Escapes of JSON and of URLs end with what looks like the beginning of a word.
+# Escapes of JSON and of URLs end with characters that look like the beginning of a word.
 _ESCAPES = (r"\\[nrt]", "%[0-9A-Fa-f]{2}")
 
 
@@ -93,7 +93,7 @@ def _aws_secret() -> str:
     near = r"(?:(?!\[redacted:|\*\*\*)[\s\S]){0,20}?"
     begins = f"(?:(?<![A-Za-z0-9/+]){''.join(f'|(?<={escape})' for escape in _ESCAPES)})"
     named = rf"(?i:secret[_\s-]?(?:access[_\s-]?)?key){near}{begins}"
-    # Other names say less: what they name must stand in quotes.
+    # Other names say less: their value must stand in quotes.
     quoted = f"(?i:aws{near}(?:key|password|pass|pwd|pw|token)){near}[\"'`]"
     mixed = "(?=[a-z0-9/+]{0,39}[A-Z])(?=[A-Z0-9/+]{0,39}[a-z])"
     return f"(?P<name>{named}|{quoted}){mixed}[A-Za-z0-9/+]{{40}}(?![A-Za-z0-9/+])"
