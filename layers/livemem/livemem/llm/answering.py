@@ -1,7 +1,7 @@
 """Asking a model under a contract: one question, its answer checked, one correction, and all of it counted.
 
-A room brings its messages, its contract, and what it does where there is no answer. Each call is reserved before it is
-made (jobs/budget.py), bounded by what is left of the invocation, and counted whether it is answered or fails.
+The caller brings its messages and its contract, and handles a missing answer. Each call is reserved before it is made
+(jobs/budget.py), bounded by the remaining time of the invocation, and counted whether it succeeds or fails.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,11 +29,11 @@ SHORTEST_ASK = 5.0
 """Seconds below which asking is pointless."""
 OUT_OF_TIME = "out_of_time"
 OF_THE_QUESTION = ("llm_contract", "llm_window", "llm_refused", "llm_empty", "llm_cut_off")
-"""Failures that say nothing of other questions: the next one is asked all the same."""
+"""Failures that say nothing about other questions: the next question is still asked."""
 
 
 class Caller(Protocol):
-    """What a process (process.py) brings to a call."""
+    """The part of a process (process.py) that a call needs."""
 
     @property
     def settings(self) -> Settings: ...
@@ -44,12 +44,12 @@ class Caller(Protocol):
 
 
 class Counter(Protocol):
-    """What reserves and counts the calls of one piece of work (jobs/budget.py)."""
+    """It reserves and counts the calls of one piece of work (jobs/budget.py)."""
 
     used: Usage
 
     def before_call(self, prompt: int, limit: int | None, seconds: float) -> None:
-        """Reserve a call. Raises RunError where it may not be made."""
+        """Reserve a call. Raises RunError if it may not be made."""
         ...
 
     def answered(self, reply: Reply | ToolReply) -> None:
@@ -62,7 +62,7 @@ class Counter(Protocol):
 
 
 class NoAnswer(RunError):
-    """The model gave no usable answer. `used` is what was asked of it by then, `http_status` that of a refusal."""
+    """The model gave no usable answer. `used` is the usage up to then, `http_status` the status of a refusal."""
 
     def __init__(self, code: str, detail: str, used: Usage, *, http_status: int | None = None) -> None:
         super().__init__(code, detail)
@@ -72,28 +72,30 @@ class NoAnswer(RunError):
 
 @dataclass(frozen=True)
 class Flaw:
-    """What the model is asked once to mend in an answer that keeps to the contract: `told` is the sentence to it."""
+    """A fault that the model is asked once to mend in an answer that keeps to the contract. `told` is the sentence to
+    it.
+    """
 
     name: str
     told: str
     weight: int = 1
-    """Of two answers with flaws the one with less weight is taken."""
+    """Of two answers with flaws the one with less weight counts."""
 
 
 @dataclass(frozen=True)
 class Contract(Generic[T]):
-    """What an answer must be. `read` makes of the model's text what is wanted, or raises ContractError."""
+    """What an answer must be. `read` turns the model's text into the wanted value, or raises ContractError."""
 
     answer: type[BaseModel]
     read: Callable[[str], T]
     flaws: Callable[[T], Sequence[Flaw]] = lambda _: ()
     answer_tokens: int = 0
-    """That must be left in the model's window for the answer."""
+    """Tokens that must remain in the model's window for the answer."""
 
 
 @dataclass(frozen=True)
 class Answered(Generic[T]):
-    """What an answer comes to, its flaws, and what it took of the model."""
+    """The value of an answer, its flaws, and the usage of the model."""
 
     value: T
     flaws: tuple[Flaw, ...]
@@ -110,10 +112,10 @@ def ask_model(
     shortest: float | None = None,
     corrects: bool = True,
 ) -> Answered[T]:
-    """The model's answer to `messages`, checked: 1 call, and 1 more that shows it what was wrong with its answer.
+    """The model's answer to `messages`, checked: 1 call, and 1 more that shows the model the fault in its answer.
 
-    `until` is the last moment at which an answer is of use, `shortest` the seconds below which nothing is asked.
-    Without `corrects` the first answer stands or falls. Raises NoAnswer.
+    `until` is the last moment at which an answer is useful, `shortest` the seconds below which no call is made. Without
+    `corrects` only the first answer counts. Raises NoAnswer.
     """
 
     def call(asked: Messages) -> str:
@@ -143,7 +145,7 @@ def ask_model(
 
 
 def _checked(contract: Contract[T], counter: Counter, text: str) -> tuple[Answered[T] | None, str]:
-    """What an answer comes to, None if it can't be used; and what the model should mend."""
+    """The value of an answer, None if it is unusable; and what the model should mend."""
     try:
         value = contract.read(text)
     except ContractError as error:
@@ -162,8 +164,8 @@ def call_model(
     answer_tokens: int = 0,
     shortest: float | None = None,
 ) -> R:
-    """The reply to one call with a prompt of so many tokens; `send` makes it, with the most tokens of the answer and
-    the seconds that it may take. Raises NoAnswer.
+    """The reply to one call with a prompt of `prompt` tokens. `send` makes the call, given the most tokens of the
+    answer and the seconds that it may take. Raises NoAnswer.
     """
     settings = process.settings
     left = (until - process.clock()).total_seconds()
@@ -197,7 +199,7 @@ def correction() -> str:
 
 
 def corrected(messages: Messages, answer: str, problem: str, *, most: int) -> Messages | None:
-    """The messages of the one correction: the answer, cut where needed, and what is wrong with it.
+    """The messages of the one correction: the answer, cut where needed, and its fault.
 
     Half of what they leave of `most` tokens is kept for the new answer; None if that leaves nothing to show.
     """

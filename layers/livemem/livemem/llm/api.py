@@ -1,4 +1,4 @@
-"""One request to an OpenAI-compatible API, and the one place where its failures become own errors."""
+"""One request to an OpenAI-compatible API. This is the one place where its failures become the service's errors."""
 
 import threading
 from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KEY_SECONDS = 300
-"""How long a key read from its parameter is kept, so that a new one is taken up without a deployment."""
+"""How long a key read from its parameter is kept. A new key takes effect without a deployment."""
 ANSWER_BYTES = 8 * 1024 * 1024
 """Most bytes of one answer's body. 100,000 tokens of an answer are about 400 kB, and 2.4 MB if all is escaped."""
 
@@ -26,7 +26,7 @@ ANSWER_BYTES = 8 * 1024 * 1024
 class ApiError(LiveMemoryError):
     """The API gave no usable answer. `code` is stable; `detail` is for the user.
 
-    `http_status` is that of an answer that is an error, and `wait` the seconds that it asks to wait.
+    `http_status` is the status of an error response, and `wait` the seconds that it asks to wait.
     """
 
     def __init__(self, code: str, detail: str, status: int | None = None, *, wait: float | None = None) -> None:
@@ -38,7 +38,7 @@ class ApiError(LiveMemoryError):
 
 @dataclass(frozen=True, repr=False)
 class LlmApi:
-    """An API as the settings have it, and how its errors speak of it.
+    """An API as the settings define it, and how errors name it.
 
     `name` begins its errors' codes, `title` is for sentences, `variable` begins its settings' names. `key` is the key,
     or the name of the parameter that holds it.
@@ -65,9 +65,9 @@ def call(
     *,
     most: int = ANSWER_BYTES,
 ) -> T:
-    """What `read` makes of the answer to one request; whatever goes wrong becomes the API's own error here.
+    """What `read` makes of the answer to one request. Every failure becomes the API's own error here.
 
-    `timeout` is in seconds, for all of it; no more than `most` bytes of the answer's body are read.
+    `timeout` is in seconds, for the whole call. At most `most` bytes of the answer's body are read.
     """
     openai = sdk(api.name)
 
@@ -105,11 +105,11 @@ def call(
 
 
 def sdk(name: str) -> "ModuleType":
-    """The SDK, with the models of the answers of an API built that errors know by this name.
+    """The SDK. The answer models of the API that errors call `name` are built.
 
-    It builds them when an answer is first read. Where several threads do that at once, one may meet a model that
+    The SDK builds them when an answer is first read. If several threads do that at once, one may meet a model that
     another has half built: PydanticUserError, or AttributeError. So the first thread reads an answer that needs all of
-    them, which takes some 0.2 s, and the others wait for it. Nothing is sent.
+    them, in some 0.2 s, and the others wait for it. Nothing is sent.
     """
     with _LOADING:
         # Imported here: the package takes a second to load, and few functions need it.
@@ -166,13 +166,13 @@ def _digits(seconds: float) -> int:
 
 
 def told(body: object, key: str) -> str:
-    """What the provider says in an error's body, as a sentence to add; "" if it says nothing."""
+    """The provider's message in an error's body, as a sentence to add; "" if there is none."""
     said = excerpt(body, key)
     return f' It says: "{said}".' if said else ""
 
 
 def _refusal(api: LlmApi, error: "openai.APIStatusError", key: str) -> ApiError:
-    """The error for an answer that is none."""
+    """The error for an error response."""
     status = error.status_code
     kind = "throttled" if status == 429 else "refused_request"
     kind = "unavailable" if status >= 500 else kind
@@ -184,16 +184,16 @@ def _refusal(api: LlmApi, error: "openai.APIStatusError", key: str) -> ApiError:
 
 
 def _wait(value: str | None) -> float | None:
-    """The seconds of a Retry-After header; None for none, and for a date, which needs two clocks to agree."""
+    """The seconds of a Retry-After header. None if it is absent or a date, which needs two clocks to agree."""
     text = (value or "").strip()
     return float(text) if text.replace(".", "", 1).isdecimal() and text.isascii() else None
 
 
 def within(seconds: float, request: Callable[[], T]) -> T:
-    """What the request gives; raises TimeoutError if that takes longer, all in all.
+    """The result of the request. Raises TimeoutError if it takes longer in all.
 
-    The client's own limit is one for each read: an answer that trickles, or a provider that sends blanks to keep the
-    connection, would never reach it.
+    The client's own limit is for each read. A slow answer, or a provider that sends blanks to keep the connection,
+    would never reach it.
     """
     outcome: Future[T] = Future()
 
@@ -203,13 +203,13 @@ def within(seconds: float, request: Callable[[], T]) -> T:
         except Exception as error:  # noqa: BLE001 - it is raised below
             outcome.set_exception(error)
 
-    # Nobody waits for a thread that is late: the client is closed, and its next read fails.
+    # The caller does not wait for a late thread: the client is closed, and its next read fails.
     threading.Thread(target=run, daemon=True).start()
     return outcome.result(seconds)
 
 
 def key_of(api: LlmApi) -> str:
-    """The API's key; raises its error where that can't be read, or can't be one, or there is no API."""
+    """The API's key. Raises the API's error if the key can't be read, is invalid, or there is no API."""
     if not api.url:
         raise api.failed("not_configured", f"{api.variable}_API_URL is not set.")
     # On AWS the setting is the name of a SecureString parameter; names that matter begin with a slash, keys never do.
@@ -233,7 +233,7 @@ def _parameter(api: LlmApi) -> str:
 
 @lru_cache(maxsize=1)
 def parameter_provider() -> Any:
-    """What reads parameters, and keeps them for a while."""
+    """The reader of parameters, which caches them (KEY_SECONDS)."""
     from aws_lambda_powertools.utilities.parameters import SSMProvider  # noqa: PLC0415
     from botocore.config import Config  # noqa: PLC0415
 

@@ -19,9 +19,9 @@ Messages = list[dict[str, str]]
 MOST_BYTES_PER_TOKEN = 16
 """More bytes of letters and digits than a token has on average, in any script: 4 to 10. For texts without spaces."""
 MOST_ADDED_TOKENS = 50_000
-"""That a provider may count for a prompt beyond its text: tools, their calls, its own instructions."""
+"""Tokens that a provider may count for a prompt beyond its text: tools, their calls, its own instructions."""
 MOST_ANSWER_TOKENS = 1_000_000
-"""Of one answer with all that was thought before it; models end far earlier."""
+"""Of one answer with the reasoning before it. Models end far earlier."""
 LETTERS = re.compile(r"\w+")
 NOT_STRICT = {"allOf", "default", "dependentRequired", "dependentSchemas", "else", "if", "not", "oneOf", "then"}
 """Words of JSON Schema that OpenAI's strict schemas may not have."""
@@ -31,7 +31,7 @@ NOT_STRICT = {"allOf", "default", "dependentRequired", "dependentSchemas", "else
 class Reply:
     """The model's text, and the provider's count of tokens (`prompt_tokens`, `completion_tokens`).
 
-    `cut`: by that count the model has read a part of the prompt only (`was_cut`).
+    `cut`: by that count the model has read only a part of the prompt (`was_cut`).
     """
 
     text: str
@@ -45,11 +45,11 @@ class Reply:
 
 
 MAY_COST = ("llm_timeout", "llm_malformed", "llm_too_large")
-"""Failures of calls that the model may have worked for, and nobody tells how much."""
+"""Failures of calls that may have cost tokens. The provider does not return how many."""
 
 
 class LlmError(ApiError):
-    """The LLM gave no usable answer. `usage` is the provider's count of tokens, where it told that all the same."""
+    """The LLM gave no usable answer. `usage` is the provider's count of tokens, if it still returned one."""
 
     def __init__(
         self,
@@ -70,16 +70,16 @@ class Ask(Protocol):
     def __call__(
         self, messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None
     ) -> Reply:
-        """The reply to `messages`; raises LlmError.
+        """The reply to `messages`. Raises LlmError.
 
-        `max_tokens` of the answer (None: left to the provider), `timeout` in seconds for all of it. `schema` is the
-        JSON schema of the answer; it is sent where the settings say that the provider takes one.
+        `max_tokens` is for the answer (None: the provider decides), `timeout` in seconds for the whole call. `schema`
+        is the JSON schema of the answer. It is sent if the settings say that the provider takes one.
         """
         ...
 
 
 def api(settings: Settings) -> LlmApi:
-    """The LLM's API as the settings have it."""
+    """The LLM's API as the settings define it."""
     return LlmApi("llm", "LLM", "LLMAAS", LlmError, settings.llmaas_api_url, settings.llmaas_api_key)
 
 
@@ -103,7 +103,7 @@ def connect(settings: Settings) -> Ask:
 
 
 def parameters(settings: Settings, max_tokens: int | None) -> dict[str, Any]:
-    """What every question is sent with, where the settings say so; `max_tokens` of the answer."""
+    """The parameters of every question, as the settings define them. `max_tokens` is for the answer."""
     optional: dict[str, Any] = {}
     if max_tokens is not None:
         optional[_limit_name(settings.llmaas_api_url or "")] = max_tokens
@@ -113,7 +113,7 @@ def parameters(settings: Settings, max_tokens: int | None) -> dict[str, Any]:
 
 
 def was_cut(messages: Messages, prompt_tokens: int | None) -> bool:
-    """Whether the provider counted fewer tokens than the messages must have: then the model has not read all of them.
+    """Whether the provider counted fewer tokens than the messages must have. Then the model has not read all of them.
 
     Ollama cuts a prompt to its own context length without saying so. With the tokenizers in use no token reaches from
     one word into the next, so there are at least as many tokens as words. No count, or 0, says nothing.
@@ -127,10 +127,10 @@ def was_cut(messages: Messages, prompt_tokens: int | None) -> bool:
 
 
 def _limit_name(url: str) -> str:
-    """How the provider calls the most tokens of an answer.
+    """The provider's name for the most tokens of an answer.
 
-    OpenAI's newer models refuse `max_tokens`, its older ones take both; Ollama knows `max_tokens` alone and skips the
-    other; vLLM knows both.
+    OpenAI's newer models refuse `max_tokens`, its older ones take both names. Ollama knows `max_tokens` alone and skips
+    the other. vLLM knows both.
     """
     try:
         host = urlsplit(url).hostname or ""
@@ -166,7 +166,7 @@ def _is_strict(schema: object) -> bool:
 
 @dataclass(frozen=True)
 class Choice:
-    """The message of an answer that the model has finished, as the API gave it; `usage` and `cut` as in a reply."""
+    """The message of a finished answer, as the API gave it. `usage` and `cut` are as in a reply."""
 
     message: Any
     usage: dict[str, int]
@@ -174,7 +174,7 @@ class Choice:
 
 
 def choice(completion: Any, key: str, messages: Messages, finished: Collection[str] = ("stop",)) -> Choice:
-    """The one answer of a completion; `finished` are the reasons to end that are good. Raises LlmError."""
+    """The one answer of a completion. `finished` are the accepted finish reasons. Raises LlmError."""
     choices = completion.choices
     if not choices:
         said = told(getattr(completion, "error", None), key)
@@ -205,7 +205,7 @@ def _reply(completion: Any, key: str, messages: Messages) -> Reply:
 
 
 def _usage(completion: Any, messages: Messages) -> dict[str, int]:
-    """What the provider counted. Numbers that can't be are cut to what can: sums and budgets rest on them."""
+    """The provider's count. Impossible numbers are cut to possible ones: sums and budgets rest on them."""
     usage = getattr(completion, "usage", None)
     counted = {name: getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")}
     # A token has at least one byte.

@@ -1,7 +1,7 @@
 """Answers of the LLM as JSON: parsed and validated before anything is used.
 
-Accepted beyond the plain contract, because models do it and nothing can be mistaken: a `<think>` block before the
-object, one Markdown fence around it, unknown keys.
+Three forms beyond the plain contract are accepted, because models write them and they are unambiguous: a `<think>`
+block before the object, one Markdown fence around it, unknown keys.
 """
 
 import json
@@ -18,7 +18,7 @@ ANSWER_CHARACTERS = 4_000_000
 PROBLEM_CHARACTERS = 1_500
 SHOWN_ERRORS = 5
 UNKNOWN_TO_PROVIDERS = ("minLength", "maxLength", "minItems", "maxItems", "default", "title")
-"""Keywords of JSON Schema that not every provider takes where it takes a schema."""
+"""Keywords of JSON Schema that some providers refuse in a schema."""
 
 _THINKING = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n```\Z", re.DOTALL)
@@ -27,7 +27,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class ContractError(LiveMemoryError):
-    """An answer that breaks the contract; its text says how, in words that go back to the model and to the run."""
+    """An answer that breaks the contract. Its text says how; the model and the run receive that text."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail if len(detail) <= PROBLEM_CHARACTERS else f"{detail[:PROBLEM_CHARACTERS]}...")
@@ -40,7 +40,7 @@ class Part(BaseModel):
 
 
 def parse(text: str, kind: type[M]) -> M:
-    """The validated answer in the model's text; raises ContractError."""
+    """The validated answer in the model's text. Raises ContractError."""
     if len(text) > ANSWER_CHARACTERS:
         raise ContractError(f"The answer has more than {ANSWER_CHARACTERS} characters.")
     data = _load(_bare(text))
@@ -65,12 +65,12 @@ def _bare(text: str) -> str:
 
 
 def without_thinking(text: str) -> str:
-    """What the model says when it has thought, without blanks around it."""
+    """The model's text after its reasoning, without blanks around it."""
     return _THINKING.sub("", text).strip()
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """The object in the model's text, of whatever form; an empty one where there is none."""
+    """The object in the model's text, of any form. Empty if there is none."""
     try:
         data = _load(_bare(text[:ANSWER_CHARACTERS]))
         # Half a surrogate pair, which JSON can spell, is no text that a file could hold.
@@ -84,8 +84,8 @@ def json_object(text: str) -> dict[str, Any]:
 def schema(kind: type[BaseModel]) -> dict[str, Any]:
     """The answer as a JSON schema that providers take as strict.
 
-    Every property is required, what may be absent is nullable, and nothing else is allowed. Lengths and numbers of
-    items are left out, which not all of them know.
+    Every property is required, optional ones are nullable, and no others are allowed. Lengths and numbers of items are
+    left out, because some providers do not know them.
     """
     found: dict[str, Any] = _strict(_json_schema(kind))
     return found
@@ -93,7 +93,7 @@ def schema(kind: type[BaseModel]) -> dict[str, Any]:
 
 @cache
 def _json_schema(kind: type[BaseModel]) -> dict[str, Any]:
-    """Made once for each model: that takes milliseconds, and an agent is offered a dozen tools with each question."""
+    """Made once for each model: it takes milliseconds, and an agent is offered a dozen tools with each question."""
     return kind.model_json_schema()
 
 

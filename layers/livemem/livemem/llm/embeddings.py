@@ -1,5 +1,5 @@
-"""Texts to vectors, by an embedding model behind any OpenAI-compatible API. Nothing wrong gets through: what is not a
-vector for each text, of one length and made of numbers, is an error.
+"""Texts to vectors, by an embedding model behind any OpenAI-compatible API. An answer must have one vector of numbers
+for each text, all of one length. Any other answer is an error.
 """
 
 import base64
@@ -27,7 +27,7 @@ BATCH_TEXTS = 128
 BATCH_CHARACTERS = 200_000
 """Of one request's texts. OpenAI takes 300,000 tokens, and a text of any language has more characters than tokens."""
 TEXT_CHARACTERS = 8_000
-"""Of a text with its prefix; what comes after is not read. OpenAI's models take 8,192 tokens, others a part of that."""
+"""Of a text with its prefix. The rest is not read. OpenAI's models take 8,192 tokens, others a part of that."""
 MOST_DIMENSIONS = 8_192
 BYTES_PER_NUMBER = 32
 """More than a number takes in JSON, with its comma and its line's indentation."""
@@ -39,12 +39,12 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
 """Seconds between tries: the first, doubled each time up to the longest, or as long as the answer asks."""
 PASSING = ("embedding_throttled", "embedding_unavailable", "embedding_unreachable")
-"""What may be over in a moment."""
+"""Errors that may pass in a moment."""
 
 SLUG_CHARACTERS = 64
 HASHED = re.compile(r"-[0-9a-f]{8}\Z")
 VERSION = re.compile(r"[-:@._]v?\d[\w.-]*\Z")
-"""How a provider says which version of a model answered."""
+"""How a provider names the version of the model that answered."""
 
 
 class EmbeddingError(ApiError):
@@ -55,16 +55,16 @@ class Embed(Protocol):
     """Texts to vectors."""
 
     def __call__(self, texts: Sequence[str], *, query: bool, timeout: float) -> list[Vector]:
-        """One vector for each text, in their order, all of one length; raises EmbeddingError.
+        """One vector for each text, in their order, all of one length. Raises EmbeddingError.
 
-        `query`: the texts are questions and not what is searched; each kind gets its own prefix of the settings.
-        `timeout` is in seconds, for all texts and all tries: who has many asks for some at a time.
+        `query`: the texts are questions, not documents. Each kind gets its own prefix of the settings. `timeout` is in
+        seconds, for all texts and all tries. A caller with many texts sends some at a time.
         """
         ...
 
 
 def api(settings: Settings) -> LlmApi:
-    """The embedding model's API as the settings have it."""
+    """The embedding model's API as the settings define it."""
     return LlmApi(
         "embedding",
         "embedding model",
@@ -83,7 +83,7 @@ def connect(
 ) -> Embed | None:
     """A function that asks the settings' embedding model, or None where there is none.
 
-    What may pass (429, 5xx, no connection) is tried again within the time that a call has.
+    It retries errors that may pass (429, 5xx, no connection) within the time of the call.
     """
     if not settings.embeddings_api_url:
         return None
@@ -104,7 +104,7 @@ def connect(
 
 
 def name(settings: Settings) -> str:
-    """The model's name made fit for a key: lower case letters, digits, dots and hyphens, another for each model."""
+    """The model's name made fit for a key: lower case letters, digits, dots and hyphens, different for each model."""
     model = settings.embeddings_model
     slug = re.sub(r"[^a-z0-9.-]+", "-", model.lower()).strip("-.")[:SLUG_CHARACTERS]
     # A name that ends like a hashed one is hashed itself: else it could be another model's.
@@ -136,14 +136,14 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
 def _patiently(
     ask: Callable[[float], list[Vector]], end: float, timer: Callable[[], float], sleep: Callable[[float], None]
 ) -> list[Vector]:
-    """What `ask` gives, which is told the seconds that are left; tried again until `end` where the error may pass."""
+    """The result of `ask`, which gets the remaining seconds. It is tried again until `end` if the error may pass."""
     pause = FIRST_PAUSE
     for tried in range(1, TRIES + 1):
         try:
             return ask(end - timer())
         except EmbeddingError as error:
             wait = max(pause, error.wait or 0)
-            # The time to answer counts as well: to ask with none left would only tell a timeout instead.
+            # The time to answer counts as well: a call with no time left would only return a timeout instead.
             if not _passes(error) or tried == TRIES or timer() + wait >= end:
                 raise
         sleep(wait)
@@ -184,7 +184,7 @@ def _ask(settings: Settings, target: LlmApi, key: str, texts: list[str], timeout
 
 
 def _read(settings: Settings, target: LlmApi, answer: Any, count: int, key: str) -> list[Vector]:
-    """The vectors of an answer to `count` texts; raises EmbeddingError, or what reading another form raises."""
+    """The vectors of an answer to `count` texts; raises EmbeddingError, or the error of reading another form."""
     answered = answer.get("model")
     if isinstance(answered, str) and answered and not is_same_model(settings.embeddings_model, answered):
         said = excerpt(answered, key)[:80]

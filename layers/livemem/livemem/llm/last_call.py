@@ -1,8 +1,8 @@
-"""How the last calls of the LLM ended: so that health can tell without a call of its own, which would cost.
+"""How the last calls of the LLM ended. Health reads it instead of making a call of its own, which would cost.
 
-Each process notes it in one object for all: where it differs from what it noted last, and else once a minute. It is
-written beside the call. A note may come late or be lost, and two processes may meet different ends: nothing rests on
-it, and a minute later it is written anew.
+All processes write to one object: each when its note differs from its last one, and else once a minute. It is written
+beside the call. A note may come late or be lost, and two processes may see different ends. Nothing rests on it, and a
+minute later it is written again.
 """
 
 import logging
@@ -33,7 +33,7 @@ class _Note(StoredDocument):
 
 @dataclass(frozen=True)
 class LastCall:
-    """How it ended: the error's code, None if it was answered; and how long ago, by the store's clock."""
+    """How it ended: the error's code, None if it succeeded; and how long ago, by the store's clock."""
 
     error: str | None
     age: timedelta
@@ -79,7 +79,7 @@ class Watch:
 
 
 def read(store: Store) -> LastCall | None:
-    """How the last call ended that was noted: 1 GET; None where none was. Raises StoreUnavailable."""
+    """The end of the last call that was noted, None if there is no note: 1 GET. Raises StoreUnavailable."""
     found = store.get(keys.LAST_CALL)
     try:
         return LastCall(_Note.from_bytes(found.body).error, found.age) if found else None

@@ -1,4 +1,4 @@
-"""A look at an API that costs nothing: does it answer, does it take the key, does it know the model?"""
+"""A free check of an API: does it answer, does it take the key, does it know the model?"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ApiState:
-    """Whether the API answers as it should, and what is to be said of it."""
+    """Whether the API answers as it should, and a sentence about it."""
 
     status: Literal["ok", "unreachable", "refused", "not_configured"]
     detail: str | None = None
 
 
 def look(api: LlmApi, model: str, *, timeout: float = 3) -> ApiState:
-    """Ask the API for its models, with the key: it costs nothing, and shows a bad address, key or model.
+    """Ask the API for its models, with the key. This is free, and shows a bad address, key or model.
 
     `timeout` is in seconds, for all of it.
     """
@@ -52,7 +52,7 @@ def _lists(names: set[str], model: str) -> bool:
 
 def _look_at(api: LlmApi, error: ApiError) -> ApiState:
     if error.http_status in (404, 405, 501):
-        # Not every provider lists its models; but this is also what a wrong path looks like.
+        # Not every provider lists its models, but a wrong path looks the same.
         return ApiState(
             "ok", f"{error.detail} It has no list of models, or {api.variable}_API_URL has a wrong path (/v1?)."
         )

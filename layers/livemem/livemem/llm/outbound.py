@@ -1,7 +1,7 @@
-"""The HTTP client for the APIs of models: it goes where the settings say, nowhere else, and reads no more than a bound.
+"""The HTTP client for the APIs of models. It calls only the addresses in the settings, and reads at most a bound.
 
-What answers there is not trusted. A redirect could point the service's own network position, or its key, at anything
-that this process reaches; an answer could be larger than its memory.
+The server there is not trusted. A redirect could send requests, or the key, to any address that this process reaches.
+An answer could be larger than its memory.
 """
 
 import ssl
@@ -58,7 +58,7 @@ def _trust() -> ssl.SSLContext:
 def _bound(most: int) -> Callable[[httpx2.Response], None]:
     def bound(response: httpx2.Response) -> None:
         if response.headers.pop("Content-Encoding", "identity").strip().lower() != "identity":
-            # Nobody asked for it, and a few kilobytes may become gigabytes: the status counts, the body does not.
+            # Not requested, and a few kilobytes may become gigabytes: the status counts, the body does not.
             response.stream.close()  # type: ignore[union-attr]
             response.stream = httpx2.ByteStream(b"")
             return

@@ -1,4 +1,4 @@
-"""The texts that prompts are made of: files `prompts/{name}.md` of a room, and JSON values that stand in them."""
+"""The texts that prompts are made of: files `prompts/{name}.md` of a package, and JSON values that stand in them."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from livemem.text.invisible import json_escaped
 
 @cache
 def text(room: str, name: str) -> str:
-    """The file of this name in a room (`digests`)."""
+    """The file of this name in a package (`digests`)."""
     return resources.files(f"livemem.{room}").joinpath("prompts", f"{name}.md").read_text("utf-8")
 
 
@@ -21,7 +21,7 @@ def version(texts: Iterable[str]) -> str:
 
 
 def json_line(value: object) -> str:
-    """A JSON value on one line, whatever readers take for the end of one: no text can forge what surrounds it, and what
-    nobody sees is spelt.
+    """A JSON value on one line, for every reader's idea of a line's end. No text in it can forge the text around it,
+    and invisible characters are escaped.
     """
     return json_escaped(json.dumps(value, ensure_ascii=False))

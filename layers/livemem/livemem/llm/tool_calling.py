@@ -1,6 +1,6 @@
 """Conversations with an LLM that may call tools, in the form of OpenAI's API: one answer, with the calls in it.
 
-What the model asks for is data: a call's name may be of no tool, and its arguments no JSON. Who offers the tools looks.
+A call is data: its name may be of no tool, and its arguments no JSON. The caller, which offers the tools, checks both.
 """
 
 import json
@@ -20,7 +20,7 @@ Thread = list[dict[str, Any]]
 """Messages as the API takes them: `role`, `content`, and `tool_calls` or `tool_call_id` where a tool has its part."""
 
 CALLS = 32
-"""Most calls of one answer; what comes behind them is left out."""
+"""Most calls of one answer. Further ones are left out."""
 ID_CHARACTERS = 200
 _UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
 FINISHED = ("stop", "tool_calls")
@@ -96,7 +96,7 @@ def connect(settings: Settings) -> Converse:
 
 
 def texts(messages: Thread) -> list[dict[str, str]]:
-    """The same messages with all that the model reads in them as text: what their tokens are counted by."""
+    """The same messages with all that the model reads in them as text, by which their tokens are counted."""
     return [
         {
             "role": message["role"],
@@ -115,9 +115,9 @@ def texts(messages: Thread) -> list[dict[str, str]]:
 
 
 def told(said: ToolReply) -> dict[str, Any]:
-    """The answer as a message of the conversation that goes on.
+    """The answer as a message, to continue the conversation.
 
-    Of a name that no tool may have, and of arguments that are no JSON, only what providers take back.
+    Invalid tool names, and arguments that are no JSON, are changed to what providers accept.
     """
     calls = [
         {
@@ -143,7 +143,7 @@ def _function(tool: Tool, *, strict: bool) -> dict[str, Any]:
 
 
 def _said(completion: Any, key: str, messages: Thread) -> ToolReply:
-    # A provider that cut the prompt is told by its words: those of the content alone, as calls may be counted anyhow.
+    # A cut prompt is detected by its words: those of the content alone, because providers count calls differently.
     plain = [{"role": message["role"], "content": message.get("content") or ""} for message in messages]
     found = choice(completion, key, plain, FINISHED)
     text = found.message.content

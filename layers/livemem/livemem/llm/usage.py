@@ -1,4 +1,4 @@
-"""What was asked of the LLM, in the one shape that documents, answers and metrics have."""
+"""The usage of the LLM, in the one shape that documents, answers and metrics have."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Any
 from livemem.store.stored_documents import Whole
 
 MOST = 10**9
-"""Of a number that a document tells: more than one run can have used."""
+"""Of a number in a document: more than one run can have used."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Calls and tokens, by the provider's count. `estimated_tokens`: of calls whose tokens nobody told, such as those
-    that timed out or whose worker died. `prompts_cut`: calls of whose prompt the provider read a part only.
+    """Calls and tokens, by the provider's count. `estimated_tokens`: of calls without a count, such as those that timed
+    out or whose worker died. `prompts_cut`: calls of whose prompt the provider read only a part.
     """
 
     calls: Whole = 0
@@ -38,18 +38,18 @@ class Usage:
 
     @classmethod
     def of_call(cls, told: Mapping[str, int], estimate: int, *, cut: bool = False) -> "Usage":
-        """One call: what the provider counted (`prompt_tokens`, `completion_tokens`), or else an estimate of it."""
+        """One call: the provider's count (`prompt_tokens`, `completion_tokens`), or else an estimate."""
         prompt_tokens, completion_tokens = told.get("prompt_tokens", 0), told.get("completion_tokens", 0)
         estimated = 0 if prompt_tokens or completion_tokens else estimate
         return cls(1, prompt_tokens, completion_tokens, estimated, int(cut))
 
     @classmethod
     def of(cls, metrics: Mapping[str, Any]) -> "Usage":
-        """The usage in metrics of a run; what is missing, or no count, is 0."""
+        """The usage in metrics of a run. A missing value, or one that is no count, is 0."""
         return cls(*(_count(metrics.get(name)) for name in _METRICS))
 
     def to_metrics(self) -> dict[str, int]:
-        """The same as metrics, with all tokens together; estimates, and prompts that were cut, only where there are."""
+        """The same as metrics, with the sum of tokens. Estimates and cut prompts are included only if there are any."""
         told = {name: getattr(self, field) for name, field in _METRICS.items()}
         kept = {name: value for name, value in told.items() if value or name not in _RARE}
         return kept | {"llm_tokens_used": self.tokens}

@@ -1,6 +1,6 @@
 """The model's context window: how many tokens a text takes, by an estimate, and what fits.
 
-Estimates plan a call; afterwards the provider's count is the truth (llm/usage.py).
+Estimates plan a call. Afterwards the provider's count is used (llm/usage.py).
 """
 
 import math
@@ -16,7 +16,7 @@ BYTES_PER_TOKEN = 4
 MESSAGE_TOKENS = 50
 """Of a message, besides its text."""
 ANSWER_TOKENS = 2_000
-"""Kept for an answer that has no bound of its own."""
+"""Reserved for an answer that has no bound of its own."""
 
 
 def tokens(text: str) -> int:

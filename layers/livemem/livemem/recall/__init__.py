@@ -1,1 +1,1 @@
-"""What an agent is given."""
+"""The material that an agent gets: contexts, the start of a session, and searches."""

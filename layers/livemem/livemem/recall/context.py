@@ -1,5 +1,5 @@
-"""What an agent is given before its next call to the model: what was just said, what was said about the same before,
-and what was summarised lately.
+"""The context of an agent before its next call to the model: the newest turns, earlier turns and summaries about the
+same subject, and the latest summaries.
 """
 
 import math
@@ -34,7 +34,7 @@ from livemem.store.objects import Entry
 RECENT, SEARCH, SUMMARIES = "turns", "search", "summaries"
 """The sources, as `degraded` names them."""
 SECONDS: Mapping[str, float] = {RECENT: 8.0, SEARCH: 4.0, SUMMARIES: 4.0}
-"""For which each is waited for."""
+"""How long the context waits for each."""
 TURNS_DEFAULT, TURNS_MOST = 3, 50
 RAW_DEFAULT, RAW_LEAST, RAW_MOST = 5_000, 200, 200_000
 CHARS_DEFAULT, CHARS_LEAST, CHARS_MOST = 16_000, 500, 200_000
@@ -46,7 +46,7 @@ SIDES = 3
 
 @dataclass(frozen=True)
 class ContextRequest:
-    """What is asked for, checked. Without a question nothing is searched."""
+    """The checked values of a request. Without a question nothing is searched."""
 
     asked: SearchRequest | None
     max_chars: int
@@ -64,7 +64,7 @@ class ContextRequest:
         raw_chars: int = RAW_DEFAULT,
         max_results: int = RESULTS_DEFAULT,
     ) -> "ContextRequest":
-        """The request's values; raises InvalidRequest, naming the field and its bounds."""
+        """The request's values. Raises InvalidRequest, naming the field and its bounds."""
         for name, value, least, most in (
             ("max_chars", max_chars, CHARS_LEAST, CHARS_MOST),
             ("max_turns", max_turns, 1, TURNS_MOST),
@@ -79,7 +79,7 @@ class ContextRequest:
 
 @dataclass(frozen=True)
 class Context:
-    """What is shown, as data and as Markdown; `degraded` are the sources that failed, or were late."""
+    """The content as data and as Markdown. `degraded` are the sources that failed or were late."""
 
     sections: Sections
     markdown: str
@@ -88,9 +88,7 @@ class Context:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a search found, the best first, with what is told by it: turns by their numbers, summaries by level and
-    number.
-    """
+    """The hits of a search, the best first, with their content: turns by number, summaries by level and number."""
 
     turns: list[FoundTurn] = field(default_factory=list)
     summaries: list[FoundSummary] = field(default_factory=list)
@@ -101,8 +99,8 @@ class _Found:
 def context(process: Process, space_id: str, conversation_id: str, wanted: ContextRequest) -> Context:
     """The context of a conversation: 3 round trips where this process knows it, mostly 2.
 
-    Each source has a time of its own; one that fails is left out. Raises NotFound; and what the first source failed
-    with if all of them did.
+    Each source has a time of its own. One that fails is left out. Raises NotFound. If all sources fail, raises the
+    first one's error.
     """
     keys.check_conversation_id(conversation_id)
     meta = heads.load_recent(process, space_id).meta
@@ -141,7 +139,7 @@ def context(process: Process, space_id: str, conversation_id: str, wanted: Conte
 
 
 def _recent(process: Process, looks: Looks, wanted: ContextRequest, missing: list[str]) -> list[ShownTurn]:
-    """The newest turns as they are shown: 1 LIST, and 1 GET for each that this process has not read before.
+    """The newest turns as they are shown: 1 LIST, and 1 GET for each turn that this process has not read before.
 
     One that cannot be read is left out, and its key is added to `missing`.
     """
@@ -162,8 +160,8 @@ def _recent(process: Process, looks: Looks, wanted: ContextRequest, missing: lis
 def _found(
     process: Process, meta: Meta, conversation_id: str, asked: SearchRequest, wanted: ContextRequest, looks: Looks
 ) -> _Found:
-    """What was said before about the question. Turns and summaries are searched apart, else turns would crowd
-    summaries out. More are found than shown, because some are shown already.
+    """Earlier turns and summaries about the question. Both are searched apart, else turns would crowd summaries out.
+    More are found than shown, because some are shown already.
     """
     most = wanted.max_results + wanted.max_turns
     floor = RelevanceFloor.of(asked.text)
@@ -194,7 +192,7 @@ def _found(
                 numbers = tuple(one.turn_index for one in exchange)
                 found.setdefault(numbers[0], FoundTurn(numbers[0], percent(hit), numbers[1:]))
                 said |= {one.turn_index: one for one in exchange}
-            # So many are enough, whichever of the newest are shown raw.
+            # So many are enough for any number of raw turns.
             if len(found) == most:
                 break
     return _Found(
@@ -221,8 +219,8 @@ def _summary(hit: Hit) -> FoundSummary:
 
 
 def percent(hit: Hit) -> int:
-    """How relevant a hit is, from 0 to 100: its cosine where there is one. Else its score, which says by how many
-    standard deviations it fits better than the average document: 50 for that one, 73 for a score of 2, 88 for 4.
+    """The relevance of a hit, from 0 to 100: its cosine if there is one. Else its score, the standard deviations by
+    which it fits better than the average document: 50 for that one, 73 for a score of 2, 88 for 4.
     """
     share = hit.relevance if hit.relevance is not None else 1 / (1 + math.exp(-max(-50.0, min(50.0, hit.score)) / 2))
     return round(100 * share)
@@ -230,7 +228,9 @@ def percent(hit: Hit) -> int:
 
 @dataclass(frozen=True)
 class _Place:
-    """How far groups of level 2 were when a process looked last: the number of the newest, and of its last child."""
+    """The state of the groups of level 2 when a process last read them: the number of the newest, and of its last
+    child.
+    """
 
     version: int = FIRST
     group: int = 0
@@ -238,15 +238,15 @@ class _Place:
 
 
 class _Places:
-    """Where to begin to list what is in no group yet."""
+    """Where to begin to list the summaries that are in no group yet."""
 
     def __init__(self, _: object = None) -> None:
         self.known = LRUCache[tuple[str, str], _Place](1_000)
 
 
 def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks, most: int) -> list[Summary]:
-    """The newest summaries of level 1 that are in no group: 2 GETs and 2 LISTs from where the groups were last, all
-    side by side, 1 GET for each that this process has not read before, and for a new group. Raises NotFound.
+    """The newest summaries of level 1 that are in no group. 2 GETs and 2 LISTs from the last known group, all side by
+    side; 1 GET for each summary that this process has not read before, and for a new group. Raises NotFound.
     """
     places = process.cache(_Places).known
     place = places.get((space_id, conversation_id), _Place())
@@ -262,7 +262,7 @@ def _waiting(process: Process, space_id: str, conversation_id: str, looks: Looks
     document = stored.of(told, summary_versions.reading(process)) if told else None
     built = Standing(space_id, conversation, document).current()
     if built.version != place.version or (place.group and place.group not in groups):
-        # Built anew, or put back to an earlier state.
+        # The conversation was built again, or restored to an earlier state.
         place = _Place(built.version)
         groups = _groups(process, space_id, conversation_id, place)
         blocks = None

@@ -1,4 +1,4 @@
-"""What a search finds in conversations: each side of each turn, and the summaries that count."""
+"""The documents of conversations: each side of each turn, and the current summaries."""
 
 import json
 import logging
@@ -26,18 +26,18 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 TURN, SUMMARY = "turn", "summary"
-"""Kinds of documents: what was said in a turn, by one side or by its tools; a summary of any level."""
+"""Kinds of documents: the words of one side of a turn, or of its tools; a summary of any level."""
 KINDS = frozenset((TURN, SUMMARY))
 LEVELS = (0, *keys.LEVELS)
 """Level 0 are the turns themselves."""
 USER, ASSISTANT, TOOL = "user", "assistant", "tool"
 GROWN = 500
-"""Objects of conversations, about, that are read one by one before a new snapshot is worth it."""
+"""About so many objects of conversations are read one by one before a new snapshot is worth it."""
 TOOL_CHARACTERS = 500
-"""Of a tool call that are searched: its name, what it was given, and how its result begins."""
+"""Of a tool call that are searched: its name, its arguments, and the beginning of its result."""
 _CONVERSATION, _DELETED, _VERSION = "/conversation.json", "/deleted", "/versions.json"
 _NONE = 0
-"""The version that counts where nobody can tell: no summaries are found then."""
+"""The version in use if the current one is unknown: no summaries are found then."""
 _ORDER_BITS = 33
 """Of a rank, below the version: for a count, or for seconds since 1970."""
 
@@ -53,8 +53,8 @@ def groups(conversation_ids: Iterable[str], levels: Collection[int] = LEVELS) ->
 
 
 def all_of(process: Process, space_id: str) -> DocumentSource:
-    """Where the documents of all conversations of a space come from: 1 LIST per 1,000 objects of any kind below them,
-    and 1 GET for each conversation that was built anew.
+    """The source of the documents of all conversations of a space: 1 LIST per 1,000 objects of any kind below them, and
+    1 GET for each conversation that was built again.
     """
     prefix = keys.prefix(space_id)
     return DocumentSource(
@@ -67,17 +67,17 @@ def all_of(process: Process, space_id: str) -> DocumentSource:
 
 
 class Looks:
-    """What is asked of a conversation by all who want to know something of it at the same time: each once."""
+    """The requests about one conversation, shared by all readers at the same time: each is made once."""
 
     def __init__(self, process: Process, space_id: str, conversation_id: str) -> None:
-        """Nothing is asked yet."""
+        """No request is made yet."""
         turns = keys.turns_prefix(space_id, conversation_id)
         self.conversation = Once(lambda: conversations.find(process, space_id, conversation_id))
         self.version = Once(lambda: process.store.get(keys.summary_versions(space_id, conversation_id)))
         self.newest = Once(lambda: list(process.store.scan(turns, limit=NEWEST)))
 
     def standing(self, process: Process) -> int | None:
-        """Which version of summaries counts; None where there is no such conversation."""
+        """The current version of summaries. None if there is no such conversation."""
         looks: list[Callable[[], Any]] = [self._is_there, self.version]
         there, told = process.store.map(lambda look: look(), looks)
         if not there:
@@ -96,12 +96,12 @@ class Looks:
         try:
             return self.conversation() is not None
         except ConversationBroken:
-            # What was said can be read.
+            # The turns can still be read.
             return True
 
 
 class Once(Generic[T]):
-    """A look at the store that several share: the first one does it."""
+    """A read of the store that several callers share: the first one does it."""
 
     def __init__(self, look: Callable[[], T]) -> None:
         """Not done yet."""
@@ -124,8 +124,8 @@ def of_one(
     levels: Collection[int] = LEVELS,
     looks: Looks | None = None,
 ) -> list[DocumentSource]:
-    """Where those of one conversation come from: 1 LIST for new turns, 3 for new summaries; once a minute 1 LIST per
-    1,000 summaries instead, since one that is made anew is not behind the last one.
+    """The sources of one conversation's documents: 1 LIST for new turns, 3 for new summaries. Once a minute 1 LIST per
+    1,000 summaries instead, because one that is made again is not behind the last one.
     """
     turns = keys.turns_prefix(space_id, conversation_id)
     summaries = keys.summaries_prefix(space_id, conversation_id, version)
@@ -145,7 +145,7 @@ def of_one(
     if any(levels):
         found.append(
             DocumentSource(
-                # What is known of other versions counts no more.
+                # Documents of other versions count no more.
                 keys.versions_prefix(space_id, conversation_id),
                 _current,
                 _read,
@@ -158,8 +158,8 @@ def of_one(
 
 
 def _tails(prefix: str, known: Iterable[str]) -> list[Tail]:
-    """Where to list the summaries of each level from: the parent of the newest known one, which may still be rewritten
-    by the worker that makes the next.
+    """The key from which to list the summaries of each level: the parent of the newest known one. The worker that makes
+    the next one may still rewrite it.
     """
     found = []
     for level in keys.LEVELS:
@@ -178,10 +178,10 @@ def follow(
     in_time: Callable[[], bool],
     looks: Looks | None = None,
 ) -> list[str]:
-    """Bring the view to what some conversations hold now, and return those that there are.
+    """Bring the view up to the present state of some conversations. Returns the conversations that exist.
 
-    2 GETs for each, beside the listings: those of another version than the view knows are listed once more. `looks`
-    are those at the only one, where others look at it too.
+    2 GETs for each, beside the listings. Conversations of another version than the view knows are listed once more.
+    `looks` are the shared requests about the only conversation.
     """
 
     def look(sources: list[DocumentSource]) -> list[int | None]:
@@ -208,7 +208,7 @@ def follow(
             view.forget(keys.folder(space_id, one))
         else:
             _drop_erased(view, space_id, one, erased.get(one, ()))
-            # Also where the one that counts has no summary yet, so that no listing of it would tell.
+            # Also if the current version has no summary yet, so that no listing would show it.
             for folder in _other_versions(view, space_id, one, number):
                 view.forget(folder)
     others = [(one, number) for one, number in standing.items() if number is not None and number != guessed[one]]
@@ -218,8 +218,8 @@ def follow(
 
 
 def _drop_erased(view: SearchView, space_id: str, conversation_id: str, erased: Sequence[int]) -> None:
-    """Drop what the view knows of turns that were erased since, and summaries of before: turns are listed up to the
-    newest one that is known, and summaries whole once a minute alone. No request.
+    """Drop from the view turns that were erased since, and summaries made before. Turns are listed up to the newest
+    known one, and summaries whole only once a minute. No request.
     """
     doomed = []
     for index in erased:
@@ -237,7 +237,7 @@ def _drop_erased(view: SearchView, space_id: str, conversation_id: str, erased: 
 
 
 def known(view: SearchView, space_id: str) -> set[str]:
-    """The conversations that the view knows something of."""
+    """The conversations of which the view knows an object."""
     prefix = keys.prefix(space_id)
     return {folder.removeprefix(prefix).partition("/")[0] for folder in view.known if folder.startswith(prefix)}
 
@@ -248,14 +248,14 @@ def count(view: SearchView) -> int:
 
 
 def _known_version(view: SearchView, space_id: str, conversation_id: str) -> int:
-    """The one that the view has summaries of: most likely it still counts."""
+    """The version that the view has summaries of: most likely it is still the current one."""
     prefix = keys.versions_prefix(space_id, conversation_id)
     there = [keys.version_of(folder) or FIRST for folder in view.known if folder.startswith(prefix)]
     return max(there, default=FIRST)
 
 
 def _other_versions(view: SearchView, space_id: str, conversation_id: str, number: int) -> list[str]:
-    """The folders of those versions that the view has summaries of and that do not count."""
+    """The folders of the outdated versions that the view has summaries of."""
     prefix = keys.versions_prefix(space_id, conversation_id)
     folders = [folder for folder, marks in view.known.items() if marks and folder.startswith(prefix)]
     return [folder for folder in folders if keys.version_of(folder) not in (None, number)]
@@ -275,9 +275,9 @@ def _versions(item: Object) -> SummaryVersions | None:
 
 
 def _chosen(process: Process, entries: Sequence[Entry]) -> list[Entry]:
-    """The turns and the summaries that count, of all that lies below conversations.
+    """The turns and the current summaries, of all objects below conversations.
 
-    Of one that is deleted nothing does, also what came late.
+    Of a deleted conversation nothing counts, late writes included.
     """
     folders: dict[str, list[Entry]] = defaultdict(list)
     told: dict[str, Entry] = {}
@@ -325,7 +325,7 @@ def _kept_version(process: Process, entry: Entry) -> int:
 
 
 def _current(entries: Sequence[Entry]) -> list[Entry]:
-    """Of each number of each level the summary that counts, of those of one version."""
+    """The current summary of each number of each level, of those of one version."""
     by_number: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         by_number[entry.key.rpartition("/")[0]].append(entry)
@@ -344,7 +344,7 @@ def _latest(some: Sequence[Entry]) -> Entry | None:
 
 
 def _read(item: Object) -> Reading:
-    """What an object tells; one that can't be read tells nothing."""
+    """The documents of an object; none of one that can't be read."""
     turn, summary = keys.parse_turn(item.key), keys.parse_summary(item.key)
     try:
         if turn:
@@ -359,7 +359,7 @@ def _read(item: Object) -> Reading:
 
 
 def _rank(key: SummaryKey, item: Object) -> int:
-    """Which of two summaries of the same number counts while the view knows both."""
+    """The rank that decides between two summaries of the same number while the view knows both."""
     order = names.redo_of(key.name) if key.level == 1 else int(item.last_modified.timestamp())
     return (key.version << _ORDER_BITS) + min(order, (1 << _ORDER_BITS) - 1)
 
@@ -400,7 +400,7 @@ SHOWN = {
     *("key_findings", "files_mentioned", "tools_used", "chars", "source_chars", "model", "prompt_version"),
     *("erased", "overlaps"),
 }
-"""Of a summary, what is needed to show it, and to know whether it says what was erased since."""
+"""Fields of a summary that are needed to show it, and to detect erased content in it."""
 
 
 def _call(call: ToolCall) -> str:
@@ -434,7 +434,7 @@ def _of_summary(key: SummaryKey, summary: Summary) -> Document:
 
 
 def turn_of(view: SearchView, conversation_id: str, index: int) -> Turn | None:
-    """A turn as the view knows it: what was said, and the names of its tools. None where it knows nothing of it."""
+    """A turn as the view knows it: its words, and the names of its tools. None if the view does not know it."""
     found = [view.index.named(f"{conversation_id}/{index}/{side}") for side in (USER, ASSISTANT, TOOL)]
     told = next((one for one in found if one), None)
     if not told:
@@ -459,8 +459,8 @@ def turn_of(view: SearchView, conversation_id: str, index: int) -> Turn | None:
 
 
 def exchange_of(view: SearchView, conversation_id: str, index: int) -> list[Turn]:
-    """A turn as it is shown where it was found: of single messages the question with its answer, which alone say half
-    of it. Empty where the view knows nothing of it.
+    """A turn as it is shown where it was found: of single messages the question with its answer, because each alone is
+    only half. Empty if the view does not know it.
     """
     found = turn_of(view, conversation_id, index)
     if not found or found.role not in (USER, ASSISTANT):
@@ -472,7 +472,7 @@ def exchange_of(view: SearchView, conversation_id: str, index: int) -> list[Turn
 
 
 def summary_of(document: Document) -> Summary:
-    """A summary as its document has it."""
+    """The summary in a document."""
     return Summary.model_validate(document.more)
 
 
@@ -481,6 +481,6 @@ def _range(ends: tuple[int, int]) -> str:
 
 
 def ends(source: Mapping[str, str], name: str) -> tuple[int, int] | None:
-    """The first and last turn that a summary `covers`, or of its `children`, as its document's source tells."""
+    """The first and last turn that a summary `covers`, or of its `children`, from its document's source."""
     first, _, last = source.get(name, "").partition("-")
     return (int(first), int(last)) if last else None

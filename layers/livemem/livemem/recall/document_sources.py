@@ -1,6 +1,5 @@
-"""What a search finds in a space: documents made of its live notes, its bank files and its records; of its
-conversations (conversation_documents.py), its memories (memory_documents.py), and of what is said in its rooms
-(room_documents.py).
+"""The sources of documents in a space: its live notes, its bank files, its records, its conversations
+(conversation_documents.py), its memories (memory_documents.py), and the messages of its rooms (room_documents.py).
 """
 
 import logging
@@ -28,13 +27,13 @@ LIVE, ARCHIVE, BANK = "note", "archive", "bank"
 """Kinds of documents: a live note, one that a record holds, a section of a bank file."""
 MOST_NUMBER = 2**63 - 1
 NOTES = "notes/{}"
-"""The group of the notes of a day: what was written just before and after is a note's neighbour, whoever wrote it."""
+"""The group of the notes of a day. The notes just before and after a note are its neighbours, by any author."""
 
 
 def sources(
     process: Process, space_id: str, kinds: Collection[str] | None = None, *, whole: bool = False
 ) -> list[DocumentSource]:
-    """Where the documents of a space come from, or those of some kinds. `whole`: all is listed each time."""
+    """The sources of the documents of a space, or of some kinds. `whole`: all is listed each time."""
     of_notes = kinds is None or not {LIVE, ARCHIVE, BANK}.isdisjoint(kinds)
     of_talk = kinds is None or not {conversation_documents.TURN, conversation_documents.SUMMARY}.isdisjoint(kinds)
     return [
@@ -50,7 +49,7 @@ def sources(
 
 
 def uncounted(view: SearchView) -> int:
-    """How many objects the view knows that came without a change of the space, and stay there.
+    """How many objects the view knows that came without a change of the space, and stay in the bucket.
 
     Messages of rooms are not among them: a digest takes them away.
     """
@@ -58,7 +57,7 @@ def uncounted(view: SearchView) -> int:
 
 
 def _of_notes(process: Process, space_id: str) -> list[DocumentSource]:
-    """Of notes and the bank, always all of them: a note moves from its own object into a record, and back."""
+    """The sources of notes and bank, always all of them: a note moves from its own object into a record, and back."""
     return [
         DocumentSource(
             keys.live_prefix(space_id),
@@ -84,7 +83,7 @@ def _of_notes(process: Process, space_id: str) -> list[DocumentSource]:
 
 
 def _when_written(item: Entry | Object) -> str:
-    """A file that was written again with the same words is of a later time."""
+    """The mark includes the time, because a file that was written again with the same words is of a later time."""
     return f"{item.etag} {clock.iso(item.last_modified)}"
 
 
@@ -101,7 +100,7 @@ def _of_note(note: Note, kind: str, name: keys.NoteName, more: dict[str, str]) -
         kind=kind,
         text=storable(note.content),
         group=NOTES.format(keys.compact_time(name.timestamp)[:8]),
-        # As they were written, whoever wrote them (keys.NoteName.order).
+        # In the order of writing, independent of the author (keys.NoteName.order).
         position=f"{keys.compact_time(name.timestamp)}_{name.suffix}_{name.agent}",
         time=clock.iso(clock.parse(note.timestamp)),
         author=note.agent,
@@ -115,11 +114,11 @@ def _record(space_id: str, item: Object) -> Reading:
     name = keys.parse_record(item.key)
     try:
         record = Record.from_bytes(item.body)
-        # Its key is what all others go by; and an index takes no number of more than 63 bits.
+        # All other code uses its key, and an index takes no number of more than 63 bits.
         if not name or name.number != record.number or record.number > MOST_NUMBER:
             raise ValueError("the number of a record")
     except ValueError:
-        # Told by the routes that need it; a search goes on without.
+        # The routes that need the record report it. A search continues without it.
         logger.warning("record can't be read", extra={"key": item.key})
         return Reading(item.key, item.etag)
     if record.kind == "undo":
@@ -146,7 +145,7 @@ def _bank_file(item: Object) -> Reading:
     try:
         parts = _sections(text)
     except SectionError:
-        # Lists in lists in lists: nobody can tell where its sections end.
+        # Deeply nested lists: the ends of its sections can't be determined.
         parts = [((), text)]
     seen: Counter[tuple[str, ...]] = Counter()
     found = []
@@ -170,8 +169,8 @@ def _bank_file(item: Object) -> Reading:
 
 
 def _sections(text: str) -> list[tuple[tuple[str, ...], str]]:
-    """Each section's headings from the outermost one to its own, and what stands right below it; also what stands
-    before the first one. Those with nothing of their own are left out: their headings are in their children's.
+    """Each section's headings from the outermost one to its own, and the text right below it. The text before the first
+    section is included. Sections without own text are left out: their headings are in their children's.
     """
     listed = sections.list_sections(text)
     lines = split_lines(text)

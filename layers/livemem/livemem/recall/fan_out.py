@@ -1,4 +1,4 @@
-"""Several sources at once, each with a time of its own: one that fails or is late does not keep the others back."""
+"""Several sources at once, each with a time of its own. One that fails or is late does not delay the others."""
 
 import logging
 import threading
@@ -14,22 +14,23 @@ from livemem.process import Process
 logger = logging.getLogger(__name__)
 
 FAILURES = (LiveMemoryError, Vanished, ValueError)
-"""What a source may fail with, damaged objects among them; anything else is a defect."""
+"""Expected errors of a source, damaged objects among them. Any other error is a defect."""
 
 
 @dataclass(frozen=True)
 class FanOutTask:
-    """Something to be done, in so many seconds."""
+    """A task and the seconds that it may take."""
 
     do: Callable[[], Any]
     seconds: float
 
 
 def done(process: Process, tasks: Mapping[str, FanOutTask]) -> tuple[dict[str, Any], dict[str, Exception]]:
-    """What each task gives, by its name; and why there is nothing of the others. Raises NotFound if one of them does.
+    """The result of each task by its name, and the errors of the tasks that gave none. Raises NotFound if one of them
+    does.
 
-    Nobody waits for one that is late; what it does then is bounded by its own requests' limits. A store with one thread
-    keeps their order.
+    The caller does not wait for a late task, which ends by the limits of its own requests. A store with one thread runs
+    them in their order.
     """
     results: dict[str, Any] = {}
     failures: dict[str, Exception] = {}

@@ -1,6 +1,6 @@
-"""What the indexer does for a space: a snapshot of its view, and vectors of what has none.
+"""The indexer's work for a space: a snapshot of its view, and vectors for texts without one.
 
-Both are derived: two at once do no harm, and one that dies leaves nothing that must be finished.
+Both are derived. Two indexers at once do no harm, and one that dies leaves nothing that must be finished.
 """
 
 import logging
@@ -26,20 +26,20 @@ from livemem.store.vector_file import BadVectors
 logger = logging.getLogger(__name__)
 
 MARGIN = timedelta(seconds=45)
-"""Time that must be left to begin with further texts, or to go on reading."""
+"""Time that must remain to begin with further texts, or to continue reading."""
 PARTIAL = 0
 """The number of a snapshot of a view that is not whole yet."""
 TEXTS = 512
 """Embedded in one go and kept in one segment: four batches of the API."""
 TEXTS_SECONDS = 30.0
 PROBE = "."
-"""A text whose vector's length is all that is wanted of it."""
+"""A text that is embedded only to learn the length of a vector."""
 
 
 def index(process: Process, space_id: str, deadline: datetime) -> dict[str, Any]:
-    """Bring snapshot and vectors of a space up to what is in it; what does not fit before `deadline` is queued anew.
+    """Bring snapshot and vectors of a space up to date. Work that does not fit before `deadline` is queued again.
 
-    Returns what was done by name. Raises StoreUnavailable, so that Lambda tries again.
+    Returns the work done, by name. Raises StoreUnavailable, so that Lambda tries again.
     """
     head = heads.find(process, space_id)
     if not head:
@@ -49,7 +49,7 @@ def index(process: Process, space_id: str, deadline: datetime) -> dict[str, Any]
         return deadline - process.clock() > MARGIN
 
     done: dict[str, Any] = {"status": "done"}
-    # What is ordered later may be about something that was read by now.
+    # A later order may be about an object that was read by now.
     orders = [entry.key for entry in process.store.scan(keys.search_orders(space_id))]
     with search.viewing(process, head.meta) as view:
         known = view.index.count()
@@ -67,18 +67,18 @@ def index(process: Process, space_id: str, deadline: datetime) -> dict[str, Any]
         _take_back(process, view, space_id, in_time)
         progress = view.index.count() - known + done.get("embedded", 0) + done.get("forgotten", 0)
     if done["status"] == "unfinished" and progress > 0:
-        # Only then: what makes no headway must not go on for ever.
+        # Only then: work without progress must not be queued for ever.
         process.enqueue("indexer", {"space_id": space_id})
     logger.info("indexed", extra={"space_id": space_id, **done})
     return done
 
 
 def _snapshot(process: Process, meta: Meta, view: SearchView, *, whole: bool) -> bool:
-    """Whether a snapshot was written: where there is none as new as the space's last change, or none that knows all but
-    some hundred objects of the conversations.
+    """Write a snapshot if none is as new as the space's last change, or none knows all but some hundred objects that
+    came without a change. Returns whether one was written.
 
-    Of a view that is not `whole` it is written as of no change at all: the next invocation, in whatever environment,
-    goes on from there.
+    The snapshot of a view that is not `whole` has the number PARTIAL. The next invocation, in any environment,
+    continues from it.
     """
     store, space_id = process.store, meta.space_id
     if view.damaged:
@@ -93,7 +93,7 @@ def _snapshot(process: Process, meta: Meta, view: SearchView, *, whole: bool) ->
     key = search_snapshots.key_of(space_id, number, said)
     saved = search_snapshots.save(store, key, meta.uid, view.index, scratch, replace=not whole)
     if _erased_meanwhile(process, meta):
-        # It may hold words that are to be nowhere by now, whoever wrote it.
+        # It may hold words that were to be erased by now, by any writer.
         store.delete(key)
         return False
     search_snapshots.prune(store, space_id)
@@ -103,7 +103,7 @@ def _snapshot(process: Process, meta: Meta, view: SearchView, *, whole: bool) ->
 def _forget(
     process: Process, view: SearchView, space_id: str, orders: Sequence[str], in_time: Callable[[], bool]
 ) -> Mapping[str, Any]:
-    """Carry out orders: with the snapshots gone, take vectors of what no document says any more out of the segments."""
+    """Carry out orders, with the snapshots removed: remove the vectors of texts that no document has any more."""
     wanted = set(view.shape().hashes)
     if not segments.purge(process.store, space_id, wanted, in_time):
         return {"status": "unfinished"}
@@ -114,14 +114,14 @@ def _forget(
 
 
 def _take_back(process: Process, view: SearchView, space_id: str, in_time: Callable[[], bool]) -> None:
-    """Where a conversation was removed, or a memory erased, while it was indexed, order anew that it is forgotten: what
-    was written just now may hold it, though the order was carried out. 1 LIST per 1,000 objects of conversations and of
-    memories, none where there are none.
+    """If a conversation was removed, or a memory erased, while it was indexed, order again that it is forgotten. The
+    objects written just now may hold it, though the order was carried out. 1 LIST per 1,000 objects of conversations
+    and of memories, none where there are none.
     """
     known = conversation_documents.known(view, space_id)
     gone = memory_documents.rewritten(process, view, space_id)
     if known:
-        # The next invocation reads what was not read in time.
+        # The next invocation reads the objects that were not read in time.
         with suppress(SearchNotReady):
             view.follow(process.store, [conversation_documents.all_of(process, space_id)], in_time)
         gone = gone or bool(known - conversation_documents.known(view, space_id))
@@ -135,7 +135,7 @@ def _erased_meanwhile(process: Process, meta: Meta) -> bool:
 
 
 def _embed(process: Process, view: SearchView, kept: Segments, in_time: Callable[[], bool]) -> Mapping[str, Any]:
-    """Embed what has no vector, the latest first, and put small segments together."""
+    """Embed the texts without a vector, the latest first, and merge small segments."""
     whole = view.shape()
     done = {"embedded": 0}
     try:
@@ -156,14 +156,14 @@ def _embed(process: Process, view: SearchView, kept: Segments, in_time: Callable
 
 
 def _dimensions(process: Process) -> int:
-    """How long the model's vectors are now: as the settings say, or by one small call. Raises EmbeddingError."""
+    """The length of the model's vectors now, from the settings or by one small call. Raises EmbeddingError."""
     assert process.embed
     configured = process.settings.embeddings_dimensions
     return configured or len(process.embed([PROBE], query=False, timeout=TEXTS_SECONDS)[0])
 
 
 def _write(process: Process, view: SearchView, kept: Segments, places: Sequence[int]) -> None:
-    """Embed these passages and keep that as a segment."""
+    """Embed these passages and keep the vectors as a segment."""
     assert process.embed
     whole = view.shape()
     texts = view.index.texts([int(whole.passages[place]) for place in places])

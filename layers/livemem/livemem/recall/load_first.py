@@ -1,7 +1,7 @@
-"""Which sections of a bank an agent must know at its start: those that the rules mark as load first, in their order.
+"""The sections of a bank that an agent must know at its start: those that the rules mark as load first, in their order.
 
 The mark `<!-- load first -->` stands at the end of the line of the rules that names a file or a section, a heading or a
-bullet. Where there is none, or what is marked is not in the bank, the usual headings decide (USUAL). Pure.
+bullet. If there is no mark, or no marked section is in the bank, the usual headings decide (USUAL). Pure.
 """
 
 import re
@@ -16,11 +16,11 @@ USUAL = (
     *("open questions", "questions ouvertes", "open decisions", "décisions ouvertes", "décisions à prendre"),
     *("known issues", "problèmes connus", "open issues", "problèmes ouverts", "blockers", "points bloquants"),
 )
-"""Headings, and names of files, that tell what holds now, in the order in which they are given."""
+"""Headings, and names of files, of present facts, in the order in which they are given."""
 
 _COMMENT = re.compile(r"<!--.{0,200}?-->")
 _LONGEST_LINE = 2_000
-"""Characters of a line of rules that are looked at, and of a heading."""
+"""Characters of a line of rules, and of a heading, that are read."""
 _FILE = re.compile(r"(?<![\w/.-])[A-Za-z0-9][A-Za-z0-9._/-]*\.md\b(?![\w/-])")
 _LEAD = re.compile(r"^\W*$")
 _HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})\s+(?P<text>.*)$")
@@ -32,23 +32,23 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 Place = Callable[[str, Sequence[str]], int | None]
-"""Tells of a section, by its file and its headings, in which place it is loaded first; None if it is not."""
+"""The place of a section among those loaded first, by its file and its headings; None if it is not one."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What a marked line names: a section by the words of its heading, of one file or of any; or a whole file."""
+    """The target of a marked line: a section by the words of its heading, of one file or of any; or a whole file."""
 
     path: str | None
     title: str | None
 
     def names(self, path: str, titles: Sequence[str]) -> bool:
-        """Whether a section of these headings, in plain words, is meant, or is below one that is."""
+        """Whether the mark means the section of these headings, in plain words, or one above it."""
         return self.path in (None, path) and (self.title is None or self.title in titles)
 
 
 def order(rules: str, sections: Iterable[tuple[str, Sequence[str]]]) -> Place:
-    """What tells in which place each of the sections is loaded first. They are all of the bank."""
+    """The function that gives each section's place among those loaded first. `sections` are all of the bank."""
     known = {(path, tuple(titles)): [_plain(title) for title in titles] for path, titles in sections}
     found = marks(rules)
     places = {
@@ -70,7 +70,7 @@ def _first(named: Iterable[bool]) -> int | None:
 
 
 def marks(rules: str) -> list[Mark]:
-    """What the marked lines name, in their order."""
+    """The targets of the marked lines, in their order."""
     found: list[Mark] = []
     scope: str | None = None
     level = 0
@@ -78,7 +78,7 @@ def marks(rules: str) -> list[Mark]:
     for line in rules.splitlines():
         text = _COMMENT.sub("", line[:_LONGEST_LINE]).rstrip()
         heading = _HEADING.match(text)
-        # A bullet may go on in further lines; what it names stands in its first one.
+        # A bullet may continue in further lines. Its target stands in its first one.
         opening = text if heading or not opening or not text or _BULLET.match(text) else opening
         named = [one for one in _FILE.finditer(text) if heading or _LEAD.match(text[: one.start()])]
         if named:

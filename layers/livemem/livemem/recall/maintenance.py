@@ -1,5 +1,5 @@
-"""The part of searches in upkeep: a snapshot that no indexer has made, an order that none has carried out. It loads
-nothing of the search itself.
+"""Maintenance of searches: a snapshot that no indexer has made, an order that none has carried out. It imports no
+module of the search itself.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ from livemem.store import keys
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day, ask for the indexer where no snapshot goes up to the last change, or where there is
-    something to be forgotten: 1 LIST.
+    """Once a day, ask for the indexer if no snapshot includes the last change, or if an order to forget is open: 1
+    LIST.
     """
     if not space.daily:
         return {}

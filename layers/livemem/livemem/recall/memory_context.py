@@ -1,6 +1,4 @@
-"""What an agent is told before it answers somebody: what was said in rooms about the same, and the facts that are near
-to it.
-"""
+"""The context of an agent before it answers a person: messages of rooms on the same subject, and the nearest facts."""
 
 from dataclasses import dataclass
 from datetime import timedelta, tzinfo
@@ -27,17 +25,17 @@ from livemem.store import room_keys
 MESSAGES, FACTS = "messages", "facts"
 """The sources, as `degraded` names them."""
 SECONDS = {MESSAGES: 4.0, FACTS: 4.0}
-"""For which each is waited for."""
+"""How long the context waits for each."""
 LIMIT_DEFAULT, LIMIT_MOST = 10, 50
 ROOMS_MOST = 20
-"""Rooms that are looked at where nothing is asked for."""
+"""Rooms that are read where there is no question."""
 
 
 @dataclass(frozen=True)
 class MemoryContext:
-    """What is shown, as data and as Markdown; `degraded` are the sources that failed, or were late.
+    """The content as data and as Markdown. `degraded` are the sources that failed or were late.
 
-    `said` is in the order of time, `facts` have the nearest first, or the newest where nothing was asked for.
+    `said` is in the order of time. `facts` have the nearest first, or the newest if there was no question.
     """
 
     said: list[ShownMessage]
@@ -55,12 +53,12 @@ def context(
     lang: Lang | None = None,
     limit: int = LIMIT_DEFAULT,
 ) -> MemoryContext:
-    """Up to `limit` messages of rooms, or of one, and as many facts, that are about what somebody said; the newest ones
-    where that holds no word to look for, none for small talk. What is not relevant enough is left out (relevance.py).
-    `lang` None is the language of the space, else English.
+    """Up to `limit` messages of rooms, or of one, and as many facts, about the subject of `query`. If that holds no
+    word to look for, they are the newest ones. For small talk there are none. Results below the relevance floor are
+    left out (relevance.py). `lang` None is the language of the space, else English.
 
     As `search.in_rooms` and `memories.reading.search`, side by side. A source that fails is left out. Raises NotFound,
-    InvalidName, InvalidRequest; and what the first source failed with if both did.
+    InvalidName, InvalidRequest. If both fail, raises the first one's error.
     """
     if room is not None:
         room_keys.check_room(room)
@@ -89,7 +87,7 @@ def context(
 
 
 def _asked(query: str | None, room: str | None, limit: int) -> SearchRequest | None:
-    """What is looked for: what somebody said is text, never syntax. None where it holds no word."""
+    """The search for `query`, which is text, never syntax. None if it holds no word."""
     text = words.plain(storable(query or ""))[:QUERY_CHARACTERS]
     return SearchRequest.of_rooms(text, room=room, limit=limit) if words.parse(text).words else None
 
@@ -120,7 +118,7 @@ def _said(
         return _newest(process, meta.space_id, room, limit)
     until = process.clock() + timedelta(seconds=SECONDS[MESSAGES])
     hits = search.in_rooms(process, meta.space_id, asked, until).hits
-    # What has a cosine was held to the rooms' own floor.
+    # Hits with a cosine have passed the rooms' own floor.
     return [_of_hit(hit) for hit in hits if hit.relevance is not None or floor.admits_hit(hit)]
 
 
@@ -160,7 +158,7 @@ def _facts(
     answer = memories.ask(process, space_id, asked.text, kind="fact", limit=limit)
     found = []
     for one in answer.found:
-        # The likeness of letters is no cosine.
+        # The similarity of letters is no cosine.
         relevance = one.score if answer.by == "vector" else None
         if floor.admits(f"{one.memory.content} {' '.join(one.memory.subjects)}", relevance):
             found.append(ShownFact(one.memory.memory_id, one.memory.content, one.score, one.memory.updated_at))

@@ -1,4 +1,4 @@
-"""What a search finds in memories: each as the newest operation of its kind's log has it (memories/log.py)."""
+"""The documents of memories: each in the state of the newest operation of its kind's log (memories/log.py)."""
 
 from collections.abc import Iterable
 
@@ -14,15 +14,15 @@ from livemem.store.memory_keys import KINDS
 from livemem.store.objects import Object
 
 MEMORY = "memory"
-"""A kind of documents: a durable fact, or what an agent knows of itself, or wants."""
+"""A kind of documents: a durable fact, or an agent's knowledge of itself, or its goal."""
 
 
 def all_of(process: Process, space_id: str, *, whole: bool = False) -> DocumentSource:
-    """Where the documents of all memories of a space come from: 3 LISTs, and 1 GET for each new operation; once a
-    minute 1 LIST per 1,000 operations instead.
+    """The source of the documents of all memories of a space: 3 LISTs, and 1 GET for each new operation. Once a minute
+    1 LIST per 1,000 operations instead.
 
-    What is stored, corrected, deleted or has expired is a new operation, behind the last one. An erasure ends with such
-    a one too; what it rewrites is seen within the minute, or at once if the `whole` log is to be listed.
+    Each store, correction, deletion or expiry is a new operation, behind the last one. An erasure ends with such an
+    operation too. The operations that it rewrites are seen within the minute, or at once if the `whole` log is listed.
     """
     prefix = keys.prefix(space_id)
     return DocumentSource(
@@ -41,9 +41,7 @@ def _tails(space_id: str, known: Iterable[str]) -> list[Tail]:
 
 
 def rewritten(process: Process, view: SearchView, space_id: str) -> bool:
-    """Whether an operation that the view knows is another one by now, or gone: 1 LIST per 1,000, none where it knows
-    none.
-    """
+    """Whether an operation that the view knows was rewritten or removed: 1 LIST per 1,000, none if it knows none."""
     prefix = keys.prefix(space_id)
     known = view.known.get(prefix)
     if not known:
@@ -58,16 +56,16 @@ def count(view: SearchView) -> int:
 
 
 def _read(process: Process, item: Object) -> Reading:
-    """What an operation tells; one that can't be read tells nothing."""
+    """The documents of an operation; none of one that can't be read."""
     parsed = keys.parse_operation(item.key)
     assert parsed
     try:
         told = operations.read(process, item)
     except MemoriesBroken:
-        # Told by the routes that need it; a search goes on without.
+        # The routes that need the operation report it. A search continues without it.
         return Reading(item.key, item.etag)
     standing = [part.memory for part in told.parts() if part.op == "put" and part.memory.content]
-    # Of one that was erased nothing is left but that it was there.
+    # Of an erased operation only its existence remains.
     gone = {part.memory.memory_id for part in told.parts()} - {memory.memory_id for memory in standing}
     documents = tuple(_of_memory(memory) for memory in standing)
     return Reading(item.key, item.etag, documents, parsed.number, tuple(sorted(gone)))
@@ -79,7 +77,7 @@ def _of_memory(memory: Memory) -> Document:
         id=memory.memory_id,
         kind=MEMORY,
         text=storable(memory.content),
-        # A fact stands for itself: that another one was stored before or after it says nothing.
+        # A fact stands for itself: facts stored before or after it are no neighbours.
         group=f"memories/{memory.memory_id}",
         position="",
         time=clock.iso(clock.parse(memory.updated_at)),

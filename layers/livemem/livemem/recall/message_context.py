@@ -1,7 +1,7 @@
-"""What is known of what somebody says, over all kinds: what an agent is given before it answers.
+"""The known items about a person's message, over all kinds: the context of an agent before it answers.
 
-One search. What is not relevant enough is left out (relevance.py), nothing comes twice, and all of it says when it was
-said and who said it.
+One search. Hits below the relevance floor are left out (relevance.py). No item comes twice, and each gives its time and
+its author.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,18 +29,18 @@ KINDS: tuple[KnownKind, ...] = get_args(KnownKind)
 CHARS_DEFAULT, CHARS_LEAST, CHARS_MOST = 8_000, 500, 100_000
 ITEMS_MOST = 10
 LOOKED_AT = 40
-"""Documents that are found at first: some are sides of one turn, some are not relevant enough."""
+"""Documents that are searched at first: some are sides of one turn, some are not relevant enough."""
 ITEM_CHARACTERS = 1_000
 """Of a text that are shown: the part that fits best."""
 HEAD_CHARACTERS = 200
-"""Of what stands before a text: its title, who said it."""
+"""Of the head before a text: its title and its author."""
 MORE = "…"
 
 
 @dataclass(frozen=True)
 class KnownItem:
-    """Something that is known. `id` is what `read` takes; `time` when it was said or written, ISO 8601; `by` who said
-    it, empty where nobody did. `text` has a line for each side of an exchange.
+    """A known item. `id` is the value that `read` takes, `time` the moment of saying or writing in ISO 8601, `by` the
+    author, empty if there is none. `text` has a line for each side of an exchange.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class KnownItem:
 
 @dataclass(frozen=True)
 class MessageContext:
-    """What is known, the best first, as data and as Markdown; `failure`: why nothing was compared by meaning."""
+    """The known items, the best first, as data and as Markdown. `failure`: why nothing was compared by meaning."""
 
     items: list[KnownItem]
     markdown: str
@@ -62,7 +62,7 @@ class MessageContext:
 
 
 def reading_id(document: Document) -> str:
-    """The id of what was found, as the tool `read` takes it; of a message of a room its room's route."""
+    """The id of a found document, as the tool `read` takes it; for a message of a room its room's route."""
     source = document.source
     if document.kind == BANK:
         titles = map(section_ids.title, split_address(source["section"])) if "section" in source else ()
@@ -80,8 +80,8 @@ def reading_id(document: Document) -> str:
 def context(
     process: Process, space_id: str, message: str, *, kinds: str | None = None, max_chars: int = CHARS_DEFAULT
 ) -> MessageContext:
-    """Up to ten items about what somebody says, within `max_chars` characters of Markdown; none for small talk: as
-    `search.search`, no request for small talk but that of the space.
+    """Up to ten items about a message, within `max_chars` characters of Markdown, none for small talk. Requests are
+    those of `search.search`, for small talk only that of the space.
 
     `kinds`: some of KINDS with commas between them, None for all. Raises NotFound, InvalidRequest, SearchNotReady.
     """
@@ -119,8 +119,8 @@ def _kinds(kinds: str | None) -> tuple[str, ...] | None:
 
 
 def _items(view: SearchView, hits: Sequence[Hit]) -> Iterator[KnownItem]:
-    """Each hit once: the sides of a turn are one, an exchange of single messages too, and neither stands beside the
-    summary of just that; of two notes with the same words the better one.
+    """Each hit once. The sides of a turn are one item, an exchange of single messages too, and neither stands beside
+    the summary of just that. Of two notes with the same words the better one counts.
     """
     turns: set[tuple[str, int]] = set()
     summaries: set[tuple[str, int]] = set()
@@ -188,7 +188,7 @@ def _of_exchange(hit: Hit, exchange: Sequence[Turn]) -> KnownItem:
 
 
 def _part(text: str, snippet: tuple[int, int], most: int = ITEM_CHARACTERS) -> str:
-    """So much of the text around the snippet as may be shown."""
+    """At most `most` characters of the text, around the snippet."""
     if len(text) <= most:
         return text
     start = max(0, min(snippet[0] - max(0, most - (snippet[1] - snippet[0])) // 2, len(text) - most))
@@ -200,9 +200,9 @@ def _line(text: str) -> str:
 
 
 def _told(item: KnownItem) -> str:
-    """The item as Markdown: what it is, when it was said and by whom, its id, and below what it says."""
+    """The item as Markdown: its kind, its time and author, its id, and below its text."""
     when = f"{item.time[:16].replace('T', ' ')} UTC" if item.time else ""
-    # Who says what stands in an exchange's lines.
+    # The lines of an exchange name the speakers.
     by = "" if item.kind == conversation_documents.TURN else item.by
     head = ", ".join(
         filter(None, (f"{item.kind} {when}".strip(), _line(by)[:HEAD_CHARACTERS], _line(item.title)[:HEAD_CHARACTERS]))

@@ -24,7 +24,7 @@ class Info:
 
 
 def info(process: Process, space_id: str) -> Info:
-    """Meta, live notes, bank files and whether there is a synthesis; raises NotFound."""
+    """Meta, live notes, bank files and whether there is a synthesis. Raises NotFound."""
     head = heads.refresh(process, space_id)
     looks: list[Callable[[], Any]] = [
         lambda: contents.all_live_notes(process, space_id),

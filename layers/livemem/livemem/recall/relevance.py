@@ -1,5 +1,5 @@
-"""What is relevant enough to be in a context: small talk asks for nothing, and what shares nothing with a message is no
-context for it. Pure functions.
+"""The relevance that a text needs to be in a context. Small talk asks for nothing, and a text that shares nothing with
+a message is no context for it. Pure functions.
 
 A search has no floor, since its caller judges. A context goes into a prompt unread, so it has one.
 """
@@ -12,10 +12,10 @@ from livemem.search import words
 from livemem.search.engine import Hit
 
 ENOUGH_WORDS, ENOUGH_SHARE = 2, 1 / 3
-"""Words of a message that a text must hold: so many, or such a share of them."""
+"""Words of a message that a text must hold: so many, or this share of them."""
 LIKELY = 0.35
 """The cosine from which a text is relevant although it shares no word: it may be in another language. Below it the
-offline model finds much that is about something else (benchmarks/contexts.py).
+offline model finds many texts about other subjects (benchmarks/contexts.py).
 """
 _SMALL_TALK = """
 ok okay k kk thanks thank thx ty cheers hello hi hey bye goodbye morning afternoon evening night good great nice cool
@@ -35,14 +35,14 @@ def small_talk_terms() -> frozenset[str]:
 
 @dataclass(frozen=True)
 class RelevanceFloor:
-    """What a text must have to be relevant to a message; `wanted` are the words of it that say something."""
+    """The conditions for a text to be relevant to a message. `wanted` are the message's words that say something."""
 
     wanted: frozenset[str]
     dated: bool = False
 
     @classmethod
     def of(cls, message: str) -> "RelevanceFloor":
-        """The floor for what somebody says."""
+        """The floor for a message."""
         asked = words.parse(words.plain(message))
         unsaid = words.stop_terms() | words.asking_terms() | small_talk_terms()
         # A smiley is a term too.
@@ -63,8 +63,8 @@ class RelevanceFloor:
         return by_words or (relevance is not None and relevance >= LIKELY)
 
     def admits_hit(self, hit: Hit) -> bool:
-        """The same of what a search found: its title and its author are part of what it says, its day where the message
-        names one.
+        """The same for a hit of a search. Its title and its author count as its text, and its day if the message names
+        one.
         """
         document, parts = hit.document, hit.parts
         of_that_day = self.dated and _adds(parts, "near")

@@ -1,7 +1,6 @@
-"""What an agent is shown before its next call: which turns and summaries, none of them twice, as Markdown.
+"""The turns and summaries that an agent gets before its next call, none of them twice, as Markdown.
 
-Pure functions. The order of all that follows from it: what is shown raw counts first, then what was found, then what
-was summarised last.
+Pure functions. They choose in this order: first the raw turns, then the found ones, then the latest summaries.
 """
 
 import re
@@ -18,10 +17,10 @@ TURNS = "## Relevant Past Context (Semantic Search - Turns)"
 SUMMARIES = "## Relevant Past Context (Semantic Search - Summaries)"
 WAITING = "## Recent Level 1 Summaries (Not Yet Summarized to Level 2)"
 TURN_CHARACTERS = 2_000
-"""Of a turn that was found; what is longer is cut in its middle."""
+"""Of a turn that was found. A longer one is cut in its middle."""
 TOOLS = 20
 SPEAKER_CHARACTERS = 60
-"""Of the name of who speaks."""
+"""Of a speaker's name."""
 """Names of a turn's tools that are shown."""
 LEFT_OUT = "[... {} characters left out ...]"
 _BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -32,7 +31,7 @@ _SIDES = {None: "User", "user": "User", "assistant": "User", "system": "System",
 
 @dataclass(frozen=True)
 class ShownTurn:
-    """A turn as it is shown; `left_out` is how many characters of it are not. `relevance` is in percent."""
+    """A turn as it is shown. `left_out` is the number of its characters that are not. `relevance` is in percent."""
 
     turn: Turn
     user: str
@@ -40,7 +39,7 @@ class ShownTurn:
     left_out: int = 0
     relevance: int | None = None
     others: tuple["ShownTurn", ...] = ()
-    """What belongs to it: of a single message that asks its answer."""
+    """The turns that belong to it: for a single message that asks, its answer."""
 
     @property
     def tools(self) -> list[str]:
@@ -58,8 +57,8 @@ class ShownSummary:
 
 @dataclass(frozen=True)
 class Sections:
-    """What is shown. `raw` is in the order in which it was said; what was found has the best first, and what waits for
-    its group the newest.
+    """The shown turns and summaries. `raw` is in the order of speaking. Found ones have the best first, those that wait
+    for their group the newest.
     """
 
     raw: list[ShownTurn] = field(default_factory=list)
@@ -84,7 +83,7 @@ class FoundTurn:
 
 @dataclass(frozen=True)
 class FoundSummary:
-    """A summary that was found; `covers` are the first and last turn, `children` from level 2 on the first and last
+    """A summary that was found. `covers` are the first and last turn, `children` from level 2 on the first and last
     summary of the level below.
     """
 
@@ -96,8 +95,8 @@ class FoundSummary:
 
 
 def newest(turns: Sequence[Turn], most: int, characters: int) -> list[ShownTurn]:
-    """The newest turns as they were, in the order in which they were said: up to `most` whole ones of so many
-    `characters` together, but always the newest, cut in its middle where it alone is longer.
+    """The newest turns as they were, in the order of speaking: up to `most` whole ones with so many `characters`
+    together. The newest is always there, cut in its middle if it alone is longer.
 
     `turns` come with the newest first.
     """
@@ -112,8 +111,8 @@ def newest(turns: Sequence[Turn], most: int, characters: int) -> list[ShownTurn]
 
 
 def cut(turn: Turn, characters: int, relevance: int | None = None) -> ShownTurn:
-    """The turn with at most so many characters of what was said: its beginning and its end, with a mark for what is
-    left out of either side.
+    """The turn with at most so many characters of its words: the beginning and the end of each side, with a mark in
+    place of the omitted text.
     """
     said = turn.said()
     over = len(said) - characters
@@ -139,9 +138,9 @@ def chosen(
     whole: Collection[int],
     most: int,
 ) -> tuple[list[FoundTurn], list[FoundSummary]]:
-    """What is shown of what was found, `most` of both together: turns take the larger half, and either takes what the
-    other leaves. No turn stands beside a summary of just that turn. `raw` are the turns that are shown raw, `whole`
-    those of them that are not cut.
+    """The found turns and summaries to show, `most` of both together. Turns take the larger half, and either takes the
+    places that the other leaves. No turn stands beside a summary of just that turn. `raw` are the turns that are shown
+    raw, `whole` those of them that are not cut.
     """
     some = found_turns(turns, raw, most)
     first = some[: most - most // 2]
@@ -153,9 +152,7 @@ def chosen(
 
 
 def found_turns(found: Sequence[FoundTurn], raw: Collection[int], most: int) -> list[FoundTurn]:
-    """The turns that are shown of those that were found, the best first: each once, whichever sides were found, and
-    none that is shown raw.
-    """
+    """The found turns to show, the best first: each once, by either side or both, and none that is shown raw."""
     best: dict[int, FoundTurn] = {}
     for one in found:
         if one.index not in raw:
@@ -165,8 +162,8 @@ def found_turns(found: Sequence[FoundTurn], raw: Collection[int], most: int) -> 
 
 
 def found_summaries(found: Sequence[FoundSummary], raw: Collection[int], most: int) -> list[FoundSummary]:
-    """The summaries that are shown of those that were found, the best first: none whose turns are all raw, and none of
-    a higher level whose children are all shown.
+    """The found summaries to show, the best first: none whose turns are all raw, and none of a higher level whose
+    children are all shown.
     """
     shown: list[FoundSummary] = []
     for count in range(1, len(found) + 1):
@@ -189,21 +186,19 @@ def _told_once(found: Sequence[FoundSummary], raw: Collection[int]) -> list[Foun
 
 
 def waiting(summaries: Sequence[Summary], raw: Collection[int], found: Collection[FoundSummary]) -> list[ShownSummary]:
-    """The summaries of level 1 that are shown since no group has them yet: none whose turns are all raw, or that was
-    found.
-    """
+    """The summaries of level 1 to show because no group has them yet: none whose turns are all raw, no found ones."""
     shown = {one.number for one in found if one.level == 1}
     return [ShownSummary(one) for one in summaries if one.number not in shown and not _all_in(one.covers.turns, raw)]
 
 
 def _all_in(ends: tuple[int, int], known: Collection[int]) -> bool:
-    """Whether all numbers from one to another are known; of more than there are none is looked at."""
+    """Whether all numbers from one to another are known. A range longer than `known` is not checked one by one."""
     return ends[1] - ends[0] < len(known) and all(number in known for number in range(ends[0], ends[1] + 1))
 
 
 def fitting(sections: Sections, characters: int) -> tuple[Sections, str]:
-    """What is shown within so many characters of Markdown, and the Markdown: sections give way from the last to the
-    first, whole entries at a time; of what is raw the newest turn stays, cut in its middle if need be.
+    """The sections that fit into so many characters of Markdown, and the Markdown. Sections give way from the last to
+    the first, whole entries at a time. The newest raw turn stays, cut in its middle if necessary.
     """
     parts = _entries(sections)
     counts = [len(entries) for _, entries in parts]
@@ -223,7 +218,7 @@ def fitting(sections: Sections, characters: int) -> tuple[Sections, str]:
 
 
 def _shorter(shown: ShownTurn, over: int) -> ShownTurn:
-    """The turn with so many characters less, about; without its tools' names if nothing else is left."""
+    """The turn with about `over` characters less. Its tools' names go if nothing else remains."""
     length = shown.turn.char_count - shown.left_out
     if not length:
         return ShownTurn(shown.turn.model_copy(update={"tool_calls": []}), "", "", shown.left_out)
@@ -239,7 +234,7 @@ def _size(parts: Sequence[tuple[str, Sequence[str]]], counts: Sequence[int]) -> 
 
 
 def markdown(sections: Sections) -> str:
-    """The sections under their headings, empty ones left out; a line at its end, or nothing at all."""
+    """The sections under their headings without empty ones. The text ends with a line break, or is empty."""
     return _joined(_entries(sections))
 
 
@@ -249,7 +244,7 @@ def _joined(parts: Sequence[tuple[str, Sequence[str]]]) -> str:
 
 
 def _entries(sections: Sections) -> list[tuple[str, list[str]]]:
-    """The headings with what stands below each."""
+    """The headings with the entries below each."""
     return [
         (RAW, [_turn(one) for one in sections.raw]),
         (TURNS, ["\n".join(map(_turn, (one, *one.others))) for one in sections.turns]),
@@ -263,7 +258,7 @@ def _turn(shown: ShownTurn) -> str:
     found = shown.relevance is not None
     relevance = f" - Relevance: {shown.relevance}%" if found else ""
     lines = [f"[Turn {turn.turn_index}{relevance}] {', '.join([_moment(clock.iso(turn.said_at())), *_speaker(turn)])}"]
-    # A message that names its author is that person's or agent's, whatever its role is.
+    # A message that names its author is that person's or agent's, with any role.
     labels = ("", "") if turn.written_by else (f"{_SIDES[turn.role]}: ", "Assistant: ")
     lines += [f"{labels[0]}{escaped(shown.user)}"] if shown.user.strip() else []
     lines += [f"{labels[1]}{escaped(shown.assistant)}"] if shown.assistant.strip() else []
@@ -272,7 +267,7 @@ def _turn(shown: ShownTurn) -> str:
 
 
 def _speaker(turn: Turn) -> list[str]:
-    """Who speaks, where that is named: on one line, which cannot end it."""
+    """The speaker, if the turn names one: on one line, which the name cannot end."""
     who = turn.author if turn.written_by else turn.user
     return [_line(who)[:SPEAKER_CHARACTERS]] if who else []
 
@@ -283,7 +278,7 @@ def _moment(moment: str) -> str:
 
 
 def _range(one: Summary) -> str:
-    """When what it covers was said: one day, or from one to another."""
+    """The time of the covered turns: one day, or from one day to another."""
     first, last = one.range_start[:10], _moment(one.range_end)
     return last if last.startswith(first) else f"{first} to {last}"
 
@@ -309,7 +304,8 @@ def _line(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """The text with a backslash before what, at the beginning of a line, would look like a heading, or like a line that
-    this service writes: nobody can forge a section, an entry or what somebody else has said. What nobody sees is shown.
+    """The text with a backslash before each beginning of a line that looks like a heading, or like a line that this
+    service writes. So no author can forge a section, an entry or another speaker's words. Invisible characters are
+    shown.
     """
     return visible(_FORGED.sub(r"\1\\", text))

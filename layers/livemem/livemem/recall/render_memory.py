@@ -1,6 +1,6 @@
-"""What an agent is told before it answers somebody: what was said in rooms, and facts, as two blocks of text.
+"""The text for an agent before it answers a person: messages of rooms, and facts, as two blocks of text.
 
-Pure functions. Each message and each fact is one line, whatever is in it, and only this service begins a line.
+Pure functions. Each message and each fact is one line with any content, and only this service begins a line.
 """
 
 import re
@@ -16,7 +16,7 @@ Lang = Literal["fr", "en"]
 LANGUAGES: tuple[Lang, ...] = ("fr", "en")
 LANGUAGE_DEFAULT: Lang = "en"
 TEXT_CHARACTERS = 500
-"""Of a message that are shown; of a longer one the part that fits the question, or its beginning."""
+"""Of a message that are shown. Of a longer one the part that fits the question is shown, or its beginning."""
 FACT_CHARACTERS = 1_000
 ROOMS_NAMED = 3
 """Rooms up to which a heading names all of them."""
@@ -40,8 +40,8 @@ _OF_AUTHORS = re.compile(r"[()\[\]:]")
 class ShownMessage:
     """A message that is shown, as it was written.
 
-    `part`: the characters of its content that are shown where it is long; `relevance`: the cosine with the question,
-    None where nothing was compared.
+    `part`: the characters of its content that are shown if it is long. `relevance`: the cosine with the question, None
+    if nothing was compared.
     """
 
     room: str
@@ -55,9 +55,9 @@ class ShownMessage:
 
 @dataclass(frozen=True)
 class ShownFact:
-    """A fact that is shown, as it was stored; `score` is None where nothing was compared (memories/reading.py).
+    """A fact that is shown, as it was stored. `score` is None if nothing was compared (memories/reading.py).
 
-    `updated_at`: when it was stored or corrected last; empty where that is not known.
+    `updated_at`: the time of its last storing or correction, empty if unknown.
     """
 
     memory_id: str
@@ -75,7 +75,7 @@ def language_of(tag: str | None) -> Lang:
 def markdown(
     said: Sequence[ShownMessage], facts: Sequence[ShownFact], lang: Lang, zone: tzinfo, room: str | None = None
 ) -> str:
-    """Both blocks, those that have something in them; empty if none has. `room`: the one that was asked about."""
+    """The blocks that have entries; empty if none has. `room`: the one that was asked about."""
     blocks = []
     if said:
         rooms = [room] if room is not None else sorted({one.room for one in said})
@@ -112,7 +112,7 @@ def _text(said: ShownMessage) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """Its beginning, up to a blank where there is one nearby."""
+    """The beginning of the text, up to a blank if there is one nearby."""
     if len(text) <= most:
         return text
     end = text.rfind(" ", most // 2, most)

@@ -1,4 +1,4 @@
-"""What a search finds in rooms: each message that waits for a digest."""
+"""The documents of rooms: each message that waits for a digest."""
 
 from livemem import clock
 from livemem.process import Process
@@ -9,9 +9,9 @@ from livemem.store import room_keys as keys
 from livemem.store.objects import Object
 
 MESSAGE = "message"
-"""A kind of documents: what somebody said in a room."""
+"""A kind of documents: a message in a room."""
 LEAST_CHARACTERS = 3
-"""Of a content that can be found: `ok`, or a smiley, says nothing without what is around it."""
+"""Of a content that can be found: `ok`, or a smiley, says nothing without its surroundings."""
 
 
 def group(room: str) -> str:
@@ -20,15 +20,15 @@ def group(room: str) -> str:
 
 
 def all_of(process: Process, space_id: str) -> DocumentSource:
-    """Where the messages of all rooms of a space come from: 1 LIST per 1,000, and 1 GET for each that is new.
+    """The source of the messages of all rooms of a space: 1 LIST per 1,000, and 1 GET for each new one.
 
-    They are listed whole each time: what a digest has taken away is found no more.
+    They are listed whole each time, so that messages that a digest removed are not found any more.
     """
     return _below(process, keys.rooms_prefix(space_id))
 
 
 def of_room(process: Process, space_id: str, room: str) -> DocumentSource:
-    """Where those of one room come from: the same of them alone."""
+    """The source of the messages of one room, with the same requests for them alone."""
     return _below(process, keys.room_prefix(space_id, room))
 
 

@@ -1,4 +1,4 @@
-"""One search for everything that a space holds, or several do."""
+"""One search for everything that one or several spaces hold."""
 
 import logging
 import threading
@@ -51,23 +51,23 @@ SPACES = 20
 UNSEARCHABLE = "Something in it can't be searched; the log of the service names the error."
 
 READING = timedelta(seconds=18)
-"""For how long a search reads what it does not know yet; API Gateway gives up after 29 s."""
+"""For how long a search reads objects that it does not know yet. API Gateway gives up after 29 s."""
 QUERY_SECONDS = 2.0
-"""For the question's own vector; without it the answer is made from its words."""
+"""For the question's own vector. Without it the answer is made from its words."""
 GAPS = 32
 GAPS_SECONDS = 1.0
 """How many missing texts a search embeds itself, and for how long."""
 RESTS_SECONDS = 30
-"""For which a process does not ask an embedding model again that did not answer: not every search is to wait for it."""
+"""For which a process does not ask a failed embedding model again, so that not every search waits for it."""
 ONE_BY_ONE = 8
-"""Conversations up to which each one is followed by itself: of more it is less work to list all."""
+"""Up to so many conversations are followed one by one. For more, listing all is less work."""
 REINDEX_SECONDS = 60
-"""For which a process does not ask for the indexer of a space again."""
+"""For so long a process does not ask for the indexer of a space again."""
 
 
 @dataclass(frozen=True)
 class SpaceHits:
-    """What was found in one space. `score`s are comparable within it only.
+    """The hits in one space. `score`s are comparable within it only.
 
     `unembedded`: documents that ranking by meaning has not seen yet, at least in part. `failure`: the code of the error
     for which the embedding model did not take part.
@@ -82,12 +82,12 @@ class SpaceHits:
     as_of: str
     failure: str | None = None
     conversations: list[str] | None = None
-    """Those that there are of the ones that were asked about alone."""
+    """The existing ones of the conversations that the request names; None if it names none."""
 
 
 @dataclass(frozen=True)
 class FailedSpace:
-    """A space that could not be searched, and why: an error's code and what it says."""
+    """A space that could not be searched, with an error's code and its text."""
 
     space_id: str
     code: str
@@ -102,7 +102,7 @@ class _AskedFor:
         self._lock = threading.Lock()
 
     def takes(self, space_id: str) -> bool:
-        """Whether it is not one of them; from now on it is. Several spaces are searched side by side."""
+        """Whether the space is new; from now on it is one of them. Several spaces are searched side by side."""
         with self._lock:
             if space_id in self._spaces:
                 return False
@@ -112,7 +112,7 @@ class _AskedFor:
 
 @dataclass(frozen=True)
 class Vector:
-    """A question's vector; or why there is none, None where no model is configured."""
+    """A question's vector, or the failure for which there is none: None if no model is configured."""
 
     values: NDArray[np.float32] | None = None
     failure: str | None = None
@@ -127,7 +127,7 @@ class _Resting:
 
 def search(process: Process, space_id: str, asked: SearchRequest) -> SpaceHits:
     """The best documents of a space: 1 LIST per 1,000 objects that can be found, side by side, 1 GET for each that this
-    process has not read before, and 1 call of the embedding model, where there is one, and 1 more for what is new.
+    process has not read before, and 1 call of the embedding model, if there is one, and 1 more for new texts.
 
     A cold process reads the newest snapshot first: 1 LIST, 1 GET. Raises NotFound, SearchNotReady.
     """
@@ -138,10 +138,12 @@ def search(process: Process, space_id: str, asked: SearchRequest) -> SpaceHits:
 def several(
     process: Process, principal: Principal, named: str | None, asked: SearchRequest
 ) -> tuple[list[SpaceHits], list[FailedSpace]]:
-    """The same in several spaces at once, with 1 call for the question; `named` are their ids with commas in between,
-    without it all that the principal may see. A space that can't be searched is named, and the others answer.
+    """The same in several spaces at once, with 1 call for the question. `named` are their ids with commas in between.
+    Without it, all spaces that the principal may see are searched. A space that can't be searched is named, and the
+    others answer.
 
-    Raises Forbidden for one that it may not see, NotFound, InvalidRequest; and where all fail, the first one's error.
+    Raises Forbidden for a space that the principal may not see, NotFound, InvalidRequest. If all fail, raises the first
+    one's error.
     """
     space_ids = _spaces(process, principal, named)
     vector = vector_of(process, asked.text)
@@ -217,7 +219,7 @@ def in_conversations(
     process: Process, space_id: str, asked: SearchRequest, *, cwd: str | None = None, host: str | None = None
 ) -> SpaceHits:
     """The best of the conversations of a folder, or of the whole space: 1 LIST per 1,000 of them and then as
-    `in_conversation` for each; where they are many, as `search`. Raises NotFound, InvalidRequest, SearchNotReady.
+    `in_conversation` for each. If they are many, as `search`. Raises NotFound, InvalidRequest, SearchNotReady.
     """
     meta = heads.load_recent(process, space_id).meta
     some = None if cwd is None else reading.of_folder(process, space_id, cwd, host)
@@ -228,9 +230,9 @@ def in_conversations(
 
 
 def in_rooms(process: Process, space_id: str, asked: SearchRequest, until: datetime | None = None) -> SpaceHits:
-    """The best of what is said in rooms, or in one, that is relevant enough (ROOM_MIN_RELEVANCE): as `search`.
+    """The best messages of rooms, or of one, that are relevant enough (ROOM_MIN_RELEVANCE): as `search`.
 
-    `until`: when it reads no further. Raises NotFound, SearchNotReady.
+    `until`: when it stops reading. Raises NotFound, SearchNotReady.
     """
     meta = heads.load_recent(process, space_id).meta
     wanted = replace(asked, least=process.settings.room_min_relevance)
@@ -259,8 +261,8 @@ def answering(
     until: datetime | None = None,
     looks: Looks | None = None,
 ) -> Iterator[tuple[SearchView, list[SpaceHits]]]:
-    """The same, with the view for as long as the context lasts. `looks` are those at the conversation that it is about,
-    where others look at it too.
+    """The same, with the view for as long as the context lasts. `looks` are the shared requests about the conversation
+    of the questions.
     """
     space_id = meta.space_id
     asked = replace(questions[0], levels=tuple(sorted({level for one in questions for level in one.levels})))
@@ -319,8 +321,8 @@ def _follow(
     in_time: Callable[[], bool],
     looks: Looks | None,
 ) -> list[str] | None:
-    """Bring the view to what the bucket holds of what is asked for; which of the conversations there are, if it is
-    about some alone.
+    """Bring the view up to date for the documents of the request. Returns the existing conversations, if the request
+    names some.
     """
     if asked.conversations is None:
         some = sources(process, space_id, asked.kinds)
@@ -337,7 +339,7 @@ def _question(view: SearchView, space_id: str, asked: SearchRequest, moment: str
 
 
 def _filter(view: SearchView, space_id: str, asked: SearchRequest) -> DocumentFilter:
-    """The filter, with the groups of some levels of all conversations where they are asked for."""
+    """The filter, with the groups of some levels of all conversations if the request names levels."""
     if asked.filter.groups is not None or set(asked.levels) == set(conversation_documents.LEVELS):
         return asked.filter
     return replace(
@@ -346,7 +348,7 @@ def _filter(view: SearchView, space_id: str, asked: SearchRequest) -> DocumentFi
 
 
 def _preferred(view: SearchView, gaps: NDArray[np.int64], asked: SearchRequest) -> NDArray[np.int64]:
-    """Those of the passages, of documents that may be found where only some may; the others come first."""
+    """The `gaps`, with the passages that the request may find at the end, where `_close_gaps` takes them."""
     if asked.filter.groups is None:
         return gaps
     whole = view.shape()
@@ -365,12 +367,12 @@ def viewing(process: Process, meta: Meta) -> AbstractContextManager[SearchView]:
 
 
 def ask_for_indexer(process: Process, space_id: str) -> None:
-    """Ask for the indexer, once a minute at the most; nobody waits for it. Never fails."""
+    """Ask for the indexer, once a minute at the most, without waiting for it. Never fails."""
     if not process.cache(_AskedFor).takes(space_id):
         return
 
     def ask() -> None:
-        # What it makes is asked for again by the next search that misses it.
+        # The next search that misses the indexer's work asks again.
         with suppress(StoreUnavailable):
             process.enqueue("indexer", {"space_id": space_id})
 
@@ -378,7 +380,7 @@ def ask_for_indexer(process: Process, space_id: str) -> None:
 
 
 def vector_of(process: Process, text: str) -> Vector:
-    """The vector of a question; never fails."""
+    """The vector of a question. Never fails."""
     if process.embed is None:
         return Vector()
     resting = process.cache(_Resting).codes
@@ -395,7 +397,7 @@ def vector_of(process: Process, text: str) -> Vector:
 
 
 def _pool(view: SearchView, vector: Vector) -> Pool | None:
-    """The vectors that can be compared with the question's, those of its length; without it most that there are."""
+    """The vectors of the question's length, which can be compared with it. Without it, the largest pool."""
     if not view.segments:
         return None
     if vector.values is None:
@@ -418,7 +420,9 @@ def _documents(view: SearchView, gaps: NDArray[np.int64]) -> int:
 def _close_gaps(
     process: Process, view: SearchView, vector: Vector, gaps: NDArray[np.int64]
 ) -> tuple[Vector, Pool | None]:
-    """Embed a few of the texts that are missing, the latest ones, and keep that in memory: the indexer stores it."""
+    """Embed a few of the texts without a vector, the latest ones, and keep the vectors in memory. The indexer stores
+    them.
+    """
     assert process.embed
     assert view.segments
     assert vector.values is not None
@@ -431,7 +435,7 @@ def _close_gaps(
         view.segments.keep(dict(zip(names, fresh, strict=True)))
     except EmbeddingError as error:
         logger.warning("texts were not embedded", extra={"error_code": error.code, "detail": error.detail})
-        # The question has its vector, and what was embedded before is still found by it.
+        # The question has its vector, which still finds texts that were embedded before.
         vector = Vector(vector.values, error.code)
     except BadVectors:
         vector = Vector(vector.values, "embedding_malformed")

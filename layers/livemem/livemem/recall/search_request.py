@@ -1,4 +1,4 @@
-"""What is searched for: the texts of a request, checked."""
+"""A search request: its texts, checked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,9 +21,9 @@ KINDS = {
     "memories": (memory_documents.MEMORY,),
     "rooms": (room_documents.MESSAGE,),
 }
-"""What a scope is called in a request, and its kinds of documents."""
+"""The names of scopes in a request, and their kinds of documents."""
 DEFAULT, OF_CONVERSATION, OF_ROOMS = "live,bank", "conversations", "rooms"
-"""The scope where none is asked for; where a conversation is; and where rooms are."""
+"""The scope of a request without one, of one about a conversation, and of one about rooms."""
 ALL = "all"
 QUERY_CHARACTERS = 4_000
 LIMIT_DEFAULT, LIMIT_MOST = 10, 100
@@ -33,7 +33,7 @@ RESULTS_DEFAULT, RESULTS_MOST = 5, 50
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What is searched for, checked."""
+    """A checked search request."""
 
     text: str
     query: Query
@@ -41,14 +41,14 @@ class SearchRequest:
     limit: int
     recency: float
     kinds: tuple[str, ...] | None = None
-    """Of which documents are looked at; None for all."""
+    """Kinds of the documents to search; None for all."""
     conversations: tuple[str, ...] | None = None
-    """Those that alone are looked at; None where it is not about some of them alone."""
+    """The only conversations to search; None for no such limit."""
     room: str | None = None
-    """The one that alone is looked at; None where it is not about one alone."""
+    """The only room to search; None for no such limit."""
     levels: tuple[int, ...] = conversation_documents.LEVELS
     least: float | None = None
-    """The least relevance, a cosine: documents that have none are not held to it."""
+    """The least relevance, a cosine. It does not apply to documents without one."""
     excerpts: bool = True
     """Whether hits come with the part of their text that fits best."""
 
@@ -67,7 +67,7 @@ class SearchRequest:
         recency: float = 0.0,
         conversation_id: str | None = None,
     ) -> "SearchRequest":
-        """The request's texts; raises InvalidRequest or InvalidName, naming the field."""
+        """The request's texts. Raises InvalidRequest or InvalidName, naming the field."""
         some = None if conversation_id is None else (conversation_keys.check_conversation_id(conversation_id),)
         if len(text) > QUERY_CHARACTERS:
             raise InvalidRequest.of("q", f"at most {QUERY_CHARACTERS} characters")
@@ -109,7 +109,7 @@ class SearchRequest:
         min_score: float | None = None,
         include_turns: bool = True,
     ) -> "SearchRequest":
-        """What is looked for in conversations, whichever they are (`within`). Raises InvalidRequest."""
+        """A search in conversations, which `within` names later. Raises InvalidRequest."""
         if not 1 <= max_results <= RESULTS_MOST:
             raise InvalidRequest.of("max_results", f"must be from 1 to {RESULTS_MOST}")
         if min_score is not None and not 0 <= min_score <= 1:
@@ -122,7 +122,7 @@ class SearchRequest:
 
     @classmethod
     def of_rooms(cls, text: str, *, room: str | None = None, limit: int = LIMIT_DEFAULT) -> "SearchRequest":
-        """What is looked for in rooms, or in one. Raises InvalidRequest, InvalidName."""
+        """A search in rooms, or in one. Raises InvalidRequest, InvalidName."""
         if room is not None:
             room_keys.check_room(room)
         if not 1 <= limit <= LIMIT_MOST:
@@ -153,7 +153,7 @@ class SearchRequest:
 
 
 def _levels(levels: str | None) -> tuple[int, ...]:
-    """The levels that a request names; all where it names none."""
+    """The levels that a request names. All if it names none."""
     named = {str(level): level for level in conversation_documents.LEVELS}
     some = list(named) if levels is None else levels.split(",")
     if not set(some) <= named.keys():

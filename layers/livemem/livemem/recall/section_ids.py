@@ -1,4 +1,4 @@
-"""Sections of bank files as an agent is given them: each with its own text, under an id by which it can be read.
+"""Sections of bank files as an agent gets them: each with its own text, under an id by which it can be read.
 
 The id is `bank/{path}#{headings joined by " > "}`, that of a whole file `bank/{path}`. Pure functions.
 """
@@ -17,8 +17,8 @@ BETWEEN = " > "
 
 @dataclass(frozen=True)
 class OwnText:
-    """What stands right below a heading, without its sub-sections; `path` and `titles` are the headings that lead to
-    it, as edits name them and without their signs. Both are empty for what stands before the first heading.
+    """The text right below a heading, without its sub-sections. `path` and `titles` are the headings that lead to it,
+    as edits name them and without their signs. Both are empty for the text before the first heading.
     """
 
     path: SectionPath
@@ -34,7 +34,7 @@ def file_id(path: str) -> str:
 
 
 def section_id(path: str, titles: Sequence[str]) -> str:
-    """The id of a section; for no headings that of what stands before the first one."""
+    """The id of a section; without headings that of the text before the first one."""
     return f"{file_id(path)}#{BETWEEN.join(titles)}"
 
 
@@ -51,8 +51,8 @@ def title(line: str) -> str:
 
 
 def with_text(content: str, *, whole: bool = False) -> list[OwnText]:
-    """The sections that have a text of their own, in their order. One piece is all that a file has which nobody can
-    take apart, or which is to be taken as a `whole`.
+    """The sections that have a text of their own, in their order. A file that can't be parsed, or one that is to be
+    taken as a `whole`, is one piece.
     """
     found = {PREAMBLE: content} if whole else own_texts(content)
     alone = found.keys() == {PREAMBLE}
@@ -66,7 +66,7 @@ def with_text(content: str, *, whole: bool = False) -> list[OwnText]:
 def find(content: str, headings: str) -> str | None:
     """The sections of such headings whole, with their sub-sections; None if there is none.
 
-    Headings that occur more than once have one id: then it is all of them, one behind the other.
+    Headings that occur more than once have one id. Then the result is all of them, one behind the other.
     """
     if not headings:
         return next((one.text for one in with_text(content) if one.path == PREAMBLE), None)
@@ -79,6 +79,6 @@ def find(content: str, headings: str) -> str | None:
 
 
 def _names(path: SectionPath) -> tuple[str, ...]:
-    """What a section may be asked for by: its headings as an id has them, as a text shows them, and as edits do."""
+    """The names by which a request may name a section: its headings as in an id, as in a text, and as in edits."""
     name = BETWEEN.join(map(title, path))
     return name, visible(name), sections.joined(path)

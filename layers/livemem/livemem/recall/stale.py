@@ -1,7 +1,7 @@
-"""What nobody has confirmed for long: sections of the bank and memories, the longest first.
+"""Sections of the bank and memories that were not confirmed for long, the longest first.
 
-A section is confirmed by the newest note that it rests on or by a correction by hand, a memory by whoever stores,
-repeats, corrects, splits or restores it.
+A section is confirmed by the newest note that it rests on or by a correction by hand. A memory is confirmed when an
+agent or person stores, repeats, corrects, splits or restores it.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ EXCERPT_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class StaleItem:
-    """A section or memory; `id` is that of `read`, `verified_at` when it was confirmed last."""
+    """A section or memory. `id` is that of `read`, `verified_at` the time of its last confirmation."""
 
     kind: Literal["section", "memory"]
     id: str
@@ -46,11 +46,11 @@ class StaleList:
 
 
 def stale(process: Process, space_id: str, *, days: int = DAYS_DEFAULT, limit: int = LIMIT_DEFAULT) -> StaleList:
-    """What nobody has confirmed for so many days.
+    """The sections and memories that were not confirmed for `days` days.
 
     1 GET and 1 LIST; 1 GET for each bank file and each record that wrote one, as far as this process has not seen them
-    (start_material.RECORDS_MOST); 2 LIST for each kind of memories, 1 where this process has seen it, and what is new
-    of it. Raises NotFound, InvalidRequest.
+    (start_material.RECORDS_MOST); 2 LIST for each kind of memories, 1 where this process has seen it, and the reads of
+    its new operations. Raises NotFound, InvalidRequest.
     """
     if not 1 <= days <= DAYS_MOST:
         raise InvalidRequest.of("days", f"must be from 1 to {DAYS_MOST}")

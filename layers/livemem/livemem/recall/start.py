@@ -1,7 +1,8 @@
-"""What an agent is given at the start of a session: within a number of characters, which is kept exactly.
+"""The text that an agent gets at the start of a session, within an exact number of characters.
 
-First what holds now, then what answers a question, then what is new, then what may matter; and at its end the outline,
-which names all that is left out. A section is given whole or named there. docs/start.md tells the order and why.
+First come the present facts, then answers to a question, then news, then parts that may matter. At its end stands the
+outline, which names all omitted parts. A section is given whole or named there. docs/start.md gives the order and its
+reasons.
 """
 
 import re
@@ -30,9 +31,9 @@ SHARE_OF_QUESTION = 3
 SHARE_OF_OUTLINE = 5
 """The part above which the outline names files in the place of sections: a fifth."""
 PARTIAL_MOST = 8
-"""Sections that are larger than the budget, of which the newest lines are looked for: each takes half of the rest."""
+"""Sections larger than the budget whose newest lines are shown: each takes half of the rest."""
 PARSED_MOST, ENDS = 100_000, 2_000
-"""Characters of such a section that are taken apart, and of both its ends that tell which is the newer one."""
+"""Characters of such a section that are parsed, and of both its ends that show which is the newer one."""
 DESCRIPTION = 200
 """Characters of the space's description that are shown."""
 
@@ -45,8 +46,8 @@ _DAY = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 
 @dataclass(frozen=True)
 class StartPart:
-    """A piece of the Markdown: what it shows, by the id that it can be read by, how many characters it takes with the
-    heading above it, and why it is there.
+    """A piece of the Markdown: the id by which its source can be read, its characters with the heading above it, and
+    the reason why it is there.
     """
 
     kind: Kind
@@ -57,7 +58,7 @@ class StartPart:
 
 @dataclass(frozen=True)
 class Start:
-    """The Markdown; its parts in their order, whose characters add up; and the sources that failed, or were late."""
+    """The Markdown, its parts in their order, whose characters add up, and the sources that failed or were late."""
 
     space_id: str
     markdown: str
@@ -76,7 +77,7 @@ class _Piece:
 
 @dataclass(frozen=True)
 class StartRequest:
-    """What is asked for, checked; `lang` None is the language of the space."""
+    """The checked values of a request. `lang` None is the language of the space."""
 
     max_chars: int = CHARS_DEFAULT
     q: str | None = None
@@ -84,7 +85,7 @@ class StartRequest:
 
     @classmethod
     def of(cls, *, max_chars: int = CHARS_DEFAULT, q: str | None = None, lang: Lang | None = None) -> "StartRequest":
-        """The request's values; raises InvalidRequest, naming the field and its bounds."""
+        """The request's values. Raises InvalidRequest, naming the field and its bounds."""
         if not CHARS_LEAST <= max_chars <= CHARS_MOST:
             raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
         if lang is not None and lang not in LANGUAGES:
@@ -104,7 +105,7 @@ def render(material: StartMaterial, max_chars: int, lang: Lang) -> Start:
     if page.load_first():
         page.answers()
     else:
-        # What holds now is more than there is place for in any case: it leaves the question its third.
+        # The present facts do not fit in any case, so they leave the question its third.
         page = _Page(material, max_chars, WORDS[lang])
         page.answers()
         page.load_first()
@@ -116,7 +117,7 @@ def render(material: StartMaterial, max_chars: int, lang: Lang) -> Start:
 
 
 class _Page:
-    """A start while it is filled. At any time what was taken and the outline of the rest are within the budget."""
+    """A start while it is filled. At any time the taken parts and the outline of the rest are within the budget."""
 
     def __init__(self, material: StartMaterial, max_chars: int, words: StartWords) -> None:
         self._material = material
@@ -128,10 +129,10 @@ class _Page:
         self._used = 0
         self._add("guide", _Piece("guide", None, _guide(material, words)))
         self._room = self._max - self._used - self._outline.need()
-        """What there is for all parts together."""
+        """The characters for all parts together."""
 
     def answers(self) -> None:
-        """What answers the question: documents in the order of the search."""
+        """Take the answers to the question: documents in the order of the search."""
         by_address = {(one.path, one.address): one for one in self._material.sections}
         most = self._used + self._max // SHARE_OF_QUESTION
         for found in self._material.found:
@@ -143,8 +144,8 @@ class _Page:
                 self._take_item(found.kind, found.id, _line(found.told, found.text), "question", most)
 
     def load_first(self) -> bool:
-        """What holds now: whole sections, then the newest lines of those that are larger than the budget. Whether all
-        of them are given whole.
+        """Take the present facts: whole sections, then the newest lines of those that are larger than the budget.
+        Returns whether all of them are given whole.
         """
         some = [one for one in self._material.sections if one.first is not None]
         some.sort(key=lambda one: one.first or 0)
@@ -156,25 +157,25 @@ class _Page:
         return not any(self._outline.holds(section) for section in some)
 
     def live(self) -> None:
-        """Notes that are not folded yet."""
+        """Take the notes that are not folded yet."""
         for note in self._material.live:
             self._take_item("live", note.note_id, _note_line(note), "live")
 
     def synthesis(self) -> None:
-        """The text of the last consolidation."""
+        """Take the text of the last consolidation."""
         there = self._material.synthesis
         if there and there.content.strip():
             piece = _Piece("synthesis", "synthesis", f"\n{visible(there.content.strip())}\n")
             self._take("synthesis", piece, ("synthesis", "synthesis"))
 
     def changed_last(self) -> None:
-        """The other sections, those that rest on the newest notes first."""
+        """Take the other sections, those that rest on the newest notes first."""
         for section in sorted(self._material.sections, key=lambda one: one.moment, reverse=True):
             if section.first is None:
                 self._take_section(section, "changed_last")
 
     def own(self) -> None:
-        """What agents know of themselves, and want."""
+        """Take the agents' knowledge of themselves and their goals."""
         for memory in self._material.memories:
             self._take_item("memory", memory.memory_id, _memory_line(memory), "own")
 
@@ -204,7 +205,7 @@ class _Page:
         self._taken[why].append(piece)
 
     def _take(self, why: Why, piece: _Piece, item: LeftOutItem, most: int | None = None) -> bool:
-        """Take what is left out if it fits, beside the outline of what would then be left; `most`: up to where."""
+        """Take an omitted item if it fits beside the outline of the remaining ones. `most`: the limit of characters."""
         used = self._used + self._cost(why, piece.text)
         if not self._outline.holds(item) or used > (self._max if most is None else most):
             return False
@@ -226,8 +227,8 @@ class _Page:
         self._take(why, piece, (kind, name), most)
 
     def _take_newest(self, section: StartSection) -> None:
-        """The newest lines of a section that is larger than the budget, in up to half of what is left: others come
-        behind it. It stays in the outline.
+        """Take the newest lines of a section that is larger than the budget, in up to half of the remaining characters,
+        because others follow. It stays in the outline.
         """
         frame = self._words.newest.format(id=shown_id(section.id), day=day(section.moment), chars=len(section.text))
         left = (self._max - self._used - self._outline.need(room=0)) // 2
@@ -266,8 +267,8 @@ def _line(told: Iterable[str], text: str) -> str:
 
 def newest_lines(text: str, most: int) -> str:
     """The newest entries of a text that together have at most so many characters: those at its end, or at its beginning
-    where that bears the later day. Entries are whole; empty if not even one fits. Only the nearer part of a very long
-    text is taken apart.
+    if that bears the later day. Entries are whole. The result is empty if not even one fits. Only the nearer part of a
+    very long text is parsed.
     """
     first, last = _DAY.findall(text[:ENDS]), _DAY.findall(text[-ENDS:])
     from_top = bool(first and last) and first[0] > last[-1]
@@ -278,7 +279,7 @@ def newest_lines(text: str, most: int) -> str:
     except SectionError:
         blocks = [(number, number + 1) for number in range(len(lines))]
     if len(near) < len(text):
-        # That at which the text was cut off is not whole.
+        # The entry at which the text was cut off is not whole.
         blocks = blocks[:-1] if from_top else blocks[1:]
     at = [0, *accumulate(map(len, lines))]
     if from_top:

@@ -1,5 +1,5 @@
-"""What the start of a session is made of, read from the bucket: the sections of the bank with the notes that they rest
-on, the live notes, what the agents know of themselves, and what answers a question.
+"""The material for the start of a session, read from the bucket: the sections of the bank with the notes that they rest
+on, the live notes, the agents' knowledge of themselves, and the answers to a question.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,18 +34,19 @@ from livemem.text.invisible import visible
 
 SPACE, MEMORIES, SEARCH = "space", "memories", "search"
 SECONDS = {SPACE: 20.0, MEMORIES: 4.0, SEARCH: 6.0}
-"""For which each source is waited for; the space itself must come."""
+"""How long the start waits for each source. The space itself is required."""
 URGENT = ("decision", "issue", "todo")
 """Categories of live notes that are given before the others."""
 NOTES_MOST = 200
 MEMORIES_MOST = 50
 HITS = 20
 SCOPE = "live,bank,archive,memories"
-"""Where the question of a start is looked for."""
+"""The scope of the search for a start's question."""
 PARSED_MOST = 1_000_000
-"""Characters of the bank that are taken apart into sections: about a second. A file behind them is one piece."""
+"""Characters of the bank that are parsed into sections, in about a second. A file beyond them is one piece."""
 RECORDS_MOST = 32
-"""Records that tell on which notes sections rest. A file that none of them tells of has the day when it was written."""
+"""Records that are read for the notes on which sections rest. A file in none of them has the day when it was written.
+"""
 _OWN: tuple[Kind, ...] = ("self", "goal")
 
 
@@ -71,7 +72,7 @@ HitKind = Literal["section", "live", "archive", "memory"]
 
 @dataclass(frozen=True)
 class StartHit:
-    """What answers a question: a section, by its file (`path`) and its headings (`address`); a note, live or folded; a
+    """An answer to a question: a section, by its file (`path`) and its headings (`address`); a note, live or folded; a
     memory.
     """
 
@@ -79,14 +80,16 @@ class StartHit:
     id: str
     text: str
     told: tuple[str, ...]
-    """When it was written, by whom, and what it is."""
+    """Its time, its author and its kind."""
     path: str = ""
     address: str = ""
 
 
 @dataclass(frozen=True)
 class StartMaterial:
-    """All that a start may show. `live` and `memories` have those first that are given first; `found` the best."""
+    """All that a start may show. `live` and `memories` are in the order in which they are given. `found` has the best
+    first.
+    """
 
     meta: Meta
     sections: list[StartSection]
@@ -101,21 +104,21 @@ class StartMaterial:
 
 @dataclass(frozen=True)
 class RestsOn:
-    """What the sections of a file rest on: ids of notes, and when it was corrected by hand last."""
+    """The basis of a file's sections: ids of notes, and the time of the last correction by hand."""
 
     notes: Mapping[SectionPath, frozenset[str]]
     corrected: Mapping[SectionPath, str]
 
     def of(self, part: OwnText) -> frozenset[str]:
-        """What a part of the file rests on."""
+        """The ids of the notes that a part of the file rests on."""
         return frozenset().union(*self.notes.values()) if part.whole else self.notes.get(part.path, frozenset())
 
 
 def load(process: Process, space_id: str, *, characters: int, question: str | None) -> StartMaterial:
-    """What a start of so many characters may show.
+    """The material that a start of so many characters may show.
 
-    As `summary.summary`, and side by side with it 1 LIST for each of two kinds of memories and what is new of them;
-    then 1 GET for each record that wrote a file that this process has not seen before. With a question a search beside
+    As `summary.summary`, and side by side with it 1 LIST for each of two kinds of memories and their new operations.
+    Then 1 GET for each record that wrote a file that this process has not seen before. With a question a search beside
     it (`search.search`). A source that fails is left out. Raises NotFound, StoreUnavailable.
     """
     tasks = {
@@ -169,7 +172,7 @@ def _order(entry: Entry) -> tuple[object, ...]:
 
 
 def _memories(process: Process, space_id: str) -> list[Memory]:
-    """What agents know of themselves, and want: those last stored or changed first."""
+    """The agents' knowledge of themselves and their goals: those last stored or changed first."""
     missing: list[str] = []
     found = process.store.map(lambda kind: log.load(process, space_id, kind, missing), _OWN)
     now = process.clock()
@@ -182,7 +185,7 @@ def _found(process: Process, space_id: str, question: str) -> list[StartHit]:
     from livemem.recall.search_request import QUERY_CHARACTERS, SearchRequest  # noqa: PLC0415
     from livemem.search import words  # noqa: PLC0415
 
-    # What somebody says is text, never syntax.
+    # A question is text, never syntax.
     text = words.plain(storable(question))[:QUERY_CHARACTERS]
     if not words.parse(text).words:
         return []
@@ -214,7 +217,7 @@ def sections_of(rules: str, bank: Sequence[File], rests: Mapping[str, RestsOn]) 
 
 
 def _taken_apart(bank: Sequence[File]) -> set[str]:
-    """The files that are taken apart into sections: the smaller ones first."""
+    """The files that are parsed into sections: the smaller ones first."""
     by_size = sorted(bank, key=lambda file: len(file.content or ""))
     ends = accumulate(len(file.content or "") for file in by_size)
     return {file.path for file, end in zip(by_size, ends, strict=True) if end <= PARSED_MOST}
@@ -244,8 +247,8 @@ def _moment(note_id: str) -> str | None:
 
 
 def rest_on(process: Process, space_id: str, bank: Sequence[File]) -> dict[str, RestsOn]:
-    """What the sections of each file rest on, as the record of its last change says: 1 GET for each such record, none
-    for files that this process has seen before. Files whose records do not say it are left out.
+    """The basis of the sections of each file, from the record of its last change: 1 GET for each such record, none for
+    files that this process has seen before. Files whose records do not hold it are left out.
     """
     known = {file.path: process.reads.get(RestsOn, _name(space_id, file), _version(file)) for file in bank}
     unknown = [file for file in bank if known[file.path] is None and file.record]
@@ -280,5 +283,5 @@ def _name(space_id: str, file: File) -> str:
 
 
 def _version(file: File) -> str:
-    """As a listing has just told it (files.with_content); a file that was written again names another record."""
+    """The version from the latest listing (files.with_content). A file that was written again names another record."""
     return f"{file.etag} {file.last_modified} {file.record}"

@@ -1,4 +1,4 @@
-"""What the start of a session leaves out, named: so that an agent knows what there is, and how to read it."""
+"""The outline of the parts that the start of a session omits, so that an agent knows of them and how to read them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ LONGEST_ID = 200
 """Characters of an id that are shown. A section with a longer one is found by reading its file."""
 
 LeftOutItem = StartSection | tuple[str, str] | None
-"""What may be taken: a section; or by its kind and id a note (`live` or `archive`), a `memory` or the `synthesis`; or
-nothing.
+"""An item to take: a section; or by its kind and id a note (`live` or `archive`), a `memory` or the `synthesis`; or
+None.
 """
 
 
@@ -31,7 +31,7 @@ def day(moment: str) -> str:
 
 @dataclass
 class _Left:
-    """What is left out of a file."""
+    """The omitted sections of a file."""
 
     path: str
     day: str = ""
@@ -40,14 +40,14 @@ class _Left:
 
 
 class LeftOut:
-    """The list of what is left out: of sections, or of files where that would take more than `most` characters; where
-    that is still too much, of as many files as fit, and the number of the others.
+    """The list of omitted parts. It names sections, or files if sections would take more than `most` characters. If
+    that is still too much, it names as many files as fit, and the number of the others.
 
-    It counts as things are taken: a bank may have 10,000 sections.
+    It updates its counts as items are taken, because a bank may have 10,000 sections.
     """
 
     def __init__(self, material: StartMaterial, words: StartWords, most: int) -> None:
-        """Everything is left out."""
+        """Everything is omitted at first."""
         self._words = words
         self._most = most
         self._lines = {id(one): self._line(one) for one in material.sections}
@@ -70,17 +70,17 @@ class LeftOut:
         self._folded = self._form(None, None)[1]
 
     def holds(self, item: LeftOutItem) -> bool:
-        """Whether it was not taken yet."""
+        """Whether the item was not taken yet."""
         return id(item) in self._sections if isinstance(item, StartSection) else item not in self._taken
 
     def need(self, item: LeftOutItem = None, room: int | None = None) -> int:
-        """Characters of the list, once the item is taken as well. It may be by sections again then, where that is
-        within `room`.
+        """Characters of the list, once the item is taken as well. It may then name sections again, if that is within
+        `room`.
         """
         return self._form(item, room)[0]
 
     def _form(self, item: LeftOutItem, room: int | None) -> tuple[int, bool]:
-        """The same, and whether it is by files."""
+        """The same, and whether the list names files."""
         extras = self._extras(item)
         by_section, by_file = self._by_section, self._by_file
         if isinstance(item, StartSection):
@@ -98,7 +98,7 @@ class LeftOut:
         return max(self._most, rest + self._longest_more), True
 
     def take(self, item: LeftOutItem, room: int) -> None:
-        """It is not left out any more; the list may take so many characters."""
+        """Remove the item from the list, which may take `room` characters."""
         self._folded = self._form(item, room)[1]
         if isinstance(item, StartSection):
             left = self._files[item.path]
@@ -111,7 +111,7 @@ class LeftOut:
             self._left[self._counted(item)] -= 1
 
     def text(self) -> str:
-        """The list with its heading; empty where nothing is left out."""
+        """The list with its heading; empty if nothing is omitted."""
         extras = self._extras(None)
         if not self._sections and not extras:
             return ""
@@ -151,7 +151,7 @@ class LeftOut:
         return f"{self._words.more_files.format(files=len(files), chars=chars)}\n"
 
     def _extras(self, item: LeftOutItem) -> list[str]:
-        """The lines of what is no section, once the item is taken as well."""
+        """The lines of items that are no sections, once the item is taken as well."""
         words, left = self._words, self._left
         gone = self._counted(item) if isinstance(item, tuple) else ""
         notes, memories = left["live"] - (gone == "live"), left["own"] - (gone == "own")
@@ -161,7 +161,9 @@ class LeftOut:
         return [f"{line}\n" for line in lines]
 
     def _counted(self, item: tuple[str, str]) -> str:
-        """Among what the item is counted; empty for what the list never names: facts, and notes that are folded."""
+        """The name of the count that includes the item. Empty for items that the list never names: facts, and folded
+        notes.
+        """
         kind, name = item
         if kind == "memory":
             return "own" if name in self._own else ""

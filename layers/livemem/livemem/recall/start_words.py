@@ -1,4 +1,4 @@
-"""The words of the start of a session, in the languages that it comes in."""
+"""The words of the start of a session, in its languages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from livemem.recall.render_memory import Lang
 
 @dataclass(frozen=True)
 class StartWords:
-    """Templates of `str.format`. `headings` are by why a part is there (start.Why)."""
+    """Templates of `str.format`. `headings` are keyed by the reason for a part (start.Why)."""
 
     title: str
     guide: str

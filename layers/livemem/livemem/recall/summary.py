@@ -1,4 +1,4 @@
-"""What an agent loads when it starts."""
+"""The material that an agent loads when it starts."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -26,12 +26,12 @@ from livemem.store.objects import Entry, Object
 
 LIVE_NOTES = 50
 LIVE_BYTES = 20_000
-"""Objects of the live notes together, front matter included; the newest is there however large it is."""
+"""Objects of the live notes together, front matter included. The newest is read at any size."""
 
 
 @dataclass(frozen=True)
 class Live:
-    """The newest live notes whole, newest last. There are `count` of them in all; if not `exact`, more."""
+    """The newest live notes whole, newest last. There are `count` of them in all, or more if not `exact`."""
 
     count: int
     exact: bool
@@ -40,8 +40,8 @@ class Live:
 
 @dataclass(frozen=True)
 class WholeSpace:
-    """A space whole: its meta, rules (None if not wanted), synthesis, bank in the order of the rules, and what is not
-    folded yet. A look back says to what moment, and has no live notes: meta is that of today.
+    """A space whole: its meta, rules (None if not wanted), synthesis, bank in the order of the rules, and the notes
+    that are not folded yet. A look back gives its moment, and has no live notes. Its meta is that of today.
     """
 
     meta: Meta
@@ -62,7 +62,7 @@ def summary(
 ) -> WholeSpace:
     """The space as it is, or as it stood at the time `at` (time_travel.then).
 
-    `choose` says which of the live notes that were listed are read, the last one first; else the newest (LIVE_NOTES).
+    `choose` picks the listed live notes to read, the last one first. Without it the newest are read (LIVE_NOTES).
 
     As it is: 3 GET and 2 LIST side by side, then 1 GET for each bank file and each note not seen before. Of more than
     1,000 live notes the newest cost a few LIST more, and are not counted. Raises NotFound, InvalidRequest, Conflict.

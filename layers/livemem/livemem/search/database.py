@@ -1,6 +1,6 @@
-"""The SQLite database of a view: its tables, and what is done with one that can't be used.
+"""The SQLite database of a view: its tables, and the error for one that is unusable.
 
-FTS5 is to be the same everywhere; Python's own SQLite differs from build to build, so `apsw` brings one.
+FTS5 must be the same everywhere. Python's own SQLite differs from build to build, so `apsw` brings one.
 """
 
 import logging
@@ -11,7 +11,7 @@ import apsw
 logger = logging.getLogger(__name__)
 
 SCHEMA = 5
-"""Grows with every change of the tables, of what is indexed of a text, or of what the bucket's objects tell."""
+"""Grows with every change of the tables, of the indexed terms of a text, or of the documents made from objects."""
 
 _TABLES = """
 CREATE TABLE about(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -63,7 +63,7 @@ def create(path: Path) -> apsw.Connection:
 
 
 def open_file(path: Path) -> apsw.Connection:
-    """The database at `path`, whose bytes were checked before. Raises Unusable, and then it is closed."""
+    """The database at `path`, whose bytes were checked before. Raises Unusable after closing it."""
     db = None
     try:
         db = _connect(path, apsw.SQLITE_OPEN_READWRITE)

@@ -24,7 +24,7 @@ _DOUBTFUL = {"may", "march", "mars", "mar", "mai", "jan", "jun", "sept", "dec"}
 
 @dataclass(frozen=True)
 class Date:
-    """What a question says of a date; None for what it leaves open. At least one of year and month is there."""
+    """A date as a question names it. A part that the question leaves open is None. Year or month is always given."""
 
     year: int | None
     month: int | None

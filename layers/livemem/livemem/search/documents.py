@@ -1,4 +1,4 @@
-"""What is searched."""
+"""The documents that a search looks through."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,8 +9,8 @@ from typing import Any
 class Document:
     """One thing that a search can find.
 
-    `id` is unique in its space. `group` and `position` say who is whose neighbour: the documents of a group stand in
-    the order of their positions.
+    `id` is unique in its space. `group` and `position` define neighbours: the documents of a group stand in the order
+    of their positions.
     """
 
     id: str
@@ -22,31 +22,32 @@ class Document:
     time: str = ""
     """ISO 8601, UTC; empty where it has none."""
     expires: str = ""
-    """From when on it is not found any more: ISO 8601, UTC, in milliseconds; empty: never."""
+    """The moment from which no search finds it: ISO 8601, UTC, in milliseconds; empty: never."""
     author: str = ""
     role: str = ""
-    """Of a turn of a conversation: `user` for what a person said, `assistant` for what a model answered; `tool` and
-    `system` for what nobody said.
+    """Of a turn of a conversation: `user` for a person's words, `assistant` for a model's answer; `tool` and `system`
+    for text that nobody said.
     """
     category: str = ""
     tags: tuple[str, ...] = ()
     source: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """What to ask for to get the whole, by the names of the API's parameters."""
+    """The values that a request needs to get the whole, by the names of the API's parameters."""
     more: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """What is needed to show it, beyond all this: values of JSON."""
+    """Further values that are needed to show it, as JSON."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What one object of the bucket tells of documents, as it was read.
+    """The documents that one object of the bucket holds, as it was read.
 
-    Several may tell of the same one: the one of the highest `rank` counts. `gives_back`: ids of documents about which
-    it has nothing more to say, and nobody of a lower rank either but those of rank 0 (an undo gives notes back).
+    Several objects may hold the same document: the one of the highest `rank` counts. `gives_back`: ids of documents
+    that the object gives up. No object of a lower rank counts for them, except those of rank 0 (an undo gives notes
+    back).
     """
 
     key: str
     mark: str
-    """What tells this version of the object from another one (view.Source)."""
+    """It distinguishes this version of the object from others (view.DocumentSource)."""
     documents: tuple[Document, ...] = ()
     rank: int = 0
     gives_back: tuple[str, ...] = ()

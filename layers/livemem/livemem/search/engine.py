@@ -1,4 +1,6 @@
-"""One search in one view: the words' places and the vectors' cosines are gathered, ranked, and the best are shown."""
+"""One search in one view. It collects the words' places and the vectors' cosines, ranks, and returns the best
+documents.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -28,23 +30,23 @@ FEW = 0.25
 
 @dataclass(frozen=True)
 class SpaceQuery:
-    """What is asked of one space."""
+    """A question to one space."""
 
     query: Query
     filter: DocumentFilter
     limit: int
     recency: float = 0.0
     least: float | None = None
-    """The least relevance of a hit; what has none is not held to it."""
+    """The least relevance of a hit. It does not apply to a document without relevance."""
     excerpts: bool = True
     """Whether hits come with a snippet; else it is empty."""
     moment: str | None = None
-    """What has expired by then is not found (documents.Document.expires); None: whatever the time is."""
+    """Documents that expired by then are not found (documents.Document.expires). None: expired ones are found too."""
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """The question's vector, and those of the passages: `rows` says where each one is in `pool`, -1 for none."""
+    """The question's vector, and those of the passages: `rows` gives the place of each in `pool`, -1 for none."""
 
     vector: NDArray[np.float32]
     pool: Pool
@@ -52,7 +54,7 @@ class Meaning:
 
     @cached_property
     def cosines(self) -> NDArray[np.float32]:
-        """The cosine of each vector of the pool with the question: for all that is asked with the same vector."""
+        """The cosine of each vector of the pool with the question, once for all questions with the same vector."""
         return self.pool.cosines(self.vector)
 
 
@@ -60,8 +62,8 @@ class Meaning:
 class Hit:
     """A document that was found. `snippet` is a range of characters of its text; `highlights` are ranges within it.
 
-    `parts` tells what each part of the score added; `relevance` is the cosine of the question with the passage that is
-    nearest to it, None where there is no vector to compare with.
+    `parts` holds the amount that each part added to the score. `relevance` is the cosine of the question with the
+    nearest passage, None where there is no vector to compare with.
     """
 
     document: Document
@@ -129,7 +131,8 @@ def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: S
 def _relevance(whole: IndexShape, meaning: Meaning, wanted: NDArray[np.bool_]) -> NDArray[np.float32]:
     """The relevance (Hit) of the documents that are `wanted`, from 0 to 1; NaN for all others.
 
-    The plain cosine, which says the same whatever else there is; ranking looks at what tells a space's texts apart.
+    It is the plain cosine, which does not depend on other documents. Ranking uses cosines that distinguish a space's
+    texts.
     """
     found = np.full(len(wanted), -np.inf, dtype=np.float32)
     some = np.flatnonzero(wanted[whole.owner] & (meaning.rows >= 0))
@@ -138,7 +141,7 @@ def _relevance(whole: IndexShape, meaning: Meaning, wanted: NDArray[np.bool_]) -
 
 
 def _best(scores: NDArray[np.float64], found: Numbers, most: int) -> Numbers:
-    """Those with the highest scores, of the same score the later one first."""
+    """Those with the highest scores. Of the same score the later one comes first."""
     if len(found) > most:
         # Sorting all of them would take longer than all else.
         least = np.partition(scores[found], len(found) - most)[len(found) - most]
@@ -174,8 +177,8 @@ def _instances(index: Index, whole: IndexShape, terms: Sequence[str]) -> Instanc
 
 
 def _cosines(whole: IndexShape, meaning: Meaning, candidates: NDArray[np.bool_] | None) -> NDArray[np.float32]:
-    """The cosine of each passage with the question; NaN for those that have no vector, and those that do not matter:
-    of documents that may not be found, and are no neighbours of any that may.
+    """The cosine of each passage with the question. NaN for passages without a vector, and for those of documents that
+    may not be found and are no neighbours of any that may.
     """
     rows = meaning.rows
     if candidates is not None:

@@ -1,6 +1,7 @@
-"""The documents of a space as one SQLite database: put in from what the bucket's objects tell, and asked by words.
+"""The documents of a space as one SQLite database, filled from the bucket's objects and queried by words.
 
-Derived state: it may lag, and can be thrown away at any time. Not safe for threads; its holder sees to that (view.py).
+Derived state: it may lag, and can be thrown away at any time. It is not safe for threads. Its holder ensures that one
+thread uses it (view.py).
 """
 
 import json
@@ -35,7 +36,7 @@ class DocumentFilter:
     since: str | None = None
     until: str | None = None
     groups: tuple[str, ...] | None = None
-    """Told by the shape of all documents (engine.py), which has them at hand."""
+    """Checked by the shape of all documents (engine.py), which has them at hand."""
 
 
 class Columns(NamedTuple):
@@ -51,12 +52,12 @@ class Columns(NamedTuple):
     authors: Sequence[str]
     asks: Sequence[int]
     tells: Sequence[int]
-    """The last two as words.Traits says."""
+    """The last two as in words.Traits."""
 
 
 class Passages(NamedTuple):
-    """All passages in the same way: their numbers, their documents', where in its text each begins, how many words they
-    have, their vectors' names.
+    """All passages in the same way: their numbers, their documents' numbers, where in its text each begins, how many
+    words they have, their vectors' names.
     """
 
     numbers: Sequence[int]
@@ -73,7 +74,7 @@ class Index:
         """Open the file, or make it where there is none. Raises Unusable."""
         self.path = path
         self.touched: set[int] = set()
-        """The numbers of documents that were put in or removed; whoever has seen that clears it."""
+        """The numbers of documents that were put in or removed. The view clears it after reading (view.py)."""
         self._prefix = prefix
         self._db = database.open_file(path) if path.exists() else database.create(path)
         if self.about("prefix") != prefix:
@@ -88,12 +89,12 @@ class Index:
         return self._db.execute(statement, tuple(values)).fetchall()
 
     def about(self, name: str) -> str | None:
-        """What was noted of the whole under this name."""
+        """The note about the whole index under this name."""
         found = self._db.execute("SELECT value FROM about WHERE name = ?", (name,)).get
         return None if found is None else str(found)
 
     def note(self, **about: str) -> None:
-        """Note something of the whole."""
+        """Write notes about the whole index."""
         with self._db:
             self._db.executemany("INSERT OR REPLACE INTO about VALUES(?, ?)", about.items())
 
@@ -110,10 +111,10 @@ class Index:
         return self.path.stat().st_size
 
     def update(self, readings: Sequence[Reading], gone: Iterable[str] = ()) -> list[str]:
-        """Take in what was read of objects, and forget those that are gone, all of it or nothing.
+        """Take in the readings of objects, and forget the objects that are gone, all of it or nothing.
 
-        Returns the keys of known objects that must be read once more: they tell of a document that another one told of
-        until now.
+        Returns the keys of known objects that must be read once more: they hold a document that another object stood
+        for until now.
         """
         with self._db:
             touched: set[str] = set()
@@ -144,12 +145,12 @@ class Index:
         return set(claims)
 
     def _settle(self, name: str, fresh: Mapping[tuple[str, str], tuple[Document, Reading]]) -> str | None:
-        """Bring a document to what the object says that counts; returns the object's key if it is not at hand."""
+        """Update a document from the object that counts. Returns that object's key if it is not at hand."""
         claims = self._all(
             "SELECT rank, object, back FROM claims WHERE id = ? ORDER BY rank DESC, object DESC", (name,)
         )
         if claims and claims[0][2]:
-            # Given back last: it is what the live notes say, if anything.
+            # Given back last: the document is that of the live notes, if there is one.
             claims = [claim for claim in claims if claim[0] == 0]
         here = self._all("SELECT n, object FROM documents WHERE id = ?", (name,))
         if not claims:
@@ -238,7 +239,7 @@ class Index:
         self.note(prefix=self._prefix)
 
     def columns(self, numbers: Sequence[int] | None = None) -> Columns:
-        """All documents, or those of these numbers that there are; those of a group one behind the other in its
+        """All documents, or the existing ones of these numbers. Those of a group stand one behind the other in its
         order.
         """
         found = self._some(
@@ -270,7 +271,7 @@ class Index:
         return np.stack((packed // _PLACES, packed % _PLACES), axis=1)
 
     def completions(self, beginning: str, most: int) -> list[str]:
-        """The words of the index that begin so, up to `most` of them."""
+        """The words of the index with this beginning, up to `most` of them."""
         found = self._all(
             "SELECT DISTINCT term FROM instances WHERE term >= ? AND term < ? LIMIT ?",
             # UTF-8 sorts as its characters do, so behind all that begin so.
@@ -285,7 +286,7 @@ class Index:
         return [row[0] for row in found]
 
     def admitted(self, wanted: DocumentFilter) -> list[int] | None:
-        """The numbers of the documents that pass the filter, whatever their groups; None where all do."""
+        """The numbers of the documents that pass the filter, its groups aside. None if all do."""
         tests = {
             "author = ?": wanted.author,
             "category = ?": wanted.category,
@@ -327,7 +328,7 @@ class Index:
         return None if number is None else self.document(int(number))
 
     def texts(self, numbers: Collection[int]) -> dict[int, str]:
-        """What is embedded of passages, by their numbers."""
+        """The texts that are embedded for passages, by their numbers."""
         found: dict[int, str] = {}
         for number in numbers:
             title, text, first, last = self._all(
@@ -345,5 +346,5 @@ class Index:
 
 
 def embedded(title: str, text: str) -> str:
-    """What a model is given of a passage: a section's heading says what it is about."""
+    """The text of a passage for the model. The title before it names its subject."""
     return f"{title}\n{text}" if title else text

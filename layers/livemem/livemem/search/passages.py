@@ -1,6 +1,6 @@
 """The passages of a long text, and the excerpt of a text that answers a query best.
 
-A word is here what white space parts from the next one: that is how the field counts passages, and no language matters.
+White space separates words here: the field counts passages this way, and it works for every language.
 """
 
 import re
@@ -10,7 +10,7 @@ from livemem.search.words import Query, found
 WORDS = 100
 OVERLAP = 20
 LONGEST = 1_600
-"""Characters of a passage. Texts without spaces are cut there; embedding models read 256 tokens and more."""
+"""Characters of a passage. Texts without spaces are cut there. Embedding models read 256 tokens and more."""
 SNIPPET = 300
 _WORD = re.compile(rf"\S{{1,{LONGEST // WORDS * 4}}}")
 
@@ -61,7 +61,7 @@ def snippet(
 
 
 def _densest(hits: list[tuple[int, int, str]], longest: int) -> tuple[int, int]:
-    """The characters of those words that fit into an excerpt and are the most different ones."""
+    """The range of characters of an excerpt that holds the most different words."""
     best, found = (-1, -1), (0, 0)
     counts: dict[str, int] = {}
     left = 0
@@ -82,7 +82,7 @@ def _densest(hits: list[tuple[int, int, str]], longest: int) -> tuple[int, int]:
 def _between_words(
     text: str, start: int, stop: int, begin: int, end: int, keep: tuple[int, int] | None
 ) -> tuple[int, int]:
-    """Those characters without the halves of words at both ends; what is to be kept is not cut off."""
+    """Those characters without the halves of words at both ends. The range `keep` is not cut."""
     keep_start, keep_stop = keep or (stop, start)
     if start > begin and not text[start - 1].isspace():
         space = re.search(r"\s", text[start : min(keep_start, stop)])

@@ -1,8 +1,8 @@
 """How documents are ranked: a pure function of where a query's words stand, of cosines and of who is whose neighbour.
 
 Every part of the score is brought to mean 0 and spread 1 over the candidates (over the best ones, of many), then added
-with its weight: parts of different kinds add up only so. `WEIGHTS` has them all; docs/recall.md says what each is worth
-on two sets of questions, and what was tried and left out.
+with its weight. Without that, parts of different kinds could not be added. `WEIGHTS` has them all. docs/recall.md gives
+the worth of each on two sets of questions, and the parts that were tried and left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,13 +48,13 @@ OF_MEANING = ("cosine", "around", "replies")
 ENOUGH = 0.35
 """Share of the query's words, by their rarity, that one document must hold for them to count in full beside cosines.
 
-Where no document holds so much of the question, it was asked in other words: what a stray word finds then is chance.
+Where no document holds so much of the question, it was asked in other words. A hit by a stray word is then chance.
 """
 
 POOL = 500
-"""So many documents, the best by words and as many by cosines, tell the spread of a part where there are more."""
+"""So many documents, the best by words and as many by cosines, determine the spread of a part if there are more."""
 HIGHEST = np.float32(7)
-"""Standard deviations that a part may have at most: what one document alone has is not worth everything."""
+"""Standard deviations that a part may have at most, so that a trait of one document does not decide everything."""
 
 K1, B = 0.9, 0.4
 REACH, DECAY = 4, 0.4
@@ -66,17 +66,20 @@ PAIR = 6
 SIDE = 0.5
 """Share of each direct neighbour in the cosine `around` a document."""
 DATES = 6
-"""Dates of a query, and years of the documents, that are looked at: more are no question."""
+"""Dates of a query, and years of the documents, that are used: a text with more is no question."""
 AFTER, BEFORE = 10.0, 5.0
-"""Days in which what happened at a date is still told, and in which it is announced: closeness falls to 1/e."""
+"""Days after a date in which people still speak of it, and days before in which they announce it: closeness falls to
+1/e.
+"""
 _DAY = 86_400.0
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """All documents, whatever is asked. `corpus` makes one; it holds as long as the documents stay the same.
+    """All documents, independent of the question. `corpus` makes one. It is valid as long as the documents stay the
+    same.
 
-    Documents stand by group, and within a group by position; passages stand by document.
+    Documents are ordered by group, and within a group by position. Passages are ordered by document.
     """
 
     owner: Integers
@@ -102,7 +105,7 @@ class Corpus:
     days: tuple[Integers, Integers, Integers]
     """Of every document the year, month and day of its time; 0 where it has none."""
     years: tuple[int, ...]
-    """That documents are of, ascending."""
+    """Years of documents, ascending."""
     length: Floats
     """Of every document the terms of its mean passage and, by their shares, its neighbours', over the mean of all."""
     group_length: Floats
@@ -118,7 +121,7 @@ class Ranking:
     matched: Flags
     """Whether it is a hit: it holds a word of the query, is by an author or of a date named there, or has a cosine."""
     parts: dict[str, Floats]
-    """What each part added to the score, per document; only parts that tell documents apart are there."""
+    """The amount that each part added to the score, per document. Only parts that distinguish documents are there."""
 
 
 def corpus(
@@ -132,7 +135,7 @@ def corpus(
 ) -> Corpus:
     """A corpus with all that can be computed before a query is known.
 
-    `lengths` are the numbers of terms of the passages; the others are fields of `Corpus`. Every document has a passage.
+    `lengths` are the numbers of terms of the passages. The others are fields of `Corpus`. Every document has a passage.
     """
     count = len(group)
     passages = np.maximum(np.bincount(owner, minlength=count), 1).astype(np.float32)
@@ -168,7 +171,7 @@ def rank(
 
     `instances` are those of `query.words` and then of `query.prefixes`, in their order. `cosines`: one per passage, NaN
     where it has no vector (`whitening.cosines`); None ranks by words alone. `candidates`: the documents that may be
-    found, None for all; neighbours are taken from all. `named`: the documents whose author the query names
+    found, None for all. Neighbours are taken from all. `named`: the documents whose author the query names
     (`words.names`).
     `recency`: the weight of a document's time, 0 for none.
     """
@@ -186,7 +189,7 @@ def rank(
         found |= {"cosine": meant, "around": _around(documents, meant)}
         found["replies"] = _replies(documents, np.maximum(_standard(meant, candidates), 0))
         matched = matched | known
-        # Where few have a vector yet, the best of those few is not what was asked for: words decide.
+        # Where few have a vector yet, the best of those few need not fit the question: words decide.
         meaning = float(np.count_nonzero(known & allowed)) / max(1, int(np.count_nonzero(allowed)))
         trust = min(1.0, float(found["cover"].max(initial=0)) / (ENOUGH * asked)) if asked else 0.0
         trust = 1.0 - meaning * (1.0 - trust)
@@ -240,7 +243,7 @@ def _lexical(documents: Corpus, query: Query, instances: Sequence[Instances]) ->
 
 
 def _priors(documents: Corpus, query: Query, named: Flags | None) -> dict[str, Floats]:
-    """The parts that come from what a document is: who says it, when, and how."""
+    """The parts that come from the document itself: its author, its time and its form."""
     found = {
         "role": (documents.roles == USER).astype(np.float32),
         "tells": documents.tells.astype(np.float32),
@@ -271,7 +274,7 @@ def _pairs(documents: Corpus, instances: Sequence[Instances]) -> Floats:
 
 
 def _replies(documents: Corpus, values: Floats) -> Floats:
-    """What the document before is worth, where it asks and this one may answer; among those without roles."""
+    """The value of the document before, where that asks and this one may answer, among documents without roles."""
     found = np.zeros(len(values), np.float32)
     follows = (documents.shares[0][1:] > 0) & documents.asks[:-1] & (documents.roles[1:] == NO_ROLE)
     found[1:] = np.where(follows, values[:-1], 0)
@@ -279,7 +282,7 @@ def _replies(documents: Corpus, values: Floats) -> Floats:
 
 
 def _dated(documents: Corpus, dates: Sequence[Date]) -> dict[str, Floats]:
-    """Whether a document is of a date that is named, by the rarity of its year, month and day; and how close to it."""
+    """Whether a document is of a date that is named, by the rarity of its year, month and day; and how close it is."""
     times = documents.times
     year, month, day = documents.days
     of, near = np.zeros(len(times), np.float32), np.zeros(len(times), np.float32)
@@ -381,8 +384,8 @@ def _rarity(holding: int, count: int) -> np.float32:
 def _pool(found: Mapping[str, Floats], candidates: Flags | None) -> Flags | None:
     """The candidates over which parts are compared; None for all documents.
 
-    Of many, most hold no word of the query: over all of them what few have in common would outweigh the rest, the more
-    so the larger a space. So the best by words and the best by cosines stand for all.
+    Of many documents, most hold no word of the query. Compared over all of them, a part that few documents have would
+    outweigh the rest, more in larger spaces. So the best by words and the best by cosines stand for all.
     """
     count = len(found["words"]) if candidates is None else int(np.count_nonzero(candidates))
     if count <= POOL:

@@ -1,8 +1,8 @@
-"""Snapshots of a view in the bucket, so that a cold environment need not read all that was ever written.
+"""Snapshots of a view in the bucket, so that a cold environment need not read all objects of the space.
 
-`{space}/_search/{schema}-{n:06d}.sqlite` is the view of the space up to its change n, as one file; where it knows
-objects of conversations, which come without a change, their number follows (`-{said:09d}`). One that is damaged,
-of another schema or of an earlier space of the same name is left aside; whoever writes the next one removes it.
+`{space}/_search/{schema}-{n:06d}.sqlite` is the view of the space up to its change n, as one file. If it knows objects
+of conversations, which come without a change, their number follows (`-{said:09d}`). A snapshot that is damaged, of
+another schema or of an earlier space of the same name is ignored. The writer of the next one removes it.
 """
 
 import hashlib
@@ -20,19 +20,19 @@ from livemem.store.objects import Entry, Store
 logger = logging.getLogger(__name__)
 
 KEPT = 2
-"""The newest that are kept: one that somebody may be reading, and the one in its place."""
+"""The newest that are kept: one that a reader may still be fetching, and its successor."""
 MOST_BYTES = 1 << 30
-"""Of one that is fetched: what is behind it would not fit beside it on the disk of a function (EphemeralStorage)."""
+"""Of one that is fetched: a larger one would not leave enough disk of a function (EphemeralStorage)."""
 MEDIA_TYPE = "application/vnd.sqlite3"
 CHECKSUM = "sha256"
 UID = "uid"
-"""Under which metadata a snapshot carries the SHA-256 of its bytes, and the space that it is of."""
+"""The names of a snapshot's metadata for the SHA-256 of its bytes, and for its space."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """The newest snapshot that can be used: its number, how many objects of conversations it knows, and its key; and
-    the keys of those that can't.
+    """The newest usable snapshot: its number, how many objects of conversations it knows, and its key; and the keys of
+    the unusable ones.
     """
 
     number: int | None
@@ -63,9 +63,9 @@ def _ours(entries: Iterable[Entry]) -> list[tuple[int, int, str]]:
 
 
 def load(store: Store, space_id: str, uid: str, path: Path) -> Loaded:
-    """Bring the newest usable snapshot to `path`: 1 LIST and 1 GET; nothing is there afterwards if there is none.
+    """Fetch the newest usable snapshot to `path`: 1 LIST and 1 GET. If there is none, `path` does not exist afterwards.
 
-    Raises StoreUnavailable where the store does not answer.
+    Raises StoreUnavailable if the store does not answer.
     """
     damaged: list[str] = []
     for number, said, key in listed(store, space_id):
@@ -101,10 +101,10 @@ def _fetch(store: Store, key: str, uid: str, path: Path) -> bool:
 
 
 def save(store: Store, key: str, uid: str, index: Index, scratch: Path, *, replace: bool = False) -> bool:
-    """Write a snapshot of the view under its key: 1 PUT. False where there is one already, unless it is to be
-    replaced; that may be this very one, written by a request whose answer was lost.
+    """Write a snapshot of the view under its key: 1 PUT. False if there is one already, unless `replace`. That one may
+    be the caller's own, written by a request whose answer was lost.
 
-    `scratch` is a path for the file meanwhile.
+    `scratch` is a path for the temporary file.
     """
     scratch.unlink(missing_ok=True)
     try:
@@ -120,8 +120,8 @@ def save(store: Store, key: str, uid: str, index: Index, scratch: Path, *, repla
 
 
 def prune(store: Store, space_id: str) -> int:
-    """Remove all snapshots but the newest of this schema, and leave those of later schemas to who wrote them, so that
-    two versions of the service can be at work: 1 LIST, and 1 DeleteObjects if there are any.
+    """Remove all snapshots but the newest of this schema: 1 LIST, and 1 DeleteObjects if there are any. Those of later
+    schemas stay, so that two versions of the service can work side by side.
     """
     entries = list(store.scan(keys.search_prefix(space_id)))
     doomed = [key for *_, key in _ours(entries)[KEPT:]]
@@ -134,6 +134,6 @@ def prune(store: Store, space_id: str) -> int:
 
 
 def remove(store: Store, space_id: str) -> None:
-    """Remove all snapshots, of whatever schema: 1 LIST, and 1 DeleteObjects if there are any."""
+    """Remove all snapshots of every schema: 1 LIST, and 1 DeleteObjects if there are any."""
     entries = store.scan(keys.search_prefix(space_id))
     store.delete_many([entry.key for entry in entries if keys.parse_search_snapshot(entry.key)])

@@ -1,9 +1,9 @@
-"""The segments of a space's vectors in the bucket: read as they come, written, and merged when they are many.
+"""The segments of a space's vectors in the bucket: reading new ones, writing them, and merging many.
 
     {space}/_vectors/{model}-{dimensions}/{number:08d}.vec
 
-A segment is written once (If-None-Match) and removed after a merge. A reader that meets one that is gone lists again;
-one that is damaged is left aside, and removed by who writes the next.
+A segment is written once (If-None-Match) and removed after a merge. A reader that misses a listed one lists again. A
+damaged one is ignored, and the writer of the next one removes it.
 """
 
 import logging
@@ -22,9 +22,9 @@ logger = logging.getLogger(__name__)
 MOST = 16
 """Segments that are read one by one; of more the small ones are merged."""
 ROWS = 4_000
-"""Vectors from which on a segment is not small any more: at 1,536 dimensions 12 MB."""
+"""A segment of so many vectors is no longer small: at 1,536 dimensions 12 MB."""
 TRIES = 5
-"""Of finding a free number for a segment, or all listed segments in their places."""
+"""Tries to find a free number for a segment, or to read all listed segments."""
 
 
 class Segments:
@@ -36,7 +36,7 @@ class Segments:
         self.model = model
         self.pools: dict[int, Pool] = {}
         self.names: dict[str, Sequence[bytes]] = {}
-        """What each segment has vectors of, by its key; nothing for a damaged one."""
+        """The names of each segment's vectors, by its key; none for a damaged one."""
 
     def follow(self, store: Store) -> None:
         """Read the segments that are new: 1 LIST, 1 GET each."""
@@ -71,9 +71,9 @@ class Segments:
         self.names[key] = names
 
     def write(self, store: Store, fresh: Mapping[bytes, Sequence[float]]) -> None:
-        """Keep new vectors, in memory and as a segment: 1 PUT, and 1 more for each number that somebody else took.
+        """Keep new vectors, in memory and as a segment: 1 PUT, and 1 more for each number that another writer took.
 
-        Raises BadVectors for what is none, StoreUnavailable; in memory they are either way not before.
+        Raises BadVectors for invalid ones, StoreUnavailable. In either case they are not in memory.
         """
         body = vectors.encode(fresh)
         dimensions = len(next(iter(fresh.values())))
@@ -81,7 +81,7 @@ class Segments:
         self.keep(fresh)
 
     def stored(self, dimensions: int) -> set[bytes]:
-        """The names of the vectors of this length that are in a segment; in memory there may be others."""
+        """The names of the vectors of this length that are in a segment. In memory there may be others."""
         return {name for key in self._of(dimensions) for name in self.names[key]}
 
     def _of(self, dimensions: int) -> list[str]:
@@ -101,12 +101,12 @@ class Segments:
             if stored.write_if(store, key, body, content_type=MEDIA_TYPE):
                 self.names[key] = names
                 return
-            # Somebody else's; or our own, whose answer was lost: then the vectors are there twice.
+            # Another writer's, or our own whose answer was lost: then the vectors are there twice.
             number += 1
         raise PreconditionLost("Too many write vectors of this space at once.")
 
     def small(self, dimensions: int) -> list[str]:
-        """The segments that a merge would make one of: none unless they are many. Damaged ones are among them."""
+        """The segments that a merge would join: none unless they are many. Damaged ones are among them."""
         mine = self._of(dimensions)
         small = sorted(key for key in mine if len(self.names[key]) < ROWS)
         return small if len(mine) > MOST and len(small) > 1 else []
@@ -116,9 +116,10 @@ class Segments:
         return [key for key, names in self.names.items() if not names]
 
     def merge(self, store: Store, dimensions: int, wanted: Collection[bytes]) -> int:
-        """Make one segment of the small ones if they are many, of what is `wanted`, and remove them afterwards.
+        """If the small segments are many, make one of their `wanted` vectors, and remove them afterwards.
 
-        Returns how many were removed. 1 GET each, 1 PUT, 1 DeleteObjects. Who dies in between leaves vectors twice.
+        Returns how many were removed. 1 GET each, 1 PUT, 1 DeleteObjects. A worker that dies in between leaves vectors
+        twice.
         """
         doomed = self.small(dimensions)
         if not doomed:
@@ -137,10 +138,10 @@ class Segments:
 
 
 def purge(store: Store, space_id: str, wanted: Collection[bytes], in_time: Callable[[], bool]) -> bool:
-    """Take out of all segments, of whatever model, the vectors of texts that nobody wants any more: of a segment that
-    has some a new one is made, and then it is removed. 1 LIST, 1 GET each, 1 PUT and 1 DELETE for each that is touched.
+    """Remove the vectors that are not `wanted` from all segments of every model. A segment that has some is replaced by
+    a new one, and then removed. 1 LIST, 1 GET each, 1 PUT and 1 DELETE for each that is touched.
 
-    False where the time was over before the end.
+    False if the time ran out before the end.
     """
     for entry in list(store.scan(keys.vectors_prefix(space_id))):
         parsed = keys.parse_segment(entry.key)
@@ -153,7 +154,7 @@ def purge(store: Store, space_id: str, wanted: Collection[bytes], in_time: Calla
         try:
             names, rows = vectors.decode(item.body if item else b"", parsed[1])
         except BadVectors:
-            # Whatever it holds, nobody can read it.
+            # No reader can use its content.
             names = [b""]
         else:
             kept = {name: row for name, row in zip(names, rows, strict=True) if name in wanted}

@@ -1,4 +1,4 @@
-"""What all documents of a view look like, whatever is asked; made once, and then brought along with what changes."""
+"""The shape of all documents of a view, independent of the question. It is made once, and then updated with changes."""
 
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
@@ -21,9 +21,9 @@ SILENT = {"tool", "system"}
 """Roles in which nobody speaks."""
 ROLES = {"user": ranking.USER, "assistant": ranking.ASSISTANT}
 KEPT_BYTES = 16 << 20
-"""Of the places of words that are kept."""
+"""Of the places of words in memory."""
 FEW = 2_000
-"""Documents up to which what changed is put in among the others, instead of looking at all."""
+"""Up to so many changed documents are put in among the others. For more, the shape is made from all."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class IndexShape:
     owner: Numbers
     corpus: Corpus
     before: Numbers | None
-    """Of every passage its place in the shape that this one was made of, -1 where it is new; None where of none."""
+    """Of every passage its place in the shape that this one was made of, -1 if it is new. None if it was made of none.
+    """
     order: Sequence[tuple[str, str, int]]
     """Group, position and number of every document."""
     groups: dict[str, int]
@@ -56,7 +57,7 @@ class IndexShape:
     kept: LRUCache[str, Instances] = field(
         default_factory=lambda: LRUCache(KEPT_BYTES, getsizeof=lambda one: one[0].nbytes + one[1].nbytes + 200)
     )
-    """Where words stand that were asked for already."""
+    """The places of words of earlier questions."""
 
     def documents_at(self, numbers: Sequence[int]) -> Numbers:
         """The places of documents by their numbers."""
@@ -94,7 +95,7 @@ def shape(index: Index) -> IndexShape:
 
 
 def updated(index: Index, old: IndexShape, touched: AbstractSet[int]) -> IndexShape:
-    """The same, where only the documents with these numbers may be others than those of `old`, or gone."""
+    """The same, if only the documents with these numbers may differ from those of `old`, or be gone."""
     if len(touched) > FEW:
         return shape(index)
     numbers = sorted(touched)
@@ -114,7 +115,7 @@ def updated(index: Index, old: IndexShape, touched: AbstractSet[int]) -> IndexSh
 
 
 def _merged(old: IndexShape, stays: NDArray[np.bool_], fresh: _Documents) -> _Documents:
-    """The documents that stay with the new ones among them."""
+    """The documents that stay, with the new ones among them."""
     order = [one for one, kept in zip(old.order, stays.tolist(), strict=True) if kept]
     at = np.array([_place(order, one) for one in fresh.order], dtype=np.int64)
     corpus = old.corpus
@@ -145,13 +146,13 @@ def _place(order: Sequence[tuple[str, str, int]], one: tuple[str, str, int]) -> 
 
 
 def _documents(rows: Columns, authors: list[str], groups: dict[str, int]) -> _Documents:
-    """What the index tells of documents, in their order; `authors` and `groups` are those that are known already."""
+    """The rows of the index as documents, in their order. `authors` and `groups` are those that are known already."""
     for group in rows.parts:
         groups.setdefault(group, len(groups))
     by_name = {author: place for place, author in enumerate(authors)}
     for author in rows.authors:
         by_name.setdefault(author, len(by_name))
-    # Whether a text asks, or speaks of its author, tells something of what is said in talk, and of that alone.
+    # Whether a text asks, or speaks of its author, matters for spoken kinds only.
     said = zip(rows.kinds, rows.roles, strict=True)
     spoken = np.array([kind in SPOKEN and role not in SILENT for kind, role in said], dtype=np.bool_)
     return _Documents(
@@ -188,7 +189,7 @@ def _made(
     *,
     before: Numbers | None,
 ) -> IndexShape:
-    """The shape of documents in their order, and passages in any, whose documents are told by their numbers."""
+    """The shape of documents in their order, and of passages in any order, given the numbers of their documents."""
     document_at = _places(documents.numbers)
     owner = document_at[owners]
     order = np.lexsort((beginnings, owner))

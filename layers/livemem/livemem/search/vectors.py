@@ -1,7 +1,7 @@
 """Vectors of texts, by content: segments as they are stored, and all of a space in memory.
 
-Nothing points at a vector; it is found by the hash of the text that it was made of (store/vector_file.py). So none is
-ever stale, a text that moves keeps its vector, and two who embed the same text have only wasted a call.
+Nothing points at a vector: it is found by the hash of its text (store/vector_file.py). So none is ever stale, and a
+text that moves keeps its vector. Two workers that embed the same text only waste a call.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ Rows = NDArray[np.int64]
 LENGTH_TOLERANCE = 0.01
 """By how much a stored vector's length may differ from 1: float16 has 11 bits, so 0.0005 times a factor for sums."""
 REFIT = 1.1
-"""By how much a pool grows until it is looked at through a new lens."""
+"""The growth of a pool after which a new lens is made."""
 HALF = np.dtype("<f2")
 """How a number is stored: IEEE 754, 16 bits."""
 
@@ -47,7 +47,7 @@ def stack(vectors: Mapping[bytes, Sequence[float] | Vectors]) -> tuple[list[byte
 
 
 def decode(body: bytes, dimensions: int) -> tuple[list[bytes], Vectors]:
-    """The hashes of a segment and their vectors. Raises BadVectors for what is not whole, finite and of unit length."""
+    """The hashes of a segment and their vectors. Raises BadVectors unless all is whole, finite and of unit length."""
     shape = vector_file.shape_of(body)
     if shape.dimensions != dimensions:
         raise BadVectors("other dimensions")
@@ -58,7 +58,7 @@ def decode(body: bytes, dimensions: int) -> tuple[list[bytes], Vectors]:
 
 
 def _check(halves: NDArray[np.float16]) -> Vectors:
-    """The vectors as they are worked with. Raises BadVectors."""
+    """The vectors in the form that is computed with. Raises BadVectors."""
     rows = halves.astype(np.float32)
     lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows))
     if not np.all(np.abs(lengths - 1) < LENGTH_TOLERANCE):
@@ -83,7 +83,7 @@ class Pool:
         return len(self._rows)
 
     def add(self, hashes: Sequence[bytes], vectors: Vectors) -> None:
-        """Take in vectors; those that are known already are left out."""
+        """Take in vectors. Known ones are left out."""
         # Of one that is there twice the last one counts.
         new = {name: index for index, name in enumerate(hashes) if name not in self._rows}
         first, end = len(self._rows), len(self._rows) + len(new)
@@ -105,7 +105,7 @@ class Pool:
         self._vectors = grown
 
     def rows_of(self, hashes: Sequence[bytes]) -> Rows:
-        """Where the vectors of these names are in `vectors`, -1 for those that there is none of."""
+        """The places of the vectors of these names in `vectors`, -1 for a name without a vector."""
         find = self._rows.get
         return np.fromiter((find(name, -1) for name in hashes), dtype=np.int64, count=len(hashes))
 
@@ -115,8 +115,8 @@ class Pool:
         return self._vectors[: len(self._rows)]
 
     def cosines(self, vector: NDArray[np.float32], rows: Rows | None = None) -> NDArray[np.float32]:
-        """The cosine of each of them, or of those in `rows` alone, with a vector; seen through what the space's texts
-        have in common.
+        """The cosine of each of them, or of those in `rows` alone, with a vector, seen through the space's lens
+        (whitening.py).
         """
         vectors = self.vectors
         if len(vectors) > self._fitted * REFIT:

@@ -1,7 +1,7 @@
 """A view: the documents of one space as this process knows them, which follows the bucket.
 
-Each search lists the space's prefixes, compares keys and ETags, reads what is new and drops what went. So it may lag
-within a search, and converges with each one. Whatever goes wrong with its file, it is thrown away and made anew.
+Each search lists the space's prefixes, compares keys and ETags, reads new objects and drops removed ones. So the view
+may lag within a search, and converges with each one. On any fault with its file, it is thrown away and made again.
 """
 
 import logging
@@ -33,15 +33,17 @@ from livemem.store.objects import Entry, Object, Store
 logger = logging.getLogger(__name__)
 
 WHOLE_SECONDS = 60
-"""After which a source is listed whole again, of which tails are listed in between."""
+"""A source of which only tails are listed is listed whole again after so many seconds."""
 NEWEST = 50
 """Objects that are listed at first where the newest come first: mostly few are new."""
 READ_AT_ONCE = 256
-"""Objects that are read and taken in between two looks at the time."""
+"""Objects that are read and taken in between two checks of the time."""
 ROUNDS = 4
-"""How often what another object told of until now is read once more: each round needs a change in between."""
+"""How often objects are read once more to take a document over from another object. Each round needs a change in
+between.
+"""
 FILES_BYTES = 350_000_000
-"""Of the files of all views of a process together: of /tmp in the template half, as a new snapshot needs its place."""
+"""Of the files of all views of a process together: half of /tmp in the template, because a new snapshot needs space."""
 
 
 def _etag(item: Entry | Object) -> str:
@@ -49,16 +51,16 @@ def _etag(item: Entry | Object) -> str:
 
 
 Tail = tuple[str, str]
-"""A prefix, and the key behind which what is new lies below it."""
+"""A prefix, and the key behind which new objects lie below it."""
 
 
 @dataclass(frozen=True)
 class DocumentSource:
     """Objects of a space that documents are made of, all those below `prefix`.
 
-    `everything` lists them where nothing is known of them. `heir`: what is in objects of other sources moves into
-    these, and is removed there afterwards. Sources may lie within each other: what one of them has read, the other
-    knows too.
+    `everything` lists them where none of them is known. `heir`: the content of objects of other sources moves into
+    these, and those objects are removed afterwards. Sources may lie within each other: they share the objects that were
+    read.
     """
 
     prefix: str
@@ -67,35 +69,35 @@ class DocumentSource:
     read: Callable[[Object], Reading]
     everything: Callable[[], list[Entry]]
     mark: Callable[[Entry | Object], str] = _etag
-    """What says, in a listing, whether the object is another one than that which was read."""
+    """The mark by which a listing shows that an object is another version than the one that was read."""
     heir: bool = False
     below: str = ""
-    """What is listed, where it is but a part of what lies below the prefix; the rest is to be forgotten."""
+    """The narrower prefix to list. Known objects below `prefix` but not below this one are to be forgotten."""
     newest_first: bool = False
-    """Whether the newest have the first keys. They are read last, so that whoever knows one knows all before it."""
+    """Whether the newest have the first keys. They are read last, so that a view that knows one knows all before it."""
     grows: bool = False
-    """Whether, besides, they are written once, and removed only all together: then they are listed up to the newest one
-    that is known.
+    """Whether, besides, they are written once, and removed only all together. Then they are listed up to the newest
+    known one.
     """
     newest: Callable[[], Sequence[Entry]] | None = None
-    """Lists the newest where the newest come first, if whoever follows has them at hand."""
+    """Lists the newest where the newest come first, if the caller has them at hand."""
     tails: Callable[[Iterable[str]], list[Tail]] | None = None
-    """Where, given the keys that are known, new objects mostly are. Besides, all is listed once a minute."""
+    """The tails that mostly hold new objects, given the known keys. Besides, everything is listed once a minute."""
 
     @property
     def listed(self) -> str:
-        """What the keys begin with that are listed."""
+        """The prefix of the keys that are listed."""
         return self.below or self.prefix
 
 
 def held(holds: Callable[[str], bool]) -> Callable[[list[Entry]], list[Entry]]:
-    """Those whose key `holds` says yes to."""
+    """Keeps the entries whose key `holds` accepts."""
     return lambda entries: [entry for entry in entries if holds(entry.key)]
 
 
 @dataclass(frozen=True)
 class _Listed:
-    """What there is of a source; `whole` unless others that are known are there too."""
+    """The listed objects of a source. Not `whole` if further known objects exist."""
 
     entries: list[Entry]
     whole: bool = True
@@ -103,15 +105,15 @@ class _Listed:
 
 @dataclass
 class SearchView:
-    """One space; used by one thread at a time (Views.using)."""
+    """One space, used by one thread at a time (Views.using)."""
 
     uid: str
     index: Index
     segments: Segments | None
     cold: bool = True
-    """Whether it was made by this very search."""
+    """Whether the current search made it."""
     snapshot: int | None = None
-    """The change up to which the snapshot goes that it was made of."""
+    """The last change in the snapshot that it was made of."""
     said: int = 0
     """How many objects of conversations that snapshot knows."""
     damaged: tuple[str, ...] = ()
@@ -121,12 +123,12 @@ class SearchView:
     listed_at: dict[str, float] = field(default_factory=dict)
     """When all below a prefix was listed, by the timer."""
     bounds: dict[str, list[listing.Range]] = field(default_factory=dict)
-    """How the last listing below a prefix is done again side by side."""
+    """The key ranges by which the next listing below a prefix runs side by side."""
     changed: int = 0
     """Counts the changes."""
     _shape: tuple[int, IndexShape] | None = None
     _before: int | None = None
-    """What `changed` was when the shape was made of which the present one was."""
+    """The value of `changed` for the shape that the present shape was made of."""
     _rows: tuple[int, Pool, int, Rows] | None = None
 
     def shape(self) -> IndexShape:
@@ -141,13 +143,13 @@ class SearchView:
         return self._shape[1]
 
     def rows(self, pool: Pool) -> Rows:
-        """Where the vector of each passage is in `pool`, -1 where there is none; kept until either changes."""
+        """The place of each passage's vector in `pool`, -1 where there is none; kept until either changes."""
         whole, kept = self.shape(), self._rows
         if kept and kept[0] == self.changed and kept[1] is pool and kept[2] == len(pool):
             return kept[3]
         rows = np.full(len(whole.hashes), -1, dtype=np.int64)
         if kept and kept[1] is pool:
-            # A row of a pool is never another one's: only what had none, or is new, is looked for.
+            # A row of a pool never changes its vector: only passages without one, or new ones, are looked up.
             if kept[0] == self.changed:
                 rows = kept[3].copy()
             elif whole.before is not None and kept[0] == self._before and len(kept[3]):
@@ -158,11 +160,11 @@ class SearchView:
         return rows
 
     def follow(self, store: Store, sources: Sequence[DocumentSource], in_time: Callable[[], bool]) -> None:
-        """Bring it to what the bucket holds now.
+        """Bring the view up to the bucket's present state.
 
-        1 LIST per 1,000 objects that are known, side by side, and 1 GET for each that is new. Objects that were removed
-        because they moved are looked for once more where they moved to, so that nothing is missed in between. Raises
-        SearchNotReady when `in_time` says no: what was read so far is kept.
+        1 LIST per 1,000 objects that are known, side by side, and 1 GET for each that is new. If objects were removed
+        because they moved, their new place is listed once more, so that nothing is missed in between. Raises
+        SearchNotReady when `in_time` returns false. The objects read so far are kept.
         """
         heirs = [source for source in sources if source.heir]
         others = [source for source in sources if not source.heir]
@@ -176,7 +178,7 @@ class SearchView:
                 return
 
     def _known(self, source: DocumentSource) -> Mapping[str, str]:
-        """The marks of what is known of a source, by their keys."""
+        """The marks of a source's known objects, by their keys."""
         if source.prefix in self.known:
             return self.known[source.prefix]
         folders = [marks for folder, marks in self.known.items() if folder.startswith(source.prefix)]
@@ -185,7 +187,7 @@ class SearchView:
     def _listed(
         self, store: Store, sources: Sequence[DocumentSource], segments: Segments | None = None
     ) -> dict[str, _Listed]:
-        """What there is below the sources' prefixes, in one round trip; new segments are read beside it."""
+        """The objects below the sources' prefixes, in one round trip. New segments are read beside it."""
         now = self.timer()
         jobs = [(source.prefix, job) for source in sources for job in self._looks(store, source)]
         todo = [job for _, job in jobs]
@@ -234,7 +236,7 @@ class SearchView:
     def _take_in(
         self, store: Store, sources: Sequence[DocumentSource], found: Mapping[str, _Listed], in_time: Callable[[], bool]
     ) -> bool:
-        """Read what is new and forget what is gone; whether something must be read once more."""
+        """Read new objects and forget those that are gone. Returns whether something must be read once more."""
         again = False
         new: list[tuple[DocumentSource, str]] = []
         for source in sorted(sources, key=lambda source: not source.heir):
@@ -249,7 +251,7 @@ class SearchView:
             for source in dict.fromkeys(source for source, _ in some):
                 mine = [(key, item) for (one, key), item in zip(some, items, strict=True) if one is source]
                 there = [item for _, item in mine if item]
-                # Listed, and removed since: what it told of is told of no more.
+                # Listed, and removed since: its documents are dropped.
                 missing = [key for key, item in mine if not item]
                 unread = self._update([source.read(item) for item in there], missing)
                 for item in there:
@@ -264,7 +266,7 @@ class SearchView:
         return again
 
     def _forget(self, unread: Iterable[str]) -> bool:
-        """Know nothing of these objects any more, so that they are read if they are listed; whether there are any."""
+        """Forget these objects, so that they are read if they are listed. Returns whether there are any."""
         some = list(unread)
         for key in some:
             folder = folder_of(key)
@@ -275,11 +277,11 @@ class SearchView:
         return bool(some)
 
     def forget(self, prefix: str) -> None:
-        """Drop what was read of all objects below a prefix: they are gone."""
+        """Drop the documents of all objects below a prefix: the objects are gone."""
         self.drop([key for folder, marks in self.known.items() if folder.startswith(prefix) for key in marks])
 
     def drop(self, keys: Sequence[str]) -> None:
-        """Drop what was read of these objects: it holds no more. They are read anew where they are listed."""
+        """Drop the documents of these objects, which are outdated. They are read again if they are listed."""
         if keys:
             self._update([], list(keys))
             self._forget(keys)
@@ -290,7 +292,7 @@ class SearchView:
 
 
 def folder_of(key: str) -> str:
-    """Where what is known of an object is kept: sources are told apart by the folders that they follow."""
+    """The folder under which an object's mark is kept. Folders distinguish the sources."""
     said = room_keys.parse_message(key)
     if said:
         return room_keys.room_prefix(key.partition("/")[0], said.room)
@@ -311,10 +313,10 @@ THROWN_AWAY = "What was kept of the space for searches can't be used; it is read
 
 
 class Views:
-    """The views of a process: each in a file of its own, those that were not used for longest go first."""
+    """The views of a process, each in a file of its own. The least recently used ones are removed first."""
 
     def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
-        """None yet; the folder is made when it is needed."""
+        """There are none yet. The folder is made when it is needed."""
         self._timer = timer
         self._views: OrderedDict[str, SearchView] = OrderedDict()
         self._lock = threading.Lock()
@@ -326,8 +328,8 @@ class Views:
     def using(
         self, store: Store, space_id: str, uid: str, *, prefix: str = "", segments: Callable[[], Segments | None]
     ) -> Iterator[SearchView]:
-        """The view of a space for as long as the context lasts, by one thread at a time: a new one is made of the
-        newest snapshot. One whose file turns out to be damaged is thrown away.
+        """The view of a space for as long as the context lasts, by one thread at a time. A new one is made of the
+        newest snapshot. One whose file is damaged is thrown away.
         """
         with self._lock:
             in_use = self._in_use.setdefault(space_id, threading.Lock())
@@ -336,7 +338,7 @@ class Views:
                 view = self._find(space_id, uid) or self._make(store, space_id, uid, prefix, segments)
                 yield view
             except apsw.Error as error:
-                # Whatever it is, a full disk or a file that somebody touched: the next one begins anew.
+                # On any fault, such as a full disk or a file that somebody touched, the next view is made again.
                 logger.warning("view thrown away", extra={"space_id": space_id, "error": type(error).__name__})
                 self.drop(space_id)
                 raise SearchNotReady(THROWN_AWAY) from error
@@ -389,7 +391,7 @@ class Views:
             return self._folder / f"{self._made}.sqlite"
 
     def _trim(self, keep: str) -> None:
-        """Remove views until the others' files have room; never the one that was just used."""
+        """Remove views until the others' files fit, but never the one that was just used."""
         with self._lock:
             total = sum(view.index.size() for view in self._views.values())
             doomed = []
@@ -415,7 +417,7 @@ class Views:
 
 
 def _opened(store: Store, space_id: str, uid: str, path: Path, prefix: str) -> tuple[Index, search_snapshots.Loaded]:
-    """The index at `path`, of the newest snapshot that can be used; empty where there is none."""
+    """The index at `path`, of the newest usable snapshot; empty if there is none."""
     loaded = search_snapshots.load(store, space_id, uid, path)
     try:
         return Index(path, prefix), loaded

@@ -1,8 +1,8 @@
-"""Cosines that tell texts of one space apart.
+"""Cosines that distinguish the texts of one space.
 
-The vectors of texts about the same things point the same way: plain cosines differ little, and what all texts share
-(names, tone, subject) drowns what one of them says. Taken from the space's mean, and with the directions in which its
-texts differ most shortened, the same vectors find more (docs/recall.md).
+The vectors of texts about the same things point the same way. Plain cosines differ little: the common part of all texts
+(names, tone, subject) outweighs the content of one. With the space's mean subtracted, and with the directions in which
+its texts differ most shortened, the same vectors find more (docs/recall.md).
 """
 
 from dataclasses import dataclass
@@ -25,17 +25,17 @@ _ROWS = 16_384  # at once, so that the float32 copy of a float16 matrix stays sm
 
 @dataclass(frozen=True)
 class Lens:
-    """What vectors of a space are looked at through. Keep it as long as the space's vectors stay about the same."""
+    """The transformation of a space's vectors before they are compared. Keep it while they stay about the same."""
 
     mean: Floats
     directions: Floats
     """DIRECTIONS x d at most, orthogonal unit vectors."""
     gains: Floats
-    """Of every direction, over what all others get."""
+    """Of every direction, over the gain of all others."""
 
 
 def fit(vectors: NDArray[np.floating]) -> Lens:
-    """The lens of unit vectors (n x d, float16 or float32). Of none it is one that changes nothing."""
+    """The lens of unit vectors (n x d, float16 or float32). For no vectors it changes nothing."""
     count, width = vectors.shape
     if not count:
         return Lens(np.zeros(width, np.float32), np.zeros((0, width), np.float32), np.zeros(0, np.float32))

@@ -1,8 +1,8 @@
-"""The words of texts and of queries: what is indexed, what ranks, what is marked in a result.
+"""The words of texts and of queries: those that are indexed, that rank, and that are marked in a result.
 
 A text becomes one stream of terms. A word gives one term, its stem: by English rules, then by French ones, and by these
 once more when its accents are folded. So a text may mix both languages and a query need not say which one it is in
-(docs/recall.md says what that costs). A name with joints (`read_file`, `tokenBudget`, `v1.3.1`, `src/app/main.py`,
+(docs/recall.md gives the cost). A name with joints (`read_file`, `tokenBudget`, `v1.3.1`, `src/app/main.py`,
 `follow-up`) gives its parts in order and then the whole, written without its joints: `readFile`, `read_file` and
 `read-file` are one term. Scripts without spaces (Chinese, Japanese, Korean, Thai, ...) give their pairs of neighbouring
 characters, an emoji gives itself.
@@ -22,7 +22,7 @@ from livemem.search.dates import Date, dates
 LONGEST = 64
 """Characters of a term. A longer word keeps its beginning, so that a prefix finds it, and a hash for the rest."""
 
-# What a word is made of: letters and digits of any script with the marks that combine with them. `\w` knows no marks.
+# The characters of a word: letters and digits of any script with the marks that combine with them. `\w` knows no marks.
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc"
     "\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u0900-\u0963\u0966-\u109f\u135d-\u135f\u1712-\u1715\u17b4-\u17d3"
@@ -76,7 +76,7 @@ vais vers veut veux voici voila vont vos votre vous y
 """
 
 
-# What a question says of itself, and an answer seldom repeats: a word of it weighs less (docs/recall.md).
+# Words of questions that answers seldom repeat. Each weighs less (docs/recall.md).
 _ASKING_WORDS = """
 according kind kinds type types sort sorts name mention mentioned mentions describe described discuss discussed say
 said tell told list lists order summarize summary comprehensive explain overview item items aspect aspects different
@@ -89,43 +89,45 @@ _FIRST_PERSON = "i me my mine myself je j moi mon ma mes m"
 
 @dataclass(frozen=True)
 class Traits:
-    """What a text is like, whatever is asked."""
+    """Traits of a text, independent of the question."""
 
     asks: bool
     """It holds a question mark."""
     tells: bool
-    """Someone speaks of themselves in it: I, my; je, mon."""
+    """Its speaker speaks of themselves: I, my; je, mon."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """What a query asks for. Every term is written as `terms` writes it."""
+    """A parsed query. Every term is written as `terms` writes it."""
 
     words: tuple[str, ...] = ()
-    """Terms that rank, each once, in the order of the query, those of phrases too; stop words only where all are."""
+    """Terms that rank, each once, in the order of the query, those of phrases too. Stop words only if all are stop
+    words.
+    """
     phrases: tuple[tuple[str, ...], ...] = ()
-    """Terms that a document must hold side by side: what stood in quotes."""
+    """Terms that a document must hold side by side: the quoted phrases."""
     excluded: tuple[tuple[str, ...], ...] = ()
     """Terms that a document must not hold side by side: `-word` and `-"a phrase"`."""
     prefixes: tuple[str, ...] = ()
     """Beginnings of terms. Each ranks as one word, whose instances are those of all terms that begin with it."""
 
     dates: tuple[Date, ...] = ()
-    """Dates that it names; the documents of that time rank higher, none is left out."""
+    """Dates that it names. The documents of that time rank higher, none is left out."""
 
 
 def terms(text: str) -> list[str]:
-    """The terms of any text, in order: what is indexed.
+    """The terms of any text, in order, as they are indexed.
 
     A term is never empty, has at most `LONGEST` characters and holds a-z, 0-9 and characters past ASCII alone: FTS5's
-    `ascii` tokenizer keeps it whole. Offsets and lengths count terms; the whole of a jointed name has a place behind
+    `ascii` tokenizer keeps it whole. Offsets and lengths count terms. The whole of a jointed name has a place behind
     its parts.
     """
     return [term for chunk in _CHUNK.findall(text) for term in _terms_of(chunk)]
 
 
 def traits(text: str) -> Traits:
-    """What a text is like: the ranking knows of each document whether it asks, and tells."""
+    """The traits of a text. The ranking uses them for each document."""
     return Traits(any(mark in text for mark in "?？؟"), not first_person_terms().isdisjoint(terms(text)))
 
 
@@ -135,7 +137,7 @@ def names(query: Query, author: str) -> bool:
 
 
 def parse(query: str) -> Query:
-    """What a query asks for; any text is one. Quotes, `-` before a word and `*` behind one are all its syntax."""
+    """The query in a text. Any text is one. Quotes, `-` before a word and `*` behind one are all its syntax."""
     words: dict[str, bool] = {}
     phrases: list[tuple[str, ...]] = []
     excluded: list[tuple[str, ...]] = []
@@ -167,7 +169,7 @@ _SYNTAX = re.compile(
 
 
 def plain(text: str) -> str:
-    """The text as a query without syntax: what somebody said is looked for by its words."""
+    """The text as a query without syntax, so that a message is searched by its words."""
     return re.sub(r"(?<!\S)-+", " ", re.sub(r'["*]', " ", text))
 
 
@@ -223,7 +225,7 @@ def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _shorter(prefix: str, stem: str) -> str:
-    """What to look up for a prefix: terms are stems, and a prefix longer than its own stem would find none."""
+    """The beginning to look up for a prefix. Terms are stems, and a prefix longer than its own stem would find none."""
     return stem if prefix.startswith(stem) else prefix
 
 
@@ -312,7 +314,7 @@ def _whole(text: str, start: int) -> Iterator[tuple[str, int, int]]:
 
 
 def _folded(text: str, *, accents: bool = False) -> str:
-    """In one case and one form; without the accents of Latin, Greek and Cyrillic letters, unless they are asked for."""
+    """The text in one case and one form, without the accents of Latin, Greek and Cyrillic letters unless `accents`."""
     if text.isascii():
         return text.lower()
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).translate(_LIGATURES)

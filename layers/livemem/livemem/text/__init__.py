@@ -1,1 +1,1 @@
-"""What can be told from a text alone: words, likeness, language, secrets and letters that nobody sees."""
+"""Properties of a text that need the text alone: words, similarity, language, secrets and invisible characters."""

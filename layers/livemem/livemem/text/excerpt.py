@@ -1,11 +1,11 @@
-"""What an LLM's provider says of its refusal, made fit for an error's detail: short, on one line, without secrets."""
+"""A provider's message about its refusal, made fit for an error's detail: short, on one line, without secrets."""
 
 import re
 import unicodedata
 
 CHARACTERS = 300
 READ_CHARACTERS = 4_000
-"""Characters that are looked at; what comes after would be cut off in any case."""
+"""Characters that are read. Later ones would be cut off in any case."""
 REMOVED = "[removed]"
 SHORTEST_SECRET = 8
 """A shorter key (`none`, `ollama`) is no secret, and may well be a word of the message."""
@@ -26,7 +26,7 @@ SECRETS = re.compile(
 def excerpt(body: object, key: str) -> str:
     """The message in the parsed body (an object as OpenAI's, or text) of an answer that is an error, or "".
 
-    At most CHARACTERS characters on one line. `key`, and whatever looks like a credential, is replaced; HTML is a
+    At most CHARACTERS characters on one line. `key`, and all that looks like a credential, is replaced. HTML is a
     proxy's page for people, and left out.
     """
     text = _message(body)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 
 def within_item(text: str) -> str:
-    """The text with all lines behind the first indented, so that they stay in the item whatever they hold.
+    """The text with all lines after the first indented, so that they stay in the item with any content.
 
     Markdown ends a line at a carriage return alone as well (CommonMark, 2.1).
     """

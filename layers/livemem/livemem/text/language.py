@@ -5,7 +5,7 @@ from collections import Counter
 from functools import cache
 
 LEAST_WORDS = 8
-"""Common words that a text must hold for its language to be told."""
+"""Common words that a text must hold for its language to be recognised."""
 LEAD = 1.5
 """By how much the first language must be ahead of the second."""
 _COMMON = {
@@ -21,7 +21,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _CODE = re.compile(r"`[^`\n]*`")
 _OF_NAMES = re.compile(r"[/\\_.]\S")
 LOOKED_AT = 20_000
-"""Characters of a text that tell its language."""
+"""Characters of a text that are read for its language."""
 
 
 @cache
@@ -34,7 +34,7 @@ def _languages() -> dict[str, list[str]]:
 
 
 def told(text: str) -> str | None:
-    """The language of the text (`en`), or None where it can't be told."""
+    """The language of the text (`en`), or None if it is uncertain."""
     counts: Counter[str] = Counter()
     prose = (part for part in _CODE.sub(" ", text[:LOOKED_AT]).lower().split() if not _OF_NAMES.search(part))
     for part in prose:

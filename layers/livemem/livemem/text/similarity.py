@@ -1,11 +1,11 @@
-"""How like two contents of memories are, by their text alone: what vectors can't tell, or are not there for.
+"""How similar two contents of memories are, by their text alone, for cases that vectors miss or have no part in.
 
-Vectors say that two sentences speak of the same; they hardly see a digit, a name or a "not". So a pair that is near by
-its vectors is looked at here as well: whether it only seems to be the same fact (`differs`), and whether the newer one
-may stand in the place of the older one (`adds`). Without vectors, letters say how near two are (`lexical`).
+Vectors show that two sentences are about the same subject. They hardly see a digit, a name or a "not". So a pair that
+is near by its vectors is checked here as well: whether it only seems to be the same fact (`differs`), and whether the
+newer one may replace the older one (`adds`). Without vectors, letters measure how near two are (`lexical`).
 
-All of it knows French and English words, and asks no dictionary: it guesses. Both guesses are made so that a mistake
-leaves a fact twice rather than none.
+The code knows French and English words and has no dictionary, so it guesses. A mistake of either guess leaves a fact
+twice rather than none.
 """
 
 import re
@@ -22,18 +22,18 @@ _NOT_PLAIN = re.compile("(?=[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209c\u2150-
 _DRESS = str.maketrans({"’": "'", "ʼ": "'", "‐": "-", "‑": "-", "–": "-", "—": "-", "…": "."})
 _BULLET = re.compile(r"(?:[-*•]\s+)+")
 _END = " \t.,;:!\"'`«»“”()"
-"""What stands around a text and says nothing. A question mark does: what is asked is not known."""
+"""Characters around a text that mean nothing. A question mark is none of them: a question states no fact."""
 _BEGINNING = " \t\"'`«»“”("
 """Not a dot: `.env` is a name."""
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _WORD = re.compile(r"[^\W_]+")
 GRAM = 3
 MOST = 0.5
-"""Share of the words of two texts that both have, from which on they are built alike."""
+"""Share of common words from which on two texts count as built alike."""
 SHORT = 2
-"""Words that say something, with which a text is too short to be known by one of them."""
+"""A text of at most so many words that say something is too short to be recognised by one of them."""
 MOST_WORDS = 200
-"""Of each text that are set side by side: the same word over and over takes the square of their number."""
+"""Of each text that are compared: a repeated word takes the square of their number in time."""
 _IS = frozenset("is are was were est sont etait etaient sera will".split())
 
 
@@ -45,13 +45,14 @@ class Grams:
 
 
 def normalised(text: str) -> str:
-    """The form in which the same words in another dress are the same text: case, blanks, quotes and the full stop.
+    """The form in which texts with the same words are equal: without differences in case, blanks, quotes and the full
+    stop.
 
-    Accents stay: in French they tell words apart.
+    Accents stay, because in French they distinguish words.
     """
     # Case folding takes some letters apart again.
     one_line = " ".join(unicodedata.normalize("NFKC", dressed(text).casefold()).split())
-    # What is taken away on one side may uncover what says nothing on the other.
+    # Stripping one side may expose further characters to strip on the other.
     while (shorter := _BULLET.sub("", one_line, count=1) if _BULLET.match(one_line) else one_line) != one_line or (
         shorter := one_line.lstrip(_BEGINNING).rstrip(_END)
     ) != one_line:
@@ -76,21 +77,21 @@ def prepare(text: str) -> Grams:
 
 
 def like(one: Grams, other: Grams) -> float:
-    """From 0 to 1: twice the runs that both have, by all that they have (Dice)."""
+    """From 0 to 1: twice the number of common runs, divided by the number of all runs (Dice)."""
     both = len(one.held) + len(other.held)
     return 2 * len(one.held & other.held) / both if both else 1.0
 
 
 def lexical(one: str, other: str) -> float:
-    """How like two texts are by their letters, from 0 to 1."""
+    """How similar two texts are by their letters, from 0 to 1."""
     return like(prepare(one), prepare(other))
 
 
 def adds(new: str, old: str) -> bool:
-    """Whether the new content says what the old one does not, so that it must not be dropped as a vaguer restatement.
+    """Whether the new content says more than the old one, so that it must not be dropped as a vaguer restatement.
 
     It does with a number, date, name, identifier or address of its own, or if one of the two negates and the other does
-    not. Where the old one has none of those for itself, any word of its own will do.
+    not. If the old one has none of those for itself, any word of its own suffices.
     """
     said, former = read(new), read(old)
     own = (said.details - former.details) | (said.openings - former.words)
@@ -100,10 +101,10 @@ def adds(new: str, old: str) -> bool:
 
 
 def differs(new: str, old: str) -> bool:
-    """Whether two contents that are near each other are of two things: another person, service, room.
+    """Whether two contents that are near each other are about two things: another person, service, room.
 
-    A new value of the same thing is none of that: it replaces the old one. What both say in quite different words, or
-    in two languages, is not seen here.
+    A new value of the same thing is no such difference: it replaces the old one. A difference in quite different words,
+    or in two languages, is not detected here.
     """
     said, former = read(new), read(old)
     # Which of them is looked at first must not decide.
@@ -112,13 +113,13 @@ def differs(new: str, old: str) -> bool:
     if not is_stated and _are_too_short(one, other):
         return True
     swaps = _swaps(one[:MOST_WORDS], other[:MOST_WORDS])
-    # What one of them denies is no second thing, unless another one is named.
+    # A thing that one of them denies is no second thing, unless another one is named.
     alike = said.negates == former.negates
     return any(swap.names_another() or (alike and swap.is_of_another_thing(is_stated=is_stated)) for swap in swaps)
 
 
 def _are_too_short(one: Sequence[TextToken], other: Sequence[TextToken]) -> bool:
-    """Whether there is nothing to know them by: of two words ("ship 3", "ship 4") one alone is in both."""
+    """Whether they are too short to compare: of two words ("ship 3", "ship 4") one alone is in both."""
     roots, others = ([token.root for token in tokens] for tokens in (one, other))
     if min(len(roots), len(others)) > SHORT or _letters(one) == _letters(other):
         return False
@@ -127,19 +128,19 @@ def _are_too_short(one: Sequence[TextToken], other: Sequence[TextToken]) -> bool
 
 @dataclass(frozen=True)
 class _Swap:
-    """Words of one text where the other one has others."""
+    """Words of one text in whose place the other text has different words."""
 
     one: Sequence[TextToken]
     other: Sequence[TextToken]
     leads: bool
     """No word that says something stands before them in either text."""
     ends: bool
-    """None stands behind them."""
+    """No word that says something stands behind them in either text."""
     is_all: bool
     """The texts say the same but for that, and have most words in common."""
 
     def names_another(self) -> bool:
-        """Whether another one is named, and not as the value that stands last."""
+        """Whether another thing is named, and not as the value at the end."""
         if self.ends:
             return False
         if self._both(lambda token: token.is_name or token.is_label):
@@ -147,9 +148,9 @@ class _Swap:
         return self.leads and self.is_all and self._both(lambda token: token.opens)
 
     def is_of_another_thing(self, *, is_stated: bool) -> bool:
-        """Whether the words tell of what the text is, and not what is said of it.
+        """Whether the words name the subject of the text, and not a statement about it.
 
-        `is_stated`: it says what something *is*. What stands last is the value then, and not one of several.
+        `is_stated`: the text says what something *is*. Then the words at its end are the value, and not one of several.
         """
         if self.ends:
             return self.is_all and not is_stated and not self._any(lambda token: token.is_detail)

@@ -1,6 +1,6 @@
-"""What a short text names: words in their order, with what is known of each without a dictionary.
+"""The tokens of a short text: words in their order, with their properties known without a dictionary.
 
-Details are what a memory is kept for and what a restatement may lose: numbers, dates, names, identifiers, addresses.
+Details are the reason to keep a memory, and a restatement may lose them: numbers, dates, names, identifiers, addresses.
 """
 
 import re
@@ -20,7 +20,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 _SENTENCE_END = re.compile(r"[.!?:]\s*\Z|\A\W*\Z")
 _IDENTIFIER = re.compile(r"[a-z]+[A-Z]|_|^[#@]|[^\W\d][./@]\w|\d[^\W\d]|[^\W\d]-?\d")
 _ENDINGS = "ements ement ments ment ions ings ion ing ees ed es ee er ez e s".split()
-"""Cut from words of more than five letters, the first that is there: enough to see "deploys" in "deployment"."""
+"""The first one that matches is cut from a word of more than five letters: enough to see "deploys" in "deployment"."""
 
 _NEGATIONS = """
 not no never none nobody nothing neither nor cannot without forbidden disabled denied refuses refused unable
@@ -59,14 +59,14 @@ class TextToken:
     """One word, number, name or address, in the order of the text."""
 
     root: str
-    """What it is compared by: without case, accents and the usual endings; details as they are written."""
+    """The form that is compared: without case, accents and the usual endings. Details stay as they are written."""
     is_name: bool = False
     is_number: bool = False
     is_common: bool = False
     """It says little: an article, a preposition, an auxiliary verb."""
 
     is_label: bool = False
-    """A number that tells which one of several is meant."""
+    """A number that identifies one of several things."""
     opens: bool = False
     """It begins a sentence with a capital: it may be a name, or not."""
 
@@ -78,7 +78,7 @@ class TextToken:
 
 @dataclass(frozen=True)
 class TextTokens:
-    """What one text says, as far as its letters tell."""
+    """The content of one text, as far as its letters show it."""
 
     tokens: tuple[TextToken, ...]
     negates: bool
@@ -101,17 +101,17 @@ class TextTokens:
 
     @property
     def telling(self) -> list[TextToken]:
-        """Those that say something, in their order."""
+        """The tokens that say something, in their order."""
         return [token for token in self.tokens if not token.is_common]
 
     @property
     def words(self) -> frozenset[str]:
-        """All that say something."""
+        """All words that say something."""
         return frozenset(token.root for token in self.telling)
 
 
 def read(text: str) -> TextTokens:
-    """What a text of one or a few sentences says."""
+    """The tokens of a text of one or a few sentences."""
     plain = unicodedata.normalize("NFC", text).replace("\u2010", "-").replace("\u2011", "-")
     negates = bool(_NOT_CONTRACTED.search(plain))
     plain = _OF_IT.sub("", _NOT_CONTRACTED.sub("", plain))
@@ -141,7 +141,7 @@ def _tokens(text: str) -> Iterator[TextToken]:
 
 
 def _labelled(tokens: list[TextToken]) -> list[TextToken]:
-    """The number in "room 4 has" tells which room it is; in "4 rooms" and "it takes 4 days" it does not."""
+    """The number in "room 4 has" identifies the room. In "4 rooms" and "it takes 4 days" it does not."""
     return [
         replace(token, is_label=True)
         if token.is_number and 0 < at < len(tokens) - 1 and not tokens[at - 1].is_common and tokens[at + 1].is_common

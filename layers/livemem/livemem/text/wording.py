@@ -1,9 +1,8 @@
-"""Whether two texts say the same in the same words: what needs no model to be known.
+"""Whether two texts say the same in the same words. This needs no model.
 
-Case, punctuation between words, articles, and where a phrase such as "on Mondays" stands make no difference.
-Everything else does. The order of words alone does too: "Lyon to Nice" is not "Nice to Lyon", and "Ann leads Bob" is
-not "Bob leads Ann". So the one move that counts as the same order is that of a phrase with its preposition from the
-end to the front.
+Case, punctuation between words, articles, and where a phrase such as "on Mondays" stands make no difference. Everything
+else does, and the order of words too: "Lyon to Nice" is not "Nice to Lyon", and "Ann leads Bob" is not "Bob leads Ann".
+Only one move keeps the order: that of a phrase with its preposition from the end to the front.
 """
 
 import re
@@ -13,13 +12,13 @@ from livemem.text import similarity
 
 _OPENING = "\"'`«“”‘([{"
 _CLOSING = ".,;:!…\"'`»“”’)]}"
-"""A question mark is none of them: what is asked is not known."""
+"""A question mark is none of them: a question states no fact."""
 _PLAIN = re.compile(r"[-–—.,;:!…]+")
 """A token of punctuation alone."""
 _SENTENCE_END = re.compile(r"[.!?:]['\"»”)\]]*\Z")
 _ASKS = re.compile(r"\s*\?+(?=[\s\"'»”)]|\Z)")
 _ARTICLES = {"the": "", "a": "", "an": "", "le": "m", "un": "m", "la": "f", "une": "f", "les": "les", "des": "des"}
-"""With what they tell: "le poste" is not "la poste", and "des tests" are not "les tests"."""
+"""Each with its meaning: "le poste" is not "la poste", and "des tests" are not "les tests"."""
 _MOVABLE = frozenset(
     """
     in on at by from to with without for after before during since until till under over between through across via
@@ -30,12 +29,12 @@ _MOVABLE = frozenset(
     sundays lundi mardi mercredi jeudi vendredi samedi dimanche
     """.split()
 )
-"""What a phrase begins with that may stand first or last."""
+"""Words that begin a phrase that may stand first or last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word without case and punctuation; `article`: what the article before it tells, empty where that is nothing."""
+    """A word without case and punctuation. `article`: the meaning of the article before it, empty if it has none."""
 
     text: str
     article: str = ""
@@ -76,12 +75,12 @@ def _bare(token: str) -> str:
 
 
 def _counts(mark: str, following: list[str]) -> bool:
-    """Whether a mark that stands alone says something: the minus of a number does."""
+    """Whether a mark that stands alone means something: the minus of a number does."""
     return mark == "-" and bool(following) and following[0][:1].isdigit()
 
 
 def bag(text: str) -> str:
-    """What two texts have in common that may be in the same words, to look them up by."""
+    """The lookup key that two texts share if they may be in the same words."""
     return " ".join(sorted(word.text for word in words(text)))
 
 
