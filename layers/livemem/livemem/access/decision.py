@@ -1,4 +1,4 @@
-"""What a token may do: every route asks one function. It fails closed: an unreadable entry lets nobody in."""
+"""What a token may do: every route asks one function. It fails closed: unreadable data lets nobody in."""
 
 import hmac
 from datetime import datetime, timedelta

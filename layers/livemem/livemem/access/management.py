@@ -48,7 +48,7 @@ class TokenUpdate:
 def page(
     process: Process, principal: Principal, *, limit: int, after: str | None = None
 ) -> tuple[list[ShownToken], str | None]:
-    """A page of the tokens that the principal may manage, by hash from `after` on, and the `after` of the next page.
+    """A page of the tokens that the principal may manage, by hash, after `after`; and the `after` of the next page.
 
     1 GET, and 1 LIST per 1,000 tokens that were ever used. Raises Forbidden for a token that was rotated.
     """

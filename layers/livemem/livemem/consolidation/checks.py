@@ -48,7 +48,7 @@ def check_placeholders(answer: ConsolidationAnswer, collected: Collected) -> Non
 def check_room(settings: Settings, collected: Collected, outcome: DrawnUp, synthesis: str) -> None:
     """Raise ContractError if the new bank would leave no room for notes in a later prompt.
 
-    A bank smaller than the present one is accepted. A commit must never make a space that can't be folded.
+    A bank that takes no more than the present one is accepted. A commit must never make a space that can't be folded.
     """
     after = _bank_after(collected.bank, outcome)
     # Room for a synthesis of the full length is reserved, so that a longer synthesis later breaks no answer.

@@ -52,7 +52,7 @@ def _start(process: Process, space_id: str) -> str | None:
     except LiveMemoryError as error:
         logger.warning("rooms were not looked at", extra={"space_id": space_id, "error_code": error.code})
         return None
-    except Exception as error:  # noqa: BLE001 - whatever lies in one space must not stop the others
+    except Exception as error:  # noqa: BLE001 - an error in one space must not stop the others
         # The text of the error is not logged: it may hold data.
         logger.error("rooms were not looked at", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
         return None
