@@ -1,1 +1,1 @@
-"""Who may do what."""
+"""Tokens, and what each of them may do."""

@@ -1,4 +1,4 @@
-"""What a token may give to others: never more than it has itself, and never for longer."""
+"""What a token may give to others: never more rights than it has, and never for longer."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ def own_entry(registry: Registry, principal: Principal) -> Token | None:
 
 
 def as_of(registry: Registry, principal: Principal) -> Principal:
-    """The principal with the end that its token has in this registry, which may be newer than the one it came by.
+    """The principal with the expiry of its token in this registry, which may be newer than the one that let it in.
 
     Raises RegistryUnreadable.
     """
@@ -32,7 +32,7 @@ def as_of(registry: Registry, principal: Principal) -> Principal:
 
 
 def check_manages(principal: Principal) -> None:
-    """Raise Forbidden for a token that was rotated: its holder has the new one, and manages tokens with that."""
+    """Raise Forbidden for a rotated token: its holder manages tokens with the new one."""
     if principal.rotated:
         raise Forbidden(f"The token {principal.name!r} was rotated; manage tokens with the one in its place.")
 
@@ -49,9 +49,9 @@ def check_may_give(principal: Principal, token: Token) -> None:
 
 
 def check_end(principal: Principal, token: Token, former: Token | None = None) -> None:
-    """Raise Forbidden if the token would outlast the principal with something that the principal gives it.
+    """Raise Forbidden if the principal gives the token something, and the token would outlast the principal.
 
-    `former`: the token as it was before the change. A change that only takes away is allowed whenever the token ends.
+    `former`: the token before the change. A change that only takes rights away is allowed whenever the token ends.
     """
     if principal.expires_at is None or (former and not _gains(former, token)):
         return
@@ -71,7 +71,7 @@ def _gains(former: Token, token: Token) -> bool:
 
 
 def _end(token: Token, *, unreadable: datetime) -> datetime:
-    """When the token ends, or `unreadable` where nobody can tell."""
+    """When the token ends, or `unreadable` if its expiry cannot be parsed."""
     try:
         return clock.parse(token.expires_at) if token.expires_at is not None else NEVER
     except ValueError:

@@ -1,4 +1,4 @@
-"""Who may do what: the one function that every route asks. It fails closed: what can't be read lets nobody in."""
+"""What a token may do: every route asks one function. It fails closed: unreadable data lets nobody in."""
 
 import hmac
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ TOKEN_CHARACTERS = 512
 
 
 REPEAT_SECONDS = 600
-"""For how long after its rotation a token that has ended may repeat that rotation: its answer may have been lost."""
+"""For so long an ended token may repeat its rotation. The answer to the first request may have been lost."""
 
 UNREADABLE_ENTRY = "The token's entry in the registry can't be read."
 
@@ -60,7 +60,7 @@ def check_space(principal: Principal, space_id: str) -> None:
 
 
 def _bearer(authorization: str | None) -> bytes:
-    # Spelt exactly so, although RFC 9110 lets a scheme's letters be of either case: one way to write it, no doubt.
+    # RFC 9110 allows any case in the scheme. Only one spelling is accepted here, so that there is no doubt.
     scheme, _, token = (authorization or "").partition(" ")
     token = token.strip(" \t")
     if scheme != "Bearer" or not token:
@@ -83,7 +83,7 @@ def _authenticate(process: Process, token: bytes, rotation: str | None) -> Princ
 
 
 def principal_of(entry: Token, now: datetime, *, rotation: str | None = None) -> Principal:
-    """Who the entry of a registry lets in; `rotation` as in `authorise`. Raises Unauthenticated, RegistryUnreadable."""
+    """The principal of a registry entry; `rotation` as in `authorise`. Raises Unauthenticated, RegistryUnreadable."""
     if entry.revoked:
         raise Unauthenticated("The token is revoked.")
     try:
@@ -93,7 +93,7 @@ def principal_of(entry: Token, now: datetime, *, rotation: str | None = None) ->
     except ValueError:
         raise RegistryUnreadable(UNREADABLE_ENTRY) from None
     if entry.space_ids is None:
-        # An empty list means all spaces: nobody gets there by leaving the field out.
+        # An empty list means all spaces. A missing field must not mean the same.
         raise RegistryUnreadable(UNREADABLE_ENTRY)
     if expired:
         raise Unauthenticated("The token has expired.")

@@ -1,9 +1,9 @@
-"""When a token was last used: one small object each, whose time of writing tells it.
+"""When a token was last used: one small object for each token, whose time of writing is the time of use.
 
-A request must not wait for it, and the functions that serve requests may not change the registry: so it is an object
-of its own, written beside the request, once in ten minutes by each process that meets the token. Where the process is
-frozen right after its answer (Lambda), the write may come with the next request, or never: it helps those who clear up
-tokens, and nothing rests on it.
+It is an object of its own because the functions that serve requests may not change the registry. Each process that
+meets the token writes it once in ten minutes, in the background, so no request waits for it. Where the process is
+frozen right after its answer (Lambda), the write may come with the next request, or never. Only people who clear up
+tokens use it.
 """
 
 import logging
@@ -40,7 +40,7 @@ class _Noted:
 
 
 def note(process: Process, token_hash: str) -> None:
-    """Note beside the request that the token is used now: 1 PUT, if this process did not do so for ten minutes."""
+    """Note in the background that the token is used now: 1 PUT, if this process did not do so for ten minutes."""
     if not process.cache(_Noted).is_new(token_hash):
         return
     moment = f"{clock.iso(process.clock())}\n".encode()
@@ -55,6 +55,6 @@ def note(process: Process, token_hash: str) -> None:
 
 
 def all_times(process: Process) -> Mapping[str, datetime]:
-    """When each token was last used, by its hash, by the store's clock: 1 LIST per 1,000 tokens that were ever used."""
+    """For each token's hash the last use, by the store's clock: 1 LIST per 1,000 tokens that were ever used."""
     listed = process.store.scan(keys.LAST_USED)
     return {token: entry.last_modified for entry in listed if (token := keys.parse_last_used(entry.key))}

@@ -1,8 +1,8 @@
-"""Which token made which: so that revoking one can end what it made as well.
+"""Which token made which, so that a revocation can also revoke the tokens that the token made.
 
-An entry keeps the first 16 digits of its maker's hash (64 random bits) and the maker's name. A rotation hands what a
-token made to the token in its place; the removal of a token hands it to that token's own maker. So what a token made
-is found as long as it lives. Entries of older versions name no maker, and nothing finds them.
+An entry keeps the first 16 digits of its maker's hash (64 random bits) and the maker's name. When a token is rotated,
+its successor becomes the maker of the tokens that it made. When a token is removed, its own maker becomes theirs. So
+those tokens are found as long as they exist. Entries of older versions name no maker, so they are not found.
 """
 
 from collections import defaultdict
@@ -12,7 +12,7 @@ from livemem.access.principal import Principal
 from livemem.access.registry import Maker, Registry, Token
 
 PREFIX = len("sha256:") + 16
-"""Characters of a hash that name a maker; the routes take as many."""
+"""Characters of a hash that name a maker. The routes accept as many."""
 
 
 def prefix(token_hash: str) -> str:
@@ -26,7 +26,7 @@ def maker(principal: Principal) -> Maker:
 
 
 def _name(maker: Maker | None) -> str:
-    """How a maker is named; empty for none and for the bootstrap key."""
+    """The maker's hash prefix. Empty for no maker and for the bootstrap key."""
     return prefix(maker.hash) if maker and maker.hash else ""
 
 
@@ -38,9 +38,9 @@ def family(
     descendants: bool,
     within: Callable[[Token], bool],
 ) -> list[Token]:
-    """The token; those that it was rotated to, if `successors`; what each of these made, if `descendants`; and so on.
+    """The token, the tokens it was rotated to (`successors`), the tokens each of these made (`descendants`), and so on.
 
-    It goes no further than to entries that are `within`, and ends in whatever circles somebody wrote into the bucket.
+    It follows only entries that are `within`. It ends even if somebody wrote circles into the bucket.
     """
     by_hash = {entry.hash: entry for entry in registry.tokens}
     made = defaultdict[str, list[Token]](list)
@@ -60,7 +60,7 @@ def family(
 
 
 def handed_over(entries: Iterable[Token], old: Collection[str], new: str) -> list[Token]:
-    """The entries, with what the `old` hashes made as made by the `new` one: they are one holder's."""
+    """The entries, where the `new` hash replaces the `old` ones as maker: all of them have one holder."""
     former = {prefix(token_hash) for token_hash in old}
     return [
         entry.model_copy(update={"made_by": entry.made_by.model_copy(update={"hash": prefix(new)})})
@@ -71,9 +71,9 @@ def handed_over(entries: Iterable[Token], old: Collection[str], new: str) -> lis
 
 
 def without(registry: Registry, doomed: Collection[str]) -> Registry:
-    """The registry without the entries of these hashes; what they made is their own maker's from now on.
+    """The registry without the entries of these hashes. Tokens that they made get the maker of their maker.
 
-    An entry whose makers are all gone goes on naming the last one.
+    An entry whose makers are all removed keeps the name of the last one.
     """
     removed = [entry for entry in registry.tokens if entry.hash in doomed]
     above: dict[str, Maker | None] = {prefix(entry.hash): entry.made_by for entry in removed}
@@ -83,7 +83,7 @@ def without(registry: Registry, doomed: Collection[str]) -> Registry:
         while (name := _name(found)) in above and name not in passed:
             passed.add(name)
             found = above[name]
-        # Whoever comes by here next has one step to go.
+        # The next search along this path takes one step.
         above.update(dict.fromkeys(passed, found))
         return found if found and found.hash and _name(found) not in above else entry.made_by
 

@@ -1,7 +1,7 @@
-"""What an admin does with tokens that are there: look at them, change, revoke and remove them.
+"""What an admin does with existing tokens: list, change, revoke and remove them.
 
-An admin whose own token has a list of spaces sees and changes the tokens that can reach these spaces alone; all others
-do not exist for it.
+An admin whose own token has a list of spaces sees and changes only tokens that reach no other space. For this admin
+all other tokens do not exist.
 """
 
 import re
@@ -19,12 +19,12 @@ from livemem.errors import Conflict, InvalidRequest, NotFound
 from livemem.process import Process
 
 SHORTENED = re.compile(r"(?:sha256:)?(?P<digits>[0-9a-f]{16,64})")
-"""A token's hash in a path: at least 16 hex digits, 64 random bits, of which no two are the same by chance."""
+"""A token's hash in a path: at least 16 hex digits. No two tokens share these 64 random bits by chance."""
 
 
 @dataclass(frozen=True)
 class ShownToken:
-    """A token as an admin sees it; `last_used_at` in ISO 8601, None where no use was noted."""
+    """A token as an admin sees it. `last_used_at` is in ISO 8601, None if no use was noted."""
 
     token: Token
     last_used_at: str | None
@@ -32,9 +32,9 @@ class ShownToken:
 
 @dataclass(frozen=True)
 class TokenUpdate:
-    """What is to be changed of a token; None leaves a field alone, where None is a value `...` does.
+    """The wanted changes of a token. None leaves a field alone; where None is a value, `...` does.
 
-    An empty `space_ids` means all spaces, so it takes `all_spaces` as well: nobody gets there by accident.
+    An empty `space_ids` means all spaces. It needs `all_spaces` as well, so that nobody sends it by accident.
     """
 
     permissions: Sequence[str] | None = None
@@ -48,7 +48,7 @@ class TokenUpdate:
 def page(
     process: Process, principal: Principal, *, limit: int, after: str | None = None
 ) -> tuple[list[ShownToken], str | None]:
-    """The tokens that the principal may manage by their hash, those after `after`; and the hash to go on after.
+    """A page of the tokens that the principal may manage, by hash, after `after`; and the `after` of the next page.
 
     1 GET, and 1 LIST per 1,000 tokens that were ever used. Raises Forbidden for a token that was rotated.
     """
@@ -66,10 +66,10 @@ def _last_used(entry: Token, noted: datetime | None) -> str | None:
 
 
 def update(process: Process, principal: Principal, text: str, wanted: TokenUpdate) -> Token:
-    """Change a token by its hash or the beginning of it, and return its entry: 1 GET, 1 PUT.
+    """Change the token whose hash begins with `text`, and return its entry: 1 GET, 1 PUT.
 
-    Raises NotFound, Conflict if the beginning fits several, InvalidRequest (naming the field), Forbidden if the
-    principal has not itself what it would give; and what `tokens.change` raises.
+    Raises NotFound, Conflict if the beginning fits several tokens, InvalidRequest (naming the field), Forbidden if the
+    principal lacks a right that it would give, and the errors of `tokens.change`.
     """
     start, changes = _start(text), _checked(process, wanted)
 
@@ -109,7 +109,7 @@ def _checked(process: Process, wanted: TokenUpdate) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Revoked:
-    """A token that was revoked, and the hashes of all that were revoked with it."""
+    """A revoked token, and the hashes of all tokens that were revoked with it."""
 
     token: Token
     others: Sequence[str]
@@ -118,10 +118,10 @@ class Revoked:
 def revoke(
     process: Process, principal: Principal, text: str, *, successors: bool = True, descendants: bool = True
 ) -> Revoked:
-    """Let nobody in by the token any more: 1 GET, 1 PUT.
+    """Revoke the token: 1 GET, 1 PUT.
 
-    `successors`: nor by those that it was rotated to; `descendants`: nor by those that it has made, or that these have
-    made: who stole it may have done so. Of these only what the principal manages. Raises as `update` does.
+    `successors` revokes also the tokens that it was rotated to. `descendants` revokes also the tokens that it made, and
+    those that these made: a thief may have made them. Only tokens that the principal manages. Raises as `update` does.
     """
     start = _start(text)
 
@@ -146,21 +146,21 @@ def revoke(
 
 
 def delete(process: Process, principal: Principal, text: str) -> None:
-    """Remove a token from the registry; what it made is its own maker's from now on. Raises as `update` does."""
+    """Remove a token from the registry. Its own maker becomes the maker of what it made. Raises as `update` does."""
     start = _start(text)
     doomed: list[str] = []
 
     def apply(registry: Registry) -> Registry:
         if not doomed:
             doomed.append(_find(registry, principal, start).hash)
-        # Looked up once: after a lost answer it is gone, and that is success.
+        # It is looked up once. If it is gone at a repeat, our own first try removed it: that is success.
         return lineage.without(registry, doomed)
 
     tokens.change(process, principal, apply)
 
 
 def purge(process: Process, principal: Principal) -> list[str]:
-    """Remove the tokens that are revoked or have expired, and return their hashes; as many as the principal manages."""
+    """Remove the revoked and expired tokens that the principal manages, and return their hashes."""
     doomed: set[str] = set()
 
     def apply(registry: Registry) -> Registry:
@@ -176,12 +176,12 @@ def _is_over(entry: Token, now: datetime) -> bool:
     try:
         return entry.revoked or (entry.expires_at is not None and clock.parse(entry.expires_at) <= now)
     except ValueError:
-        # It lets nobody in, but what was meant is for a person to say.
+        # It lets nobody in. A person must decide which expiry was meant.
         return False
 
 
 def _start(text: str) -> str:
-    """What the hash of the token that is meant begins with; raises InvalidRequest."""
+    """The beginning of the wanted token's hash. Raises InvalidRequest."""
     match = SHORTENED.fullmatch(text)
     if not match:
         raise InvalidRequest.of("hash", "must be the hash of a token, or at least the first 16 hex digits of it")

@@ -1,4 +1,4 @@
-"""Who asks: what a token may do, and where."""
+"""The principal of a request: what its token may do, and in which spaces."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -11,17 +11,17 @@ BOOTSTRAP_NAME = "admin"
 
 @dataclass(frozen=True)
 class Principal:
-    """Who asks. `space_ids` empty: all spaces."""
+    """The sender of a request. `space_ids` empty: all spaces."""
 
     name: str
     permissions: frozenset[str]
     space_ids: frozenset[str]
     expires_at: str | None = None
     token_hash: str | None = None
-    """Which entry of the registry it is; None for the bootstrap key."""
+    """The hash of its entry in the registry; None for the bootstrap key."""
     bootstrap: bool = False
     rotated: bool = False
-    """Whether its holder has another token in its place already: then it manages no tokens."""
+    """Whether its holder already has another token in its place. Then this one manages no tokens."""
 
     def may_see(self, space_id: str) -> bool:
         """Whether the space is in the token's list."""

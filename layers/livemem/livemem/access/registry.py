@@ -1,7 +1,7 @@
 """The registry of tokens, `_system/tokens.json`. Tokens are random and stored as SHA-256 alone.
 
-A process asks for it every 30 s at most, by its ETag; and besides where it meets a token that it does not know, once
-for each and a few times a second: so a new token works at once, and those that nobody knows cost next to nothing.
+A process asks for it at most every 30 s, by its ETag. It also asks when it meets an unknown token: once for each, and
+at most a few times a second. So a new token works at once, and invalid tokens cost next to nothing.
 """
 
 import hmac
@@ -20,13 +20,13 @@ from livemem.store.stored import Revised, Stored
 from livemem.store.stored_documents import Count, StoredDocument
 
 CACHED_SECONDS = 30
-"""For how long a registry that was read is not asked for again: how long a revoked token may still work."""
+"""For so long a process does not read the registry again, and a revoked token may still work."""
 
 LOOKS_A_SECOND = 5
-"""How often a process asks again for the registry because of unknown tokens."""
+"""How often a second a process reads the registry again because of unknown tokens."""
 
 MOST_UNKNOWN = 1_000
-"""Unknown tokens that a process remembers, each for as long as the registry."""
+"""Unknown tokens that a process remembers, each for `CACHED_SECONDS`."""
 
 MOST_TOKENS = 10_000
 """Entries that a registry may have: 6 MB."""
@@ -40,7 +40,7 @@ class Maker(StoredDocument):
 
 
 class Token(StoredDocument):
-    """An entry of the registry. `space_ids: []` means all spaces; an entry without the field is no valid one."""
+    """An entry of the registry. `space_ids: []` means all spaces. An entry without the field is invalid."""
 
     hash: str
     name: str
@@ -50,19 +50,19 @@ class Token(StoredDocument):
     created_at: str | None = None
     expires_at: str | None = None
     last_used_at: str | None = None
-    """Older versions kept it here; now it is when `_system/last_used/{hash}` was written (last_use.py)."""
+    """Older versions kept it here. Now it is the time at which `_system/last_used/{hash}` was written (last_use.py)."""
     revoked: bool = False
     replaced_by: str | None = None
     """Hash of the token that its holder rotated it to."""
     rotation: str | None = None
     """Digest of the Idempotency-Key of that rotation."""
     rotated_at: str | None = None
-    """When it was rotated first; a repeat leaves it."""
+    """When it was first rotated. A repeat of the rotation does not change it."""
     made_by: Maker | None = None
     """None in entries of older versions, which did not keep it (lineage.py)."""
 
     def may_reach(self, space_ids: frozenset[str]) -> bool:
-        """Whether all that it may use is among these spaces; empty: all spaces."""
+        """Whether all spaces that it may use are among these. Empty: all spaces."""
         return not space_ids or (bool(self.space_ids) and set(self.space_ids or ()) <= space_ids)
 
 
@@ -74,7 +74,7 @@ class Registry(Revised):
 
 
 class _Cache:
-    """The registry as it was read last, with its ETag, and when; its entries by hash; and what it does not know."""
+    """The registry of the last read, with its ETag and the time; its entries by hash; and unknown tokens."""
 
     def __init__(self, timer: Timer) -> None:
         self._timer = timer
@@ -85,15 +85,15 @@ class _Cache:
         self._looks = deque[float](maxlen=LOOKS_A_SECOND)
 
     def last(self) -> tuple[Registry, str] | None:
-        """Whatever was read last."""
+        """The registry of the last read with its ETag; None before the first."""
         return self._last
 
     def recent(self) -> tuple[Registry, str] | None:
-        """What was read in the last 30 s."""
+        """The same, if it was read in the last 30 s."""
         return self._last if self._timer() - self._read_at < CACHED_SECONDS else None
 
     def may_look(self) -> bool:
-        """Whether the store may be asked because of an unknown token, and count it."""
+        """Whether the store may be asked now because of an unknown token. Counts the request if it may."""
         now = self._timer()
         if len(self._looks) == LOOKS_A_SECOND and now - self._looks[0] < 1:
             return False
@@ -101,12 +101,12 @@ class _Cache:
         return True
 
     def entry(self, digest: str) -> Token | None:
-        """The token of this hash in what was read last."""
+        """The token of this hash in the registry of the last read."""
         return self._by_hash.get(digest)
 
     def put(self, registry: Registry, etag: str) -> tuple[Registry, str]:
         if not self._last or self._last[0] is not registry:
-            # Of two entries of one hash, which nobody but a person with an editor makes, the first one counts.
+            # Only a person with an editor makes two entries of one hash. The first one counts.
             self._by_hash = {token.hash: token for token in reversed(registry.tokens)}
             self.unknown.clear()
         self._last, self._read_at = (registry, etag), self._timer()
@@ -114,7 +114,7 @@ class _Cache:
 
 
 def registry(process: Process, *, fresh: bool = False) -> Registry:
-    """The registry, at most 30 s old, or straight from the store if `fresh`; asked again by its ETag."""
+    """The registry, at most 30 s old. If `fresh`, it is read from the store by its ETag."""
     cached = None if fresh else process.cache(_Cache).recent()
     return (cached or _revalidate(process))[0]
 
@@ -122,8 +122,8 @@ def registry(process: Process, *, fresh: bool = False) -> Registry:
 def find(process: Process, digest: str) -> Token | None:
     """The entry of a token's hash: no request for 30 s, then 1 GET (304 where nothing changed).
 
-    An unknown one is looked for once more in the store, unless that was done for too many others in this second; that
-    it is unknown is then remembered for 30 s.
+    For an unknown hash the store is asked once more, unless that was done for too many others in this second. The
+    process then remembers for 30 s that the hash is unknown.
     """
     cache = process.cache(_Cache)
     is_new = not cache.recent()
@@ -134,7 +134,7 @@ def find(process: Process, digest: str) -> Token | None:
         if not cache.entry(digest):
             cache.unknown[digest] = None
     found = cache.entry(digest)
-    # What is looked up is the digest of what was sent, which tells nothing of a token by the time that it takes.
+    # The digest of the sent token is looked up. So the time of the look-up reveals nothing of a token.
     return found if found and hmac.compare_digest(found.hash.encode(), digest.encode()) else None
 
 
@@ -147,7 +147,7 @@ def _revalidate(process: Process) -> tuple[Registry, str]:
         else (True, process.store.get(keys.TOKENS))
     )
     if changed or not known:
-        # A registry that was removed knows nobody; what was read before must not live on.
+        # A removed registry has no tokens. Those that were read before must not remain valid.
         known = (_read(found), found.etag) if found else (Registry(), "")
     return cache.put(*known)
 
@@ -160,15 +160,15 @@ def _read(found: Object) -> Registry:
 
 
 def allow_space(process: Process, principal: Principal, space_id: str) -> None:
-    """Add a space that a token with a list has just created to its list, and to no other token's of the same name."""
+    """Add a space to the list of the token that has just created it, and not to other tokens of the same name."""
     if principal.space_ids:
         _update(process, lambda token: _with_space(token, space_id) if token.hash == principal.token_hash else token)
 
 
 def forget_space(process: Process, space_id: str) -> None:
-    """Take a deleted space off all lists, so that a later one of the same id is not inherited.
+    """Remove a deleted space from all lists, so that no token may use a later space of the same id.
 
-    A token whose last space it was is revoked: an empty list would mean all spaces.
+    A token without another space is revoked, because an empty list would mean all spaces.
     """
     if any(space_id in (token.space_ids or ()) for token in registry(process, fresh=True).tokens):
         _update(process, lambda token: _without_space(token, space_id))
@@ -195,11 +195,10 @@ def _update(process: Process, change: Callable[[Token], Token]) -> None:
 
 
 def change_all(process: Process, change: Callable[[Registry], Registry]) -> Registry:
-    """Write what `change` makes of the newest registry, and return it; makes the registry if there is none.
+    """Apply `change` to the newest registry, write the result and return it. Creates the registry if there is none.
 
-    `change` must be idempotent: it is applied again after every lost swap, also where our own first try did win and
-    its answer was lost. Raises RegistryUnreadable, at last
-    PreconditionLost.
+    `change` must be idempotent: it is applied again after every lost swap, also after a swap that succeeded and whose
+    answer was lost. Raises RegistryUnreadable, and PreconditionLost after the last try.
     """
     require_conditional_writes(process.store)
 
@@ -211,5 +210,5 @@ def change_all(process: Process, change: Callable[[Registry], Registry]) -> Regi
     current, etag = _revalidate(process)
     known = Stored(keys.TOKENS, current, etag) if etag else None
     saved = stored.update(process.store, keys.TOKENS, changed, process.new_id, read=_read, known=known)
-    # What was removed and is not to be changed is none.
+    # A removed registry that `change` leaves as it is remains an empty one.
     return process.cache(_Cache).put(*((saved.value, saved.etag) if saved else (Registry(), "")))[0]

@@ -1,4 +1,4 @@
-"""A token that replaces itself: the holder gets a new one, and the old one works on for a while."""
+"""A token that replaces itself: the holder gets a new one, and the old one still works for a while."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from livemem.errors import Conflict, InvalidRequest, Unauthenticated
 from livemem.process import Process
 
 GRACE_DEFAULT = 3_600
-"""Seconds: for who else uses the same token to be told."""
+"""Seconds, in which other users of the same token can get the new one."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,10 @@ def rotate(
 ) -> Rotated:
     """Replace the principal's own token by `text` (secret.new), with the same name, rights and end: 1 GET, 1 PUT.
 
-    The old one works for `grace` seconds more. A token is rotated once; a repeat with the same `key` (Idempotency-Key),
-    of a rotation whose answer was lost, makes another new token and revokes the one that nobody got to see. The repeat
-    may come for ten minutes although the old one has ended (decision.REPEAT_SECONDS). What the old one made is the new
-    one's.
-    Raises InvalidRequest, Conflict, and what `tokens.change` raises.
+    The old one works for `grace` seconds more. A token is rotated once. If the answer was lost, the caller repeats the
+    request with the same `key` (Idempotency-Key): it makes another new token and revokes the unseen one. The repeat is
+    allowed for ten minutes even if the old one has ended (decision.REPEAT_SECONDS). The new token becomes the maker of
+    what the old one made. Raises InvalidRequest, Conflict, and the errors of `tokens.change`.
     """
     if not 0 <= grace <= limits.GRACE_SECONDS:
         raise InvalidRequest.of("grace_seconds", f"must be from 0 to {limits.GRACE_SECONDS}")
@@ -75,7 +74,7 @@ def rotate(
 
 
 def _lost(entries: Mapping[str, Token], own: Token, rotation: str | None) -> Token | None:
-    """The token that an earlier try of this rotation made, None if there was none; raises Conflict for another one."""
+    """The token that an earlier try of this rotation made, None without one. Raises Conflict after another rotation."""
     if not own.replaced_by:
         return None
     lost = entries.get(own.replaced_by)
@@ -88,13 +87,13 @@ def _lost(entries: Mapping[str, Token], own: Token, rotation: str | None) -> Tok
 
 
 def _check_lives(fresh: Token, now: datetime) -> None:
-    """Raise Unauthenticated if the new token would be worth nothing: the old one had an end of its own, now past."""
+    """Raise Unauthenticated if the new token would be useless, because the old one's own expiry has passed."""
     if fresh.expires_at and clock.parse(fresh.expires_at) <= now:
         raise Unauthenticated("The token has expired.")
 
 
 def _end(own: Token, wanted: datetime) -> str:
-    """When the old token ends: a repeat does not prolong its life, nor does a grace beyond its own end."""
+    """When the old token ends. Neither a repeat nor a longer grace moves its own end to a later time."""
     if own.expires_at and clock.parse(own.expires_at) < wanted:
         return own.expires_at
     return clock.iso(wanted)

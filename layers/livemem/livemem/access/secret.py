@@ -1,4 +1,4 @@
-"""What a token is made of, and how the registry knows it."""
+"""How a token is made, and the hash by which the registry knows it."""
 
 import hashlib
 import secrets

@@ -1,6 +1,6 @@
-"""Making tokens. A token is shown once; the registry holds its SHA-256 alone.
+"""Making tokens. A token is shown once. The registry holds only its SHA-256.
 
-A token gives at most what it has: its permissions, its spaces where those are a list, and its end where it has one.
+A token gives at most what it has: its permissions, its spaces if it has a list, and its expiry if it has one.
 """
 
 import re
@@ -22,7 +22,7 @@ _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
 @dataclass(frozen=True)
 class TokenRequest:
-    """A token as it is asked for. `space_ids` empty: all spaces. Without an expiry it ends with its maker, if ever."""
+    """The wanted token. `space_ids` empty: all spaces. Without an expiry it ends with its maker, if that one ends."""
 
     name: str
     permissions: Sequence[str]
@@ -34,7 +34,7 @@ class TokenRequest:
 
 @dataclass(frozen=True)
 class CreatedToken:
-    """A new token: its entry, and the token itself, which is known now and never again."""
+    """A new token: its entry, and its text, which is known only now."""
 
     text: str
     token: Token
@@ -43,8 +43,9 @@ class CreatedToken:
 def create(process: Process, principal: Principal, text: str, wanted: TokenRequest) -> CreatedToken:
     """Enter the token `text` (secret.new) into the registry: 1 GET, 1 PUT.
 
-    Raises InvalidRequest (naming the field), Forbidden if the principal has not itself what it would give, Conflict if
-    there are too many tokens, Unauthenticated if it was revoked meanwhile, RegistryUnreadable, PreconditionLost.
+    Raises InvalidRequest (naming the field), Forbidden if the principal lacks a right that it would give, Conflict if
+    there are too many tokens, Unauthenticated if the principal's token was revoked meanwhile, RegistryUnreadable,
+    PreconditionLost.
     """
     token = Token(
         hash=secret.digest(text.encode()),
@@ -71,7 +72,7 @@ def create(process: Process, principal: Principal, text: str, wanted: TokenReque
 
 
 def entered(registry: Registry, token: Token) -> Registry:
-    """The registry with the token, once. Raises Conflict."""
+    """The registry with the token added, unless it is there already. Raises Conflict."""
     if any(entry.hash == token.hash for entry in registry.tokens):
         return registry
     if len(registry.tokens) >= registries.MOST_TOKENS:
@@ -89,13 +90,13 @@ def change(
 ) -> Registry:
     """Change the registry for the principal, if its own token is still valid in the newest one.
 
-    `manages`: the change is of other tokens, which a token that was rotated leaves to its successor. `rotation` as in
-    `decision.authorise`. Raises Unauthenticated or Forbidden if it is not, RegistryUnreadable, PreconditionLost.
+    `manages`: the change is of other tokens, so a rotated token may not make it. `rotation` as in `decision.authorise`.
+    Raises Unauthenticated or Forbidden if the own token is not valid, RegistryUnreadable, PreconditionLost.
     """
 
     def checked(registry: Registry) -> Registry:
         changed = apply(registry)
-        # What is done already was done by our own first try, whose answer was lost: it may have ended our own token.
+        # No change means that our own first try succeeded and its answer was lost. It may have ended our own token.
         if changed != registry:
             _check_valid(registry, principal, process.clock(), manages=manages, rotation=rotation)
         return changed
@@ -106,7 +107,7 @@ def change(
 def _check_valid(
     registry: Registry, principal: Principal, now: datetime, *, manages: bool, rotation: str | None
 ) -> None:
-    """Who was let in by a registry of half a minute ago must not make itself a new token after its revocation."""
+    """Check the principal in the newest registry: a token revoked half a minute ago must not make a new one."""
     own = bounds.own_entry(registry, principal)
     if own is None:
         if principal.token_hash is None:
@@ -147,14 +148,14 @@ def check_spaces(space_ids: Sequence[str]) -> list[str]:
 
 
 def check_email(email: str | None) -> str | None:
-    """The address of who answers for the token; raises InvalidRequest for what can be none."""
+    """The address of the person responsible for the token. Raises InvalidRequest for an invalid one."""
     if email is not None and (len(email) > limits.EMAIL_CHARACTERS or not _EMAIL.fullmatch(email)):
         raise InvalidRequest.of("email", f"must be an e-mail address of at most {limits.EMAIL_CHARACTERS} characters")
     return email
 
 
 def check_expiry(now: datetime, days: int | None, moment: str | None) -> str | None:
-    """When a token expires that shall do so in so many days, or at a moment; None: never. Raises InvalidRequest."""
+    """The expiry from a number of days or from a moment in ISO 8601; None: never. Raises InvalidRequest."""
     if days is not None and moment is not None:
         raise InvalidRequest.of("expires_at", "give either expires_in_days or expires_at")
     if days is not None:

@@ -1,4 +1,4 @@
-"""The word of a worker that it is about to ask the LLM, and for how much: what is known of it if it dies."""
+"""A worker records that it is about to ask the LLM, and with how many tokens. The record remains if the worker dies."""
 
 from datetime import datetime
 
@@ -17,8 +17,9 @@ LATER = "The notes are live; they are folded on the next day, or as soon as ther
 
 
 def reserve(process: Process, run: Run, collected: Collected, deadline: datetime) -> Meter:
-    """The calls of a run, the first one reserved; they are counted when it ends (spaces/usage_counts.py). Raises
-    RunError.
+    """The meter of a run, with the first call reserved. Calls are counted when the run ends (spaces/usage_counts.py).
+
+    Raises RunError.
     """
     meter = Meter(process, run.space_id, clocks.parse(run.created_at).date(), run.job_id, LATER)
     left = (deadline - process.clock()).total_seconds()
@@ -29,9 +30,9 @@ def reserve(process: Process, run: Run, collected: Collected, deadline: datetime
 def announce(
     process: Process, saved: Stored[Run], collected: Collected, worker: str, *, base: int | None
 ) -> Stored[Run]:
-    """Say that the run works, who does, and what it asks for: 1 PUT. No other worker of it can end it unseen then.
+    """Record that the run works, its worker and the tokens it asks with: 1 PUT. No other worker can then end it unseen.
 
-    `base` is the number of the newest change that it may add one to; None for a dry run. Raises StillAtWork.
+    `base` is the number of the newest change, after which it may commit one; None for a dry run. Raises StillAtWork.
     """
     run = saved.value
     asking = Usage(calls=1, estimated_tokens=window.size(collected.messages()))

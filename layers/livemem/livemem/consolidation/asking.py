@@ -1,4 +1,4 @@
-"""Asking the LLM to fold what was collected."""
+"""Asking the LLM to fold the collected notes."""
 
 from datetime import datetime, timedelta
 
@@ -11,15 +11,15 @@ from livemem.llm.answering import Answered, NoAnswer, ask_model
 from livemem.process import Process
 
 APPLY_MARGIN = timedelta(seconds=45)
-"""Of an invocation, that the LLM may not use up: for commit and application."""
+"""Time of an invocation that is reserved for commit and application. The LLM may not use it."""
 
 
 def ask(process: Process, meter: Meter, collected: Collected, deadline: datetime) -> Answered[Folded]:
-    """What the model's answer comes to; `deadline` is when the invocation ends. Raises NoAnswer."""
+    """The checked answer of the model. `deadline` is when the invocation ends. Raises NoAnswer."""
     contract = checks.contract(process.settings, collected)
     return ask_model(process, meter, collected.messages(), contract, deadline - APPLY_MARGIN)
 
 
 def metrics_of(error: RunError) -> dict[str, int]:
-    """What a run that failed so had asked of the LLM, as its metrics."""
+    """The metrics of a run that failed with this error: the LLM usage until then."""
     return error.used.to_metrics() if isinstance(error, NoAnswer) else {}

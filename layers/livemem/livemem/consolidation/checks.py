@@ -1,4 +1,4 @@
-"""What is asked of an answer beyond the contract's form, with the whole space in view."""
+"""Checks of an answer beyond the contract's form: they need the rules, bank and notes of the space."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from livemem.llm.answering import Contract, Flaw
 from livemem.settings import Settings
 
 SYNTHESIS_CHARACTERS = 1_500
-"""What prompts/system.md asks for: it stands in every later prompt, and in what agents load."""
+"""As prompts/system.md asks. The synthesis is part of every later prompt and of what agents load."""
 SHOWN_RANGES = 100
 
 
 @dataclass(frozen=True)
 class Folded:
-    """What an answer comes to: the changes of the bank, and the synthesis."""
+    """A checked answer: the changes of the bank, and the synthesis."""
 
     outcome: DrawnUp
     synthesis: str
 
 
 def contract(settings: Settings, collected: Collected) -> Contract[Folded]:
-    """What an answer must be that folds what was collected."""
+    """The contract for an answer that folds the collected notes."""
     ids = [note.note_id for note in collected.notes]
 
     def read(text: str) -> Folded:
@@ -39,18 +39,19 @@ def contract(settings: Settings, collected: Collected) -> Contract[Folded]:
 
 
 def check_placeholders(answer: ConsolidationAnswer, collected: Collected) -> None:
-    """Raise ContractError if the answer holds placeholders that nothing of the space explains."""
+    """Raise ContractError if the answer holds placeholders that no text of the space holds."""
     previous = [collected.synthesis.content] if collected.synthesis else []
     bank = [file.content for file in collected.bank]
     placeholders.check(answer, [collected.rules, *previous, *bank, *(note.content for note in collected.notes)])
 
 
 def check_room(settings: Settings, collected: Collected, outcome: DrawnUp, synthesis: str) -> None:
-    """Raise ContractError if the new bank would leave no room for notes in a later prompt, unless it takes less than
-    the present one: what is committed must never make a space that can't be folded.
+    """Raise ContractError if the new bank would leave no room for notes in a later prompt.
+
+    A bank that takes no more than the present one is accepted. A commit must never make a space that can't be folded.
     """
     after = _bank_after(collected.bank, outcome)
-    # A synthesis may take its length in any prompt: that it grows up to there must not break an answer.
+    # Room for a synthesis of the full length is reserved, so that a longer synthesis later breaks no answer.
     reserved = max(synthesis, "x" * SYNTHESIS_CHARACTERS, key=len)
     needed = collected.beside(after, reserved)
     allowed = settings.llmaas_context_tokens - prompt.least_room(settings.llmaas_max_tokens)
@@ -60,7 +61,7 @@ def check_room(settings: Settings, collected: Collected, outcome: DrawnUp, synth
     largest = max((file for file in after if file.path in changed), key=lambda file: len(file.content), default=None)
     assert largest, "the bank can't have grown without a changed file"
     size = len(largest.content.encode())
-    # Quotes and line ends take two bytes in a prompt, so the part of the file that fits is told in the file's bytes.
+    # Quotes and line ends take two bytes in a prompt, so the fitting part is converted into bytes of the file.
     sent = prompt.content_tokens(largest)
     fits = max(sent - (needed - allowed) - 1, 0) * size // sent
     raise ContractError(
@@ -70,14 +71,14 @@ def check_room(settings: Settings, collected: Collected, outcome: DrawnUp, synth
 
 
 def flaws(outcome: DrawnUp, synthesis: str) -> list[Flaw]:
-    """Soft problems of a valid answer: the model is told of them once, and the answer is accepted if they remain."""
+    """Soft problems of a valid answer: the model is told once. If they remain, the answer is accepted."""
     found = []
     if outcome.uncited:
         told = (
             f"These notes are neither cited in `notes` nor listed in `discarded`: {_ranges(sorted(outcome.uncited))}. "
             "Cite each where it is used, or discard it with the reason."
         )
-        # The fewest of them first; only then counts what else is wrong.
+        # The number of uncited notes counts more than any other problem.
         found.append(Flaw("uncited", told, weight=2 * len(outcome.uncited)))
     if len(synthesis) > SYNTHESIS_CHARACTERS:
         found.append(Flaw("too_long", too_long(synthesis)))
@@ -85,7 +86,7 @@ def flaws(outcome: DrawnUp, synthesis: str) -> list[Flaw]:
 
 
 def too_long(synthesis: str) -> str:
-    """What is wrong with a long synthesis, in a sentence."""
+    """The sentence that tells the model of a long synthesis."""
     return f"The synthesis has {len(synthesis)} characters, but at most {SYNTHESIS_CHARACTERS} are wanted."
 
 

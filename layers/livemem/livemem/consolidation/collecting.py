@@ -1,4 +1,4 @@
-"""What one consolidation works on: rules, synthesis, bank, and the oldest notes that fit the model's window."""
+"""The input of one consolidation: rules, synthesis, bank, and the oldest notes that fit the model's window."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,15 +25,15 @@ from livemem.store.objects import Entry
 
 MESSAGE_NOTHING = "No new notes to consolidate"
 NOTE_OVERHEAD = 400
-"""More bytes than the front matter of any note takes: what is above is content for sure."""
+"""More bytes than the front matter of any note takes. All bytes above are content."""
 
 
 SHOWN_ASIDE = 20
-"""Notes that are set aside which a run names; it counts the others."""
+"""Oversized notes that a run names. It only counts the others."""
 
 
 class NothingToDo(LiveMemoryError):
-    """There is no note to fold; the text says why, and `metrics` are the run's."""
+    """There is no note to fold. The text says why, and `metrics` are the run's."""
 
     def __init__(self, detail: str, **metrics: Any) -> None:
         super().__init__(detail)
@@ -42,18 +42,18 @@ class NothingToDo(LiveMemoryError):
 
 @dataclass(frozen=True)
 class Collected:
-    """Everything that one prompt is made of; no notes if none of those that wait can be folded."""
+    """Everything that one prompt is made of. Without notes if none of the waiting ones can be folded."""
 
     rules: str
     rules_changed_at: str | None
-    """When they were changed, if that was after the last consolidation."""
+    """When the rules were changed, if that was after the last consolidation."""
     language: str | None
     synthesis: records.Before | None
     bank: list[BankFile]
     notes: list[Note]
     sources: list[NoteSource]
     remaining: int
-    """Notes that wait for the next run; what is set aside is not among them."""
+    """Notes that wait for the next run, without the oversized ones."""
     oversized_notes: OversizedNotes
     today: date
 
@@ -66,7 +66,7 @@ class Collected:
         return self.beside(self.bank, self.synthesis.content if self.synthesis else None)
 
     def beside(self, bank: Sequence[BankFile], synthesis: str | None) -> int:
-        """Tokens of the prompt without notes if bank and synthesis were these."""
+        """Tokens of the prompt without notes, with this bank and synthesis."""
         return window.size(self._prompt(bank, synthesis, []))
 
     def _prompt(self, bank: Sequence[BankFile], synthesis: str | None, notes: Sequence[Note]) -> Messages:
@@ -81,14 +81,15 @@ class Collected:
         )
 
     def metrics(self) -> dict[str, Any]:
-        """What a run says of the notes that it had to set aside; nothing if there are none."""
+        """The metrics about oversized notes; empty if there are none."""
         needs = self.oversized_notes.needs
         shown = [{"note_id": note_id, "tokens": needs[note_id]} for note_id in list(needs)[:SHOWN_ASIDE]]
         return {"oversized_notes": shown} if shown else {}
 
     def nothing(self) -> NothingToDo | RunError:
-        """Why there is nothing to fold. An error where more notes are too large than a head remembers: they would start
-        a run at each event, and after an error runs wait.
+        """Why there is nothing to fold. An error if more notes are too large than a head remembers.
+
+        They would start a run at each event, and after an error runs wait.
         """
         needs = self.oversized_notes.needs
         if not needs:
@@ -110,7 +111,7 @@ class Collected:
 
 @dataclass(frozen=True)
 class _Read:
-    """Notes in the order in which they were written, with their bytes; what was too large; how many were not read."""
+    """Notes in the order of writing, with their bytes; the notes that were too large; how many were not read."""
 
     notes: list[tuple[Note, bytes]]
     too_large: dict[str, int]
@@ -118,7 +119,7 @@ class _Read:
 
 
 def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Collected:
-    """Rules, synthesis, bank and the oldest of the `live` notes that fit the run; raises NothingToDo or RunError."""
+    """Rules, synthesis, bank and the oldest of the `live` notes that fit the run. Raises NothingToDo or RunError."""
     space_id, settings = head.meta.space_id, process.settings
     whole, answer_limit = settings.llmaas_context_tokens, settings.llmaas_max_tokens
     listed = sorted(live, key=lambda entry: contents.note_name(entry).order)
@@ -148,7 +149,7 @@ def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Co
 
 
 def _surroundings(process: Process, head: Head) -> Collected:
-    """What a prompt is made of besides notes; raises RunError."""
+    """The parts of a prompt other than notes. Raises RunError."""
     space_id = head.meta.space_id
     rules, synthesis = process.store.get_many([keys.rules(space_id), keys.synthesis(space_id)])
     if not rules:
@@ -170,7 +171,7 @@ def _surroundings(process: Process, head: Head) -> Collected:
 
 
 def _still_too_large(known: OversizedNotes, listed: Sequence[Entry], room: int) -> dict[str, int]:
-    """Those of the notes set aside before that are live and fit no better now; they need not be read to tell."""
+    """The known oversized notes that are live and still do not fit. They are not read again."""
     live = (contents.note_name(entry).note_id for entry in listed) if known.needs else ()
     return {note_id: known.needs[note_id] for note_id in live if known.needs.get(note_id, 0) > room}
 
@@ -178,9 +179,9 @@ def _still_too_large(known: OversizedNotes, listed: Sequence[Entry], room: int) 
 def _oldest(
     process: Process, space_id: str, listed: Sequence[Entry], agent: str | None, *, most: int, room: int
 ) -> _Read:
-    """Up to `most` of the oldest notes (of `agent`, by the note's own field), no more than `room` tokens could hold.
+    """Up to `most` of the oldest notes (of `agent`, by the note's own field), as far as the model's window reaches.
 
-    Notes that alone take more than `room` are told apart, and no further ones are read once a head can't remember more.
+    A note that alone takes more than `room` tokens is too large. Reading stops when a head can't remember more of them.
     """
     settings = process.settings
     found: list[tuple[Note, bytes]] = []

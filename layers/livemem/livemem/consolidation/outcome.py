@@ -1,4 +1,4 @@
-"""What a model's checked answer comes to: the record that is committed."""
+"""The record of a model's checked answer, which is then committed."""
 
 from datetime import datetime
 from typing import Any
@@ -18,11 +18,11 @@ from livemem.spaces.head import Head
 def record(
     process: Process, head: Head, run: Run, collected: Collected, answered: Answered[Folded], started: datetime
 ) -> Record:
-    """The record of what the run folds, the next one after `head`."""
+    """The record of the run, the next one after `head`."""
     folded, warnings = rules_files.complete(process.settings, collected, answered.value)
     outcome, synthesis = folded.outcome, folded.synthesis
     ids = [note.note_id for note in collected.notes]
-    # A note that two runs in a row leave out is folded all the same, and marked: it must not wait for ever.
+    # A note that two runs in a row leave out is taken and listed as uncited. It must not wait for ever.
     kept = {number for number in outcome.uncited if ids[number - 1] not in head.meta.left_out}
     uncited = sorted(outcome.uncited - kept)
     taken = [number for number in range(1, len(ids) + 1) if number not in kept]

@@ -1,7 +1,7 @@
 """The consolidation of a space: notes become a bank, and nothing is lost on the way (docs/reliability.md).
 
 The steps are those of the design: lease, recover, collect, budget, ask, plan and commit, apply, release. Before the
-commit nothing but the run's own documents is written; after it nothing is asked or decided any more.
+commit only the run's own documents are written. After the commit nothing is asked or decided.
 """
 
 import logging
@@ -36,11 +36,11 @@ logger = logging.getLogger(__name__)
 
 
 def consolidate(process: Process, space_id: str, run_id: str, *, deadline: datetime) -> Run | None:
-    """Work off one queued run before `deadline`, and return how it ended.
+    """Carry out one queued run before `deadline`, and return the run as it ended.
 
-    None if there is nothing to say: the space or the run is gone, or the run has ended before.
-    Raises StoreUnavailable or CommitUnfinished if the store fails, and StillAtWork if another delivery of the run is
-    at work: then repeating the invocation goes on safely. Raises InvalidName for an event that no run of ours sent.
+    None if the space or the run is gone, or the run has ended before. Raises StoreUnavailable or CommitUnfinished if
+    the store fails, and StillAtWork if another delivery of the run is at work. After these errors the invocation can
+    safely be repeated. Raises InvalidName for an event that no run of ours sent.
     """
     keys.check_space_id(space_id)
     keys.check_run_id(run_id)
@@ -63,7 +63,7 @@ def consolidate(process: Process, space_id: str, run_id: str, *, deadline: datet
     except Busy as error:
         if isinstance(error, LeaseTaken) and error.lease.owner == run_id and error.lease.kind != "backoff":
             raise StillAtWork("Another delivery of this run is at work.") from error
-        # Where it is running an earlier worker of it was here, and has lost the space since.
+        # A run with the status "running" had an earlier worker, which has lost the space since.
         with suppress(NotFound):
             alone = saved.value.status == "queued"
             return _if_ended(recovery.end(process, saved, "busy", alone=alone, message=error.detail))
@@ -72,8 +72,9 @@ def consolidate(process: Process, space_id: str, run_id: str, *, deadline: datet
 
 
 def _clear_up_after(process: Process, space_id: str, saved: Stored[Run]) -> None:
-    """A worker of the run may have died after it had ended, or over a plan that it wrote when another had ended it;
-    what `saved` says of its calls may not have been counted then.
+    """Count the calls of an ended run, and remove its lease and its plan.
+
+    Its worker may have died after the end, or may have written the plan after another worker had ended the run.
     """
     usage_counts.come_to_rest(process, space_id, saved.value, None)
     run_id = saved.value.job_id
@@ -84,7 +85,7 @@ def _clear_up_after(process: Process, space_id: str, saved: Stored[Run]) -> None
     seen, plan = process.store.map(lambda look: look(), looks)
     left = seen and seen.lease.owner == run_id and seen.lease.kind != "backoff"
     if (left or plan) and maintenance.clear_up(process, space_id, [run_id]):
-        # A put event that came while it held the lease found the space busy.
+        # A put event that came while the run held the lease found the space busy.
         counter.start_if_due(process, space_id, "threshold")
 
 
@@ -96,11 +97,11 @@ def _work_under_lease(
         with lease.kept(process, held):
             ended, failed = _end(process, space_id, saved, held, deadline)
     except NotFound:
-        # The space was deleted under way; nothing of this run may stay in it.
+        # The space was deleted meanwhile. Nothing of this run may stay in it.
         lease.release(process, held)
         return None
     except Exception:
-        # Lambda tries again: then the lease must not keep it out.
+        # Lambda tries again. The lease must not keep that try out.
         lease.let_go(process, held)
         raise
     if failed:
@@ -109,17 +110,17 @@ def _work_under_lease(
         return ended
     lease.release(process, held)
     if ended.result == "ok":
-        # Without it the next search is slower, and asks for it.
+        # Without this the next search is slower, and queues the indexer itself.
         with suppress(StoreUnavailable):
             process.enqueue("indexer", {"space_id": space_id})
     logger.info("run ended", extra={"space_id": space_id, "run_id": ended.job_id, "status": ended.state})
-    # A put event that came while the lease was held found the space busy: so look once more.
+    # A put event that came while the lease was held found the space busy, so the threshold is checked again.
     counter.start_if_due(process, space_id, "threshold")
     return _if_ended(ended)
 
 
 def _if_ended(run: Run) -> Run | None:
-    """The run, unless another worker of it goes on with it."""
+    """The run if it has ended; None if another worker continues it."""
     return run if run.at_rest() else None
 
 
@@ -135,7 +136,7 @@ def _end(process: Process, space_id: str, saved: Stored[Run], held: Held, deadli
     except NothingToDo as reason:
         result, changes = "nothing_to_do", {"message": str(reason), "metrics": reason.metrics}
     except LeaseLost:
-        # Who has the space now ends this run, or goes on with it.
+        # The worker that has the space now ends this run, or continues it.
         raise StillAtWork("Another worker has the space now.") from None
     except CommitLost as reason:
         result, changes = "error", {"error": Failure(code="space_changed", detail=str(reason))}
@@ -148,7 +149,7 @@ def _end(process: Process, space_id: str, saved: Stored[Run], held: Held, deadli
 
 @dataclass
 class _Work:
-    """What one worker does for a run; `saved` is the run as it was last read or written."""
+    """The work of one worker for a run. `saved` is the run as it was last read or written."""
 
     process: Process
     space_id: str
@@ -157,7 +158,7 @@ class _Work:
     deadline: datetime
 
     def fold(self) -> Run:
-        """Fold the notes and return the run as it ended; raises NothingToDo, RunError, CommitLost, NotFound."""
+        """Fold the notes and return the run as it ended. Raises NothingToDo, RunError, CommitLost, NotFound."""
         process, run, started = self.process, self.saved.value, self.process.clock()
         head = heads.load(process, self.space_id)
         if head.meta.uid != run.uid:
@@ -190,15 +191,16 @@ class _Work:
         return self._conclude(head, outcome.record(process, head, self.saved.value, collected, answered, started))
 
     def _let_nothing_wait(self, head: Head) -> Head:
-        """The head without the plan that waited for approval, which this run replaces."""
+        """The head without the plan that waited for approval: this run replaces it. Raises CommitLost."""
         try:
             return reviews.supersede(self.process, head, reviews.REPLACED)
         except PreconditionLost:
             raise CommitLost("The plan that waited for approval was decided on just now.") from None
 
     def _left_by_first_try(self, head: Head) -> Record | None:
-        """The plan of this very run that died before it committed: it saves the LLM call. A plan is written once: where
-        it can't be committed any more the run has failed.
+        """The plan of an earlier worker of this run, which died before the commit. It saves the LLM call.
+
+        A plan is written once. If it can't be committed any more, the run has failed: raises CommitLost.
         """
         if self.saved.value.status != "running":
             return None
@@ -213,7 +215,7 @@ class _Work:
         return plan
 
     def _live(self, head: Head) -> tuple[Head, list[Entry]]:
-        """The head, and the live notes as of it; late duplicates among them are removed first."""
+        """The head, and the live notes as of it. Late duplicates among them are removed first."""
         for _ in range(commit.TRIES):
             listed = contents.live_notes(self.process, self.space_id)
             stray = late_duplicates.among(self.process, head, listed)
@@ -222,12 +224,12 @@ class _Work:
             try:
                 head = late_duplicates.remove(self.process, head, stray)
             except PreconditionLost:
-                # Somebody changed the space just now: what was listed is to be judged anew.
+                # Somebody changed the space just now, so the notes are listed and compared again.
                 head = recovery.recover(self.process, heads.load(self.process, self.space_id))
         raise CommitLost("The space changes too often.")
 
     def _conclude(self, head: Head, record: Record) -> Run:
-        """Commit the plan, or let it wait for a person: whichever the space wants by then."""
+        """Commit the plan, or let it wait for approval, as the mode of the space demands at that moment."""
         process = self.process
         for _ in range(commit.TRIES):
             try:
@@ -243,7 +245,7 @@ class _Work:
 
 
 def _remember_oversized(process: Process, head: Head, collected: Collected) -> None:
-    """Tell the head which notes can't be folded, so that they start no further run; it may be told later as well."""
+    """Write into the head which notes can't be folded, so that they start no further run. A lost swap is ignored."""
     remembered = collected.oversized_notes.bounded()
     if remembered != head.meta.oversized_notes:
         with suppress(PreconditionLost):

@@ -1,4 +1,4 @@
-"""Texts that small models copy out of the prompt, or write in the place of what they leave out."""
+"""Texts that small models copy from the prompt, or write in place of omitted content."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from livemem.consolidation import prompt
 from livemem.consolidation.answer import ConsolidationAnswer, ContractError
 
 SHORTEST_LINE = 20
-"""Characters from which a line of the prompt's example is nobody else's; `## Import` may well be."""
+"""From this length on a line of the example counts as copied. A short one such as `## Import` may be real."""
 MARKS = ("<the whole file>", "<whole file>", "<the whole content>", "<Markdown>")
 ELISIONS = frozenset({"...", "…"})
 

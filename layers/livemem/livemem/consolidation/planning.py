@@ -1,4 +1,4 @@
-"""From an answer to the changes of the bank, in memory: the last checks before anything is written."""
+"""From an answer to the changes of the bank, in memory, with the last checks before anything is written."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ SHRINK_FACTOR = 2
 
 @dataclass(frozen=True)
 class DrawnUp:
-    """What an answer comes to. Numbers are those of the notes in the prompt, from 1."""
+    """The changes that an answer makes. Numbers are those of the notes in the prompt, from 1."""
 
     files: list[FileChange]
     unchanged: int
@@ -28,9 +28,9 @@ class DrawnUp:
 
 
 def draw_up(answer: ConsolidationAnswer, bank: Sequence[BankFile], note_ids: Sequence[str]) -> DrawnUp:
-    """The changes that `answer` makes to `bank`; raises ContractError for whatever must not be written.
+    """The changes that `answer` makes to `bank`. Raises ContractError if one of them must not be written.
 
-    `note_ids` are those of the prompt's notes in order: changes cite ids, because numbers mean nothing afterwards.
+    `note_ids` are those of the prompt's notes in order. Changes cite ids, because numbers mean nothing later.
     """
     cited = {number for entry in answer.bank_files for number in (*entry.notes, *_edit_notes(entry))}
     discarded = {item.note: item.reason for item in answer.discarded}
@@ -76,7 +76,7 @@ def _change(
     before = existing.get(path)
     if entry.action == "edited" and not before:
         raise ContractError(f"{path} does not exist, so it can't be edited: create it with its whole content.")
-    # A whole file is clear whatever it is called: it is taken as what it does.
+    # An answer with a whole file is clear. Whether the file exists decides the action.
     replaced: Literal["created", "updated"] = "updated" if before else "created"
     action = "edited" if entry.action == "edited" else replaced
     start = before.content if before and action == "edited" else entry.content or ""

@@ -16,9 +16,9 @@ from livemem.llm.templates import json_line
 from livemem.notes.note import Note
 
 LONE_NOTE_SHARE = 4
-"""For a note that goes alone one token of the answer for four of its own is enough: the long ones get condensed."""
+"""A note that is folded alone gets one token of answer for four of its own: long notes are condensed."""
 NOTES_ROOM = 1_000
-"""Tokens that rules, synthesis and bank must leave for notes, else the space could not be folded any more."""
+"""Tokens that rules, synthesis and bank must leave for notes. With fewer the space could not be folded."""
 _text = partial(templates.text, "consolidation")
 
 
@@ -43,9 +43,9 @@ def build(
     language: str | None = None,
     rules_changed_at: str | None = None,
 ) -> Messages:
-    """System and user message for one consolidation on `today` (UTC); `language` is None for that of the rules.
+    """System and user message for one consolidation on `today` (UTC). `language` None: the language of the rules.
 
-    `rules_changed_at` is set if it is the first consolidation after that.
+    `rules_changed_at` is set for the first consolidation after a change of the rules.
     """
     user = Template(_text("user")).substitute(
         rules=json_line(rules),

@@ -1,4 +1,4 @@
-"""A dry run: what a consolidation would do now."""
+"""A dry run: it shows what a consolidation would do now."""
 
 from datetime import datetime
 
@@ -16,13 +16,13 @@ from livemem.store.stored import Stored
 
 
 def rehearse(process: Process, head: Head, saved: Stored[Run], deadline: datetime) -> Run:
-    """Ask the LLM and put the plan into the run's own document, nothing else; returns the run as it ended.
+    """Ask the LLM, write only the plan into the run's own document, and return the run as it ended.
 
     Raises StillAtWork if another delivery of it is at work.
     """
     started = process.clock()
     if head.meta.committed_run:
-        # The notes that it folds may still be live: the plan would show them a second time.
+        # The notes of the committed run may still be live. The plan would show them a second time.
         return runs.finish(process, saved, "busy", message="A change of this space is being written; try again.")
     try:
         live = contents.live_notes(process, head.meta.space_id)

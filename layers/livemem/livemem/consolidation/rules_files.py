@@ -1,7 +1,7 @@
-"""Files that the rules ask for and that the first consolidation did not make: they are created with their headings.
+"""Files that the rules ask for and that the first consolidation did not make. They are created with their headings.
 
-Rules are any text. Only what is written clearly counts: a line that begins with the name of a file, and below it the
-heading lines in backticks, or list items that begin in bold. Pure.
+Rules are any text. Only this form counts: a line that begins with the name of a file, and below it heading lines in
+backticks, or list items that begin in bold. Pure.
 """
 
 import re
@@ -21,7 +21,7 @@ REASON = "The rules ask for it; the answer did not create it."
 _COMMENT = re.compile(r"<!--.*?-->")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})\s+(?P<text>.*)$")
-# A file name that begins its line, whatever decoration is before it.
+# A file name at the beginning of its line, after any decoration.
 _NAMED = re.compile(
     r"^(?:[\s*_`\"'(\[|#]|\d+[.)]\s|[-+]\s)*(?P<name>[A-Za-z0-9][A-Za-z0-9._/<>{}-]*\.md)\b(?![\w/-])(?P<rest>.*)$"
 )
@@ -35,14 +35,14 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 @dataclass
 class AskedFile:
-    """A file as the rules ask for it: its heading lines in their order, and sections that are named in bold."""
+    """A file that the rules ask for: its heading lines in their order, and the sections named in bold."""
 
     path: str
     headings: list[str] = field(default_factory=list)
     bold: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """The file without any fact."""
+        """The text of the file: headings only."""
         lines = list(dict.fromkeys(self.headings or [f"## {title}" for title in self.bold]))
         if not any(line.startswith("# ") for line in lines):
             lines.insert(0, f"# {_title(self.path)}")
@@ -50,7 +50,7 @@ class AskedFile:
 
 
 def asked_for(rules: str) -> list[AskedFile]:
-    """The files that the rules ask for, in their order; names as they are written there."""
+    """The files that the rules ask for, in the order and with the names of the rules."""
     found: dict[str, AskedFile] = {}
     scope: AskedFile | None = None
     level = 0
@@ -72,8 +72,10 @@ def asked_for(rules: str) -> list[AskedFile]:
 
 
 def complete(settings: Settings, collected: Collected, folded: Folded) -> tuple[Folded, list[str]]:
-    """What the first consolidation of a space comes to, with the files of the rules that its answer lacks, and a
-    sentence for each that can't be created. Of a space that has a bank nothing changes: somebody may have deleted them.
+    """The first consolidation of a space, with the files of the rules that its answer lacks, and warnings.
+
+    There is one warning for each file that can't be created. A space that has a bank gets no files: a person may have
+    deleted them.
     """
     if collected.bank:
         return folded, []
@@ -102,7 +104,7 @@ def _created(asked: AskedFile, others: int) -> FileChange:
 
 
 def _lines(rules: str) -> Iterator[str]:
-    """The lines that are no comment and stand in no code."""
+    """The lines outside of comments and code blocks."""
     fenced = False
     for line in rules.splitlines():
         if _FENCE.match(line):
@@ -112,6 +114,6 @@ def _lines(rules: str) -> Iterator[str]:
 
 
 def _title(path: str) -> str:
-    """`projectBrief.md` is `Project brief`."""
+    """The title of a file: `projectBrief.md` gives `Project brief`."""
     words = re.split(r"[\s_-]+", _CAMEL.sub(" ", path.rpartition("/")[2].removesuffix(".md")))
     return " ".join(words).capitalize()

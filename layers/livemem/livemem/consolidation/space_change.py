@@ -1,4 +1,4 @@
-"""A change of a space's settings, and the consolidation that it makes due."""
+"""A change of a space's settings, and the consolidation that becomes due by it."""
 
 from dataclasses import dataclass
 from types import EllipsisType
@@ -15,7 +15,7 @@ from livemem.spaces.head_fields import Mode
 
 @dataclass(frozen=True)
 class SpaceUpdate:
-    """What is to be changed of a space; None leaves a field alone, for `language` and `timezone` `...` does."""
+    """The wanted changes of a space. None leaves a field alone; for `language` and `timezone` `...` does."""
 
     description: str | None = None
     owner: str | None = None
@@ -30,7 +30,7 @@ class SpaceUpdate:
 
 @dataclass(frozen=True)
 class Changed:
-    """The space after the change, and the run that was started because of it."""
+    """The space after the change, and the run that the change started."""
 
     meta: Meta
     started_run: str | None
@@ -39,7 +39,7 @@ class Changed:
 def change(process: Process, principal: Principal, space_id: str, wanted: SpaceUpdate) -> Changed:
     """Change a space, and start a run at once if its threshold is reached now or it is no longer paused.
 
-    No put event will come for notes that are there already. Raises Forbidden for `corrections`, `consolidation_mode`
+    Existing notes cause no further put event. Raises Forbidden for `corrections`, `consolidation_mode`
     and `capture_allowed` without admin, InvalidRequest or TooLarge (naming the field), NotFound, PreconditionLost.
     """
     if wanted.corrections is not None and "admin" not in principal.permissions:
@@ -50,7 +50,7 @@ def change(process: Process, principal: Principal, space_id: str, wanted: SpaceU
         raise Forbidden("To say whether notes are captured, the token needs the permission 'admin'.")
     about_runs = any(one is not None for one in (wanted.threshold, wanted.auto_paused, wanted.consolidation_mode))
     if about_runs:
-        # Also if no run may start from now on: then no note waits any more, and the sweep takes note of it.
+        # Also if no run may start any more: the sweep then sees that no note waits.
         heads.load_recent(process, space_id)
         due_index.leave(process, space_id)
     meta = heads.patch(

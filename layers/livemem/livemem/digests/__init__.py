@@ -1,6 +1,6 @@
-"""Digests: at fixed hours what was said in the rooms of a space becomes memories.
+"""Digests: at fixed hours the messages in the rooms of a space become memories.
 
-A digest is named by its slot, the moment (UTC) at which it was due, or was asked for. What it takes is written down
-once, before anything is asked; each answer is written down before it is used; what is stored carries the place that it
-comes from. So it may be broken off anywhere, be gone on with by anybody, and be done by two at once.
+A digest is named by its slot, the moment (UTC) at which it was due or requested. Its input is written once, before the
+LLM is asked. Each answer is written before it is used. Each stored memory names the place that it comes from. So a
+worker may stop anywhere, any other worker may continue, and two workers may do the same digest at once.
 """

@@ -14,9 +14,9 @@ from livemem.rooms.message import Message
 from livemem.store.memory_keys import Kind
 
 MOST = 40
-"""Memories of one chunk."""
+"""Memories of one chunk, at most."""
 ANSWER_TOKENS = 500
-"""That must be left in the model's window for an answer."""
+"""Tokens of the model's window that are reserved for an answer."""
 
 
 class ExtractedMemory(Part):
@@ -38,12 +38,12 @@ class DigestAnswer(Part):
 
 
 def wanted(messages: Sequence[Message], now: datetime) -> Contract[list[ExtractedFact]]:
-    """What an answer about these messages must be."""
+    """The contract for an answer about these messages."""
     return Contract(DigestAnswer, lambda text: parse(text, messages, now), answer_tokens=ANSWER_TOKENS)
 
 
 def parse(text: str, messages: Sequence[Message], now: datetime) -> list[ExtractedFact]:
-    """The memories of an answer, fit to be stored; raises ContractError."""
+    """The memories of an answer, checked for storing. Raises ContractError."""
     found = contract.parse(text, DigestAnswer).memories
     if len(found) > MOST:
         raise ContractError(

@@ -16,7 +16,7 @@ WAITS = "It waits after a failure, and continues by itself."
 
 
 def find(process: Process, _: Principal, space_id: str, name: str) -> Description:
-    """Raises InvalidName, NotFound. What `digests.reading.load` takes."""
+    """The description of a digest. Requests as in `digests.reading.load`. Raises InvalidName, NotFound."""
     digest = reading.load(process, space_id, name)
     done = digest.done
     return Description(
@@ -34,7 +34,7 @@ def find(process: Process, _: Principal, space_id: str, name: str) -> Descriptio
 
 
 def listed(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
-    """1 LIST per 1,000."""
+    """The digests of a space, the newest first: 1 LIST per 1,000."""
     slots = process.store.folders(keys.digests_prefix(space_id))
     return sorted(((moment, slot) for slot in slots if (moment := _moment(slot)) is not None), reverse=True)
 

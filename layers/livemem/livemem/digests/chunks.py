@@ -1,4 +1,4 @@
-"""The chunks of a digest: each is asked once, what was answered is stored, and what fails three times is set aside."""
+"""The chunks of a digest. The LLM answers each once, its memories are stored. After three failures it is given up."""
 
 import logging
 import threading
@@ -32,29 +32,29 @@ logger = logging.getLogger(__name__)
 
 AUTHOR = "digest"
 AT_ONCE = 4
-"""Chunks that are asked side by side."""
+"""Chunks about which the LLM is asked in parallel."""
 TRIES = 3
 GOALS = 2
-"""Of a whole digest."""
+"""Most goals that a whole digest stores."""
 KNOWN: tuple[tuple[Kind, int], ...] = (("fact", 20), ("self", 5), ("goal", 5))
-"""How many memories a chunk is shown that are near to it."""
+"""How many of the nearest memories the model sees beside a chunk, by kind."""
 QUERY_BYTES = 8_000
 LATER = "The messages stay in their rooms; they are digested on the next day, or as soon as there is more."
 MARGIN = timedelta(seconds=20)
-"""Before the end of the invocation, kept to store what was answered."""
+"""Time at the end of the invocation that is reserved to store the answers."""
 OF_THE_CHUNK = (*OF_THE_QUESTION, "llm_too_large")
-"""Failures that say nothing of other chunks: they count as tries, and the next one may be at once."""
+"""Failures that concern this chunk only. They count as tries, and the next try may follow at once."""
 PERHAPS_OF_THE_CHUNK = ("llm_timeout", "llm_refused_request")
-"""Failures that count too; but where no other chunk gets an answer it is rather the model, which is given time."""
+"""Failures that count as tries. If no chunk has an answer, the model is the likely reason and the digest waits."""
 OF_THE_REQUEST = (400, 413, 422)
-"""Statuses of a refused request that its content may be the reason of: all others are of the key or the address."""
+"""Statuses that the content of a request may cause. All others come from the key or the address."""
 STORING = timedelta(seconds=30)
-"""Time that must be left to store what a chunk gave, or to ask for one."""
+"""Time that must be left to store the memories of a chunk, or to ask about one."""
 
 
 @dataclass
 class DigestTask:
-    """A digest that is carried out. What it brings about is written as documents, so its worker has saved it."""
+    """A digest at work. Its results are written as documents, and count as saved work of its worker."""
 
     work: Work[CurrentDigest]
     zone: ZoneInfo
@@ -77,12 +77,12 @@ class DigestTask:
         return self.work.in_time(STORING)
 
     def spend(self, used: Usage) -> None:
-        """Add what was asked of the LLM to what this worker asked."""
+        """Add LLM usage to the usage of this worker."""
         with self._lock:
             self.work.used += used
 
     def admit(self, found: list[ExtractedFact], seen: ChunkProgress) -> tuple[list[ExtractedFact], int]:
-        """The facts without the goals that are too many for the whole digest, and how many those are."""
+        """The facts without the goals above the digest's limit, and how many goals were left out."""
         goals = len([fact for fact in found if fact.kind == "goal"])
         if not goals:
             return found, 0
@@ -102,9 +102,9 @@ class DigestTask:
 
 
 def settle(task: DigestTask, given: Input, seen: ChunkProgress) -> bool:
-    """Ask, store or give up every chunk; False where time is up. What was answered is stored before more is asked.
+    """Ask about, store or give up every chunk; False if time is up. Answers are stored before more chunks are asked.
 
-    Raises NoAnswer where the model is out, or the day's tokens are used up.
+    Raises NoAnswer if the model does not answer, or the day's tokens are used up.
     """
     while left := seen.left(len(given.chunks)):
         if not task.in_time():
@@ -122,7 +122,7 @@ def settle(task: DigestTask, given: Input, seen: ChunkProgress) -> bool:
 
 
 def _ask_some(task: DigestTask, given: Input, seen: ChunkProgress, wave: Sequence[int]) -> dict[int, NoAnswer]:
-    """Ask for these chunks side by side; those that were answered are in `seen` then, and the others' failures told."""
+    """Ask about these chunks in parallel. Add the answered ones to `seen`, and return the failures of the others."""
     failures: dict[int, NoAnswer] = {}
 
     def one(number: int) -> None:
@@ -142,7 +142,7 @@ def _ask_some(task: DigestTask, given: Input, seen: ChunkProgress, wave: Sequenc
 def _count_failures(
     task: DigestTask, given: Input, seen: ChunkProgress, failures: dict[int, NoAnswer], *, answered: bool
 ) -> None:
-    """Note the tries, give up chunks that had three; raises the failure that stops the work, if one does."""
+    """Record the tries, and give up chunks after three. Raises the failure that stops the work, if one does."""
     for number, error in sorted(failures.items()):
         if _counts(error):
             task.work.saved = True
@@ -155,7 +155,7 @@ def _count_failures(
     if outage:
         raise outage
     if pausing and not answered:
-        # It is rather the model than each of the chunks: others are not tried in vain.
+        # The model is the likely reason, not each of the chunks. So no other chunk is tried now.
         raise pausing
 
 
@@ -171,14 +171,14 @@ def _pauses(error: NoAnswer) -> bool:
 
 
 def said_in(process: Process, space_id: str, chunk: Chunk) -> list[DeadMessage]:
-    """The messages of a chunk that are there: 1 GET each, side by side."""
+    """The existing messages of a chunk: 1 GET each, in parallel."""
     found = process.store.get_many([keys.named(space_id, name) for name in chunk.messages])
     there = []
     for name, item in zip(chunk.messages, found, strict=True):
         parsed = keys.parse_message(keys.named(space_id, name))
         if item and parsed:
             there.append(DeadMessage(name=name, message=messages.read(parsed, item)))
-    # Within a second names do not tell which came first.
+    # Names give no order within a second.
     return sorted(there, key=lambda one: one.message.timestamp)
 
 
@@ -207,7 +207,7 @@ def _ask(task: DigestTask, chunk: Chunk, number: int, seen: ChunkProgress) -> No
 
 
 def _known(task: DigestTask, said: Sequence[Message]) -> list[Memory]:
-    """The memories that are near to what was said. Without them the model is asked all the same."""
+    """The memories nearest to the messages. The model is asked even if there are none."""
     text = "\n".join(f"{one.author}: {one.content}" for one in said)
     query = text.encode(errors="replace")[:QUERY_BYTES].decode(errors="ignore")
     found: list[Memory] = []
@@ -218,8 +218,9 @@ def _known(task: DigestTask, said: Sequence[Message]) -> list[Memory]:
 
 
 def _store(task: DigestTask, chunk: Chunk, number: int) -> bool:
-    """Store what a chunk gave, each under an id made of its place, so that a repeat changes nothing; False if the chunk
-    was given up.
+    """Store the memories of a chunk; False if the chunk was given up.
+
+    Each has an id made of its place, so that a repeat changes nothing.
     """
     process, where = task.process, (task.space_id, task.slot, number)
     extract = digest_progress.read(process, keys.extract(*where), Extract)
@@ -246,8 +247,9 @@ def _store(task: DigestTask, chunk: Chunk, number: int) -> bool:
 
 
 def _note_try(task: DigestTask, number: int, count: int, error: NoAnswer) -> int:
-    """Record failed attempt `count` of a chunk, and return `count`. It is written once: workers of the same attempt
-    share it.
+    """Record failed try `count` of a chunk, and return `count`.
+
+    The record is written once. Workers of the same try share it.
     """
     noted = Try(code=error.code, detail=error.detail, usage=error.used, at=clock.iso_millis(task.process.clock()))
     digest_progress.write(task.process, keys.failed_try(task.space_id, task.slot, number, count), noted)
@@ -255,7 +257,7 @@ def _note_try(task: DigestTask, number: int, count: int, error: NoAnswer) -> int
 
 
 def _give_up(task: DigestTask, chunk: Chunk, number: int, error: NoAnswer) -> bool:
-    """Give a chunk up, unless another worker has got an answer meanwhile; whether it is given up."""
+    """Give a chunk up, unless another worker has an answer by now. Returns whether it is given up."""
     wanted = Extract(
         room=chunk.room,
         facts=[],
@@ -270,7 +272,7 @@ def _give_up(task: DigestTask, chunk: Chunk, number: int, error: NoAnswer) -> bo
 
 
 def _keep_apart(task: DigestTask, chunk: Chunk, number: int, why: GivenUp) -> None:
-    """Keep the messages of a chunk that was given up, whole, before they leave their room."""
+    """Keep the whole messages of a given-up chunk as a dead letter, before they leave their room."""
     dead = DeadLetter(
         room=chunk.room,
         code=why.code,

@@ -1,7 +1,7 @@
-"""Which digest of a space is open: only that one may write down what it takes, so no message is taken by two.
+"""Which digest of a space is open. Only that one may write its input, so no two digests take the same message.
 
-One small document says it: the job of the current digest, changed by compare-and-swap alone. It is not removed at the
-end: a deletion that comes late could remove what stands there by then, where a store ignores conditions on deletions.
+One small document holds it: the job of the current digest, changed by compare-and-swap alone. It is not removed at the
+end. Where a store ignores conditions on deletions, a late deletion could remove the job of a later digest.
 """
 
 from contextlib import suppress
@@ -27,8 +27,9 @@ TRIES = 20
 
 
 class CurrentDigest(Job):
-    """`open.json`: the digest that is open, or was the last one. Its id is its slot, empty as long as none was begun.
-    `ordered` is a digest that somebody asked for, and that has not begun.
+    """`open.json`: the open digest, or the last one. Its id is its slot, empty before the first digest.
+
+    `ordered` is the slot of a digest that a person asked for and that has not begun.
     """
 
     most_bytes: ClassVar[int] = 256 << 10
@@ -49,13 +50,15 @@ class CurrentDigest(Job):
 
 
 def new(process: Process, space_id: str, slot: str, **fields: Any) -> CurrentDigest:
-    """One that is not written yet."""
+    """A current digest that is not written yet."""
     return CurrentDigest(job_id=slot, space_id=space_id, created_at=clock.iso_millis(process.clock()), **fields)
 
 
 def find(process: Process, space_id: str) -> Stored[CurrentDigest]:
-    """The current digest; without an ETag where there is no document yet: 1 GET. Where it cannot be read, or is a copy
-    of another space's, the documents of digests tell (1 LIST per 1,000); what is written next replaces it.
+    """The current digest, without an ETag if there is no document yet: 1 GET.
+
+    If it cannot be read, or is a copy from another space, it is derived from the documents of digests (1 LIST per
+    1,000). The next write replaces it.
     """
     key = keys.open_slot(space_id)
     found = stored.find(process.store, key, lambda found: _read(process, space_id, found))
@@ -63,7 +66,7 @@ def find(process: Process, space_id: str) -> Stored[CurrentDigest]:
 
 
 def over(seen: Stored[CurrentDigest]) -> Stored[CurrentDigest] | None:
-    """Over what another one is written; None: where there is none."""
+    """The document that a new digest replaces; None if there is none."""
     return seen if seen.etag else None
 
 
@@ -77,7 +80,7 @@ def _read(process: Process, space_id: str, found: Object) -> CurrentDigest:
 
 
 def begun(process: Process, space_id: str) -> CurrentDigest:
-    """The newest digest that has its input and no end; else none."""
+    """The newest digest that has an input and no end, as a job. Without one, a job with an empty slot."""
     names: dict[str, set[str]] = {}
     for entry in process.store.scan(keys.digests_prefix(space_id)):
         if parsed := keys.parse_digest(entry.key):
@@ -87,10 +90,10 @@ def begun(process: Process, space_id: str) -> CurrentDigest:
 
 
 def order(process: Process, space_id: str, slot: str) -> str:
-    """Ask for a digest, and return its slot: that which was asked for before, if it has not begun. 2 GETs, 1 PUT.
+    """Ask for a digest, and return its slot: 2 GETs, 1 PUT. A digest that is asked for and has not begun is returned.
 
-    One that has begun may have looked into the rooms already. So where `slot`, the present second, is that of such a
-    one, or of one that is over, it is a later second's.
+    A digest that has begun may have read the rooms already. So if `slot`, the present second, belongs to a digest that
+    has begun or ended, a later second is taken. Raises PreconditionLost.
     """
     for _ in range(TRIES):
         seen = find(process, space_id)

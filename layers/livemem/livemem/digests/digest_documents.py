@@ -11,7 +11,7 @@ from livemem.store.stored_documents import Count, Line, Moment, StoredDocument
 
 
 class ExtractedFact(StoredDocument):
-    """A memory that a chunk gave, and the ids of the messages that it rests on."""
+    """A memory of a chunk, and the ids of the messages that it rests on."""
 
     kind: Kind
     category: str | None = None
@@ -22,7 +22,7 @@ class ExtractedFact(StoredDocument):
     messages: list[str] = []
 
     def draft(self, slot: str, room: str) -> MemoryDraft:
-        """The same to be stored."""
+        """The draft of the memory, to be stored."""
         return MemoryDraft(
             self.content,
             kind=self.kind,
@@ -38,16 +38,16 @@ class ExtractedFact(StoredDocument):
 
 
 class GivenUp(StoredDocument):
-    """Why nothing more is asked about a chunk."""
+    """Why a chunk was given up."""
 
     code: str
     detail: str
 
 
 class Extract(StoredDocument):
-    """`extract/{chunk}.json`: what the model answered, as far as it is stored; or that the chunk was given up.
+    """`extract/{chunk}.json`: the facts of the model's answer that are to be stored, or that the chunk was given up.
 
-    The first writer of it decides, so that no chunk is given up of which another worker gets an answer.
+    The first writer decides. So no worker gives up a chunk after another one has stored an answer.
     """
 
     most_bytes: ClassVar[int] = 16 << 20
@@ -56,7 +56,7 @@ class Extract(StoredDocument):
     facts: list[ExtractedFact]
     goals_left_out: Count = 0
     messages: Count
-    """How many were there to be read."""
+    """How many messages could be read."""
     usage: Usage = Usage()
     at: Moment
     given_up: GivenUp | None = None
@@ -74,11 +74,11 @@ class StoredFacts(StoredDocument):
     new: Count
     merged: Count
     refused: Count = 0
-    """What the memories did not take: it is in the extract."""
+    """Facts that were refused as memories. They are in the extract."""
 
 
 class Try(StoredDocument):
-    """`tries/{chunk}-{number}.json`: a try that came to nothing by the chunk itself."""
+    """`tries/{chunk}-{number}.json`: a try that failed because of the chunk itself."""
 
     most_bytes: ClassVar[int] = 256 << 10
 
@@ -89,14 +89,14 @@ class Try(StoredDocument):
 
 
 class DeadMessage(StoredDocument):
-    """A message whole, and the name that its key has below the space."""
+    """A whole message, and its key below the space."""
 
     name: MessageKey
     message: Message
 
 
 class DeadLetter(StoredDocument):
-    """`dead/{chunk}.json`: a chunk that was given up. What was said is kept here."""
+    """`dead/{chunk}.json`: a chunk that was given up, with its messages."""
 
     most_bytes: ClassVar[int] = 64 << 20
 
@@ -108,7 +108,7 @@ class DeadLetter(StoredDocument):
 
 
 class DigestDone(Ending):
-    """`done.json`: what a digest came to. `dead_letters` are the numbers of the chunks that were given up."""
+    """`done.json`: the result of a digest. `dead_letters` are the numbers of the chunks that were given up."""
 
     most_bytes: ClassVar[int] = 1 << 20
 
@@ -119,6 +119,6 @@ class DigestDone(Ending):
     refused: Count = 0
     usage: Usage
     more: bool = False
-    """Whether rooms held more than one digest takes: another one was begun then."""
+    """Whether the rooms held more than one digest takes. Then another digest was begun."""
     started_at: Moment
     ended_at: Moment

@@ -1,4 +1,4 @@
-"""What a digest takes: the oldest messages of all rooms, in chunks of one room each, written down once."""
+"""The input of a digest: the oldest messages of all rooms, in chunks of one room each. It is written once."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,9 +17,9 @@ from livemem.store.objects import Entry
 from livemem.store.room_keys import MessageName
 
 MOST = 5_000
-"""Messages of one digest."""
+"""Messages of one digest, at most."""
 CHUNK_TOKENS = 6_000
-"""Of what is asked at once: few enough that a model reads all of it, and one that fails fails for little."""
+"""Tokens of one chunk: few enough that a model reads all of it, and that a failure concerns few messages."""
 CHUNK_MESSAGES = 500
 WINDOW_SHARE = 3
 """A chunk takes at most a third of the model's window: memories, instructions and the answer need room too."""
@@ -28,15 +28,15 @@ Listed = tuple[MessageName, Entry]
 
 
 def find(process: Process, space_id: str, slot: str) -> Input | None:
-    """What the digest takes, or None if that is not written down yet: 1 GET. Raises ObjectUnreadable."""
+    """The input of the digest, or None if it is not written yet: 1 GET. Raises ObjectUnreadable."""
     found = process.store.get(keys.digest_input(space_id, slot))
     return unreadable.parsed(process, Input, found) if found else None
 
 
 def ensure(process: Process, space_id: str, slot: str) -> Input:
-    """What the digest takes, written down now unless it is already; the first writer wins.
+    """The input of the digest. It is written now unless it exists; the first writer wins.
 
-    1 GET; then 1 LIST per 1,000 messages and documents of the last days' digests, and 1 PUT.
+    1 GET. To write it, 1 LIST per 1,000 messages and documents of the last days' digests, and 1 PUT.
     """
     there = find(process, space_id, slot)
     if there:
@@ -47,7 +47,7 @@ def ensure(process: Process, space_id: str, slot: str) -> Input:
 def _gather(process: Process, space_id: str, slot: str) -> Input:
     now = process.clock()
     rooms = [name for name in process.store.folders(keys.rooms_prefix(space_id)) if keys.ROOM.fullmatch(name)]
-    # What was digested already is passed over, so a room may have to be read further than a digest takes.
+    # Digested messages are skipped, so more of a room may be read than a digest takes.
     taken = digested.since(process, space_id, now - digested.REMEMBERED)
     per_room = process.store.map(lambda room: _of_room(process, space_id, room, taken), rooms)
     oldest = list(islice(merge(*per_room, key=lambda one: one[0].order), MOST + 1))
@@ -56,7 +56,7 @@ def _gather(process: Process, space_id: str, slot: str) -> Input:
 
 
 def _of_room(process: Process, space_id: str, room: str, taken: dict[str, list[DigestedMessage]]) -> list[Listed]:
-    """The oldest messages of a room that no digest has; those that came back after they were digested are removed."""
+    """The oldest messages of a room that no digest has. Late duplicates of digested messages are removed."""
     found: list[Listed] = []
     late: list[str] = []
     for name, entry in reading.entries(process, space_id, room):
@@ -64,7 +64,7 @@ def _of_room(process: Process, space_id: str, room: str, taken: dict[str, list[D
         if all(one.dead for one in takers):
             found.append((name, entry))
         elif all(one.over for one in takers):
-            # The store's client has sent a message again that was digested by then.
+            # The store's client has sent a message again after its digest.
             late.append(entry.key)
         if len(found) > MOST:
             break
@@ -78,7 +78,7 @@ def _chunk_tokens(process: Process) -> int:
 
 
 def cut(messages: Sequence[Listed], tokens: int) -> list[Chunk]:
-    """The messages in chunks of about so many tokens, each of one room and in order; the chunks by their first ones."""
+    """The messages in chunks of about `tokens`, each of one room and in order. Chunks are in order of their first."""
     chunks: list[Chunk] = []
     current: dict[str, tuple[Chunk, int]] = {}
     for name, entry in messages:
@@ -93,9 +93,10 @@ def cut(messages: Sequence[Listed], tokens: int) -> list[Chunk]:
 
 
 def waits_since(process: Process, space_id: str) -> datetime | None:
-    """When the oldest message that waits for a digest was said, or at the latest written; None where none does: 1 LIST.
+    """The time of the oldest message that waits for a digest, None without one: 1 LIST.
 
-    So what is posted after the hour in which it was said is made up for. Of more than 1,000 the first thousand tell.
+    It is the message's own time, at the latest the time of writing. So a message posted after its hour is still found
+    due. Only the first 1,000 keys are read.
     """
     listed = process.store.first(keys.rooms_prefix(space_id)).entries
     named = [(entry, name) for entry in listed if (name := keys.parse_message(entry.key))]

@@ -1,4 +1,4 @@
-"""How far a digest is, as a listing of its documents tells, and the documents themselves."""
+"""The progress of a digest, from a listing of its documents, and how these documents are read and written."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,19 +19,20 @@ WRITE_TRIES = 3
 
 @dataclass
 class ChunkProgress:
-    """The numbers of the chunks of which there is an answer, whose memories are stored, which are given up; and how
-    often each was tried in vain.
+    """The numbers of the chunks with an answer (`extracts`), with stored memories, and given up (`dead`).
+
+    `tries` counts the failed tries of each.
     """
 
     extracts: set[int] = field(default_factory=set)
     stored: set[int] = field(default_factory=set)
     dead: set[int] = field(default_factory=set)
     tries: dict[int, int] = field(default_factory=dict)
-    """The highest number of a try."""
+    """The highest number of a failed try, by chunk."""
     done: bool = False
 
     def left(self, chunks: int) -> list[int]:
-        """The chunks that are not settled: those first that failed least, so that one does not hold up the rest."""
+        """The chunks that are not settled. Those with the fewest failures come first, so that one delays no other."""
         settled = self.stored | self.dead
         return sorted(
             (one for one in range(chunks) if one not in settled), key=lambda one: (self.tries.get(one, 0), one)
@@ -39,7 +40,7 @@ class ChunkProgress:
 
 
 def look(process: Process, space_id: str, slot: str) -> ChunkProgress:
-    """1 LIST per 1,000 documents of the digest."""
+    """The progress of the digest: 1 LIST per 1,000 of its documents."""
     found = ChunkProgress()
     for entry in process.store.scan(keys.digest_prefix(space_id, slot)):
         parsed = keys.parse_digest(entry.key)
@@ -58,9 +59,9 @@ def look(process: Process, space_id: str, slot: str) -> ChunkProgress:
 
 
 def write(process: Process, key: str, document: D) -> D:
-    """Write a document unless there is one, and return the one that stands: 1 PUT, 1 GET more where there is one.
+    """Write a document unless it exists, and return the stored one: 1 PUT, and 1 GET if it exists.
 
-    Raises ObjectUnreadable where what is there cannot be read: what rests on it must not go on without.
+    Raises ObjectUnreadable if the stored one cannot be read, because later steps need it. Raises PreconditionLost.
     """
     for _ in range(WRITE_TRIES):
         written = storing.write_once(process.store, key, document.to_bytes())
@@ -70,13 +71,13 @@ def write(process: Process, key: str, document: D) -> D:
 
 
 def read(process: Process, key: str, kind: type[D]) -> D | None:
-    """The document, or None where there is none: 1 GET. Raises ObjectUnreadable."""
+    """The document, or None if there is none: 1 GET. Raises ObjectUnreadable."""
     found = process.store.get(key)
     return unreadable.parsed(process, kind, found) if found else None
 
 
 def readable(process: Process, key: str, kind: type[D], missing: list[str] | None = None) -> D | None:
-    """The document, or None where there is none that can be read; then its key is added to `missing`."""
+    """The document, or None if it is missing or unreadable: 1 GET. An unreadable one's key is added to `missing`."""
     found = process.store.get(key)
     return unreadable.tolerated(process, kind, found, missing) if found else None
 
@@ -87,11 +88,11 @@ def find_done(process: Process, space_id: str, slot: str) -> DigestDone | None:
 
 
 def is_done(process: Process, space_id: str, slot: str) -> bool:
-    """Whether the digest has ended, whatever can be read of that: 1 GET."""
+    """Whether the digest has ended, even if its end cannot be read: 1 GET."""
     return process.store.get(keys.done(space_id, slot)) is not None
 
 
 def counted(process: Process, wanted: Iterable[str], kind: type[D]) -> list[D]:
-    """The documents of these keys that can be read, for those who count them: 1 GET each, side by side."""
+    """The readable documents of these keys, for counting: 1 GET each, in parallel."""
     found = process.store.map(lambda key: readable(process, key, kind), list(wanted))
     return [one for one in found if one]

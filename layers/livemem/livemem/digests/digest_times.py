@@ -1,7 +1,7 @@
 """Digest times, which name digests (slots): the moments at which they are due. Pure.
 
-Hours are those of a space's time zone, so on the days on which clocks change an interval is longer or shorter. An hour
-that is missing is taken as if clocks had not changed yet, one that comes twice comes once.
+Hours are those of a space's time zone. So on the days on which clocks change an interval is longer or shorter. A
+missing hour is computed as if clocks had not changed yet. An hour that occurs twice gives one slot.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 DAY = timedelta(days=1)
 AROUND = range(-2, 2)
-"""Days of the zone, counted from that of UTC, of which slots may be near: zones are up to 14 hours off."""
+"""Days of the zone, relative to the UTC day, that may hold the latest slot. Zones are up to 14 hours off."""
 
 
 def hours(setting: str) -> tuple[int, ...]:
@@ -19,7 +19,7 @@ def hours(setting: str) -> tuple[int, ...]:
 
 
 def of_day(day: date, zone: ZoneInfo, hours: Sequence[int]) -> list[datetime]:
-    """The slots of a day of the zone (UTC), in their order, each once: a missing hour may be another one's moment."""
+    """The slots (UTC) of a day of the zone, in order, each once: a missing hour may equal another one."""
     found = set()
     for hour in hours:
         local = datetime.combine(day, time(hour), zone)
@@ -28,6 +28,6 @@ def of_day(day: date, zone: ZoneInfo, hours: Sequence[int]) -> list[datetime]:
 
 
 def latest(now: datetime, zone: ZoneInfo, hours: Sequence[int]) -> datetime:
-    """The slot that was due last: now, or before."""
+    """The slot that was due last, at `now` or before."""
     today = now.astimezone(UTC).date()
     return max(slot for days in AROUND for slot in of_day(today + days * DAY, zone, hours) if slot <= now)

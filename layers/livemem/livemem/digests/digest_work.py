@@ -1,7 +1,7 @@
-"""Carrying out digests: what the schedule, a full room and people ask for.
+"""Carrying out digests that the schedule, a full room or a person asks for.
 
-A look that finds nothing to do writes nothing and asks nobody. What there is to do is the job of the current digest
-(jobs/worker.py), one digest behind the other.
+If there is nothing to do, nothing is written and no LLM is asked. The work is the job of the current digest
+(jobs/worker.py), one digest after the other.
 """
 
 import logging
@@ -36,41 +36,42 @@ from livemem.store.stored import Stored
 logger = logging.getLogger(__name__)
 
 LONGEST_WAIT = timedelta(minutes=50)
-"""After failures: less than the hour after which the next one looks."""
+"""After failures: less than the hour until the next scheduled invocation."""
 MOST_SLOTS = 8
-"""That one invocation works off, one behind the other."""
+"""Digests that one invocation carries out, one after the other."""
 
 
 @dataclass(frozen=True)
 class DigestOrder:
-    """What an invocation is to do besides what is open or asked for; without a slot what is due by the clock, or if it
-    is `forced` one of now.
+    """The digest that an invocation is to do besides those open or asked for.
+
+    Without a slot it is the one due by the clock, or one of now if `forced`.
     """
 
     slot: str | None = None
     forced: bool = False
     by_hand: bool = False
     delivery: str = ""
-    """The invocation that brought it, which a retry has too."""
+    """The id of the invocation that brought the order. A retry has the same id."""
 
     def payload(self, space_id: str) -> dict[str, Any]:
-        """The invocation that carries it out. One by hand is that of its job (KIND)."""
+        """The payload of the invocation that carries it out. An order by hand is the invocation of its job (KIND)."""
         return {"space_id": space_id, "slot": self.slot, "forced": self.forced}
 
     @classmethod
     def of(cls, payload: Mapping[str, Any], delivery: str = "") -> "DigestOrder":
-        """The order in the payload of an invocation; one that goes on with a job names no slot. Raises InvalidName."""
+        """The order in the payload of an invocation. One that continues a job names no slot. Raises InvalidName."""
         by_hand = bool(payload.get("by_hand"))
         slot = payload.get("job_id") if by_hand else payload.get("slot")
         return cls(keys.check_slot(slot) if slot is not None else None, bool(payload.get("forced")), by_hand, delivery)
 
 
 def carry_out(process: Process, space_id: str, order: DigestOrder, deadline: datetime) -> list[Worked[CurrentDigest]]:
-    """Finish the digest that is open, then those that are asked for, until shortly before `deadline`; what is left then
-    is handed over to another invocation. 2 GETs; where no digest is open 1 GET and 1 LIST, to see whether one is due.
+    """Finish the open digest, then those asked for, until shortly before `deadline`. Another invocation does the rest.
 
-    Raises InvalidName; StoreUnavailable, and StillAtWork where what is asked for by hand must wait for another worker,
-    or nobody can tell whether that lives (LeaseTaken.fails), so that Lambda tries again.
+    2 GETs. If no digest is open, 1 GET and 1 LIST show whether one is due. Raises InvalidName and StoreUnavailable.
+    Raises StillAtWork, so that Lambda tries again, if a digest by hand must wait for another worker, or if nobody can
+    tell whether that worker lives (LeaseTaken.fails).
     """
     all_keys.check_space_id(space_id)
     require_conditional_writes(process.store)
@@ -89,7 +90,7 @@ def carry_out(process: Process, space_id: str, order: DigestOrder, deadline: dat
         done.append(worked)
         wanted = behind if worked.stored else wanted
         if worked.result in ("gone", "overtaken") and heads.find(process, space_id):
-            # Another one is the current digest by now, or somebody asked for one.
+            # Another digest is the current one by now, or a person asked for one.
             current = current_digest.find(process, space_id)
         elif worked.outcome == "done" and worked.stored:
             current = worked.stored
@@ -103,7 +104,7 @@ def zone_of(process: Process, meta: Meta) -> ZoneInfo:
     try:
         return clock.zone(meta.timezone or process.settings.default_timezone)
     except ValueError:
-        # Somebody wrote it into the bucket, or its name is no more.
+        # A person wrote it into the bucket, or the zone's name no longer exists.
         return clock.zone(process.settings.default_timezone)
 
 
@@ -121,8 +122,9 @@ def _wanted(process: Process, meta: Meta, order: DigestOrder) -> str:
 def _next(
     process: Process, space_id: str, order: DigestOrder, current: CurrentDigest, wanted: str | None
 ) -> tuple[str | None, str | None]:
-    """The slot to work on: the open one, else one that is asked for, else what is wanted; None: nothing is to do. And
-    what is still wanted behind it.
+    """The slot to work on, None if there is nothing to do, and the slot that is still `wanted` after it.
+
+    The open slot comes first, then one that a person asked for, then `wanted`.
     """
     slot = current.open_slot or current.ordered
     if slot or not wanted:
@@ -130,13 +132,13 @@ def _next(
     while digest_progress.is_done(process, space_id, wanted):
         if order.slot or not order.forced:
             return None, None
-        # Another one was begun in the same second.
+        # Another digest was begun in the same second.
         wanted = current_digest.later(wanted)
     return wanted if _is_due(process, space_id, wanted, order) else None, None
 
 
 def _is_due(process: Process, space_id: str, slot: str, order: DigestOrder) -> bool:
-    """Whether there is anything to digest: for a slot of the clock, anything that was there by then."""
+    """Whether there is a message to digest. For a slot of the clock it must be from before that slot."""
     if order.by_hand:
         return True
     waits = digest_input.waits_since(process, space_id)
@@ -151,7 +153,7 @@ def _work(
     deadline: datetime,
     current: Stored[CurrentDigest],
 ) -> Worked[CurrentDigest]:
-    """Go on with the digest if it is the current one, else begin it over one that has ended."""
+    """Continue the digest if it is the current one, else begin it in place of the ended one."""
     delivery, by_hand = order.delivery, order.by_hand
     if current.value.open_slot:
         return worker.work(process, KIND, space_id, slot, deadline, delivery=delivery, by_hand=by_hand, found=current)
@@ -164,7 +166,7 @@ def _work(
 
 
 def _step(work: Work[CurrentDigest]) -> End:
-    """Ask, store or give up every chunk, and remove what was taken. Raises RunError, OutOfTime, PreconditionLost."""
+    """Settle every chunk, and remove the digested messages. Raises RunError, OutOfTime, PreconditionLost."""
     try:
         return _digest(work)
     except NotFound as error:
@@ -174,7 +176,7 @@ def _step(work: Work[CurrentDigest]) -> End:
     except LiveMemoryError as error:
         if error.code == OUT_OF_TIME and work.saved:
             raise OutOfTime(error.detail) from error
-        # It waits, whatever it was: what a digest has taken is taken by no other one.
+        # The digest waits after any error, because no other digest takes its messages.
         raise RunError(error.code, error.detail) from error
 
 
@@ -188,7 +190,7 @@ def _digest(work: Work[CurrentDigest]) -> End:
         if not chunks.settle(task, given, seen):
             raise OutOfTime("Its other chunks are left to another invocation.")
         _settle_similar(task)
-        # Exactly what was taken: all of it is in memories by now, or kept apart.
+        # Exactly the messages of the input: all are in memories by now, or in dead letters.
         process.store.delete_many([keys.named(space_id, name) for name in given.names()])
         done = digest_progress.write(process, keys.done(space_id, slot), _counted(task, given, seen))
     work.counts["more"] += done.more
@@ -196,7 +198,7 @@ def _digest(work: Work[CurrentDigest]) -> End:
 
 
 def _settle_similar(task: DigestTask) -> None:
-    """Look at the memories that may say the same, those of this digest among them. It holds nothing up."""
+    """Compare similar memories, also those of this digest. A failure does not stop the digest."""
     if task.in_time():
         until = task.work.deadline - chunks.MARGIN
         try:
@@ -232,9 +234,9 @@ def _counted(task: DigestTask, given: Input, seen: digest_progress.ChunkProgress
 
 
 def _on_end(work: Work[CurrentDigest]) -> None:
-    """Begin another one where rooms held more than one digest takes: its invocation has time of its own."""
+    """Queue another digest if the rooms held more than one digest takes. Its invocation has its own time."""
     if work.counts["more"]:
-        # Where it can't be queued the next hour finds the messages.
+        # If it can't be queued, the next scheduled invocation finds the messages.
         with suppress(LiveMemoryError):
             work.process.enqueue("digest", DigestOrder(forced=True).payload(work.job.space_id))
 

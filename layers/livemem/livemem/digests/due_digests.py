@@ -1,4 +1,4 @@
-"""When digests are begun: by the clock, by the first message after one was missed, and by hand."""
+"""When digests begin: by the clock, by the first message after a missed digest, and by hand."""
 
 import logging
 import threading
@@ -28,10 +28,10 @@ AT_REST = ""
 
 
 def start_due(process: Process, deadline: datetime) -> dict[str, str]:
-    """Queue the digests that are due: by space the slot. It may be done at any time, and again.
+    """Queue the digests that are due, and return the slot of each by space. It may run at any time and be repeated.
 
-    1 LIST per 1,000 entries of the due index, and for each space with messages 2 GETs, and 1 GET and 1 LIST where
-    nothing is open; 1 DeleteObjects for those that have none left.
+    1 LIST per 1,000 entries of the due index. For each space with messages 2 GETs, and 1 GET and 1 LIST if no digest is
+    open. 1 DeleteObjects for the spaces without messages.
     """
     left = due_index.listed(process).get("room", [])
     queued: dict[str, str] = {}
@@ -52,15 +52,15 @@ def _start(process: Process, space_id: str) -> str | None:
     except LiveMemoryError as error:
         logger.warning("rooms were not looked at", extra={"space_id": space_id, "error_code": error.code})
         return None
-    except Exception as error:  # noqa: BLE001 - whatever lies in one space must not stop the others
-        # Not with its text, which may hold data.
+    except Exception as error:  # noqa: BLE001 - an error in one space must not stop the others
+        # The text of the error is not logged: it may hold data.
         logger.error("rooms were not looked at", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
         return None
     return slot
 
 
 def _due(process: Process, space_id: str) -> str | None:
-    """The slot for which something is to be done, AT_REST where no message waits, or None."""
+    """The slot that has work, AT_REST if no message waits, or None if messages wait for a later slot."""
     head = heads.find(process, space_id)
     if not head:
         return AT_REST
@@ -71,15 +71,16 @@ def _due(process: Process, space_id: str) -> str | None:
     waits = digest_input.waits_since(process, space_id)
     if waits is None:
         return AT_REST
-    # What was said since waits for the next one.
+    # Later messages wait for the next digest.
     if waits > keys.slot_moment(slot) or digest_progress.is_done(process, space_id, slot):
         return None
     return slot
 
 
 def longest_wait(process: Process, deadline: datetime) -> float:
-    """For how many hours messages wait for a digest, in the space where they wait longest: 1 LIST per 1,000
-    entries of the due index, and 1 LIST for each space with messages, 2 LISTs and some GETs where any wait.
+    """Hours that messages wait for a digest, in the space where they wait longest.
+
+    1 LIST per 1,000 entries of the due index, 1 LIST for each space with messages, 2 LISTs and some GETs if any wait.
     """
     left = due_index.listed(process).get("room", [])
     longest = 0.0
@@ -98,14 +99,14 @@ def _waits(process: Process, space_id: str) -> float:
 
 
 class _CaughtUp:
-    """The slots that this process has looked at, the last one of each space."""
+    """The last slot of each space that this process has checked."""
 
     def __init__(self, _: Timer) -> None:
         self._slots = LRUCache[str, str](MOST_KNOWN)
         self._lock = threading.Lock()
 
     def is_new(self, space_id: str, slot: str) -> bool:
-        """Whether it is the first look; it counts as done then."""
+        """Whether this is the first check of the slot. The slot then counts as checked."""
         with self._lock:
             if self._slots.get(space_id) == slot:
                 return False
@@ -114,23 +115,23 @@ class _CaughtUp:
 
 
 def catch_up(process: Process, space_id: str) -> None:
-    """Queue the latest digest if it was missed: 1 GET, none if this process has looked since it was due.
+    """Queue the latest digest if it was missed: 1 GET, none if this process has checked since it was due.
 
-    For who has just posted: no failure of it is theirs.
+    It runs after a post. Its failures are logged and do not fail the post.
     """
     try:
         slot = latest_slot(process, heads.load_recent(process, space_id).meta)
         if process.cache(_CaughtUp).is_new(space_id, slot) and not digest_progress.is_done(process, space_id, slot):
             process.enqueue("digest", DigestOrder(slot).payload(space_id))
     except LiveMemoryError as error:
-        # The next hour finds it.
+        # The next scheduled invocation finds it.
         logger.warning("a digest was not queued", extra={"space_id": space_id, "error_code": error.code})
 
 
 def start(process: Process, space_id: str) -> str:
-    """Ask for a digest now, and return its slot, which tells how it goes (reading.load): 3 GETs, 1 PUT.
+    """Ask for a digest now, and return its slot, with which `reading.load` shows its progress: 3 GETs, 1 PUT.
 
-    One that was asked for and has not begun is not asked for twice. Raises NotFound, StoreUnavailable.
+    If a digest that was asked for has not begun, its slot is returned. Raises NotFound, StoreUnavailable.
     """
     heads.load(process, space_id)
     require_conditional_writes(process.store)

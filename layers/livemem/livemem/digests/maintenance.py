@@ -1,4 +1,4 @@
-"""The part of digests in upkeep: documents that are kept no longer, and digests that wait after a failure."""
+"""Maintenance of digests: it removes old documents and reports digests that wait after a failure."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -15,16 +15,17 @@ from livemem.store import keys as all_keys
 from livemem.store import room_keys as keys
 
 AT_ONCE = 50
-"""Digests that one look removes."""
+"""Digests that one call removes."""
 SPARE = 4
-"""Hours after which a digest that is due should have ended, whatever had to be tried again."""
+"""Hours after which a digest that is due should have ended, including all retries."""
 SHOWN_FOR = timedelta(days=7)
-"""For how long health tells of what was given up."""
+"""For how long health reports chunks that were given up."""
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day where there are digests: 1 LIST, and for each that is kept no longer 1 LIST and 1
-    DeleteObjects.
+    """Remove digests past their retention, once a day in spaces with digests.
+
+    1 LIST, and for each old digest 1 LIST and 1 DeleteObjects.
     """
     if "_digests" not in space.folders:
         return {}
@@ -36,31 +37,32 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
 
 
 def _remove(process: Process, space_id: str, slot: str) -> bool:
-    """Remove a digest that has ended, unless it keeps messages that were given up."""
+    """Remove an ended digest, unless it holds dead letters. Returns whether it was removed."""
     found = [entry.key for entry in process.store.scan(keys.digest_prefix(space_id, slot))]
     names = [parsed[1] for key in found if (parsed := keys.parse_digest(key))]
-    # Of one that another one was begun before there is nothing but a lease.
+    # If another digest began before this one, only its lease exists.
     is_over = "done.json" in names or set(names) == {"claim.json"}
     if not is_over or any(keys.parse_dead(name) is not None for name in names):
         return False
-    # The end last: without it the rest would look like a digest that is under way.
+    # `done.json` is removed last. Without it the rest would look like a running digest.
     process.store.delete_many([key for key in found if key != keys.done(space_id, slot)])
     process.store.delete(keys.done(space_id, slot))
     return True
 
 
 def problems(process: Process, space: Space) -> list[HealthProblem]:
-    """What is wrong with the digests of a space: 1 GET and 1 LIST where nobody said anything yet, else up to 1 GET and
-    2 LISTs more.
+    """The problems of a space's digests.
+
+    1 GET and 1 LIST for a space without messages, else up to 1 GET and 2 LISTs more.
     """
     current = current_digest.find(process, space.space_id)
     found = [*_failing(space, current.value), *_overdue(process, space)]
-    # Without that document no digest was ever begun.
+    # Without this document no digest ever began.
     return [*found, *(_given_up(process, space) if current.etag else ())]
 
 
 def _failing(space: Space, current: CurrentDigest) -> list[HealthProblem]:
-    """A digest that waits after a failure."""
+    """The problem of a digest that waits after a failure."""
     if current.status != "queued" or not current.error:
         return []
     code = current.error.code
@@ -69,7 +71,7 @@ def _failing(space: Space, current: CurrentDigest) -> list[HealthProblem]:
 
 
 def _overdue(process: Process, space: Space) -> list[HealthProblem]:
-    """Messages that wait for longer than any digest lets them: 1 LIST, and where some wait 1 LIST and 1 GET."""
+    """The problem of messages that wait longer than `overdue_after`: 1 LIST, and if some wait 1 LIST and 1 GET."""
     hours = reading.hours_since_done(process, space.space_id)
     if hours is None or hours <= overdue_after(digest_times.hours(process.settings.digest_hours)):
         return []
@@ -78,14 +80,14 @@ def _overdue(process: Process, space: Space) -> list[HealthProblem]:
 
 
 def overdue_after(hours: Sequence[int]) -> int:
-    """Hours for which messages wait at most while all is well; 8 with a digest every 4 hours."""
+    """Hours that messages wait at most without a problem: 8 with a digest every 4 hours."""
     ordered = sorted(set(hours))
     gaps = [(later - earlier - 1) % 24 + 1 for earlier, later in zip(ordered, [*ordered[1:], ordered[0]], strict=True)]
     return max(gaps) + SPARE
 
 
 def _given_up(process: Process, space: Space) -> list[HealthProblem]:
-    """Chunks that were given up in the last week: 1 LIST, seldom more."""
+    """The problem of chunks that were given up in the last week: 1 LIST, seldom more."""
     prefix = keys.digests_prefix(space.space_id)
     since = all_keys.compact_time(process.clock() - SHOWN_FOR)
     listed = process.store.scan(prefix, start_after=f"{prefix}{since}")
@@ -98,7 +100,7 @@ def _given_up(process: Process, space: Space) -> list[HealthProblem]:
 
 
 def kind(name: str) -> DocumentKind | None:
-    """All documents of digests but leases, which nothing rests on."""
+    """The kind of a digest's document. None for leases, because nothing depends on them."""
     if name == keys.OPEN:
         return DocumentKind(CurrentDigest.from_bytes, _instead_of_current)
     found = keys.parse_digest(f"x/{name}")
@@ -115,18 +117,18 @@ def kind(name: str) -> DocumentKind | None:
 
 
 def _instead_of_current(process: Process, damaged: Damaged) -> CurrentDigest:
-    """The newest digest that has begun and not ended is open."""
+    """The replacement of a damaged `open.json`: the newest digest that has begun and not ended."""
     return current_digest.begun(process, damaged.space_id).stamped(damaged.quarantine_id)
 
 
 def _instead_of_input(process: Process, damaged: Damaged) -> Input:
-    """It takes nothing: the messages that are in their rooms are left to the next digest."""
+    """The replacement of a damaged input: it is empty, so the next digest takes the messages in the rooms."""
     slot = _slot(damaged)
     return Input(slot=slot, created_at=clock.iso_millis(process.clock()), chunks=[], more=True)
 
 
 def _instead_of_end(process: Process, damaged: Damaged) -> DigestDone:
-    """It has ended, and its counts are lost."""
+    """The replacement of a damaged end: the digest has ended, and its counts are lost."""
     slot = _slot(damaged)
     seen = digest_progress.look(process, damaged.space_id, slot)
     return DigestDone(
@@ -143,7 +145,7 @@ def _instead_of_end(process: Process, damaged: Damaged) -> DigestDone:
 
 
 def _instead_of_stored(_: Process, __: Damaged) -> StoredFacts:
-    """The memories are stored, and nobody knows how many."""
+    """The replacement of a damaged `stored` document: the memories are stored, and their number is lost."""
     return StoredFacts(new=0, merged=0)
 
 
@@ -158,7 +160,7 @@ _DOCUMENTS = {
     "done.json": DocumentKind(DigestDone.from_bytes, _instead_of_end),
 }
 _PARTS = {
-    # It is asked for again.
+    # A damaged extract has no replacement: the LLM is asked again.
     "extract": DocumentKind(Extract.from_bytes),
     "stored": DocumentKind(StoredFacts.from_bytes, _instead_of_stored),
 }

@@ -1,4 +1,4 @@
-"""What the LLM is asked: messages and memories as JSON on one line each, so that no text can forge the prompt."""
+"""The prompt: messages and memories are JSON on one line each, so that no text can forge its structure."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,22 +14,22 @@ from livemem.memories.memory import Memory
 from livemem.rooms.message import Message
 
 KNOWN_CHARACTERS = 400
-"""Of a memory that is known: enough to tell that it is known."""
+"""Characters of a known memory: enough for the model to recognise it."""
 KNOWN_TOKENS = 3_000
 KNOWN_SHARE = 8
-"""What is known takes at most an eighth of the model's window."""
+"""Known memories take at most an eighth of the model's window."""
 _text = partial(templates.text, "digests")
 
 
 def system() -> str:
-    """The instructions, the same for all."""
+    """The system message, the same for all spaces."""
     return _text("system")
 
 
 def build(
     room: str, messages: Sequence[Message], known: Sequence[Memory], zone: ZoneInfo, now: datetime, most: int
 ) -> Messages:
-    """The question for a chunk; times are those of the zone, `most` the tokens of the model's window."""
+    """The messages about a chunk. Times are in `zone`; `most` is the model's window in tokens."""
     shown = [
         {
             "number": number,
@@ -55,7 +55,7 @@ def _local(timestamp: str, zone: ZoneInfo) -> str:
     try:
         return f"{clock.parse(timestamp).astimezone(zone):%Y-%m-%d %H:%M}"
     except OverflowError:
-        # The first and the last day of all: there is no such time in every zone.
+        # On the first and the last day of the calendar some zones have no such time.
         return timestamp[:16]
 
 

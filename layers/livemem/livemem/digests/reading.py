@@ -1,4 +1,4 @@
-"""Reading digests: what became of each."""
+"""Reading digests: their state and results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from livemem.store import room_keys as keys
 
 @dataclass(frozen=True)
 class GivenUpChunk:
-    """A chunk that was given up: its messages are kept apart."""
+    """A chunk that was given up. A dead letter keeps its messages."""
 
     chunk: int
     room: str
@@ -31,8 +31,9 @@ class GivenUpChunk:
 
 @dataclass(frozen=True)
 class Digest:
-    """A digest. `done` are its counts, once it has ended; `error` is the code of the failure after which
-    it waits, and is gone on with later.
+    """A digest. `done` are its counts, once it has ended.
+
+    `error` is the code of a failure after which it waits. It continues later.
     """
 
     slot: str
@@ -40,21 +41,21 @@ class Digest:
     done: DigestDone | None = None
     error: str | None = None
     messages: int = 0
-    """That it takes."""
+    """Messages that it takes."""
     chunks: int = 0
     settled: int = 0
     """Chunks that need no more work."""
     given_up: Sequence[GivenUpChunk] = field(default_factory=tuple)
-    """Those that may be tried anew (retrying.py)."""
+    """Chunks that may be tried again (retrying.py)."""
     missing: Sequence[str] = field(default_factory=tuple)
     """Keys of its documents that cannot be read."""
 
 
 def page(process: Process, space_id: str, *, limit: int, after: str | None = None) -> tuple[list[Digest], str | None]:
-    """The newest digests first, and the slot after which the next page begins: 1 LIST, 2 GETs, and 1 GET each; 1 GET
-    and 1 LIST more for one that has not ended. One of which there is nothing but a lease is left out.
+    """The newest digests first, and the slot after which the next page begins.
 
-    Raises NotFound, InvalidName.
+    1 LIST, 2 GETs, and 1 GET each; 1 GET and 1 LIST more for a digest that has not ended. A digest with only a lease is
+    left out. Raises NotFound, InvalidName.
     """
     heads.load_recent(process, space_id)
     if after is not None:
@@ -69,7 +70,7 @@ def page(process: Process, space_id: str, *, limit: int, after: str | None = Non
 
 
 def load(process: Process, space_id: str, slot: str) -> Digest:
-    """One digest, with what was given up: some GETs and 1 LIST, 2 LISTs where it has not ended.
+    """One digest, with its given-up chunks: some GETs and 1 LIST, 2 LISTs if it has not ended.
 
     Raises NotFound, InvalidName.
     """
@@ -93,7 +94,7 @@ def given_up(process: Process, space_id: str, slot: str, missing: list[str]) -> 
 
 
 def dead_letters(process: Process, space_id: str, slot: str, missing: list[str]) -> dict[int, DeadLetter]:
-    """The same with their messages; the keys of those that cannot be read are added to `missing`."""
+    """The same chunks with their messages. The keys of unreadable ones are added to `missing`."""
     listed = process.store.scan(keys.dead_prefix(space_id, slot))
     parsed = [keys.parse_digest(entry.key) for entry in listed]
     numbers = [chunk for one in parsed if one and (chunk := keys.parse_dead(one[1])) is not None]
@@ -130,8 +131,9 @@ def _summary(process: Process, space_id: str, slot: str, current: CurrentDigest)
 
 
 def hours_since_done(process: Process, space_id: str) -> float | None:
-    """For how many hours messages of the space wait for a digest, at most those since the last one ended; None where
-    none wait: 1 LIST, and where some do 1 LIST and 1 GET.
+    """Hours that messages of the space wait for a digest, at most since the last digest ended; None if none wait.
+
+    1 LIST, and if some wait 1 LIST and 1 GET.
     """
     waits = digest_input.waits_since(process, space_id)
     if waits is None:
@@ -142,7 +144,7 @@ def hours_since_done(process: Process, space_id: str) -> float | None:
 
 
 def _last_end(process: Process, space_id: str) -> datetime | None:
-    """When a digest ended last."""
+    """When the last digest ended; None without one."""
     slots = sorted(slot for slot in process.store.folders(keys.digests_prefix(space_id)) if keys.SLOT.fullmatch(slot))
     for slot in reversed(slots):
         done = digest_progress.readable(process, keys.done(space_id, slot), DigestDone)

@@ -1,4 +1,4 @@
-"""Trying anew what a digest gave up: its messages go back into their rooms, and the next digest takes them."""
+"""Retrying chunks that a digest gave up: their messages return to their rooms, and the next digest takes them."""
 
 import math
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Object
 
 WAIT = timing.LAST_WRITE
-"""After the end of a digest: until then a worker that was held up, or the store's client, may still remove messages."""
+"""After the end of a digest. Until then a delayed worker, or the store's client, may still remove messages."""
 
 
 def retry(process: Process, space_id: str, slot: str) -> int:
-    """Put the messages of the chunks that were given up back into their rooms; returns how many. It may be repeated.
+    """Put the messages of given-up chunks back into their rooms, and return how many. It may be repeated.
 
-    Some GETs, 2 LISTs, 1 PUT for each message, 1 DeleteObjects. Raises NotFound, InvalidName, Conflict where the digest
-    has not ended, or has just now, ObjectUnreadable.
+    Some GETs, 2 LISTs, 1 PUT for each message, 1 DeleteObjects. Raises NotFound, InvalidName, ObjectUnreadable, and
+    Conflict if the digest has not ended, or ended less than WAIT ago.
     """
     keys.check_slot(slot)
     heads.load(process, space_id)
@@ -39,7 +39,7 @@ def retry(process: Process, space_id: str, slot: str) -> int:
     _check_age(done)
     due_index.leave_now(process, space_id, "room")
     count = sum(_put_back(process, space_id, slot, list(dead.values())))
-    # Only now: until here nothing of it is lost.
+    # The dead letters are removed last, so that an error before loses nothing.
     process.store.delete_many([keys.dead(space_id, slot, number) for number in dead])
     return count
 
@@ -63,7 +63,7 @@ def _check_age(found: Object) -> None:
 
 
 def _put_back(process: Process, space_id: str, slot: str, dead: Sequence[DeadLetter]) -> list[bool]:
-    """Whether each message is in its room now: not where a later digest has it, because an earlier try died."""
+    """Whether each message is in its room now. It is not if a later digest took it after an earlier try died."""
     given = digest_input.find(process, space_id, slot)
     began = clock.parse(given.created_at) if given else process.clock()
     taken = digested.since(process, space_id, began)
@@ -72,7 +72,7 @@ def _put_back(process: Process, space_id: str, slot: str, dead: Sequence[DeadLet
         name, body = place
         if any(taker.slot != slot and taker.created_at > began for taker in taken.get(name, ())):
             return False
-        # What is there was written by an earlier try. If nothing is, what was given up must stay.
+        # An existing message was written by an earlier try. If none exists, the dead letter must stay.
         if not stored.write_once(process.store, keys.named(space_id, name), body).etag:
             raise Conflict("A message is being moved: try again.", retry_after=60)
         return True

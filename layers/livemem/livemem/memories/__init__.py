@@ -1,5 +1,5 @@
-"""Memories: single durable facts, each once, which may expire, and whose log is the truth.
+"""Memories: single durable facts, each stored once, which may expire. Their log is the truth.
 
-A memory is stored by the operation after the newest one that its writer knows: of two who write at once one loses the
-number, takes in what the other stored, and decides anew. So what is stored was compared with all that was there.
+A writer stores a memory as the operation after the newest one that it knows. Of two writers at once, one loses the
+number, reads the other's operation, and decides again. So each memory was compared with all existing ones.
 """

@@ -1,6 +1,6 @@
-"""What the LLM says of the memories of a batch: one call for each ten of them, side by side.
+"""The LLM's verdicts on the memories of a batch: one call for each ten of them, in parallel.
 
-The memories of a batch are near to each other too: those that come before one are candidates like those that are there.
+Memories of a batch may be similar to each other too. So earlier ones of the batch are candidates like existing ones.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ TOGETHER = 10
 
 @dataclass(frozen=True)
 class MemoryToStore:
-    """A memory that is to be stored, what names its operation, and its vector."""
+    """A memory to be stored, the id of its operation, and its vector."""
 
     memory: Memory
     op_id: str
@@ -33,10 +33,10 @@ class MemoryToStore:
 def judged(
     process: Process, space_id: str, wanted: Sequence[MemoryToStore], until: datetime | None
 ) -> Mapping[Pair, Verdict]:
-    """The verdicts on each memory and what is near to it, as far as there are any: 1 LIST for each kind, and
-    `model_judge.judge` for each ten memories. The 40 pairs of a call go to the nearest ones of each memory first.
+    """The verdicts on each memory and the memories near to it, as far as the LLM gives them.
 
-    Nothing is asked without an LLM, or where likeness decides.
+    1 LIST for each kind, and `model_judge.judge` for each ten memories. The 40 pairs of a call hold the nearest ones of
+    each memory first. Nothing is asked without an LLM, or with MEMORY_MERGE=similarity.
     """
     if not process.settings.llmaas_api_url or process.settings.memory_merge == "similarity":
         return {}
@@ -47,14 +47,15 @@ def judged(
 
 
 def _pairs(group: Sequence[tuple[str, list[Near]]]) -> list[Pair]:
-    """The nearest one of each memory, then the second one of each, and so on, until a call is full."""
+    """The nearest of each memory, then the second nearest of each, and so on, until a call is full."""
     by_memory = ([(content, one.text) for one in there] for content, there in group)
     return [pair for rank in zip_longest(*by_memory) for pair in rank if pair][:PAIRS]
 
 
 def _by_both(content: str, there: Sequence[Near]) -> list[Near]:
-    """What is nearest by meaning and what is nearest by letters in turn: a batch asks of a few alone, and each finds
-    some that the other one misses.
+    """The nearest by meaning and by letters in turn.
+
+    A batch asks about a few only, and each way finds memories that the other misses.
     """
     wanted = similarity.prepare(content)
     by_letters = sorted(there, key=lambda one: similarity.like(wanted, similarity.prepare(one.text)), reverse=True)
@@ -65,7 +66,7 @@ def _by_both(content: str, there: Sequence[Near]) -> list[Near]:
 def _candidates(
     process: Process, space_id: str, kind: Kind, wanted: Sequence[MemoryToStore]
 ) -> Iterator[tuple[str, list[Near]]]:
-    """The memories of a kind that are asked about, each with what is near to it."""
+    """The contents of a kind to ask about, each with the memories near to it."""
     some = [one for one in wanted if one.memory.kind == kind]
     if not some:
         return

@@ -1,4 +1,4 @@
-"""What was done to the memories of a space, the newest first: so that people see it, and can take it back."""
+"""The changes of a space's memories, the newest first, so that people can see and revert them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,9 +29,7 @@ DEFAULT, MOST = 20, 50
 
 @dataclass(frozen=True)
 class Change:
-    """One operation. `former`: what the memory said before, where it says something else now, or what was sent and did
-    not take its place.
-    """
+    """One operation. `former`: the replaced content, or a sent content that did not replace it."""
 
     kind: Kind
     what: What
@@ -40,7 +38,7 @@ class Change:
 
 
 Place = Mapping[Kind, int]
-"""Of each kind the operation that was told last; what has none has not been told of yet."""
+"""For each kind the last operation that a page listed. A kind without one was not listed yet."""
 
 
 def page(
@@ -52,10 +50,10 @@ def page(
     after: Place | None = None,
     missing: list[str] | None = None,
 ) -> tuple[list[Change], Place | None]:
-    """The operations of the log before those of `after`, of one kind or of all by their time; and where to go on, None
-    at the end: 1 LIST for each kind, and at most `limit` GETs for each.
+    """The operations before those of `after`, of one kind or of all by time, and the next `after`, None at the end.
 
-    One that cannot be read is left out, and its key is added to `missing`. Raises NotFound.
+    1 LIST for each kind, and at most `limit` GETs for each. An unreadable operation is left out, and its key is added
+    to `missing`. Raises NotFound.
     """
     gaps: list[str] = [] if missing is None else missing
     heads.load_recent(process, space_id)
@@ -72,9 +70,9 @@ def page(
 
 
 def _before(process: Process, space_id: str, kind: Kind, told: int | None, missing: list[str]) -> int:
-    """The newest operation that was not told of, 0 where there is none."""
+    """The number of the newest operation that was not listed yet, 0 if there is none."""
     newest = log.load(process, space_id, kind, missing).number
-    # Whatever a cursor says, there are no more operations than these.
+    # A cursor may name a higher number than that of the newest operation.
     return newest if told is None else min(told - 1, newest)
 
 
@@ -93,7 +91,7 @@ def _read(
 
 
 def _newest(found: Mapping[Kind, list[Change]], limit: int) -> list[Change]:
-    """The newest of all kinds; those of a kind stay in the order of its log, whatever clocks said."""
+    """The newest of all kinds. Those of a kind keep the order of its log, even if clocks differed."""
     left = {kind: list(changes) for kind, changes in found.items() if changes}
     chosen: list[Change] = []
     while left and len(chosen) < limit:
@@ -105,24 +103,24 @@ def _newest(found: Mapping[Kind, list[Change]], limit: int) -> list[Change]:
 
 
 def told(kind: Kind, done: Operation) -> Change:
-    """What an operation did."""
+    """The change that an operation made."""
     memory, merged = done.memory, done.merged
     latest = memory.history[0].content if memory.history else None
     if without_words := _without_words(done):
         return Change(kind, without_words, done, None)
     if merged:
-        # Where the former content stands, what was sent is the latest in its history, unless its words are the same.
+        # If the former content stands, the sent one is the latest in its history, unless the words are the same.
         sent = latest if merged.by != "text" else None
         return Change(kind, "merged", done, merged.former if merged.kept == "new" else sent)
     if done.split is not None:
-        # What it says no more, or never said of its own, is the other memory's.
+        # The other memory has the content that this one no longer says, or never said itself.
         other = next((part.memory.content for part in done.also if part.op == "put"), None)
         return Change(kind, "split", done, other)
     return Change(kind, _plain(done), done, latest if "content" in done.corrected else None)
 
 
 def _without_words(done: Operation) -> What | None:
-    """What an operation did that says nothing of what the memory said before; None for all others."""
+    """The change of an operation that holds no former content; None for all others."""
     if operation.is_in_place(done):
         return "unreadable"
     if erasing.is_blank(done, done.memory.memory_id):
@@ -133,7 +131,7 @@ def _without_words(done: Operation) -> What | None:
 
 
 def _plain(done: Operation) -> What:
-    """What an operation did that neither merged nor split anything."""
+    """The change of an operation that neither merged nor split."""
     if done.apart:
         return "kept_apart"
     if done.reason is not None:

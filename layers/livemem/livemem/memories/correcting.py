@@ -1,4 +1,4 @@
-"""Correcting a memory by its id: what it said before goes to its history."""
+"""Correcting a memory by its id. Its former content goes to its history."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,20 +28,20 @@ from livemem.text.redaction import Redaction
 
 @dataclass(frozen=True)
 class Correction:
-    """What is to be another way; `...` stays as it is. `revision`: only while the memory has this one."""
+    """The wanted changes; `...` leaves a field alone. `revision`: correct only while the memory has this one."""
 
     content: str | EllipsisType = ...
     category: str | EllipsisType | None = ...
     subjects: Sequence[str] | EllipsisType = ...
     ttl: str | EllipsisType | None = ...
-    """From now on; None: it never expires."""
+    """The time to live from now on; None: it never expires."""
     revision: int | None = None
 
 
 def correct(
     process: Process, space_id: str, author: str, memory_id: str, wanted: Correction, *, op_id: str | None = None
 ) -> StoredMemory:
-    """Correct a memory: 1 LIST for each kind and 1 PUT, and 1 call of the embedding model for another content.
+    """Correct a memory: 1 LIST for each kind and 1 PUT, and 1 call of the embedding model for a new content.
 
     Raises NotFound, InvalidRequest, PreconditionLost for another revision, EmbeddingUnavailable, MemoriesBroken.
     """
@@ -77,7 +77,7 @@ def correct(
 
 
 def _changes(process: Process, there: Memory, wanted: Correction) -> tuple[dict[str, object], dict[str, int]]:
-    """The fields that are to be other, checked; and what was taken out of them, by kind."""
+    """The changed fields, checked, and the number of redactions in them, by kind."""
     changes: dict[str, object] = {}
     done, on = Redaction(), process.settings.redact_secrets
     if not isinstance(wanted.content, EllipsisType):

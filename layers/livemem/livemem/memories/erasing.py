@@ -1,8 +1,8 @@
-"""What erasing a memory leaves of it in its log: that there was one, when it was stored and by whom, and no word of it.
+"""Erasing a memory from its log. The log keeps that it existed, when it was stored and by whom, and no word of it.
 
-First the log is closed for it by an operation that holds none of its words. Whoever writes after that has seen it, so
-from then on nobody merges anything into the memory, and nobody brings it back: which operations hold its words is
-settled. Then snapshots of before are replaced by one of after. The operations themselves are rewritten by the erasure.
+First the log is closed for it by an operation that holds none of its words. Each later writer has read that operation.
+So nobody merges into the memory or restores it any more, and the operations with its words are known. Then a new
+snapshot replaces the older ones. The erasure rewrites the operations themselves.
 """
 
 import re
@@ -24,15 +24,15 @@ from livemem.store.memory_keys import KINDS, Kind
 from livemem.store.vector_file import MEDIA_TYPE, NUMBER_BYTES
 
 ERASED = "[erased]"
-"""What stands where a word was, as in all other texts (erasure/scrubbing.py)."""
+"""The text that replaces an erased content, as in all other texts (erasure/scrubbing.py)."""
 _REASON = re.compile(r"Erased on [0-9]{4}-[0-9]{2}-[0-9]{2}\.")
 
 
 def blank(one: Operation, reason: str, memory_ids: Collection[str] | None = None) -> Operation:
-    """The operation without anything that these memories said, or else the one that it is of: a deletion, so that who
-    reads the log up to it finds none.
+    """The operation without the words of these memories; by default of the memory that it is of.
 
-    What is known of it by its number and its cause stays, and what it did to other memories.
+    For that memory it becomes a deletion, so a reader of the log up to it finds no memory. The operation keeps its
+    number, its cause and what it did to other memories.
     """
     ids = {one.memory.memory_id} if memory_ids is None else memory_ids
     also = [
@@ -66,8 +66,9 @@ def _blank(memory: Memory) -> Memory:
 
 
 def without(one: Operation, memory_ids: Collection[str], said: Collection[str]) -> Operation:
-    """The operation without what these memories `said` in others, into which they had been merged. What the others say
-    since they were split is in later operations.
+    """The operation without the texts (`said`) of these memories in others, into which they had been merged.
+
+    The texts that the others have since a split are in later operations.
     """
     memory, merged = cleaned(one.memory, memory_ids, said), one.merged
     if merged:
@@ -75,7 +76,7 @@ def without(one: Operation, memory_ids: Collection[str], said: Collection[str]) 
         changes: dict[str, object] = {"sent": cleaned(sent, memory_ids, said) if sent else None}
         if merged.sent and not sent and merged.former in said:
             changes |= {"former": ERASED, "before": None}
-        # It holds their words once more, where it brought them.
+        # An operation that brought their words holds them a second time.
         if not sent and merged.sent:
             memory = _cleaned(memory, said)
         merged = merged.model_copy(update=changes)
@@ -90,7 +91,7 @@ def without(one: Operation, memory_ids: Collection[str], said: Collection[str]) 
 
 
 def cleaned(memory: Memory, memory_ids: Collection[str], said: Collection[str]) -> Memory:
-    """Another memory without what these have said, if they were a part of it."""
+    """Another memory without the texts of these, if they were merged into it."""
     if not any(one.memory_id in memory_ids for one in memory.absorbed):
         return memory
     return _cleaned(memory, said)
@@ -106,12 +107,12 @@ def _cleaned(memory: Memory, said: Collection[str]) -> Memory:
 
 
 def reason_of(day: date) -> str:
-    """Why a memory is gone that was erased on this day."""
+    """The reason in the log for a memory that was erased on this day."""
     return f"Erased on {day.isoformat()}."
 
 
 def is_blank(one: Operation, memory_id: str) -> bool:
-    """Whether nothing is left in it of what this memory said."""
+    """Whether the operation holds no word of this memory."""
     if one.memory.memory_id != memory_id:
         part = one.part(memory_id)
         return part is not None and part.op == "delete" and part.memory == _blank(part.memory)
@@ -119,7 +120,7 @@ def is_blank(one: Operation, memory_id: str) -> bool:
 
 
 def texts(one: Operation, memory_id: str) -> list[str]:
-    """All that a memory has said up to this operation."""
+    """All texts that a memory has had up to this operation."""
     part = one.part(memory_id)
     found = [part.memory.content, *(former.content for former in part.memory.history)] if part else []
     if one.merged and one.memory.memory_id == memory_id:
@@ -130,8 +131,9 @@ def texts(one: Operation, memory_id: str) -> list[str]:
 
 
 def joined(process: Process, space_id: str, memory_id: str) -> frozenset[str]:
-    """The memory with all that it is one with by now: what was merged into it, and that into which it was. 1 LIST for
-    each kind, 1 GET for each that is there no more. Raises MemoriesBroken.
+    """The ids of the memory, of those merged into it, and of those into which it was merged.
+
+    1 LIST for each kind, 1 GET for each memory that no longer exists. Raises MemoriesBroken.
     """
     found = {memory_id}
     for kind in KINDS:
@@ -157,15 +159,15 @@ def _one_with(process: Process, space_id: str, kind: Kind, state: State, memory_
 
 
 def is_known(process: Process, space_id: str, memory_id: str) -> bool:
-    """Whether there is such a memory, or was: 1 LIST for each kind. Raises MemoriesBroken."""
+    """Whether the memory exists or existed: 1 LIST for each kind. Raises MemoriesBroken."""
     found = [log.load(process, space_id, kind) for kind in KINDS]
     return any(memory_id in state.memories or memory_id in state.deleted for state in found)
 
 
 def close(process: Process, space_id: str, author: str, memory_id: str, day: date) -> None:
-    """Close the log for a memory, also for one that was deleted: 1 LIST for each kind, 1 PUT; 1 GET where it is closed.
+    """Close the log for a memory, also a deleted one: 1 LIST for each kind, 1 PUT; 1 GET if it is closed already.
 
-    Nothing is done where the space has no such memory. Raises Busy, MemoriesBroken, StoreUnavailable.
+    Nothing is done if the space has no such memory. Raises Busy, MemoriesBroken, StoreUnavailable.
     """
     for kind in KINDS:
 
@@ -182,7 +184,7 @@ def close(process: Process, space_id: str, author: str, memory_id: str, day: dat
 
 
 def _last(process: Process, space_id: str, kind: Kind, found: State, memory_id: str) -> Memory | None:
-    """The memory as it stands or was deleted; None where there is none, or the log is closed for it."""
+    """The memory as it stands, or as it was deleted; None if there is none, or the log is closed for it."""
     there = found.memories.get(memory_id)
     number = found.deleted.get(memory_id)
     if there or number is None:
@@ -193,10 +195,10 @@ def _last(process: Process, space_id: str, kind: Kind, found: State, memory_id: 
 
 
 def renew_snapshots(process: Process, space_id: str, memory_id: str) -> None:
-    """Replace the snapshots, and the vectors beside them, that are older than the end of a memory for which the log is
-    closed: 1 LIST for each kind; of its own 1 LIST more and, where there are some, 1 GET, 2 PUTs and 1 DeleteObjects.
+    """Replace the snapshots and vectors that are older than the closing of the log for a memory.
 
-    Again when no request of before can come late any more, it removes what one has brought back.
+    1 LIST for each kind; for the memory's kind 1 LIST more and, if there are old ones, 1 GET, 2 PUTs and 1
+    DeleteObjects. A second call, after the last possible late write, removes the objects of late writes.
     """
     for kind in KINDS:
         found = log.load(process, space_id, kind)
@@ -218,7 +220,7 @@ def _named(key: str) -> keys.OperationKey | None:
 
 
 def _keep(process: Process, space_id: str, kind: Kind, state: State, old: Iterable[str]) -> None:
-    """Store the state, and before it the vectors of its memories, as far as there are any of the present model."""
+    """Store the vectors of the present model for the memories of the state, and then the state."""
     model = embeddings.name(process.settings)
     there: dict[bytes, bytes] = {}
     for key in old:

@@ -1,4 +1,4 @@
-"""Deleting a memory, and taking a deletion back: operations of the log like all others."""
+"""Deleting and restoring a memory: operations of the log like all others."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -16,7 +16,7 @@ from livemem.store.memory_keys import Kind
 from livemem.text.redaction import when
 
 BROUGHT_BACK_FOR = timedelta(hours=1)
-"""How long a memory lives at least that was brought back: somebody wants to look at it."""
+"""The least life of a restored memory, so that people can look at it."""
 NOT_YOURS = "Only its author, or an admin, deletes a memory: correct it instead."
 
 
@@ -30,9 +30,9 @@ def delete(
     op_id: str | None = None,
     anyone: bool = False,
 ) -> Memory:
-    """Delete a memory: 1 LIST for each kind and 1 PUT. The log keeps it, so it can be brought back; returns it so.
+    """Delete a memory, and return it: 1 LIST for each kind and 1 PUT. The log keeps it, so it can be restored.
 
-    `anyone`: also one that another author stored. Raises NotFound, Forbidden, InvalidRequest, MemoriesBroken.
+    `anyone`: also a memory of another author. Raises NotFound, Forbidden, InvalidRequest, MemoriesBroken.
     """
     reason = limits.check_text("reason", reason, limits.REASON_BYTES).strip()
     reason = when(process.settings.redact_secrets, reason)
@@ -51,11 +51,10 @@ def delete(
 def restore(
     process: Process, space_id: str, author: str, memory_id: str, *, op_id: str | None = None, anyone: bool = False
 ) -> StoredMemory:
-    """Take a deletion back: 1 LIST for each kind, 1 GET and 1 PUT. What has expired since stays for an hour. One that
-    is there is given as it is: the answer to who restored it may have been lost.
+    """Restore a deleted memory: 1 LIST for each kind, 1 GET and 1 PUT. One that has expired since lives for an hour.
 
-    Raises NotFound for one that there never was, Forbidden, Conflict for one that was erased or merged into another
-    one, MemoriesBroken.
+    An existing memory is returned as it is, because the answer to the first request may have been lost. Raises NotFound
+    for a memory that never existed, Forbidden, Conflict for an erased or merged one, MemoriesBroken.
     """
     cause = operation.op_id(op_id or f"restore/{process.new_id()}")
     kind = _kind_of(process, space_id, memory_id, cause, deleted=True)
@@ -90,8 +89,9 @@ def restore(
 
 
 def _kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, deleted: bool = False) -> Kind:
-    """The kind in whose log the memory is, or an operation of the same cause; `deleted`: also one that was. Raises
-    NotFound.
+    """The kind whose log has the memory, or an operation of the same cause. `deleted`: also a deleted memory.
+
+    Raises NotFound.
     """
     kind = reading.kind_of(process, space_id, memory_id, cause, deleted=deleted)
     require_conditional_writes(process.store)
@@ -104,6 +104,6 @@ def _brought_back(process: Process, gone: Memory) -> Memory:
 
 
 def given_time(process: Process, memory: Memory) -> Memory:
-    """The memory with an hour to live at least."""
+    """The memory with at least an hour to live."""
     until = process.clock() + BROUGHT_BACK_FOR
     return memory.model_copy(update={"expires_at": clock.iso_millis(until)}) if expired(memory, until) else memory

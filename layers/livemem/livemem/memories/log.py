@@ -1,6 +1,6 @@
-"""The log of a kind's memories in the bucket: what is in it, and the next operation.
+"""The log of a kind's memories in the bucket: reading its state, and writing the next operation.
 
-An operation is written under the number after the newest one, if nobody else has: so who wrote it knew all before it.
+An operation is written under the number after the newest one, if that is free. So its writer knew all before it.
 """
 
 import threading
@@ -24,17 +24,15 @@ from livemem.store.memory_keys import Kind
 W = TypeVar("W", bound=Operation | None)
 
 SNAPSHOT_EVERY = 100
-"""Operations between two snapshots. A process without a cache replays at most so many, and a few that were written at
-the same time.
-"""
+"""Operations between two snapshots. A process without a cache replays at most so many, and a few concurrent ones."""
 MOST_KNOWN = 50_000
-"""Memories of all spaces that a process keeps in mind."""
+"""Memories of all spaces that a process caches."""
 TRIES = 500
-"""Numbers that a writer tries: more writers than that at once there are not."""
+"""Numbers that a writer tries. There are never as many writers at once."""
 
 
 class _KnownStates:
-    """The states that this process has seen last."""
+    """The states that this process has used last."""
 
     def __init__(self, _: Timer) -> None:
         self._states = LRUCache[tuple[str, Kind], State](MOST_KNOWN, getsizeof=lambda state: 1 + len(state.memories))
@@ -54,9 +52,8 @@ class _KnownStates:
 def load(process: Process, space_id: str, kind: Kind, missing: list[str] | None = None) -> State:
     """The state as the bucket has it now: 1 LIST, and 1 GET for each operation that this process does not know yet.
 
-    A cold process reads the newest snapshot first: 1 LIST, 1 GET. Who only reads may give a list for `missing`: then
-    operations that cannot be read, or are not there, are passed over, and their keys are added to it. Raises
-    MemoriesBroken.
+    A cold process reads the newest snapshot first: 1 LIST, 1 GET. A reader may give a list for `missing`: unreadable
+    and missing operations are then skipped, and their keys are added to it. Raises MemoriesBroken.
     """
     known = process.cache(_KnownStates).get(space_id, kind)
     if known:
@@ -71,16 +68,16 @@ def load(process: Process, space_id: str, kind: Kind, missing: list[str] | None 
 
 
 def _keep(process: Process, space_id: str, kind: Kind, state: State, missing: list[str] | None) -> State:
-    """Keep the state in mind, unless something is missing in it: what is stored is decided on a whole one alone."""
+    """Cache the state unless operations are missing in it. Writers decide only on a complete state."""
     return state if missing else process.cache(_KnownStates).put(space_id, kind, state)
 
 
 def _starts(process: Process, space_id: str, kind: Kind) -> Iterator[State]:
-    """The states that snapshots hold, the newest first, and the empty one: 1 LIST, 1 GET each."""
+    """The states of the snapshots, the newest first, and then the empty one: 1 LIST, 1 GET each."""
     listed = process.store.scan(keys.snapshots_prefix(space_id, kind))
     for key in reversed([entry.key for entry in listed if keys.parse_snapshot(entry.key)]):
         item = process.store.get(key)
-        # Without one that cannot be read: the one before, and more of the log, come to the same.
+        # An unreadable snapshot is skipped: the one before and more of the log give the same state.
         told = unreadable.tolerated(process, Snapshot, item) if item else None
         if told:
             yield states.from_snapshot(told)
@@ -88,11 +85,11 @@ def _starts(process: Process, space_id: str, kind: Kind) -> Iterator[State]:
 
 
 def _later(process: Process, space_id: str, kind: Kind, state: State, missing: list[str] | None = None) -> State | None:
-    """The state after what was written since; None if the log is not the one that the state came from.
+    """The state after all later operations; None if the state came from another log.
 
-    A backup that was made while memories were stored may have a snapshot and not the operation that it was made after.
+    A backup made while memories were stored may have a snapshot without the operation after which it was made.
     """
-    # Its newest operation is listed too: another one in its place tells that the space was restored.
+    # Its newest operation is listed too. Another one in its place means that the space was restored.
     behind = keys.operation(space_id, kind, state.number - 1) if state.number else ""
     listed = [
         entry
@@ -112,7 +109,7 @@ def _later(process: Process, space_id: str, kind: Kind, state: State, missing: l
         return state
     found = process.store.get_many([entry.key for entry in new])
     if not all(found):
-        # Somebody deletes the space right now.
+        # The space is being deleted.
         return None
     if missing is None:
         read = [operations.read(process, item) for item in found if item]
@@ -124,7 +121,7 @@ def _later(process: Process, space_id: str, kind: Kind, state: State, missing: l
         missing += [key for number in numbers if (key := keys.operation(space_id, kind, number)) not in there]
     if state.number and not known and read and read[0].number == state.number:
         own = read.pop(0)
-        # The snapshot knows what the operation was that was set aside since.
+        # The snapshot knows the operation that was set aside since.
         if own.op_id != state.op_id and not operations.is_in_place(own):
             return None
     etag = listed[-1].etag
@@ -145,10 +142,10 @@ def _lacks(space_id: str, kind: Kind, number: int) -> MemoriesBroken:
 def write(
     process: Process, space_id: str, kind: Kind, decide: Callable[[State], Operation | None]
 ) -> tuple[State, Operation | None]:
-    """Write the operation that `decide` makes of the state that it follows: 1 LIST and 1 PUT, and both again and 1 GET
-    for each race that is lost. None: there is nothing to do.
+    """Write the operation that `decide` returns for the newest state. If it returns None, nothing is written.
 
-    Raises Busy, MemoriesBroken, StoreUnavailable, and what `decide` raises.
+    1 LIST and 1 PUT; for each lost race both again and 1 GET. Raises Busy, MemoriesBroken, StoreUnavailable, and the
+    errors of `decide`.
     """
     state = load(process, space_id, kind)
     for _ in range(TRIES):
@@ -162,7 +159,7 @@ def write(
             return process.cache(_KnownStates).put(space_id, kind, states.applied(state, [wanted], etag)), wanted
         state = load(process, space_id, kind)
         done = state.done.get(wanted.op_id)
-        # Somebody else may have done the same for the same cause.
+        # Another writer may have done the same for the same cause.
         if done and done.number == wanted.number and stored.stands(process.store, key, body):
             return state, wanted
     raise Busy("Too many memories are stored at once.")
@@ -171,8 +168,9 @@ def write(
 def write_once(
     process: Process, space_id: str, kind: Kind, cause: str, decide: Callable[[State], W]
 ) -> tuple[Operation | W, bool]:
-    """The operation of a cause, and whether it was written before, by an earlier try: 1 GET more then. Else what
-    `decide` makes of the state is written (`write`), unless that is None.
+    """The operation of a cause, and whether an earlier try wrote it: then 1 GET more.
+
+    Otherwise the operation that `decide` returns is written (`write`), unless that is None.
     """
     decided: list[W] = []
 
@@ -197,5 +195,5 @@ def operation_at(process: Process, space_id: str, kind: Kind, number: int) -> Op
 
 
 def known_snapshot(process: Process, space_id: str, kind: Kind, state: State) -> None:
-    """Take note that there is a snapshot of this state."""
+    """Note in the cache that there is a snapshot of this state."""
     process.cache(_KnownStates).put(space_id, kind, replace(state, snapshot=state.number))

@@ -1,4 +1,4 @@
-"""The part of memories in upkeep: what has expired unnoticed, and snapshots that nobody reads any more."""
+"""Maintenance of memories: it deletes expired memories that the due index missed, and old snapshots."""
 
 import json
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import KINDS, Kind
 
 SNAPSHOTS_KEPT = 2
-"""The newest, and the one before it: somebody may be reading that, or the newest may be damaged."""
+"""The newest, and the one before: a reader may be reading that, or the newest may be damaged."""
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day where there are memories: 1 LIST, and for each kind that there is 3 more and 1 GET."""
+    """Runs once a day in spaces with memories: 1 LIST, and for each existing kind 3 more and 1 GET."""
     if "memories" not in space.folders:
         return {}
     prefix = keys.prefix(space.space_id)
@@ -35,7 +35,7 @@ def _maintain(process: Process, space_id: str, kind: Kind) -> tuple[int, int]:
     numbers = sorted({one.number for key in listed if (one := keys.parse_snapshot(key))})
     kept = numbers[-SNAPSHOTS_KEPT:]
     named = {key: keys.parse_snapshot(key) or keys.parse_vectors(key) for key in listed}
-    # Vectors whose snapshot was never written too: who stored them has died.
+    # Also vectors whose snapshot was never written, because their writer died.
     doomed = [key for key, one in named.items() if one and kept and one.number < kept[-1] and one.number not in kept]
     if doomed:
         process.store.delete_many(doomed)
@@ -43,7 +43,7 @@ def _maintain(process: Process, space_id: str, kind: Kind) -> tuple[int, int]:
 
 
 def kind(name: str) -> DocumentKind | None:
-    """Operations, snapshots and verdicts."""
+    """The kind of a document: operation, snapshot or verdicts."""
     if keys.parse_operation(f"x/{name}"):
         return DocumentKind(Operation.from_bytes, _instead_of_operation)
     if keys.parse_snapshot(f"x/{name}"):
@@ -52,7 +52,7 @@ def kind(name: str) -> DocumentKind | None:
 
 
 def _instead_of_operation(_: Process, damaged: Damaged) -> Operation:
-    """An operation of the same number that does nothing."""
+    """The replacement of a damaged operation: one of the same number that does nothing."""
     found = keys.parse_operation(f"x/{damaged.name}")
     assert found
     return operation.in_place(found.number, found.kind, damaged.quarantine_id, damaged.author, damaged.written_at)

@@ -1,4 +1,4 @@
-"""What a memory is, and what is asked to be stored as one."""
+"""The fields of a memory, and of a draft that is to be stored as one."""
 
 import re
 from collections.abc import Sequence
@@ -19,24 +19,24 @@ CATEGORIES: dict[Kind, tuple[str, ...]] = {
     "self": ("context", "capability", "limitation", "preference", "relation"),
     "goal": ("capability_request", "understanding", "connection", "curiosity"),
 }
-"""Of the kinds that have fixed ones; those of facts are free."""
+"""The allowed categories of the kinds that have fixed ones. Categories of facts are free."""
 CONTENT_BYTES = 8_000
 CATEGORY_CHARACTERS = 50
 SUBJECTS = 10
 SUBJECT_CHARACTERS = 50
 HISTORY = 20
-"""Former contents that a memory carries with it; all others are in the log."""
+"""Former contents that a memory holds, at most. Older ones are in the log."""
 _SUBJECT = re.compile(r"[^\s,/]+(?:[ -][^\s,/]+)*")
 
 
 class Provenance(StoredDocument):
-    """Who stored it, and what it rests on."""
+    """The author of a memory, and the sources that it rests on."""
 
     author: Line
     user: str | None = None
-    """Who said it, of what was stored for a question."""
+    """The user who said it, for a memory from a question."""
     digest: Line | None = None
-    """The slot of the digest that found it."""
+    """The slot of the digest that extracted it."""
     room: Line | None = None
     messages: list[str] = []
     """Ids of the messages of the room."""
@@ -50,19 +50,19 @@ class Former(StoredDocument):
     content: str
     expires_at: Moment | None = None
     at: Moment
-    """When it was said."""
+    """When the content was stored or last changed."""
     author: Line
 
 
 class Absorbed(StoredDocument):
-    """What was merged into a memory, and has not been split off again."""
+    """A memory or draft that was merged into a memory, and was not split off again."""
 
     number: int
-    """The operation that did so."""
+    """The number of the operation that merged it."""
     memory_id: str
-    """Of what was merged into it."""
+    """The id of the merged one."""
     stood: bool = False
-    """Whether that was a memory of its own before."""
+    """Whether it was a memory of its own before."""
 
 
 class Memory(StoredDocument):
@@ -81,18 +81,18 @@ class Memory(StoredDocument):
     provenance: Provenance
     revision: Count = 1
     history: list[Former] = []
-    """The latest first."""
+    """Former contents, the latest first."""
     similar_to: list[str] = []
-    """Memories that were there before, are near to it, and of which nobody has said yet whether they say the same."""
+    """Earlier memories near to it, of which the LLM has not said yet whether they say the same."""
     absorbed: list[Absorbed] = []
-    """The latest last. Without what said the same in the same words, and what was merged before this was kept."""
+    """The latest last. Without merges of the same words, and without merges of versions before this field."""
 
 
 @dataclass(frozen=True)
 class MemoryDraft:
     """A memory to be stored.
 
-    `replace`: what is most similar is replaced by it, also where it is shorter and where that shortens its life.
+    `replace`: it replaces the most similar memory, even if it is shorter or lives for less time.
     """
 
     content: str
@@ -110,7 +110,7 @@ class MemoryDraft:
     note_id: str | None = None
 
     def provenance(self, author: str) -> Provenance:
-        """The same as it is stored."""
+        """The provenance of the stored memory."""
         return Provenance(
             author=author,
             user=self.user,
@@ -123,12 +123,12 @@ class MemoryDraft:
 
 
 def check_content(content: str, field: str = "content") -> str:
-    """The content without blanks around it; raises InvalidRequest, TooLarge."""
+    """The content without surrounding blanks. Raises InvalidRequest, TooLarge."""
     return limits.check_text(field, content, CONTENT_BYTES).strip()
 
 
 def check_category(kind: Kind, category: str | None, field: str = "category") -> str | None:
-    """The category; raises InvalidRequest where the kind has fixed ones and this is none of them."""
+    """The category. Raises InvalidRequest if the kind has fixed ones and this is none of them."""
     if category is None:
         return None
     allowed = CATEGORIES.get(kind)
@@ -139,12 +139,12 @@ def check_category(kind: Kind, category: str | None, field: str = "category") ->
 
 
 def without_secrets(subjects: Sequence[str], done: Redaction) -> list[str]:
-    """Checked subjects without what looks like a secret, which is looked for before the letters are made small."""
+    """Checked subjects without apparent secrets, which are detected before the letters become lower-case."""
     return list(dict.fromkeys(" ".join(done.text(subject).lower().split()) for subject in subjects))
 
 
 def check_subjects(subjects: Sequence[str], field: str = "subjects") -> list[str]:
-    """The subjects as flat lower-case tags, each once; raises InvalidRequest."""
+    """The subjects as flat lower-case tags, each once. Raises InvalidRequest."""
     if len(subjects) > SUBJECTS:
         raise InvalidRequest.of(field, f"at most {SUBJECTS}")
     found = []

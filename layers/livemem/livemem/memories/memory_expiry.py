@@ -1,4 +1,4 @@
-"""Expired memories leave the log's state: readers leave them out at once, and the sweep deletes them."""
+"""Expiry of memories: readers leave expired ones out at once, and the sweep deletes them from the log's state."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -21,20 +21,20 @@ from livemem.store.memory_keys import Kind
 logger = logging.getLogger(__name__)
 
 SERVICE = "live-memory"
-"""The author of what nobody asked for."""
+"""The author of operations that the service does by itself."""
 REASON = "It has expired."
 SHARE = timedelta(seconds=30)
-"""Of the memories of one kind in one space."""
+"""Time for the memories of one kind in one space, at most."""
 LAST_ROUND = timedelta(seconds=30)
-"""Time that must be left to look at further memories."""
+"""Time that must be left to begin with further memories."""
 EXPIRED = "memories_expired"
-"""What a report calls those that were deleted because they have expired."""
+"""The name in reports of the number of memories that were deleted after their expiry."""
 
 
 def delete_due(process: Process, found: Sequence[Due], deadline: datetime) -> Done:
-    """Delete what has expired of the memories that are due: how many by space.
+    """Delete the due memories that have expired, and return how many by space.
 
-    For each space and kind 1 GET, 1 LIST and 1 PUT for each memory; for all of them 1 DeleteObjects in the end.
+    For each space and kind 1 GET, 1 LIST and 1 PUT for each memory; for all of them 1 DeleteObjects at the end.
     """
     require_conditional_writes(process.store)
     by_log: dict[tuple[str, Kind], dict[str, Due]] = {}
@@ -43,7 +43,7 @@ def delete_due(process: Process, found: Sequence[Due], deadline: datetime) -> Do
         if named:
             by_log.setdefault((one.space_id, named[0]), {})[named[1]] = one
     done: dict[str, float] = {}
-    # What names no memory is not needed.
+    # An entry that names no memory is not needed.
     looked_at = [one for one in found if not keys.parse_expiring(one.name)]
     for (space_id, kind), memories in by_log.items():
         if deadline - process.clock() < LAST_ROUND:
@@ -54,8 +54,8 @@ def delete_due(process: Process, found: Sequence[Due], deadline: datetime) -> Do
         except LiveMemoryError as error:
             logger.warning("memories were not looked at", extra={"space_id": space_id, "error_code": error.code})
             continue
-        except Exception as error:  # noqa: BLE001 - whatever lies in one space must not stop the others
-            # Not with its text, which may hold data.
+        except Exception as error:  # noqa: BLE001 - an error in one space must not stop the others
+            # The text of the error is not logged: it may hold data.
             logger.error("memories were not looked at", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
             continue
         looked_at += memories.values()
@@ -66,9 +66,9 @@ def delete_due(process: Process, found: Sequence[Due], deadline: datetime) -> Do
 
 
 def delete_expired(process: Process, space_id: str, kind: Kind, memory_ids: Iterable[str] | None = None) -> int:
-    """Delete those of these memories that have expired, or all that have: 1 LIST, and 1 LIST and 1 PUT for each.
+    """Delete the expired ones of these memories, or of all: 1 LIST, and 1 LIST and 1 PUT for each.
 
-    One that somebody has refreshed meanwhile stays: the decision is made on the state that it extends.
+    A memory that was refreshed meanwhile stays, because each deletion is decided on the newest state.
     """
     state = log.load(process, space_id, kind)
     some = list(state.memories) if memory_ids is None else dict.fromkeys(memory_ids)
@@ -88,7 +88,7 @@ def _delete(process: Process, space_id: str, kind: Kind, memory_id: str) -> bool
 
 
 def mark(process: Process, space_id: str, kept: Memory) -> None:
-    """Enter when a memory expires, if it does: 1 PUT. Without it the look of once a day finds it."""
+    """Enter the expiry of a memory in the due index, if it has one: 1 PUT. Without it daily maintenance finds it."""
     if kept.expires_at is not None:
         name = keys.expiring(kept.kind, kept.memory_id)
         due_index.leave_at(process, space_id, "memory", name, clock.parse(kept.expires_at))

@@ -1,6 +1,7 @@
-"""The vectors of a kind's memories in this process, by their contents, and how near they are to one more.
+"""The vectors of a kind's memories in this process, by their contents, and their cosines with another vector.
 
-They come with the operations, or from beside the snapshot; what has none of the present model is embedded.
+They come with the operations, or from the file beside the snapshot. Contents without a vector of the present model are
+embedded.
 """
 
 import threading
@@ -26,24 +27,24 @@ from livemem.store.vector_file import MEDIA_TYPE, BadVectors, name_of
 
 Floats = NDArray[np.float32]
 MOST_KNOWN = 100_000
-"""Vectors of all spaces that a process keeps in mind: 600 MB of 1,536 numbers each, in a function that has them all."""
+"""Vectors of all spaces that a process caches. With 1,536 numbers each they take 600 MB."""
 AT_ONCE = 128
-"""Texts that are embedded in one call, so that what was done stays where time runs out."""
+"""Texts that are embedded in one call, so that finished calls are kept if time runs out."""
 SECONDS = 20.0
-"""For all that has no vector of the present model."""
+"""Seconds for a call of the embedding model."""
 WORTH_KEEPING = 32
-"""Texts embedded anew from which on their vectors are stored beside the snapshot."""
+"""From this number of newly embedded texts on, their vectors are stored beside the snapshot."""
 
 
 class Rows:
     """The vectors of one kind in one space by one model, as far as this process has them."""
 
     def __init__(self) -> None:
-        # By the texts, whose hashes Python keeps: to name thousands of them anew for each search takes longer than it.
+        # By the texts, whose hashes Python caches: hashing thousands of names for each search takes longer than it.
         self._rows: dict[str, int] = {}
         self._matrix: Floats = np.empty((0, 0), dtype=np.float32)
         self.snapshot = 0
-        """That beside which vectors were looked for last."""
+        """The snapshot beside which vectors were last looked for."""
         self.lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -53,7 +54,7 @@ class Rows:
         return content in self._rows
 
     def add(self, vectors: Mapping[str, Floats], dimensions: int) -> None:
-        """Take in vectors of contents; those of another length than `dimensions` are left out."""
+        """Add vectors of contents. Those of another length than `dimensions` are left out."""
         if self._matrix.shape[1] != dimensions:
             self._rows, self._matrix = {}, np.empty((0, dimensions), dtype=np.float32)
         new = {text: one for text, one in vectors.items() if text not in self._rows and len(one) == dimensions}
@@ -68,7 +69,7 @@ class Rows:
         self._rows.update(zip(new, range(first, end), strict=True))
 
     def learn(self, content: str, vector: Floats) -> None:
-        """Take in one that was just stored."""
+        """Add the vector of a content that was just stored."""
         with self.lock:
             self.add({content: vector}, len(vector))
 
@@ -78,20 +79,20 @@ class Rows:
         return found
 
     def cosines(self, contents: Sequence[str], vector: Floats) -> Floats:
-        """The cosine of each with a vector, all of length 1."""
+        """The cosine of each content's vector with `vector`, all of length 1."""
         if not contents:
             return np.empty(0, dtype=np.float32)
         rows = np.fromiter(map(self._rows.__getitem__, contents), dtype=np.int64, count=len(contents))
         matrix, end = self._matrix, int(rows.max()) + 1
         if end > 2 * len(rows):
             return matrix[rows] @ vector
-        # Most of them: to pick them out would take longer than to look at all.
+        # Most rows are wanted: to copy them would take longer than to multiply all.
         found: Floats = (matrix[:end] @ vector)[rows]
         return found
 
 
 class _KnownRows:
-    """The vectors that this process has had to do with last."""
+    """The vectors that this process has used last."""
 
     def __init__(self, _: Timer) -> None:
         self._rows = LRUCache[tuple[str, Kind, str], Rows](MOST_KNOWN, getsizeof=lambda rows: 1 + len(rows))
@@ -99,7 +100,7 @@ class _KnownRows:
 
     def get(self, space_id: str, kind: Kind, model: str) -> Rows:
         with self._lock:
-            # Put anew each time: it may have grown.
+            # Put in again each time, because its size may have grown.
             rows = self._rows.pop((space_id, kind, model), None) or Rows()
             if 1 + len(rows) <= self._rows.maxsize:
                 self._rows[space_id, kind, model] = rows
@@ -119,8 +120,9 @@ def embed(process: Process, texts: Sequence[str], *, query: bool = False, second
 
 
 def of(process: Process, space_id: str, kind: Kind, state: State, dimensions: int) -> Rows:
-    """The vectors of all memories of a state: no request where all are known; else 1 GET for a new snapshot, and calls
-    of the model for what is in neither. Raises EmbeddingUnavailable.
+    """The vectors of all memories of a state. Raises EmbeddingUnavailable.
+
+    No request if all are known. Else 1 GET for a new snapshot, and calls of the model for vectors still missing.
     """
     model = embeddings.name(process.settings)
     rows = process.cache(_KnownRows).get(space_id, kind, model)
@@ -139,14 +141,14 @@ def of(process: Process, space_id: str, kind: Kind, state: State, dimensions: in
             fresh = embed(process, some)
             rows.add(dict(zip(some, fresh, strict=True)), dimensions)
     if len(missing) >= WORTH_KEEPING and state.snapshot:
-        # It only saves the next one the same work.
+        # It only saves the next process the same work.
         with suppress(StoreUnavailable):
             keep(process, space_id, kind, state.snapshot, rows, state.memories.values())
     return rows
 
 
 def _names(process: Process, contents: Iterable[str]) -> dict[bytes, str]:
-    """The contents by what their vectors are found by in the bucket."""
+    """The contents by the names that their vectors have in the bucket."""
     prefix = process.settings.embeddings_text_prefix
     return {name_of(content, prefix): content for content in contents}
 
@@ -157,7 +159,7 @@ def encoded(process: Process, vector: Floats) -> operation.StoredVector:
 
 
 def keep(process: Process, space_id: str, kind: Kind, snapshot: int, rows: Rows, memories: Iterable[Memory]) -> None:
-    """Store the vectors of memories beside a snapshot: 1 PUT. What others have stored there stays."""
+    """Store the vectors of memories beside a snapshot, over an existing file of the same model: 1 PUT."""
     some = _names(process, (memory.content for memory in memories if memory.content in rows))
     if not some:
         return
@@ -171,7 +173,7 @@ def _missing(state: State, rows: Rows) -> dict[str, Memory]:
 
 
 def _of_operations(state: State, model: str, missing: Mapping[str, Memory]) -> dict[str, Floats]:
-    """Those that came with operations since the snapshot."""
+    """The vectors that came with operations since the snapshot."""
     found = {}
     for content, memory in missing.items():
         vector = state.vectors.get(memory.memory_id)
@@ -188,7 +190,7 @@ def _decoded(vector: operation.StoredVector) -> Floats | None:
     except ValueError:
         return None
     length = float(np.linalg.norm(one))
-    # Somebody else's numbers would be near to everything.
+    # A vector of another length would be near to every text.
     return one / length if abs(length - 1) < segments.LENGTH_TOLERANCE else None
 
 

@@ -1,4 +1,4 @@
-"""What becomes of two memories that are of the same thing. Pure."""
+"""Merging two memories about the same thing. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,9 +14,7 @@ Verdict = Literal["same", "contradicts", "different"]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A memory that is to be stored, checked, with the moment at which it expires. `stood`: it is there already, as a
-    memory of its own.
-    """
+    """A checked memory to be stored, with its expiry. `stood`: it already exists as a memory of its own."""
 
     memory: Memory
     replace: bool = False
@@ -29,7 +27,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Near:
-    """A memory that is there and may say the same. `score`: a cosine, or the likeness of texts."""
+    """An existing memory that may say the same. `score`: a cosine, or the similarity of the texts."""
 
     memory: Memory
     score: float
@@ -43,8 +41,9 @@ class Near:
 def merge(
     candidate: Candidate, near: Near, verdict: Verdict | None, now: datetime, number: int
 ) -> tuple[Memory, Merged] | None:
-    """The memory that is there after it has met the candidate, by the operation `number`; None if both must stand: what
-    holds for a time never takes the place of what holds for ever, unless the caller says so.
+    """The existing memory merged with the candidate, by the operation `number`; None if both must stand.
+
+    A memory that expires never replaces a permanent one, unless the caller sets `replace`.
     """
     old, new = near.memory, candidate.memory
     kept = _kept(candidate, old, verdict)
@@ -54,7 +53,7 @@ def merge(
     by: By = "llm" if verdict else near.by
     merged = Merged(score=round(near.score, 4), by=by, former=old.content, kept=kept)
     if by != "text":
-        # So that it can be split off again.
+        # Kept so that it can be split off again.
         merged = merged.model_copy(update={"sent": new, "before": old.model_copy(update={"history": []})})
     standing = new if kept == "new" else old
     subjects = dict.fromkeys([*standing.subjects, *old.subjects, *new.subjects])
@@ -78,7 +77,7 @@ def merge(
 
 
 def _absorbed(candidate: Candidate, old: Memory, number: int) -> list[Absorbed]:
-    """All that were memories before are known, so that an erasure finds them; of others the latest."""
+    """All that were memories of their own, so that an erasure finds them, and the latest of the others."""
     new = Absorbed(number=number, memory_id=candidate.memory.memory_id, stood=candidate.stood)
     inner = candidate.memory.absorbed if candidate.stood else []
     found = [*inner, *old.absorbed, new]
@@ -93,12 +92,12 @@ def _kept(candidate: Candidate, old: Memory, verdict: Verdict | None) -> Kept:
         return "former"
     if similarity.adds(new.content, old.content):
         return "new"
-    # A shorter restatement is a vaguer one.
+    # A shorter restatement is less precise.
     return "new" if len(new.content) > len(old.content) else "former"
 
 
 def _life(candidate: Candidate, old: Memory, verdict: Verdict | None) -> str | None:
-    """When it expires: the longer life of two that say the same."""
+    """When the merged memory expires: the later expiry if both say the same."""
     new = candidate.memory
     if candidate.replace or verdict == "contradicts":
         return new.expires_at
@@ -111,17 +110,17 @@ def _history(candidate: Candidate, old: Memory, kept: Kept) -> list[Former]:
     new = candidate.memory
     if wording.same(new.content, old.content):
         return old.history
-    # What does not stand is kept in any case, whichever of both it is.
+    # The content that does not stand is always kept.
     return [former(old if kept == "new" else new), *new.history, *old.history][:HISTORY]
 
 
 def former(gone: Memory) -> Former:
-    """What a memory says, for a history."""
+    """The content of a memory as an entry of a history."""
     return Former(content=gone.content, expires_at=gone.expires_at, at=gone.updated_at, author=gone.provenance.author)
 
 
 def corrected(old: Memory, now: datetime, author: str, changes: dict[str, object]) -> Memory:
-    """A memory that somebody corrects by its id: what it said before is in its history."""
+    """The memory after a correction by its id. A replaced content is in its history."""
     provenance = Provenance(author=author)
     fresh = old.model_copy(
         update={
@@ -134,5 +133,5 @@ def corrected(old: Memory, now: datetime, author: str, changes: dict[str, object
     )
     if fresh.content == old.content:
         return fresh
-    # What is near to it now nobody has looked for.
+    # The memories near to the new content are not known.
     return fresh.model_copy(update={"history": [former(old), *old.history][:HISTORY], "similar_to": []})

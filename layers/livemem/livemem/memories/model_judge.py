@@ -1,6 +1,6 @@
-"""What the LLM says of memories that may say the same: one call for up to 40 pairs, each asked once.
+"""The LLM's verdicts on memories that may say the same: one call for up to 40 pairs, each asked once.
 
-Nothing waits for it longer than some seconds, and nothing depends on it: without an answer both memories stand.
+A caller waits at most some seconds, and nothing depends on the answer: without it both memories stand.
 """
 
 import hashlib
@@ -29,26 +29,26 @@ from livemem.store.stored import Revised
 from livemem.store.stored_documents import Moment
 
 Pair = tuple[str, str]
-"""A new content, and one that is there."""
+"""A new content, and an existing one."""
 PAIRS = 40
-"""Of one call."""
+"""Pairs of one call."""
 LONGEST = timedelta(seconds=10)
-"""That an answer may take: somebody waits for the memory to be stored."""
+"""Time that an answer may take, because a caller waits until the memory is stored."""
 SHORTEST = 1.0
 """Seconds below which asking is pointless."""
 MARGIN = timedelta(seconds=2)
-"""Before the end of the time, kept to store the memory."""
+"""Time before the deadline that is reserved to store the memory."""
 ANSWER_TOKENS = 500
-"""Kept for the answer in the model's window: some think first."""
+"""Tokens of the model's window reserved for the answer. Some models think first."""
 PAIR_TOKENS = 20
-"""Of the answer, for each pair."""
+"""Tokens of the answer for each pair."""
 TRIES = 3
 MOST_KNOWN = 50_000
 LATER = "Memories that may say the same are kept apart."
 
 
 class _Judged(Part):
-    """What is said of one pair."""
+    """The verdict on one pair."""
 
     pair: int
     verdict: Verdict
@@ -61,8 +61,9 @@ class _Answer(Part):
 
 
 class _Kept(Revised):
-    """`_verdicts/{sha256}.json`, of a new content: the verdicts by the hashes of its pairs. Nothing of the contents,
-    which may have to be forgotten.
+    """`_verdicts/{sha256}.json` of a new content: the verdicts by the hashes of its pairs.
+
+    It holds no text, because contents may have to be erased.
     """
 
     verdicts: dict[str, Verdict] = {}
@@ -87,12 +88,11 @@ class _KnownVerdicts:
 
 
 def judge(process: Process, space_id: str, pairs: Iterable[Pair], until: datetime | None) -> dict[Pair, Verdict]:
-    """Whether new contents say the same as former ones; of pairs that are missing in the answer nobody knows, and
-    nothing is kept of that.
+    """Whether new contents say the same as former ones. A pair without a verdict is missing in the result.
 
-    All are missing where there is no LLM, no time, or no budget left. 1 call for up to 40 pairs, of more the first ones
-    alone. 1 GET for each new content with a pair that this process has not seen, side by side; with a call 1 PUT for
-    each of them, and what the call takes that is counted (jobs/budget.py).
+    Without an LLM, time or budget all unknown pairs are missing. 1 call for up to 40 pairs; more are ignored. 1 GET, in
+    parallel, for each new content with a pair that this process has not seen. With a call 1 PUT for each of these
+    contents, and the requests of a metered call (jobs/budget.py).
     """
     if not process.settings.llmaas_api_url:
         return {}
@@ -109,8 +109,9 @@ def judge(process: Process, space_id: str, pairs: Iterable[Pair], until: datetim
 
 
 def _digest(process: Process, new: str, old: str | None = None) -> str:
-    """Of all that an answer depends on, or of what the answers of a new content are kept under. JSON, so that no two
-    pairs run into one.
+    """The hash of all that a verdict depends on; without `old`, the hash that names the verdicts of a new content.
+
+    The hashed text is JSON, so that no two pairs give the same text.
     """
     pair = json.dumps([process.settings.llmaas_model, version(), new, old])
     return hashlib.sha256(pair.encode()).hexdigest()
@@ -121,7 +122,7 @@ def _key(process: Process, space_id: str, new: str) -> str:
 
 
 def _take_in(process: Process, space_id: str, found: dict[str, Verdict], contents: Iterable[str]) -> None:
-    """Add what is kept of these new contents."""
+    """Add the stored verdicts on these new contents."""
     some = [_key(process, space_id, content) for content in contents]
     if some:
         for kept in process.store.map(lambda key: _kept(process, key), some):
@@ -129,7 +130,7 @@ def _take_in(process: Process, space_id: str, found: dict[str, Verdict], content
 
 
 def _kept(process: Process, key: str) -> Mapping[str, Verdict]:
-    """What is kept under a key. Of what can't be read it can be asked for again."""
+    """The stored verdicts of a key. The LLM is asked again for unreadable ones."""
     try:
         there = stored.find(process.store, key, stored.or_empty(_Kept))
     except StoreUnavailable:
@@ -138,7 +139,7 @@ def _kept(process: Process, key: str) -> Mapping[str, Verdict]:
 
 
 def _keep_all(process: Process, space_id: str, told: Mapping[Pair, tuple[str, Verdict]]) -> dict[str, Verdict]:
-    """Keep verdicts; those that stand, which are of whoever was first."""
+    """Store verdicts, and return the stored ones. The first writer of a verdict wins."""
     by_content: dict[str, dict[str, Verdict]] = {}
     for (new, _), (digest, verdict) in told.items():
         by_content.setdefault(new, {})[digest] = verdict
@@ -155,7 +156,7 @@ def _keep(process: Process, key: str, verdicts: dict[str, Verdict]) -> dict[str,
         return _Kept(verdicts={**verdicts, **kept}, model=process.settings.llmaas_model, at=now)
 
     try:
-        # Mostly nothing is there, or it was read just now.
+        # Mostly there is no document, or it was read just now.
         kept = stored.update(process.store, key, standing, process.new_id, read=stored.or_empty(_Kept), known=None)
     except (PreconditionLost, StoreUnavailable):
         return verdicts
@@ -174,12 +175,12 @@ def _asked(process: Process, space_id: str, pairs: Sequence[Pair], until: dateti
             answered = ask_model(process, meter, messages_of(fitting), wanted, by, shortest=SHORTEST, corrects=False)
     except NoAnswer:
         return {}
-    # Of a prompt that was cut it has not read all.
+    # The model has not read all of a cut prompt.
     return {} if answered.used.prompts_cut else answered.value
 
 
 def _fitting(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:
-    """As many of the pairs as fit into the model's window, the first ones."""
+    """The first pairs, as many as fit into the model's window."""
     some = pairs
     while some and most - window.size(messages_of(some)) < ANSWER_TOKENS + PAIR_TOKENS * len(some):
         some = some[: len(some) // 2]
@@ -187,7 +188,7 @@ def _fitting(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:
 
 
 def _told(pairs: Sequence[Pair], answer: _Answer) -> dict[Pair, Verdict]:
-    """The verdicts by pair, without those that are of no pair, and of a pair that has two."""
+    """The verdicts by pair. Left out are verdicts on unknown pairs, and pairs with two different verdicts."""
     said: dict[int, set[Verdict]] = {}
     for one in answer.verdicts:
         said.setdefault(one.pair, set()).add(one.verdict)
@@ -195,7 +196,7 @@ def _told(pairs: Sequence[Pair], answer: _Answer) -> dict[Pair, Verdict]:
 
 
 def messages_of(pairs: Sequence[Pair]) -> Messages:
-    """The question about these pairs, which are numbered from 1. A new content that has several stands there once."""
+    """The prompt about these pairs, numbered from 1. A new content with several pairs occurs once."""
     entries: dict[str, list[dict[str, Any]]] = {}
     for number, (new, old) in enumerate(pairs, 1):
         entries.setdefault(new, []).append({"pair": number, "there": old})

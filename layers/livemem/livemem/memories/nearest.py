@@ -1,6 +1,6 @@
-"""Which memories are near to what is to be stored, and of which it becomes a part.
+"""Which memories are near to a candidate, and into which of them it is merged.
 
-Vectors and letters choose whom to ask. They decide nothing, unless MEMORY_MERGE=similarity says so.
+Vectors and letters choose the memories about which the LLM is asked. They decide only with MEMORY_MERGE=similarity.
 """
 
 import threading
@@ -21,38 +21,38 @@ from livemem.text import similarity, wording
 from livemem.text.similarity import Grams
 
 Judge = Callable[[str, Sequence[str]], Mapping[str, Verdict]]
-"""Says of a new content and former ones, the nearest first, whether they say the same; of some nobody knows."""
+"""Gives the verdicts on a new content and former ones, the nearest first. Some may have no verdict."""
 NEAREST = 40
-"""Memories that are looked at: what is said of ten people in the same words is nearly as near as what is said of one,
-and what says the same in other words may be less near than both (docs/memories.md, "Candidates").
+"""Memories that are compared. Memories about ten people in the same words are all nearly as near as the right one. One
+that says the same in other words may be less near (docs/memories.md, "Candidates").
 """
 LINKS = 5
-"""Memories that one is linked to of which nobody knows whether they say the same: the nearest."""
+"""Links of a memory to the nearest ones that have no verdict, at most."""
 MOST_PREPARED = 50_000
-"""Texts whose n-grams a process keeps: some 4 kB each."""
+"""Texts whose n-grams a process caches: some 4 kB each."""
 
 
 class _Bags:
-    """What texts are looked up by in other words' dress, of the texts that were compared a short time ago."""
+    """The bags of words (`wording.bag`) of recently compared texts. Texts in the same words have the same bag."""
 
     def __init__(self, _: Timer) -> None:
         self._bags: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def of(self, texts: Sequence[str]) -> list[str]:
-        """The bag of each; one that is new takes some 20 microseconds, all others less than one."""
+        """The bag of each text. A new one takes some 20 microseconds, a known one less than one."""
         bags = self._bags
         if any(text not in bags for text in texts):
             with self._lock:
                 if len(bags) + len(texts) > MOST_PREPARED:
-                    # Another one, for whoever reads this one now.
+                    # A new dict, because other threads may read the old one now.
                     bags = self._bags = {}
                 bags.update({text: wording.bag(text) for text in texts if text not in bags})
         return [bags.get(text) or wording.bag(text) for text in texts]
 
 
 class _Prepared:
-    """The n-grams of texts that were compared a short time ago."""
+    """The n-grams of recently compared texts."""
 
     def __init__(self, _: Timer) -> None:
         self._grams = LRUCache[str, Grams](MOST_PREPARED)
@@ -69,7 +69,7 @@ class _Prepared:
 
 
 def by_letters(process: Process, memories: Sequence[Memory], text: str) -> list[float]:
-    """The likeness of each memory with a text by their n-grams, 0 to 1."""
+    """The similarity of each memory with a text by their n-grams, 0 to 1."""
     prepared, wanted = process.cache(_Prepared), similarity.prepare(text)
     return [similarity.like(wanted, prepared.get(memory.content)) for memory in memories]
 
@@ -80,7 +80,7 @@ def by_meaning(memories: Sequence[Memory], vector: Floats, rows: Rows) -> Floats
 
 
 def best(scores: Sequence[float] | Floats, count: int) -> list[tuple[int, float]]:
-    """The places of the highest scores and these, the highest first; of equal ones the first."""
+    """The places and values of the highest scores, the highest first. Of equal scores the first place comes first."""
     values = np.asarray(scores, dtype=np.float32)
     if len(values) > count:
         least = np.partition(values, len(values) - count)[len(values) - count]
@@ -94,8 +94,9 @@ def best(scores: Sequence[float] | Floats, count: int) -> list[tuple[int, float]
 def find(
     process: Process, alive: Sequence[Memory], content: str, vector: Floats | None, rows: Rows | None
 ) -> list[Near]:
-    """The memories that are most like `content`, by meaning, or else by n-grams: up to 40, the nearest first. Those
-    that say it in the same words come before all others.
+    """The memories most similar to `content`, by meaning or else by n-grams: up to 40, the nearest first.
+
+    Memories in the same words come before all others.
     """
     by: By = "lexical"
     scores: Sequence[float] | Floats
@@ -104,7 +105,7 @@ def find(
     else:
         scores = by_letters(process, alive, content)
     same = _in_the_same_words(process, alive, content)
-    # Of two that are as near the one first that was there longer.
+    # Of two equally near memories the older one comes first.
     others = [
         Near(alive[place], max(0.0, score), by)
         for place, score in best(scores, NEAREST + len(same))
@@ -114,20 +115,21 @@ def find(
 
 
 def _in_the_same_words(process: Process, alive: Sequence[Memory], content: str) -> list[int]:
-    """The places of the memories that say it in the same words, wherever they stand among all others."""
+    """The places of the memories that say `content` in the same words."""
     wanted = wording.bag(content)
     bags = process.cache(_Bags).of([memory.content for memory in alive])
     return [place for place, bag in enumerate(bags) if bag == wanted and wording.same(content, alive[place].content)]
 
 
 def bounds_of(process: Process, kind: Kind, by: By) -> Thresholds:
-    """The thresholds of what tells how near two memories are."""
+    """The thresholds for a score of this origin."""
     return thresholds.of(kind, process.settings.embeddings_model) if by == "vector" else thresholds.LEXICAL
 
 
 def to_ask(process: Process, candidate: Candidate, there: Sequence[Near]) -> list[Near]:
-    """Those of the nearest ones of which an LLM is asked: none where one says it in the same words. If that holds for a
-    time and the candidate for ever, or the other way round, those that live as the candidate does.
+    """The nearest memories about which the LLM is asked: none if one says it in the same words.
+
+    If only one of that memory and the candidate expires, the LLM is asked about memories that live as the candidate.
     """
     kind, same_words = candidate.memory.kind, [near for near in there if near.by == "text"]
     if any(not _lives_otherwise(candidate, near) for near in same_words):
@@ -144,8 +146,9 @@ def to_ask(process: Process, candidate: Candidate, there: Sequence[Near]) -> lis
 def same(
     process: Process, candidate: Candidate, there: Sequence[Near], judge: Judge
 ) -> Iterator[tuple[Near, Verdict | None]]:
-    """The memories that say the same as a candidate, or the contrary of the same thing: that first of which it should
-    become a part, each with what the LLM said of it where it was asked.
+    """The memories that say the same as a candidate, or contradict it, each with the LLM's verdict if it has one.
+
+    The best one to merge into comes first.
     """
     if process.settings.memory_merge == "similarity":
         yield from _by_likeness(process, candidate, there, judge)
@@ -162,7 +165,7 @@ def same(
 
 
 def unknown(process: Process, candidate: Candidate, there: Sequence[Near], judge: Judge) -> list[str]:
-    """The memories to which it is linked: the nearest of those of which nobody has said anything."""
+    """The memories to which the candidate is linked: the nearest ones without a verdict."""
     if process.settings.memory_merge == "similarity":
         return []
     asked = to_ask(process, candidate, there)
@@ -178,10 +181,10 @@ def unknown(process: Process, candidate: Candidate, there: Sequence[Near], judge
 def _by_likeness(
     process: Process, candidate: Candidate, there: Sequence[Near], judge: Judge
 ) -> Iterator[tuple[Near, Verdict | None]]:
-    """The same as it was told before models were asked of all that is near.
+    """The same with MEMORY_MERGE=similarity.
 
-    At or above the threshold they say the same, unless the texts speak of different things. If it becomes a part of
-    none of those the LLM is asked of the nearest of the others, from `ambiguous_from` on.
+    At or above the threshold two say the same, unless the texts are about different things. If the candidate is merged
+    into none of those, the LLM is asked about the nearest of the others, from `ambiguous_from` on.
     """
     sure, doubtful = [], []
     for near in there:
@@ -199,10 +202,10 @@ def _by_likeness(
 
 
 def _lives_otherwise(candidate: Candidate, near: Near) -> bool:
-    """Whether one of both holds for ever and the other does not.
+    """Whether one of both is permanent and the other expires.
 
-    What holds for ever belongs to what holds for ever: as a part of what stands beside that for a time it would be
-    there twice. But what is most similar is replaced, however long it lives.
+    A permanent candidate belongs to a permanent memory. Merged into an expiring one it would exist twice. But a
+    candidate with `replace` that expires may replace any memory.
     """
     temporary = candidate.memory.expires_at is not None
     if temporary and candidate.replace:

@@ -1,4 +1,4 @@
-"""One operation of the log: what was stored or deleted, why, by whom, and the memory as it stood."""
+"""One operation of the log: a memory that was stored or deleted, the reason, the author, and other memories."""
 
 import base64
 import hashlib
@@ -16,21 +16,21 @@ from livemem.store.objects import Object
 from livemem.store.stored_documents import Finite, Line, Moment, Number, StoredDocument
 
 By = Literal["text", "vector", "lexical", "llm"]
-"""How it was told that two say the same: by their words or by an LLM. By an embedding model or n-grams alone only with
-MEMORY_MERGE=similarity.
+"""How it was decided that two say the same: by their words or by an LLM. By an embedding model or n-grams alone only
+with MEMORY_MERGE=similarity.
 """
 Op = Literal["put", "delete"]
 Kept = Literal["new", "former"]
 
 MEND = "Put back an earlier version of it, from the bucket's versions or from a backup."
 _SET_ASIDE = "set-aside-"
-"""What the id of an operation begins with that stands in the place of one that could not be read."""
+"""The beginning of the id of an operation that replaces an unreadable one."""
 OP_ID_CHARACTERS = 24
-"""Of the hash of an operation's cause: no two of a space have the same."""
+"""Characters of the hash of a cause: enough that no two causes of a space share them."""
 
 
 class Merged(StoredDocument):
-    """How what was to be stored met a memory that was there."""
+    """How a candidate was merged into an existing memory."""
 
     score: Finite
     by: By
@@ -39,20 +39,20 @@ class Merged(StoredDocument):
     kept: Kept
     """Which content stands now."""
     sent: Memory | None = None
-    """What was merged into it, as it would stand alone."""
+    """The candidate, as it would stand alone."""
     before: Memory | None = None
     """The memory before, without its history."""
 
 
 class Also(StoredDocument):
-    """What an operation does to another memory at the same time."""
+    """The effect of an operation on another memory."""
 
     op: Op
     memory: Memory
 
 
 class StoredVector(StoredDocument):
-    """What an embedding model made of the content: 16-bit floats, little-endian, in base64."""
+    """The vector of the content from an embedding model: 16-bit floats, little-endian, in base64."""
 
     model: Line
     values: Annotated[str, Field(max_length=32_768)]
@@ -63,12 +63,12 @@ class StoredVector(StoredDocument):
         return cls(model=model, values=base64.b64encode(halves).decode())
 
     def halves(self) -> bytes:
-        """The 16-bit floats; raises ValueError."""
+        """The 16-bit floats. Raises ValueError."""
         return base64.b64decode(self.values, validate=True)
 
 
 class Operation(StoredDocument):
-    """`log/{number}.json`."""
+    """`log/{number}.json`: one operation."""
 
     most_bytes: ClassVar[int] = 4 << 20
     most_values: ClassVar[int] = 100_000
@@ -76,42 +76,42 @@ class Operation(StoredDocument):
     number: Number
     op: Op
     op_id: Line
-    """Of its cause: a repeat of the same changes nothing."""
+    """The id of its cause. A repeat of the same cause changes nothing."""
     request: str | None = None
-    """A hash of what was asked for, so that another request under the same cause is refused."""
+    """A hash of the request, so that a different request with the same cause is refused."""
     at: Moment
     author: Line
     memory: Memory
-    """As it stands after a `put`; as it was before a `delete`."""
+    """The memory after a `put`, or before a `delete`."""
     merged: Merged | None = None
     reason: str | None = None
-    """Why it was deleted, or brought back."""
+    """Why the memory was deleted or restored."""
     also: list[Also] = []
-    """Of memories that were one and are two, or the other way round."""
+    """Its effects on other memories, at a split or a merge of two memories."""
     split: int | None = None
-    """The operation whose merge it takes back."""
+    """The number of the operation whose merge it reverts."""
     apart: list[str] = []
-    """Memories of which the LLM said that they are of something else than this one."""
+    """Memories that the LLM called different from this one."""
     corrected: list[str] = []
-    """The fields that a correction made others of."""
+    """The fields that a correction changed."""
     vector: StoredVector | None = None
 
     def parts(self) -> list[Also]:
-        """All that it does, to each of its memories: the one that it is of comes last."""
+        """Its effects on all of its memories. The one that it is of comes last."""
         return [*self.also, Also(op=self.op, memory=self.memory)]
 
     def part(self, memory_id: str) -> Also | None:
-        """What it does to a memory."""
+        """Its effect on a memory, None without one."""
         return next((one for one in self.parts() if one.memory.memory_id == memory_id), None)
 
 
 def op_id(cause: str) -> str:
-    """The id of the operation that a cause has, such as an Idempotency-Key or a place in a digest."""
+    """The id of an operation, from its cause such as an Idempotency-Key or a place in a digest."""
     return hashlib.sha256(cause.encode(errors="replace")).hexdigest()[:OP_ID_CHARACTERS]
 
 
 def of_key(author: str, idempotency_key: str | None, place: int | None = None) -> str | None:
-    """The cause of what was asked for under a client's Idempotency-Key, of a batch with its place; None without one.
+    """The cause of a request with an Idempotency-Key, in a batch with the memory's place; None without a key.
 
     Raises InvalidRequest.
     """
@@ -119,12 +119,12 @@ def of_key(author: str, idempotency_key: str | None, place: int | None = None) -
         return None
     if not 1 <= len(idempotency_key) <= limits.IDEMPOTENCY_KEY_CHARACTERS:
         raise InvalidRequest.of("Idempotency-Key", f"1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
-    # A name has no slash, but a key may: the place stands before it.
+    # A name has no slash, but a key may have one. So the place stands before the key.
     return f"key/{author}/{idempotency_key}" if place is None else f"keys/{author}/{place}/{idempotency_key}"
 
 
 def after(process: Process, number: int, op: Op, cause: str, author: str, memory: Memory, **more: Any) -> Operation:
-    """The operation that follows that of this number; `more` are further fields."""
+    """The operation after `number`; `more` are further fields."""
     return Operation(
         number=number + 1,
         op=op,
@@ -137,13 +137,14 @@ def after(process: Process, number: int, op: Op, cause: str, author: str, memory
 
 
 def read(process: Process, found: Object) -> Operation:
-    """The operation in an object; raises MemoriesBroken for one that cannot be read."""
+    """The operation in an object. Raises MemoriesBroken if it cannot be read."""
     return unreadable.parsed(process, Operation, found, MemoriesBroken)
 
 
 def in_place(number: int, kind: Kind, mark: str, author: str, now: str) -> Operation:
-    """What stands in the place of an operation that cannot be read: its number is taken, and nothing else is known of
-    it. `mark` is an id of 26 characters that no memory has.
+    """An operation that replaces an unreadable one. It has the same number and does nothing.
+
+    `mark` is an id of 26 characters that no memory has.
     """
     nothing = Memory(
         memory_id=mark,
@@ -166,5 +167,5 @@ def in_place(number: int, kind: Kind, mark: str, author: str, now: str) -> Opera
 
 
 def is_in_place(one: Operation) -> bool:
-    """Whether it stands in the place of one that could not be read."""
+    """Whether it replaces an unreadable operation."""
     return one.op_id.startswith(_SET_ASIDE)

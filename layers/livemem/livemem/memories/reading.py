@@ -1,4 +1,4 @@
-"""Reading memories: by their ids, the newest, or those that are most like a question."""
+"""Reading memories: by their ids, the newest, or those most similar to a question."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ QUERY_BYTES = 16_000
 FOUND_DEFAULT, FOUND_MOST = 10, 50
 RECENT_DEFAULT, RECENT_MOST = 10, 20
 QUERY_SECONDS = 2.0
-"""For the question's own vector; without it memories are compared by their letters."""
+"""Seconds for the question's vector. Without it memories are compared by their letters."""
 
 
 @dataclass(frozen=True)
 class NearMemory:
-    """A memory and how near it is to the question: a cosine, or the likeness of their letters."""
+    """A memory and its score for the question: a cosine, or the similarity of the letters."""
 
     memory: Memory
     score: float
@@ -33,7 +33,7 @@ class NearMemory:
 
 @dataclass(frozen=True)
 class FoundMemories:
-    """What was found, the best first. `degraded`: why it was not compared by meaning although there is a model."""
+    """The memories found, the best first. `degraded`: why the embedding model was not used although there is one."""
 
     found: list[NearMemory]
     by: str
@@ -49,7 +49,7 @@ def search(
     subject: str | None = None,
     limit: int = FOUND_DEFAULT,
 ) -> list[NearMemory]:
-    """The memories that are most like a question (`ask`), without what is told beside them."""
+    """The memories most similar to a question: `ask` without its further results."""
     return ask(process, space_id, query, kind=kind, subject=subject, limit=limit).found
 
 
@@ -63,11 +63,11 @@ def ask(
     limit: int = FOUND_DEFAULT,
     missing: list[str] | None = None,
 ) -> FoundMemories:
-    """The unexpired memories that are most like a question, whatever their scores are: 1 LIST for each kind, and 1 call
-    of the embedding model. Where that fails they are compared by their letters.
+    """The unexpired memories most similar to a question, also with low scores.
 
-    Operations that cannot be read are passed over, and their keys are added to `missing`. Raises NotFound,
-    InvalidRequest, MemoriesBroken.
+    1 LIST for each kind, and 1 call of the embedding model. If that fails, memories are compared by their letters.
+    Unreadable operations are skipped, and their keys are added to `missing`. Raises NotFound, InvalidRequest,
+    MemoriesBroken.
     """
     limits.check_text("q", query, QUERY_BYTES)
     tag = _tag(subject)
@@ -88,7 +88,7 @@ def ask(
 
 
 def _linked(process: Process, some: Sequence[tuple[Kind, State]], found: Sequence[NearMemory]) -> list[NearMemory]:
-    """What was found, with the memories that may say the same."""
+    """The memories found, each with links to those that may say the same."""
     by_kind, now = dict(some), process.clock()
     return [NearMemory(by_kind[one.memory.kind].shown(one.memory, now), one.score) for one in found]
 
@@ -127,8 +127,8 @@ def recent(
 ) -> list[Memory]:
     """The unexpired memories that were stored or changed last: 1 LIST for each kind.
 
-    Operations that cannot be read are passed over, and their keys are added to `missing`. Raises NotFound,
-    InvalidRequest, MemoriesBroken.
+    Unreadable operations are skipped, and their keys are added to `missing`. Raises NotFound, InvalidRequest,
+    MemoriesBroken.
     """
     tag = _tag(subject)
     some, now = _states(process, space_id, kind, missing), process.clock()
@@ -149,7 +149,7 @@ def load(process: Process, space_id: str, memory_id: str) -> Memory:
 
 
 def find(process: Process, space_id: str, memory_id: str) -> tuple[State, Memory]:
-    """The memory, and the state that it is in. Raises NotFound, MemoriesBroken."""
+    """The state that holds the memory, and the memory: 1 LIST for each kind. Raises NotFound, MemoriesBroken."""
     keys.check_memory_id(memory_id)
     missing: list[str] = []
     for _, found in _states(process, space_id, None, missing):
@@ -157,14 +157,15 @@ def find(process: Process, space_id: str, memory_id: str) -> tuple[State, Memory
         if memory:
             return found, memory
     if missing:
-        # It may be what nobody can read.
+        # The memory may be in an unreadable operation.
         raise unreadable.error(missing[0], MemoriesBroken)
     raise NotFound("memory", memory_id)
 
 
 def kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, deleted: bool = False) -> Kind:
-    """The kind in whose log the memory is, or an operation of the same cause; `deleted`: also one that was deleted. 1
-    LIST for each kind. Raises NotFound, MemoriesBroken.
+    """The kind whose log has the memory, or an operation of the same cause. `deleted`: also a deleted memory.
+
+    1 LIST for each kind. Raises NotFound, MemoriesBroken.
     """
     keys.check_memory_id(memory_id)
     for kind, found in _states(process, space_id, None):
@@ -176,7 +177,7 @@ def kind_of(process: Process, space_id: str, memory_id: str, cause: str, *, dele
 def _states(
     process: Process, space_id: str, kind: Kind | None, missing: list[str] | None = None
 ) -> list[tuple[Kind, State]]:
-    """The states of a kind, or of all; operations that cannot be read are passed over, and added to `missing`."""
+    """The states of one kind or of all. Unreadable operations are skipped, and their keys are added to `missing`."""
     heads.load_recent(process, space_id)
     some: Sequence[Kind] = KINDS if kind is None else [kind]
     gaps: list[str] = [] if missing is None else missing
@@ -184,13 +185,13 @@ def _states(
 
 
 def _tag(subject: str | None) -> str | None:
-    """A subject as memories have it. Raises InvalidRequest."""
+    """A subject in the form of stored ones. Raises InvalidRequest."""
     if subject is None:
         return None
     try:
         return check_subjects([subject], "subject")[0]
     except InvalidRequest as error:
-        # There is but one.
+        # There is only one subject.
         raise InvalidRequest.of("subject", error.fields[0].message) from None
 
 

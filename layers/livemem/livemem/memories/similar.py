@@ -1,6 +1,4 @@
-"""What is done about memories that may say the same: a digest asks the LLM of those that were linked when none
-answered.
-"""
+"""Settling linked memories: a digest asks the LLM about those that were linked because it had not answered."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,31 +15,30 @@ from livemem.store.memory_keys import KINDS, Kind
 from livemem.text import similarity
 
 CALLS = 5
-"""Of the LLM in one digest, of 40 pairs each; the next digest goes on."""
+"""Calls of the LLM in one digest, of 40 pairs each. The next digest continues."""
 AUTHOR = "digest"
 
 
 @dataclass(frozen=True)
 class Settled:
-    """How many memories were merged, and how many are linked no more since they are of something else."""
+    """How many memories were merged, and how many lost links because the LLM called them different."""
 
     merged: int = 0
     apart: int = 0
 
 
 def settle(process: Process, space_id: str, until: datetime) -> Settled:
-    """Ask of the memories that are linked, the oldest first, merge those that the LLM calls the same, and take away the
-    links of those that it calls different: 1 LIST for each kind, up to 5 calls, and 1 LIST and 1 PUT for each memory of
-    which something was said.
+    """Ask about linked memories, the oldest first. Merge those that the LLM calls the same, unlink the different ones.
 
-    Nothing without an LLM, or where likeness decides. Raises MemoriesBroken, Busy, StoreUnavailable.
+    1 LIST for each kind, up to 5 calls, and 1 LIST and 1 PUT for each memory with a verdict. Nothing is done without an
+    LLM, or with MEMORY_MERGE=similarity. Raises MemoriesBroken, Busy, StoreUnavailable.
     """
     if not process.settings.llmaas_api_url or process.settings.memory_merge == "similarity":
         return Settled()
     merged = apart = 0
     left = CALLS
     for kind in KINDS:
-        # Where what was merged into another one is now.
+        # For each memory that was merged into another one: the id of the other.
         moved: dict[str, str] = {}
         pairs = list(_pairs(log.load(process, space_id, kind), process.clock()))
         for start in range(0, min(len(pairs), left * PAIRS), PAIRS):
@@ -49,7 +46,7 @@ def settle(process: Process, space_id: str, until: datetime) -> Settled:
             told = judge(process, space_id, [_question(one, other) for one, other in some], until)
             left -= 1
             if not told:
-                # It does not answer now.
+                # The LLM does not answer now.
                 return Settled(merged, apart)
             for memory_id in dict.fromkeys(one.memory_id for one, _ in some):
                 others = [other.memory_id for one, other in some if one.memory_id == memory_id]
@@ -60,7 +57,7 @@ def settle(process: Process, space_id: str, until: datetime) -> Settled:
 
 
 def _pairs(found: State, now: datetime) -> Iterator[tuple[Memory, Memory]]:
-    """Each memory with those that it is linked to, the memory that was stored first before all others."""
+    """Each memory with each one that it is linked to, the oldest memory first."""
     for memory in sorted(found.alive(now), key=lambda one: (one.created_at, one.memory_id)):
         for other in memory.similar_to:
             there = found.find(other, now)
@@ -69,7 +66,7 @@ def _pairs(found: State, now: datetime) -> Iterator[tuple[Memory, Memory]]:
 
 
 def _question(one: Memory, other: Memory) -> Pair:
-    """What is asked of two: what was said later is the new one."""
+    """The pair for the LLM: the content that was changed later is the new one."""
     new, old = sorted((one, other), key=lambda memory: (memory.updated_at, memory.memory_id), reverse=True)
     return new.content, old.content
 
@@ -83,7 +80,7 @@ def _settle(
     told: Mapping[Pair, Verdict],
     moved: dict[str, str],
 ) -> Operation | None:
-    """What comes of the verdicts on one memory: it becomes a part of another one, or has fewer links."""
+    """Apply the verdicts on one memory: it is merged with another one, or loses links."""
 
     def decide(found: State) -> Operation | None:
         now = process.clock()
@@ -95,14 +92,14 @@ def _settle(
             there = found.find(moved.get(other, other), now)
             if verdict == "different" or not there or there.memory_id == memory_id:
                 continue
-            # What was said later is the new value, and the memory that was there first stays otherwise.
+            # At a contradiction the later content is the new one. Otherwise the earlier memory stays.
             is_newer = verdict == "contradicts" and there.updated_at > memory.updated_at
             gone, old = (there, memory) if is_newer else (memory, there)
             near = Near(old, similarity.lexical(gone.content, old.content), "llm")
             met = merging.merge(Candidate(gone, stood=True), near, verdict, now, found.number + 1)
             if met:
                 return _merge(process, found, gone, *met)
-        # What holds for a time stays beside what holds for ever: there is nothing more to ask.
+        # An expiring memory stays beside a permanent one. There is nothing more to ask.
         return _unlink(process, found, memory, list(verdicts)) if verdicts else None
 
     _, written = log.write(process, space_id, kind, decide)
@@ -122,13 +119,13 @@ def _verdicts(
     told: Mapping[Pair, Verdict],
     moved: Mapping[str, str],
 ) -> dict[str, Verdict]:
-    """What was said of the memory and those that it is linked to, as far as they still say what they said then."""
+    """The verdicts on the memory and those that it is linked to, as far as their contents are still the same."""
     verdicts: dict[str, Verdict] = {}
     for other in others:
         there = found.find(moved.get(other, other), now)
         if other not in memory.similar_to or not there:
             continue
-        # One that was merged meanwhile says the same as the one that it is a part of.
+        # A memory that was merged meanwhile says the same as the one that it was merged into.
         said = [there.content, *(one.content for one in there.history)] if other in moved else [there.content]
         known = [
             verdict
@@ -160,6 +157,6 @@ def _merge(process: Process, found: State, gone: Memory, standing: Memory, merge
 def _unlink(process: Process, found: State, memory: Memory, apart: list[str]) -> Operation:
     links = [one for one in memory.similar_to if one not in apart]
     cause = f"apart/{memory.memory_id}/{memory.revision}/{','.join(apart)}/{found.number}"
-    # It says what it said: its revision and its moment stay.
+    # Its content is unchanged, so its revision and its time stay.
     still = memory.model_copy(update={"similar_to": links})
     return operation.after(process, found.number, "put", operation.op_id(cause), AUTHOR, still, apart=apart)

@@ -1,6 +1,6 @@
-"""Taking a merge back: what became one memory is two again.
+"""Splitting a merged memory: it becomes two memories again.
 
-The content that stands goes back to whoever it is of, with all corrections that it has got since.
+The present content returns to the memory that it came from, with all later corrections.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,25 +20,25 @@ from livemem.store.memory_keys import Kind
 
 NOTHING = "Nothing was merged into the memory that could be split off again."
 AT_ONCE = 100
-"""Operations that are read at once."""
+"""Operations that are read in parallel."""
 _SHARED = ("category", "subjects", "expires_at")
-"""Fields that a merge makes of both memories."""
+"""Fields that a merge computes from both memories."""
 _OF_CONTENT = ("content", "source", "provenance")
 
 
 @dataclass(frozen=True)
 class Split:
-    """The memory as it stands without what was merged into it, and that, which is a memory of its own again."""
+    """The memory without its last merge, and the other one, which is a memory of its own again."""
 
     memory: StoredMemory
     other: Memory
 
 
 def split(process: Process, space_id: str, author: str, memory_id: str, *, op_id: str | None = None) -> Split:
-    """Take the last merge of a memory back, the next time the one before: 1 LIST for each kind, 1 GET and 1 PUT; as
-    many GETs more as there were operations since, where the merge is of before such things were noted.
+    """Revert the last merge of a memory; the next call reverts the one before.
 
-    What would have expired since is given an hour. Raises NotFound, Conflict where nothing is left to be split off,
+    1 LIST for each kind, 1 GET and 1 PUT. A merge by a version that did not record its parts takes 1 GET more for each
+    later operation. A memory that has expired since lives for an hour. Raises NotFound, Conflict if no merge is left,
     Busy, MemoriesBroken.
     """
     cause = operation.op_id(op_id or f"split/{process.new_id()}")
@@ -57,7 +57,7 @@ def split(process: Process, space_id: str, author: str, memory_id: str, *, op_id
     done, repeated = log.write_once(process, space_id, kind, cause, decide)
     others = [part.memory for part in done.also if part.op == "put"]
     if done.split is None or not others:
-        # Erased since, or the same cause was another one's.
+        # It was erased since, or another operation had the same cause.
         raise Conflict(NOTHING)
     for memory in (done.memory, others[0]):
         memory_expiry.mark(process, space_id, memory)
@@ -65,7 +65,7 @@ def split(process: Process, space_id: str, author: str, memory_id: str, *, op_id
 
 
 def _last_merge(process: Process, space_id: str, kind: Kind, found: State, there: Memory) -> Operation | None:
-    """The operation whose merge is taken back, None where there is none."""
+    """The operation whose merge is to be reverted, None if there is none."""
     if there.absorbed:
         return log.operation_at(process, space_id, kind, there.absorbed[-1].number)
     if there.revision == 1:
@@ -74,7 +74,7 @@ def _last_merge(process: Process, space_id: str, kind: Kind, found: State, there
     for one in _backwards(process, space_id, kind, found, there.memory_id):
         if one.split is not None:
             taken_back.add(one.split)
-        # Of one that is noted and not in `absorbed` any more nothing is left to split off.
+        # A merge that recorded its parts and is no longer in `absorbed` has nothing to split off.
         if one.merged and one.merged.by != "text" and not one.merged.sent and one.number not in taken_back:
             return one
     return None
@@ -93,9 +93,9 @@ def _backwards(process: Process, space_id: str, kind: Kind, found: State, memory
 
 
 def _apart(process: Process, there: Memory, merge: Operation, merged: Merged) -> tuple[Memory, Memory]:
-    """The memory and what was merged into it, apart again."""
+    """The memory, and the one that was merged into it, after the split."""
     sent, before = _as_sent(process, merge, merged), _as_before(merge, merged)
-    # What was changed since was changed of what stood.
+    # Later changes belong to the content that stood.
     since = {name: getattr(there, name) for name in _SHARED if getattr(there, name) != getattr(merge.memory, name)}
     newer, older = _history(there, sent, before, merged)
     now = clock.iso_millis(process.clock())
@@ -105,10 +105,10 @@ def _apart(process: Process, there: Memory, merge: Operation, merged: Merged) ->
         "revision": there.revision + 1,
         "history": older,
         "absorbed": _left(there, merge, sent),
-        # Who splits them has said that they are two.
+        # The caller of the split has said that they are different.
         "similar_to": [one for one in there.similar_to if one != sent.memory_id],
     }
-    # Only what was a memory before was anything but its first revision.
+    # A draft that was merged at once has its first revision.
     own: dict[str, object] = {"revision": sent.revision + 1 if merge.also else 1, "similar_to": []}
     if merged.kept == "new":
         changes |= {name: getattr(before, name) for name in _OF_CONTENT}
@@ -121,25 +121,26 @@ def _apart(process: Process, there: Memory, merge: Operation, merged: Merged) ->
 
 
 def _left(there: Memory, merge: Operation, sent: Memory) -> list[object]:
-    """What is merged into the memory still; what was merged into the other one before goes with that."""
+    """The merges that stay with the memory. Those that the other one had before return to it."""
     gone = {(merge.number, sent.memory_id), *((one.number, one.memory_id) for one in sent.absorbed)}
     return [one for one in there.absorbed if (one.number, one.memory_id) not in gone]
 
 
 def _history(there: Memory, sent: Memory, before: Memory, merged: Merged) -> tuple[Sequence[Former], Sequence[Former]]:
-    """What came to the memory's history after the merge, and what was in it before. What gave way in it is in neither,
-    and what the other one brought along is not.
+    """The entries of the memory's history from after the merge, and those from before it.
+
+    Neither has the content that the merge replaced, nor the entries of the other memory.
     """
     gave_way = merging.former(before if merged.kept == "new" else sent)
     for place, one in enumerate(there.history):
         if (one.content, one.at) == (gave_way.content, gave_way.at):
             return there.history[:place], there.history[place + 1 + len(sent.history) :]
-    # So much was said since that it is in the history no more.
+    # The history has so many later entries that it no longer holds the merge.
     return there.history, []
 
 
 def _as_sent(process: Process, merge: Operation, merged: Merged) -> Memory:
-    """What was merged, as it would stand alone; of before that was noted as far as it is known."""
+    """The merged memory, as it would stand alone. If it was not recorded, as far as it is known."""
     if merged.sent:
         return merged.sent
     memory = merge.memory
@@ -171,7 +172,7 @@ def _as_sent(process: Process, merge: Operation, merged: Merged) -> Memory:
 
 
 def _as_before(merge: Operation, merged: Merged) -> Memory:
-    """The memory as it was before the merge, as far as that is known."""
+    """The memory before the merge, as far as it is known."""
     if merged.before:
         return merged.before
     memory = merge.memory

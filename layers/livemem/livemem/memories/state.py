@@ -1,4 +1,4 @@
-"""What a log has come to: the memories that stand after an operation. Pure."""
+"""The state of a log: the memories that stand after an operation. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +13,11 @@ from livemem.memories.operation import Operation, StoredVector
 from livemem.store.stored_documents import Moment, Number, StoredDocument
 
 REPEATED_WITHIN = timedelta(days=30)
-"""For how long a repeat is known: digests that wait for their model, and clients that send again, take less."""
+"""For so long a repeat is detected. Waiting digests and clients that send again take less."""
 
 
 class OperationDone(StoredDocument):
-    """An operation by its cause."""
+    """The number and time of an operation, by its cause."""
 
     number: Number
     at: Moment
@@ -30,7 +30,7 @@ class Snapshot(StoredDocument):
 
     number: Number
     op_id: str
-    """Of that operation: a space that was restored may have got another one under its number since."""
+    """The id of that operation. A restored space may have another operation under the same number."""
     memories: list[Memory]
     done: dict[str, OperationDone]
     deleted: dict[str, Number]
@@ -48,17 +48,17 @@ class State:
     done: Mapping[str, OperationDone] = field(default_factory=dict)
     deleted: Mapping[str, int] = field(default_factory=dict)
     vectors: Mapping[str, StoredVector] = field(default_factory=dict)
-    """Those of the contents of operations since the snapshot, by memory."""
+    """The vectors of operations since the snapshot, by memory."""
     op_id: str = ""
-    """Of the newest operation."""
+    """The id of the newest operation."""
     etag: str = ""
-    """Of its object, as a listing told it; empty where a snapshot told the state."""
+    """The ETag of its object; empty if the state came from a snapshot."""
     snapshot: int = 0
-    """The operation of the newest snapshot that is known of."""
+    """The operation of the newest known snapshot."""
 
     @cached_property
     def linked(self) -> Mapping[str, Sequence[str]]:
-        """Both ends of all links between memories that may say the same, whether they are there or not."""
+        """The links between memories that may say the same, in both directions. The memories may no longer exist."""
         found: dict[str, dict[str, None]] = {}
         for memory in self.memories.values():
             for other in memory.similar_to:
@@ -67,7 +67,7 @@ class State:
         return {one: list(others) for one, others in found.items()}
 
     def shown(self, memory: Memory, now: datetime) -> Memory:
-        """The memory with all those that may say the same as it, and are there."""
+        """The memory with links to all existing ones that may say the same."""
         others = [one for one in self.linked.get(memory.memory_id, ()) if self.find(one, now)]
         return memory if others == memory.similar_to else memory.model_copy(update={"similar_to": others})
 
@@ -77,7 +77,7 @@ class State:
         return [memory for memory in self.memories.values() if not _expired(memory, now, told)]
 
     def find(self, memory_id: str, now: datetime) -> Memory | None:
-        """The memory, None where there is none or it has expired."""
+        """The memory, None if there is none or it has expired."""
         found = self.memories.get(memory_id)
         return found if found and not expired(found, now) else None
 
@@ -90,29 +90,29 @@ class State:
 
 
 def expired(memory: Memory, now: datetime) -> bool:
-    """Whether its time has come."""
+    """Whether the memory has expired."""
     return _expired(memory, now, clock.iso_millis(now))
 
 
 def _expired(memory: Memory, now: datetime, told: str) -> bool:
-    """The same; `told`: the moment as it is stored."""
+    """The same; `told` is `now` in the stored format."""
     expires = memory.expires_at
     if expires is None:
         return False
     if len(expires) == len(told) and expires[10] == "T" and expires[-1] == "Z":
-        # As this service writes it, which sorts as text: thousands are looked at for each search.
+        # The format of this service sorts as text. Each search compares thousands.
         return expires <= told
     return clock.parse(expires) <= now
 
 
 def applied(state: State, operations: Sequence[Operation], etag: str) -> State:
-    """The state after one or more further operations; `etag` is that of the last one's object."""
+    """The state after one or more further operations. `etag` is that of the last one's object."""
     memories, done = dict(state.memories), dict(state.done)
     deleted, vectors = dict(state.deleted), dict(state.vectors)
     for one in operations:
         for part in one.parts():
             memory_id = part.memory.memory_id
-            # The newest one last: what is put again comes to the end.
+            # The newest comes last: a memory that is put again moves to the end.
             before = memories.pop(memory_id, None)
             if not before or before.content != part.memory.content:
                 vectors.pop(memory_id, None)
@@ -129,7 +129,7 @@ def applied(state: State, operations: Sequence[Operation], etag: str) -> State:
 
 
 def to_snapshot(state: State) -> Snapshot:
-    """The state as it is stored; the same for whoever writes it."""
+    """The state as it is stored. Every writer makes the same snapshot of a state."""
     done = dict(state.done)
     if done:
         newest = max(clock.parse(one.at) for one in done.values())
@@ -144,7 +144,7 @@ def to_snapshot(state: State) -> Snapshot:
 
 
 def from_snapshot(snapshot: Snapshot) -> State:
-    """The state that a snapshot holds; its vectors are beside it."""
+    """The state that a snapshot holds. Its vectors are in the file beside it."""
     return State(
         snapshot.number,
         {memory.memory_id: memory for memory in snapshot.memories},
@@ -156,5 +156,5 @@ def from_snapshot(snapshot: Snapshot) -> State:
 
 
 def newest_first(memories: Iterable[Memory]) -> list[Memory]:
-    """Those last stored or changed first."""
+    """The memories, the last stored or changed first."""
     return sorted(memories, key=lambda memory: (memory.updated_at, memory.memory_id), reverse=True)

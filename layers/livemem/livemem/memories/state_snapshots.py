@@ -19,9 +19,9 @@ def keep(process: Process, space_id: str, kind: Kind, state: State, rows: Rows |
         return
     with suppress(StoreUnavailable):
         if rows is not None:
-            # Before the snapshot: who finds one looks for them once.
+            # Vectors first, because a reader that finds the snapshot looks for them only once.
             memory_vectors.keep(process, space_id, kind, state.number, rows, state.memories.values())
-        # Over what is there: that is the same, or of a log that there is no more.
+        # It replaces an existing one: that is the same, or of a log that no longer exists.
         body = states.to_snapshot(state).to_bytes()
         process.store.put(keys.snapshot(space_id, kind, state.number), body, content_type=stored_documents.JSON)
         log.known_snapshot(process, space_id, kind, state)

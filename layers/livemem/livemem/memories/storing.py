@@ -1,4 +1,4 @@
-"""Storing memories: each is compared with all that there are, and becomes one of its own, or part of one."""
+"""Storing memories: each is compared with all existing ones, and stands alone or is merged into one."""
 
 import hashlib
 import json
@@ -38,20 +38,20 @@ from livemem.text.redaction import Redaction
 
 BATCH = 50
 MOST = 20_000
-"""Memories of a kind in a space that do not expire before: what one process compares with in a moment."""
+"""Memories of a kind in a space, at most: as many as one process compares in a moment."""
 OTHER = "was used for another memory in the last 30 days"
 
 
 @dataclass(frozen=True)
 class Failed:
-    """One of a batch that was not stored, and why."""
+    """The error of a draft in a batch that was not stored."""
 
     error: LiveMemoryError
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A draft, checked. `request`: a hash of what was asked for."""
+    """A checked draft. `request`: a hash of the request."""
 
     candidate: Candidate
     request: str
@@ -72,11 +72,11 @@ def store(
     op_id: str | None = None,
     until: datetime | None = None,
 ) -> StoredMemory:
-    """Store a memory: 1 LIST and 1 PUT, and 1 call of the embedding model; 1 PUT more if it
-    expires, and 2 for every 100th. In between the LLM is asked once of all memories that are near to it, and once more
-    of those that others have stored meanwhile (`model_judge.judge`). Where it says nothing they are linked.
+    """Store a memory: 1 LIST and 1 PUT, and 1 call of the embedding model; 1 PUT more if it expires, and 2 for every
+    100th. The LLM is asked once about all memories near to it, and once more about those that others have stored
+    meanwhile (`model_judge.judge`). Memories without a verdict are linked.
 
-    `op_id` names the cause; a repeat of it within 30 days changes nothing. `until`: when models are waited for no more.
+    `op_id` names the cause. A repeat of it within 30 days changes nothing. `until`: models must answer before that.
     Raises NotFound, InvalidRequest, TooLarge, EmbeddingUnavailable, MemoriesBroken, Busy.
     """
     wanted = _checked(process, author, draft, op_id, "")
@@ -95,10 +95,10 @@ def store_all(
     op_ids: Sequence[str | None] | None = None,
     until: datetime | None = None,
 ) -> list[StoredMemory | Failed]:
-    """Store several, each as `store`, one after the other with 1 call of the embedding model for all of them, and at
-    most 1 call of the LLM for each ten (`batch.judged`).
+    """Store several drafts one after the other, each as `store` does.
 
-    All are checked before the first is stored. Raises what `store` raises if none could be stored for it.
+    1 call of the embedding model for all, and at most 1 call of the LLM for each ten (`batch.judged`). All are checked
+    before the first is stored. Raises the errors of `store` that concern all drafts or their form.
     """
     if not 1 <= len(drafts) <= BATCH:
         raise InvalidRequest.of("memories", f"1 to {BATCH}")
@@ -125,7 +125,7 @@ def store_all(
 
 
 def _checked(process: Process, author: str, draft: MemoryDraft, cause: str | None, where: str) -> _Wanted:
-    """The draft as it is to be stored; `where` stands before the names of fields in errors."""
+    """The draft as it is to be stored. `where` is put before the names of fields in errors."""
     content = memory.check_content(draft.content, f"{where}content")
     kind = keys.check_kind(draft.kind)
     category = memory.check_category(kind, draft.category, f"{where}category")
@@ -167,7 +167,7 @@ def _store(
     until: datetime | None,
     known: Mapping[Pair, Verdict] | None = None,
 ) -> StoredMemory:
-    """`known`: the verdicts of a batch, which asks of all its memories together and once."""
+    """Store a checked draft. `known`: the verdicts of a batch, which asks once about all its memories."""
     rows: Rows | None = None
     verdicts: dict[Pair, Verdict] = dict(known or {})
     asked: set[str] = set()
@@ -175,13 +175,13 @@ def _store(
 
     def judge(new: str, there: Sequence[str]) -> dict[str, Verdict]:
         nonlocal answers
-        # A race that is lost brings the same pairs again, and perhaps one that came since.
+        # A lost race brings the same pairs again, and perhaps new ones.
         left = [old for old in there if old not in asked]
         if left and answers:
             told = model_judge.judge(process, space_id, [(new, old) for old in left], until)
             asked.update(left)
             verdicts.update(told)
-            # Whoever did not answer once is not waited for again.
+            # After one call without an answer the LLM is not asked again.
             answers = bool(told)
         return {old: said for old in there if (said := verdicts.get((new, old)))}
 
@@ -212,7 +212,7 @@ def _decide(
     rows: Rows | None,
     judge: nearest.Judge,
 ) -> Operation:
-    """The operation that stores it, after a state."""
+    """The operation that stores the draft, after the state `found`."""
     candidate, now, number = wanted.candidate, process.clock(), found.number + 1
     alive = found.alive(now)
     there = nearest.find(process, alive, candidate.content, vector, rows)
@@ -224,7 +224,7 @@ def _decide(
     if met is None and len(found.memories) >= MOST:
         raise InvalidRequest.of("content", f"a space has at most {MOST} memories of a kind: let some expire or go")
     standing, merged = met or (_linked(process, wanted, there, judge), None)
-    # Of a content that was there before the vector is known.
+    # The vector of a former content is known.
     fresh_content = vector is not None and standing.content == candidate.content
     return Operation(
         number=number,
@@ -240,16 +240,16 @@ def _decide(
 
 
 def _linked(process: Process, wanted: _Wanted, there: Sequence[Near], judge: nearest.Judge) -> Memory:
-    """The memory as one of its own, with links to those of which nobody has said whether they say the same."""
+    """The memory as one of its own, with links to near memories without a verdict."""
     memory = wanted.candidate.memory
     links = nearest.unknown(process, wanted.candidate, there, judge)
     return memory.model_copy(update={"similar_to": links}) if links else memory
 
 
 def _repeated(process: Process, space_id: str, wanted: _Wanted, number: int) -> StoredMemory:
-    """What the first of the same requests was told; raises InvalidRequest if it was another one."""
+    """The outcome of the first of the same requests. Raises InvalidRequest if the first was a different one."""
     first = log.operation_at(process, space_id, wanted.kind, number)
-    # Of one that was erased nobody can tell any more what it was.
+    # The request of an erased memory can no longer be compared.
     if first.request != wanted.request and first.memory.content:
         raise InvalidRequest.of("Idempotency-Key", OTHER)
     return replace(storing_outcome.told(first), repeated=True, redacted=wanted.redacted)

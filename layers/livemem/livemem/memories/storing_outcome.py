@@ -1,4 +1,4 @@
-"""What became of a memory that was to be stored, as its operation tells it."""
+"""The outcome of storing a memory, from its operation."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from livemem.memories.operation import By, Kept, Operation
 
 @dataclass(frozen=True)
 class Merge:
-    """How a draft met a memory that was there."""
+    """How a draft was merged into an existing memory."""
 
     into: str
     score: float
@@ -21,10 +21,9 @@ class Merge:
 
 @dataclass(frozen=True)
 class StoredMemory:
-    """A memory as it stands after its operation, or as it stood then if that was `repeated`.
+    """A memory after its operation; `repeated`: after the operation of an earlier request.
 
-    `fresh`: it is one of its own; else `merge` says how it met the one that was there. `redacted` is what was taken out
-    of it, by kind.
+    `fresh`: it stands alone; otherwise `merge` says how it was merged. `redacted` counts the redactions, by kind.
     """
 
     memory: Memory
@@ -36,7 +35,7 @@ class StoredMemory:
 
 
 def told(written: Operation) -> StoredMemory:
-    """What an operation that stored something is told as."""
+    """The outcome of an operation that stored a memory."""
     standing, merged = written.memory, written.merged
     if not merged:
         return StoredMemory(standing, written.number, fresh=standing.revision == 1)

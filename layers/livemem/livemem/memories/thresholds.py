@@ -1,6 +1,6 @@
-"""From which likeness on two memories are candidates: by kind and by embedding model (docs/memories.md, "Candidates").
+"""The similarity from which on two memories are candidates, by embedding model (docs/memories.md, "Candidates").
 
-Every model has a scale of its own: what is 0.93 to one is 0.63 to another. `benchmarks/dedup.py` measures them.
+Every model has its own scale: 0.93 of one model is 0.63 of another. `benchmarks/dedup.py` measures them.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,9 @@ from livemem.store.memory_keys import Kind
 
 @dataclass(frozen=True)
 class Thresholds:
-    """From `asked_from` on an LLM is asked, if there is one; from `linked_from` on two of which nobody has said
-    anything are linked.
+    """From `asked_from` on an LLM is asked, if there is one. From `linked_from` on two without a verdict are linked.
 
-    With MEMORY_MERGE=similarity alone: at `same` or above a draft is merged; from `ambiguous_from` on an LLM is asked.
+    Only with MEMORY_MERGE=similarity: from `same` on a draft is merged, from `ambiguous_from` on an LLM is asked.
     """
 
     same: float
@@ -25,11 +24,11 @@ class Thresholds:
 
 
 USUAL = Thresholds(0.85, 0.70, 0.20, 0.50)
-"""Of text-embedding-3-small, as designed and not measured, and of models that nobody named here."""
+"""For text-embedding-3-small, designed and not measured, and for models that are not listed here."""
 LEXICAL = Thresholds(0.50, 0.37, 0.10, 0.25)
-"""Of `similarity.lexical`, where there is no embedding model."""
+"""For `similarity.lexical`, without an embedding model."""
 _MINILM = Thresholds(0.78, 0.65, 0.20, 0.45)
-# The E5 models press all cosines together; of the larger ones it is known, and not measured here.
+# The E5 models have all cosines close together. For the larger ones this is known, and not measured here.
 _E5 = Thresholds(0.93, 0.92, 0.78, 0.86)
 _BY_MODEL: Mapping[str, Thresholds] = {
     "text-embedding-3-small": USUAL,
@@ -44,5 +43,5 @@ _BY_MODEL: Mapping[str, Thresholds] = {
 
 
 def of(kind: Kind, model: str) -> Thresholds:  # noqa: ARG001 - the kinds were measured to be alike
-    """The thresholds of a model, by the name that it has in the settings."""
+    """The thresholds of a model, by its name in the settings."""
     return next((found for name, found in _BY_MODEL.items() if is_same_model(name, model)), USUAL)

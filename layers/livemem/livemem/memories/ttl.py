@@ -1,4 +1,4 @@
-"""For how long a memory lives: `30m`, `12h`, `7d`, `2w`, `1y`, or for ever."""
+"""The time to live of a memory: `30m`, `12h`, `7d`, `2w`, `1y`, or for ever."""
 
 import re
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ RULE = "must be a whole number from 1 to 9999 and one of m, h, d, w, y (minutes 
 
 
 def parse(text: str, field: str = "ttl") -> timedelta:
-    """The time that a text means; a year has 365 days.
+    """The time that a text means. A year has 365 days.
 
     Raises InvalidRequest: a mistake never makes a memory permanent.
     """
