@@ -14,7 +14,7 @@ ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9][A-Za-z0-9_+-]{0,31
 
 
 def now() -> datetime:
-    """The present, UTC."""
+    """The present time, UTC."""
     return datetime.now(UTC)
 
 
@@ -55,5 +55,5 @@ def zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, OSError) as error:
-        # A folder of the database is none, nor is what is missing there.
+        # A folder of the database is no time zone, and a missing name is none either.
         raise ValueError("an unknown time zone") from error

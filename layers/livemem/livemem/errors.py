@@ -12,7 +12,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class FieldError:
-    """What is wrong with one field of a request: the field's name and a sentence."""
+    """The error in one field of a request: the field's name and a sentence."""
 
     field: str
     message: str
@@ -74,7 +74,7 @@ class TooLarge(LiveMemoryError):
 
 
 class AnswerTooLarge(LiveMemoryError):
-    """What was asked for is more than one answer can hold."""
+    """The requested content is more than one answer can hold."""
 
     status = 413
     code = "answer_too_large"
@@ -95,7 +95,7 @@ class Forbidden(LiveMemoryError):
 
 
 class UserNotAllowed(Forbidden):
-    """The token may ask in its own name alone."""
+    """The token may only ask in its own name."""
 
     code = "user_not_allowed"
 
@@ -122,7 +122,7 @@ class ObjectUnreadable(LiveMemoryError):
 
 
 class SpaceBroken(ObjectUnreadable):
-    """The head of a space can't be read, or is another space's: nothing is done in it until somebody mends it."""
+    """The head of a space can't be read, or is another space's: nothing is done in it until an operator repairs it."""
 
     code = "space_broken"
 
@@ -140,7 +140,7 @@ class ConversationBroken(ObjectUnreadable):
 
 
 class QuestionBroken(ObjectUnreadable):
-    """What is kept of a question can't be read."""
+    """A stored question can't be read."""
 
     code = "question_broken"
 
@@ -167,7 +167,7 @@ class Busy(LiveMemoryError):
 
 
 class StillAtWork(LiveMemoryError):
-    """Another delivery of the same invocation is at work; a later one sees what became of it. No user meets it."""
+    """Another delivery of the same invocation is at work. A later delivery sees its result. No user meets it."""
 
 
 class Conflict(LiveMemoryError):
@@ -182,7 +182,9 @@ class Conflict(LiveMemoryError):
 
 
 class PlanOutdated(Conflict):
-    """What a plan rests on has changed since it was made: another one is being made, which `detail` names."""
+    """The notes or files that a plan rests on changed since it was made. Another plan is being made, which `detail`
+    names.
+    """
 
     code = "plan_outdated"
 
@@ -216,7 +218,7 @@ CapName = Literal[
 
 
 class CapReached(TooSoon):
-    """There is as much of something as one token, or one space, may have; `code` is the name of the setting."""
+    """One token, or one space, has as much of something as it may have. `code` is the name of the setting."""
 
     def __init__(self, setting: CapName, detail: str, *, retry_after: int) -> None:
         super().__init__(detail, retry_after=retry_after)
@@ -231,21 +233,23 @@ class BackupDamaged(LiveMemoryError):
 
 
 class InvalidArchive(LiveMemoryError):
-    """The archive can't be imported: it is none of ours, damaged, or breaks a rule; `detail` says where."""
+    """The archive can't be imported: the service did not write it, it is damaged, or it breaks a rule. `detail` says
+    where.
+    """
 
     status = 422
     code = "invalid_archive"
 
 
 class NotFinished(LiveMemoryError):
-    """Work that was begun could not be finished in the time that it has, and was given up."""
+    """Work that was begun could not be finished in its time, and was given up."""
 
     status = 409
     code = "not_finished"
 
 
 class PreconditionLost(LiveMemoryError):
-    """A compare-and-swap lost: somebody else changed the object first."""
+    """A compare-and-swap lost: another process changed the object first."""
 
     status = 409
     code = "precondition_lost"
@@ -269,7 +273,7 @@ class VersionsUnreachable(LiveMemoryError):
 
 
 class EmbeddingUnavailable(LiveMemoryError):
-    """The embedding model gave no vectors, without which nobody can tell whether a memory is there already."""
+    """The embedding model gave no vectors, without which the service can't see whether a memory exists already."""
 
     status = 503
     code = "embedding_unavailable"
@@ -277,7 +281,7 @@ class EmbeddingUnavailable(LiveMemoryError):
 
 
 class SearchNotReady(LiveMemoryError):
-    """There was not time enough to read all that is in a space for the first time; the indexer does it now."""
+    """The time was too short to read a whole space for the first time. The indexer does it now."""
 
     status = 503
     code = "search_not_ready"
@@ -300,7 +304,7 @@ class ConditionalWritesUnsupported(LiveMemoryError):
 
 
 class RegistryUnreadable(LiveMemoryError):
-    """The token registry exists but can't be read: nobody is let in."""
+    """The token registry exists but can't be read: every request is refused."""
 
     status = 503
     code = "registry_unreadable"

@@ -18,7 +18,7 @@ IDEMPOTENCY_KEY_CHARACTERS = 200
 PAGE_ITEMS = 500
 PAGE_DEFAULT = 50
 ANSWER_BYTES = 6_000_000
-"""An answer's body inside JSON: what Lambda gives at most (its quotas), whoever runs the function."""
+"""An answer's body inside JSON: the most that Lambda returns (its quotas). It holds outside Lambda too."""
 PAGE_BYTES = 800_000
 """Objects of one page together; in JSON within JSON a byte takes up to 7."""
 THRESHOLD = 1_000

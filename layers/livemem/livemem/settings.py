@@ -117,7 +117,7 @@ class Settings(BaseSettings):
     consolidation_cooldown_seconds: int = Field(default=10, ge=0, le=86_400)
     """Least time between two runs of a space that are started by hand; 0: none."""
     llm_timeout_seconds: float = Field(default=600, gt=0, allow_inf_nan=False)
-    """That one call of the LLM may take, whatever it is for; less where its invocation has less time."""
+    """Seconds that any one call of the LLM may take. Less where its invocation has less time."""
     llm_daily_token_budget: int = Field(default=0, ge=0)
     """Tokens of the LLM that all spaces together may use on a day (UTC); 0: any number."""
     llm_daily_token_budget_per_space: int = Field(default=0, ge=0)
@@ -148,8 +148,8 @@ class Settings(BaseSettings):
     """For how many days the documents of runs are kept; usage reports go back 31 days."""
 
     room_min_relevance: float = Field(default=0.1, ge=0, le=1, allow_inf_nan=False)
-    """The least cosine of a question and what is found in rooms: below it there is mostly what has only a word in
-    common with the question; 0: any (docs/recall.md).
+    """The least cosine of a question and a message found in rooms. Below it messages mostly have only a word in common
+    with the question. 0: any (docs/recall.md).
     """
 
     digest_hours: Annotated[str, AfterValidator(_hours)] = "2,6,10,14,18,22"
@@ -158,7 +158,8 @@ class Settings(BaseSettings):
     """The time zone of the spaces that name none."""
 
     memory_merge: Literal["model", "similarity"] = "model"
-    """Who says that two memories are one: the LLM alone, or their likeness too (docs/memories.md, "One fact, once")."""
+    """Whether the LLM alone decides that two memories are one, or their similarity too (docs/memories.md, "One fact,
+    once")."""
 
     redact_secrets: bool = False
     """Whether what looks like a secret is taken out of all that is written (redaction). Recorded turns and questions
@@ -166,10 +167,10 @@ class Settings(BaseSettings):
     """
 
     read_cache_mb: int = Field(default=64, ge=0, le=4_096)
-    """Memory in which a process keeps what it has read and what can't have changed since (store/cache.py); 0: none."""
+    """Memory for objects that a process has read and that can't have changed since (store/cache.py); 0: none."""
 
     put_events: bool = True
-    """Whether the store tells of each note that is written; else each sweep looks at all spaces."""
+    """Whether the store sends an event for each written note. Else each sweep looks at all spaces."""
 
     consolidate_function_name: str = "ConsolidateFunction"
     backup_function_name: str = "BackupFunction"
