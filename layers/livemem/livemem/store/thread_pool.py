@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 class ThreadPool:
-    """Up to `threads` that work at once, one of them the caller's own; they are started when they are first needed."""
+    """Up to `threads` threads that work at once, one of them the caller's own. They are started when first needed."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -28,7 +28,7 @@ class ThreadPool:
         helpers = [self._pool.submit(work.do) for _ in range(min(self._threads, len(todo)) - 1)]
         work.do()
         for helper in helpers:
-            # One that has not begun finds nothing left to do.
+            # A helper that has not begun would find no items.
             if not helper.cancel():
                 helper.result()
         return work.results()
