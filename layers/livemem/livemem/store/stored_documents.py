@@ -78,8 +78,7 @@ def dump(value: object) -> bytes:
 
 
 class BadShape(ValueError):
-    """A text that must not be built into values, even as valid JSON. `what` exceeds its bound, `found` is the number.
-    """
+    """A text that must not be built into values, even valid JSON. `what` exceeds its bound, `found` is the number."""
 
     def __init__(self, what: Literal["bytes", "depth", "values", "numbers"], found: int = 0) -> None:
         super().__init__(what)
