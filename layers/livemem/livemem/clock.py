@@ -30,7 +30,7 @@ def iso_millis(moment: datetime) -> str:
 
 
 def parse(text: str) -> datetime:
-    """The moment of an ISO 8601 text; without an offset it is taken as UTC. Raises ValueError."""
+    """The moment of an ISO 8601 text. Without an offset it is taken as UTC. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     try:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

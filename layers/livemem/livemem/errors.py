@@ -1,6 +1,6 @@
 """The errors of the domain: one hierarchy, one sentence per class.
 
-`status` and `code` are what a client sees over HTTP (RFC 9457); `code` is stable and documented in docs/errors.md.
+`status` and `code` are what a client sees over HTTP (RFC 9457). `code` is stable and documented in docs/errors.md.
 `detail` is written for the user: it never holds the text of a foreign exception or a secret, and of the bucket's keys
 only that of an object of the caller's own space that cannot be read.
 """
@@ -24,7 +24,7 @@ class LiveMemoryError(Exception):
     status = 500
     code = "internal_error"
     retry_after: int | None = None
-    """Seconds after which the same request may succeed; None where repeating it is of no use."""
+    """Seconds after which the same request may succeed. None where repeating it is of no use."""
 
     def __init__(self, detail: str, *, fields: Sequence[FieldError] = ()) -> None:
         super().__init__(detail)
@@ -40,7 +40,7 @@ class MalformedBody(LiveMemoryError):
 
 
 class InvalidRequest(LiveMemoryError):
-    """The request does not fit the model; `fields` says where."""
+    """The request does not fit the model. `fields` says where."""
 
     status = 422
     code = "invalid_request"
@@ -52,7 +52,7 @@ class InvalidRequest(LiveMemoryError):
 
 
 class InvalidName(InvalidRequest, ValueError):
-    """A name that breaks its rule; `field` is the request's field it came in, `message` says what is allowed."""
+    """A name that breaks its rule. `field` is the request's field it came in, `message` says what is allowed."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}", fields=[FieldError(field, message)])
@@ -171,7 +171,7 @@ class StillAtWork(LiveMemoryError):
 
 
 class Conflict(LiveMemoryError):
-    """The state of the space does not allow the operation; `detail` says what to do instead."""
+    """The state of the space does not allow the operation. `detail` says what to do instead."""
 
     status = 409
     code = "conflict"
@@ -265,7 +265,7 @@ class StoreUnavailable(LiveMemoryError):
 
 
 class OutOfTime(LiveMemoryError):
-    """The invocation ends soon; the rest is done by another one. No user meets it."""
+    """The invocation ends soon. The rest is done by another one. No user meets it."""
 
 
 class VersionsUnreachable(LiveMemoryError):
@@ -289,7 +289,7 @@ class SearchNotReady(LiveMemoryError):
 
 
 class CommitUnfinished(LiveMemoryError):
-    """A change is committed but could not be applied to the end; the next run or the sweep finishes it."""
+    """A change is committed but could not be applied to the end. The next run or the sweep finishes it."""
 
     status = 503
     code = "commit_unfinished"
@@ -319,7 +319,7 @@ class NotConfigured(LiveMemoryError):
 
 
 class RunError(LiveMemoryError):
-    """A run ends in `error` with this code and detail; every note stays live."""
+    """A run ends in `error` with this code and detail. Every note stays live."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)

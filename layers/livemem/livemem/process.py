@@ -29,7 +29,7 @@ Function = Literal["consolidate", "backup", "indexer", "summarize", "digest", "a
 """The functions that are invoked asynchronously, by their folders."""
 
 Enqueue = Callable[[Function, Mapping[str, Any]], None]
-"""Queues one asynchronous invocation of a function with this payload, a JSON object; raises StoreUnavailable."""
+"""Queues one asynchronous invocation of a function with this payload, a JSON object. Raises StoreUnavailable."""
 
 Every = Callable[[Callable[[], None], float], AbstractContextManager[None]]
 """Calls something every so many seconds for as long as the context lasts."""

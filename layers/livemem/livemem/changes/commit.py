@@ -141,7 +141,7 @@ def _folded_until(process: Process, head: Head, record: Record) -> str:
 
 
 def apply(process: Process, head: Head, record: Record) -> Head:
-    """Write everything that the committed `record` says, then clear `committed_run`; safe to repeat at any point.
+    """Write everything that the committed `record` says, then clear `committed_run`. Safe to repeat at any point.
 
     Does nothing where `head` says that it was applied already. Raises CommitUnfinished if the store fails on the way.
     The next run or the sweep continues then.

@@ -67,7 +67,7 @@ def changes(record: Record) -> list[dict[str, Any]]:
 
 
 def unified(change: FileChange, work: int = WORK) -> str:
-    """The unified diff of one file, `a/` before and `b/` after; `/dev/null` where there is no file."""
+    """The unified diff of one file, `a/` before and `b/` after. `/dev/null` where there is no file."""
     return _compare(change, work)[0]
 
 

@@ -118,7 +118,7 @@ def remove(process: Process, head: Head, note_ids: set[str]) -> Head:
 
 
 def finish(process: Process, head: Head) -> Head:
-    """Remove the late duplicates that the head names; safe to repeat. Returns the head after it."""
+    """Remove the late duplicates that the head names. Safe to repeat. Returns the head after it."""
     space_id, named = head.meta.space_id, head.meta.late_duplicates
     if not named:
         return head

@@ -26,7 +26,7 @@ def with_sources(process: Process, space_id: str, record: Record) -> Record:
 
 
 def before_each(process: Process, space_id: str, files: list[FileChange]) -> list[State | None]:
-    """The notes on which the sections rested before each change; None where that is not known."""
+    """The notes on which the sections rested before each change. None where that is not known."""
     wanted = sorted({change.before.record for change in files if change.before and change.before.record})
     missing: list[str] = []
     found = process.store.map(lambda text: records.find(process, space_id, text, missing), wanted)

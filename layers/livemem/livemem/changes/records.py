@@ -1,7 +1,7 @@
 """Consolidation records: the input and the output of each change of bank or rules, and of each undo.
 
 A record is written once and never changed. History, diffs, time travel, the status of an old note, citations and undo
-all read these records; the plan of a change is its record before it is committed.
+all read these records. The plan of a change is its record before it is committed.
 """
 
 import base64
@@ -69,7 +69,7 @@ class Before(BaseModel, defer_build=True):
 
 
 class FileChange(BaseModel, defer_build=True):
-    """One bank file of a change; `before` is None for a new one, `after` for a deleted one."""
+    """One bank file of a change. `before` is None for a new one, `after` for a deleted one."""
 
     path: str
     action: Action
@@ -77,7 +77,7 @@ class FileChange(BaseModel, defer_build=True):
     after: str | None
     edits: list[dict[str, Any]] = []
     notes: list[str] = []
-    """Ids of the notes that a whole-file answer says it rests on; edits carry their own."""
+    """Ids of the notes that a whole-file answer says it rests on. Edits carry their own."""
     reason: str | None = None
     said: Action | None = None
     """The action that the answer named, where it differs from the one that was done."""
@@ -86,7 +86,7 @@ class FileChange(BaseModel, defer_build=True):
 
 
 class SynthesisChange(BaseModel, defer_build=True):
-    """`_synthesis.md` with its front matter, before and after; None where there is none."""
+    """`_synthesis.md` with its front matter, before and after. None where there is none."""
 
     before: Before | None
     after: str | None

@@ -44,7 +44,7 @@ State = dict[SectionPath, Trace]
 
 
 class StoredSectionSources(BaseModel, defer_build=True):
-    """One section; `notes` are positions in the file's notes, such as `0-12,15`."""
+    """One section. `notes` are positions in the file's notes, such as `0-12,15`."""
 
     path: list[str]
     notes: str = ""
@@ -103,7 +103,7 @@ class Sources(BaseModel, defer_build=True):
 
 
 def own_texts(content: str) -> dict[SectionPath, str]:
-    """Each section's own text; sections of the same path are taken together. The text is parsed once."""
+    """Each section's own text. Sections of the same path are taken together. The text is parsed once."""
     try:
         listed = sections.list_sections(content)
     except SectionError:

@@ -33,13 +33,13 @@ KIND_NAMES: tuple[KindName, ...] = get_args(KindName)
 
 
 def job_id(space_id: str, kind: KindName, name: str) -> str:
-    """The id by which the job is found; `name` is its id within its kind."""
+    """The id by which the job is found. `name` is its id within its kind."""
     return f"{space_id}.{kind}.{name}"
 
 
 @dataclass(frozen=True)
 class Description:
-    """A job as the API shows it. `name` is its id within its kind; `subject` is what it works on within the space."""
+    """A job as the API shows it. `name` is its id within its kind. `subject` is what it works on within the space."""
 
     space_id: str
     kind: KindName

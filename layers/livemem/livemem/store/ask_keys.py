@@ -56,13 +56,13 @@ def session_claim(space_id: str, user: str) -> str:
 
 
 def parse_question(key: str) -> str | None:
-    """The id of a question in its key; None for every other key."""
+    """The id of a question in its key. None for every other key."""
     match = _QUESTION.fullmatch(key)
     return match["id"] if match else None
 
 
 def parse_session(key: str) -> str | None:
-    """The hash of the user in the key of a session; None for every other key."""
+    """The hash of the user in the key of a session. None for every other key."""
     match = _SESSION.fullmatch(key)
     return match["user"] if match else None
 

@@ -51,7 +51,7 @@ def _moment(text: Any) -> datetime:
 
 
 def s3_client(settings: Settings, *, signature: str = "s3v4") -> S3Client:
-    """A new S3 client for the settings' store; `signature` is botocore's name of the signing method."""
+    """A new S3 client for the settings' store. `signature` is botocore's name of the signing method."""
     session = _session()
     client: S3Client = session.create_client(  # type: ignore[assignment]
         "s3",
@@ -68,7 +68,7 @@ def s3_client(settings: Settings, *, signature: str = "s3v4") -> S3Client:
             read_timeout=30,
             max_pool_connections=CONNECTIONS,
             s3={"addressing_style": "path" if settings.s3_endpoint_url else "auto"},
-            # Other stores don't know the newer checksums; S3 itself checks the MD5 or TLS either way.
+            # Other stores don't know the newer checksums. S3 itself checks the MD5 or TLS either way.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         ),

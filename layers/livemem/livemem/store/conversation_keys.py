@@ -87,7 +87,7 @@ def deleted(space_id: str, conversation_id: str) -> str:
 
 
 def parse_conversation(key: str) -> tuple[str, str] | None:
-    """Space and conversation in the key of a conversation's document; None for every other key."""
+    """Space and conversation in the key of a conversation's document. None for every other key."""
     match = _CONVERSATION.fullmatch(key)
     return (match["space"], match["conversation"]) if match else None
 
@@ -103,7 +103,7 @@ def turn(space_id: str, conversation_id: str, index: int) -> str:
 
 
 def parse_turn(key: str) -> tuple[str, str, int] | None:
-    """Space, conversation and index in the key of a turn; None for every other key."""
+    """Space, conversation and index in the key of a turn. None for every other key."""
     match = _TURN.fullmatch(key)
     return (match["space"], match["conversation"], LAST_TURN - int(match["left"])) if match else None
 
@@ -115,7 +115,7 @@ def message(space_id: str, conversation_id: str, message_id: str) -> str:
 
 
 def parse_message(key: str) -> str | None:
-    """The conversation in the key of a message's id; None for every other key."""
+    """The conversation in the key of a message's id. None for every other key."""
     match = _MESSAGE.fullmatch(key)
     return match["conversation"] if match else None
 
@@ -131,7 +131,7 @@ def tool_results_prefix(space_id: str, conversation_id: str, index: int) -> str:
 
 
 def parse_tool_result(key: str) -> tuple[str, str, int] | None:
-    """Space, conversation and index of the turn in the key of such a result; None for every other key."""
+    """Space, conversation and index of the turn in the key of such a result. None for every other key."""
     match = _TOOL_RESULT.fullmatch(key)
     return (match["space"], match["conversation"], int(match["index"])) if match else None
 
@@ -142,7 +142,7 @@ def turn_id(conversation_id: str, index: int) -> str:
 
 
 def parse_turn_id(one: str) -> tuple[str, int] | None:
-    """Conversation and index in such an id; None for every other text."""
+    """Conversation and index in such an id. None for every other text."""
     match = _TURN_ID.fullmatch(one)
     return (match["conversation"], int(match["index"])) if match else None
 
@@ -153,7 +153,7 @@ def summary_versions(space_id: str, conversation_id: str) -> str:
 
 
 def parse_summary_versions(key: str) -> str | None:
-    """The conversation in the key of the document that names the current version; None for every other key."""
+    """The conversation in the key of the document that names the current version. None for every other key."""
     match = _DOCUMENT.fullmatch(key)
     return match["conversation"] if match else None
 
@@ -164,7 +164,7 @@ def version_prefix(space_id: str, conversation_id: str, number: int) -> str:
 
 
 def parse_version(folder: str) -> int | None:
-    """The version in the name of a folder of a conversation; None for every other name."""
+    """The version in the name of a folder of a conversation. None for every other name."""
     match = _VERSION.fullmatch(folder)
     return int(match["version"]) if match else None
 
@@ -175,7 +175,7 @@ def boundary(space_id: str, conversation_id: str, version: int, level: int, numb
 
 
 def parse_boundary(key: str) -> BoundaryKey | None:
-    """The parts of the key of a boundary; None for every other key."""
+    """The parts of the key of a boundary. None for every other key."""
     match = _BOUNDARY.fullmatch(key)
     if not match:
         return None
@@ -195,7 +195,7 @@ def summary(space_id: str, conversation_id: str, version: int, level: int, numbe
 
 
 def parse_summary(key: str) -> SummaryKey | None:
-    """The parts of the key of a summary; None for every other key."""
+    """The parts of the key of a summary. None for every other key."""
     match = _SUMMARY.fullmatch(key)
     if not match:
         return None
@@ -215,7 +215,7 @@ def capture(space_id: str, conversation_id: str, version: int, number: int) -> s
 
 
 def parse_capture(key: str) -> str | None:
-    """The conversation in such a key; None for every other key."""
+    """The conversation in such a key. None for every other key."""
     match = _CAPTURE.fullmatch(key)
     return match["conversation"] if match else None
 
@@ -236,7 +236,7 @@ def job(space_id: str, conversation_id: str, job_id: str) -> str:
 
 
 def parse_job(key: str) -> str | None:
-    """The id of a run in its key; None for every other key."""
+    """The id of a run in its key. None for every other key."""
     match = _JOB.fullmatch(key)
     return match["job"] if match else None
 
@@ -254,7 +254,7 @@ def by_cwd(space_id: str, host: str, cwd: str, created_at: datetime, conversatio
 
 
 def parse_by_cwd(key: str) -> str | None:
-    """The conversation in such a marker's key; None for every other key."""
+    """The conversation in such a marker's key. None for every other key."""
     match = _BY_CWD.fullmatch(key)
     return match["conversation"] if match else None
 
@@ -265,20 +265,20 @@ def versions_prefix(space_id: str, conversation_id: str) -> str:
 
 
 def searched_folder(key: str) -> str | None:
-    """The folder of a turn, or of the summaries of a version, up to its slash; None for every other key."""
+    """The folder of a turn, or of the summaries of a version, up to its slash. None for every other key."""
     match = _SEARCHED.match(key)
     return match[0] if match else None
 
 
 def version_of(folder: str) -> int | None:
-    """The version in a folder of summaries; None for every other folder."""
+    """The version in a folder of summaries. None for every other folder."""
     match = _SEARCHED.fullmatch(folder)
     return int(match["version"]) if match and match["version"] else None
 
 
 def parse_part(name: str) -> tuple[str, str] | None:
     """The conversation, and `conversation`, `versions`, `ids`, `jobs` or `tools`, in the key of such a document below
-    its space; None for every other key.
+    its space. None for every other key.
     """
     match = _PART.fullmatch(name)
     return (match["conversation"], match["what"] or match["folder"]) if match else None

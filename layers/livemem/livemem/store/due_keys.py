@@ -53,7 +53,7 @@ def due_after(moment: datetime) -> str:
 
 
 def parse_due(key: str) -> DueEntry | None:
-    """The parts of the key of an entry; None for every other key."""
+    """The parts of the key of an entry. None for every other key."""
     match = _DUE.fullmatch(key)
     moment = keys.compact_moment(f"{match['time']}00") if match else None
     if not match or not moment:
@@ -64,7 +64,7 @@ def parse_due(key: str) -> DueEntry | None:
 
 
 def step_before(moment: datetime, step: timedelta = STEP) -> datetime:
-    """The step (UTC) that begins at this moment or began before it; steps divide an hour."""
+    """The step (UTC) that begins at this moment or began before it. Steps divide an hour."""
     hour = moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     return hour + (moment - hour) // step * step
 

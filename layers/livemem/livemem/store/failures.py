@@ -24,7 +24,7 @@ UNSUPPORTED = {"NotImplemented", "501"}
 
 
 def code(error: Exception) -> str:
-    """The S3 error code; empty for an error that is not the store's answer."""
+    """The S3 error code. Empty for an error that is not the store's answer."""
     return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
 
 

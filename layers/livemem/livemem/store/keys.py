@@ -166,13 +166,13 @@ def last_used(token_hash: str) -> str:
 
 
 def parse_last_used(key: str) -> str | None:
-    """The token's hash in such a key; None for every other key."""
+    """The token's hash in such a key. None for every other key."""
     token_hash = f"sha256:{key.removeprefix(LAST_USED)}"
     return token_hash if key.startswith(LAST_USED) and TOKEN_HASH.fullmatch(token_hash) else None
 
 
 def compact_moment(text: str) -> datetime | None:
-    """The moment of a compact time; None for every other text."""
+    """The moment of a compact time. None for every other text."""
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC) if _COMPACT_TIME.fullmatch(text) else None
     except ValueError:
@@ -202,7 +202,7 @@ def quarantine_id(key: str, etag: str) -> str:
 
 
 def parse_quarantined(key: str) -> str | None:
-    """The id in the key of the document about an object set aside; None for every other key."""
+    """The id in the key of the document about an object set aside. None for every other key."""
     found = key.rpartition("/_quarantine/")[2].removesuffix(".json")
     return found if key.endswith(".json") and RUN_ID.fullmatch(found) else None
 
@@ -256,7 +256,7 @@ def note(space_id: str, note_id: str) -> str:
 
 
 def parse_note(key: str) -> tuple[str, NoteName] | None:
-    """Space and name of a live note's key; None for every other key."""
+    """Space and name of a live note's key. None for every other key."""
     space_id, _, name = key.partition("/live/")
     if not name.endswith(".md") or not SPACE_ID.fullmatch(space_id):
         return None
@@ -279,7 +279,7 @@ def bank_file(space_id: str, path: str) -> str:
 
 
 def parse_bank_file(key: str) -> tuple[str, str] | None:
-    """Space and path of a bank file's key; None for every other key."""
+    """Space and path of a bank file's key. None for every other key."""
     space_id, _, path = key.partition("/bank/")
     if not path.endswith(".md") or not SPACE_ID.fullmatch(space_id):
         return None
@@ -300,7 +300,7 @@ def run_moment(moment: int) -> str:
 
 
 def parse_run(key: str) -> tuple[str, int] | None:
-    """The run's id and its moment in a key of `_runs/`; None for every other key, such as those of plans."""
+    """The run's id and its moment in a key of `_runs/`. None for every other key, such as those of plans."""
     run_id = key.rpartition("/_runs/")[2].removesuffix(".json")
     if not key.endswith(".json") or not RUN_ID.fullmatch(run_id):
         return None
@@ -326,7 +326,7 @@ def totals(day: date, shard: int) -> str:
 
 
 def parse_totals(key: str) -> tuple[date, int] | None:
-    """Day and shard in such a key; None for every other key."""
+    """Day and shard in such a key. None for every other key."""
     match = _TOTALS.fullmatch(key)
     try:
         return (date.fromisoformat(match["day"]), int(match["shard"])) if match else None
@@ -339,7 +339,7 @@ def plan(space_id: str, run_id: str) -> str:
 
 
 def parse_plan(key: str) -> str | None:
-    """The id of the run or change by hand in the key of a plan; None for every other key."""
+    """The id of the run or change by hand in the key of a plan. None for every other key."""
     run_id = key.rpartition("/_runs/")[2].removesuffix(".plan.json")
     return run_id if key.endswith(".plan.json") and RUN_ID.fullmatch(run_id) else None
 
@@ -350,7 +350,7 @@ def review(space_id: str, run_id: str) -> str:
 
 
 def parse_review(key: str) -> str | None:
-    """The id of the run in the key of a plan that waits; None for every other key."""
+    """The id of the run in the key of a plan that waits. None for every other key."""
     run_id = key.rpartition("/_runs/")[2].removesuffix(".review.json")
     return run_id if key.endswith(".review.json") and RUN_ID.fullmatch(run_id) else None
 
@@ -394,7 +394,7 @@ def parse_record_text(text: str) -> RecordName | None:
 
 
 def parse_record(key: str, etag: str = "") -> RecordName | None:
-    """The record's name in a key of `_consolidations/`, listed with this ETag; None for every other key."""
+    """The record's name in a key of `_consolidations/`, listed with this ETag. None for every other key."""
     match = _RECORD.fullmatch(key.rpartition("/_consolidations/")[2])
     return RecordName(int(match["number"]), match["first"], match["last"], etag) if match else None
 
@@ -409,7 +409,7 @@ def idempotency(space_id: str, digest: str) -> str:
 
 
 def parse_idempotency(key: str) -> str | None:
-    """The hash in such a key; None for every other key."""
+    """The hash in such a key. None for every other key."""
     match = _IDEMPOTENCY.fullmatch(key.partition("/")[2])
     return match["digest"] if match else None
 
@@ -503,7 +503,7 @@ def erasure(space_id: str, erasure_id: str) -> str:
 
 
 def parse_erasure(key: str) -> str | None:
-    """The id of an erasure in the key of its receipt; None for every other key."""
+    """The id of an erasure in the key of its receipt. None for every other key."""
     match = _ERASURE.fullmatch(key.partition("/")[2])
     return match["id"] if match else None
 
@@ -521,7 +521,7 @@ def search_snapshot(space_id: str, schema: int, number: int, said: int = 0) -> s
 
 
 def parse_search_snapshot(key: str) -> tuple[int, int, int] | None:
-    """Schema, number and objects of conversations in such a key; None for every other key."""
+    """Schema, number and objects of conversations in such a key. None for every other key."""
     match = _SNAPSHOT.fullmatch(key.partition("/")[2])
     return (int(match["schema"]), int(match["number"]), int(match["said"] or 0)) if match else None
 
@@ -552,7 +552,7 @@ def segment(space_id: str, model: str, dimensions: int, number: int) -> str:
 
 
 def parse_segment(key: str) -> tuple[str, int, int] | None:
-    """Model, dimensions and number in such a key; None for every other key."""
+    """Model, dimensions and number in such a key. None for every other key."""
     match = _SEGMENT.fullmatch(key.partition("/")[2])
     return (match["model"], int(match["dimensions"]), int(match["number"])) if match else None
 

@@ -63,7 +63,7 @@ def _chunks(body: object) -> Iterator[bytes]:
 
 
 def begin(store: Store, key: str, content_type: str) -> str:
-    """Begin to write an object in parts; returns the id of the upload."""
+    """Begin to write an object in parts. Returns the id of the upload."""
     try:
         answer = store.v4.create_multipart_upload(Bucket=store.bucket, Key=key, ContentType=content_type)
     except (ClientError, BotoCoreError) as error:
@@ -97,7 +97,7 @@ def complete(store: Store, key: str, upload_id: str, etags: Sequence[str]) -> No
 
 
 def abort(store: Store, key: str, upload_id: str) -> None:
-    """Give an upload up, and remove its parts; nothing happens where there is none."""
+    """Give an upload up, and remove its parts. Nothing happens where there is none."""
     try:
         store.v4.abort_multipart_upload(Bucket=store.bucket, Key=key, UploadId=upload_id)
     except (ClientError, BotoCoreError) as error:

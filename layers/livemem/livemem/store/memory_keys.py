@@ -67,7 +67,7 @@ def operation(space_id: str, kind: Kind, number: int) -> str:
 
 
 def parse_operation(key: str) -> OperationKey | None:
-    """The parts of the key of an operation; None for every other key."""
+    """The parts of the key of an operation. None for every other key."""
     match = _OPERATION.fullmatch(key)
     return OperationKey(match["space"], _KIND_OF[match["folder"]], int(match["number"])) if match else None
 
@@ -83,18 +83,18 @@ def snapshot(space_id: str, kind: Kind, number: int) -> str:
 
 
 def parse_snapshot(key: str) -> OperationKey | None:
-    """The operation after which a snapshot was made, in its key; None for every other key."""
+    """The operation after which a snapshot was made, in its key. None for every other key."""
     match = _SNAPSHOT.fullmatch(key)
     return OperationKey(match["space"], _KIND_OF[match["folder"]], int(match["number"])) if match else None
 
 
 def vectors(space_id: str, kind: Kind, number: int, model: str) -> str:
-    """The key of the vectors of a snapshot's memories; `model` as in embeddings.name."""
+    """The key of the vectors of a snapshot's memories. `model` as in embeddings.name."""
     return f"{snapshots_prefix(space_id, kind)}{number:08d}.{model}.vec"
 
 
 def parse_vectors(key: str) -> OperationKey | None:
-    """The operation after which vectors were kept, in their key; None for every other key."""
+    """The operation after which vectors were kept, in their key. None for every other key."""
     match = _VECTORS.fullmatch(key)
     return OperationKey(match["space"], _KIND_OF[match["folder"]], int(match["number"])) if match else None
 
@@ -105,13 +105,13 @@ def expiring(kind: Kind, memory_id: str) -> str:
 
 
 def parse_expiring(name: str) -> tuple[Kind, str] | None:
-    """Kind and id in such a name; None for every other name."""
+    """Kind and id in such a name. None for every other name."""
     match = _EXPIRING.fullmatch(name)
     return (check_kind(match["kind"]), match["id"]) if match else None
 
 
 def verdict(space_id: str, digest: str) -> str:
-    """The key of the LLM's verdict on a pair of contents; `digest` is their digest in hex."""
+    """The key of the LLM's verdict on a pair of contents. `digest` is their digest in hex."""
     return f"{space_id}/{VERDICTS}{digest}.json"
 
 

@@ -72,7 +72,7 @@ class Object(_Dated):
 
 @dataclass(frozen=True, kw_only=True)
 class Entry(_Dated):
-    """An object as a listing shows it; `size` in bytes."""
+    """An object as a listing shows it. `size` in bytes."""
 
     key: str
     size: int
@@ -81,7 +81,7 @@ class Entry(_Dated):
 
 @dataclass(frozen=True)
 class Slice:
-    """The first objects of a range of keys; `more` says whether the range holds others behind them."""
+    """The first objects of a range of keys. `more` says whether the range holds others behind them."""
 
     entries: list[Entry]
     more: bool
@@ -89,12 +89,12 @@ class Slice:
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """One bucket. `threads` is how many requests run at once where an operation needs many; 1 keeps their order."""
+    """One bucket. `threads` is how many requests run at once where an operation needs many. 1 keeps their order."""
 
     bucket: str
     v4: "S3Client"
     plain: "S3Client"
-    """Signs PUT, GET and DELETE; differs from `v4` only where S3_SIGNATURE=hybrid."""
+    """Signs PUT, GET and DELETE. Differs from `v4` only where S3_SIGNATURE=hybrid."""
     threads: int = 16
     sleep: Callable[[float], None] = time.sleep
     check: Callable[[], None] = lambda: None
@@ -141,7 +141,7 @@ class Store:
             raise failures.own(error) from error
 
     def get_many(self, wanted: Sequence[str]) -> list[Object | None]:
-        """The objects of `wanted`, in its order, None for those that do not exist; read in parallel."""
+        """The objects of `wanted`, in its order, None for those that do not exist. Read in parallel."""
         return self.map(self.get, wanted)
 
     def put(
@@ -206,7 +206,7 @@ class Store:
         return True
 
     def delete_many(self, doomed: Sequence[str]) -> None:
-        """Delete all the objects, 1,000 a request; raises StoreUnavailable if one of them could not be deleted."""
+        """Delete all the objects, 1,000 a request. Raises StoreUnavailable if one of them could not be deleted."""
         for start in range(0, len(doomed), DELETE_BATCH):
             self.check()
             batch = doomed[start : start + DELETE_BATCH]
@@ -276,7 +276,7 @@ class Store:
             token = {"ContinuationToken": page["NextContinuationToken"], **({"Prefix": below} if below else {})}
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """`function` of each item, in order of the items, up to `threads` at once; the first error is raised.
+        """`function` of each item, in order of the items, up to `threads` at once. The first error is raised.
 
         `function` may call `map` itself: the calling thread does a part of the work, so a call never waits for a free
         thread.

@@ -9,7 +9,7 @@ SECONDS = 900
 
 
 def get_url(store: Store, key: str, filename: str) -> str:
-    """A URL that reads the object; browsers save it as `filename`. No request."""
+    """A URL that reads the object. Browsers save it as `filename`. No request."""
     parameters: dict[str, Any] = {
         "Bucket": store.bucket,
         "Key": key,

@@ -88,7 +88,7 @@ def named(space_id: str, name: str) -> str:
 
 
 def parse_message(key: str) -> MessageName | None:
-    """The parts of the key of a message; None for every other key."""
+    """The parts of the key of a message. None for every other key."""
     space_id, _, name = key.partition("/")
     match = _MESSAGE.fullmatch(name)
     if not match or not SPACE_ID.fullmatch(space_id):
@@ -133,7 +133,7 @@ def message_id(space_id: str, room: str, message_id: str) -> str:
 
 
 def parse_id(key: str) -> tuple[str, str] | None:
-    """The room and the beginning of the id's hash in such a key; None for every other key."""
+    """The room and the beginning of the id's hash in such a key. None for every other key."""
     match = _ID.fullmatch(key.partition("/")[2])
     return (match["room"], match["hash"]) if match else None
 
@@ -194,13 +194,13 @@ def done(space_id: str, slot: str) -> str:
 
 
 def parse_digest(key: str) -> tuple[str, str] | None:
-    """The slot, and the name below it, in a key of a digest; None for every other key."""
+    """The slot, and the name below it, in a key of a digest. None for every other key."""
     match = _DIGEST.fullmatch(key.partition("/")[2])
     return (match["slot"], match["rest"]) if match else None
 
 
 def parse_dead(rest: str) -> int | None:
-    """The chunk in the name of a dead letter; None for every other name."""
+    """The chunk in the name of a dead letter. None for every other name."""
     match = _DEAD.fullmatch(rest)
     return int(match["chunk"]) if match else None
 

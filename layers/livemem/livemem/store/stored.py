@@ -73,7 +73,7 @@ class Stored(Generic[T]):
     age: timedelta = timedelta()
     """Age of the version when it was read, by the store's clock."""
     seen_at: datetime | None = None
-    """When it was read, by the store's clock; None for one that was written and not read."""
+    """When it was read, by the store's clock. None for one that was written and not read."""
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ class StoredDocument(BaseModel):
 
     @classmethod
     def from_bytes(cls, body: bytes) -> Self:
-        """The document in `body`; raises ValueError: pydantic's ValidationError, or BadShape for one that must not be
+        """The document in `body`. Raises ValueError: pydantic's ValidationError, or BadShape for one that must not be
         built.
         """
         if len(body) > min(cls.most_bytes, SHORT_BYTES):
@@ -143,7 +143,7 @@ class StoredDocument(BaseModel):
 
     @classmethod
     def measure(cls, body: bytes, *, numbers: bool = False) -> None:
-        """Raise BadShape for a body that must not be built into a document of this kind; see `check_shape`."""
+        """Raise BadShape for a body that must not be built into a document of this kind. See `check_shape`."""
         if len(body) > cls.most_bytes:
             raise BadShape("bytes", len(body))
         check_shape(body.decode(), values=cls.most_values, depth=MOST_DEPTH, numbers=numbers)

@@ -19,7 +19,7 @@ class ThreadPool:
         self._pool: ThreadPoolExecutor | None = None
 
     def map(self, function: Callable[[T], R], todo: Sequence[T]) -> list[R]:
-        """`function` of each item, in order of the items; the first error is raised."""
+        """`function` of each item, in order of the items. The first error is raised."""
         if self._threads == 1 or len(todo) < 2:
             return [function(item) for item in todo]
         if not self._pool:
@@ -58,7 +58,7 @@ class _Work(Generic[T, R]):
                 self._failed[index] = error
 
     def results(self) -> list[R]:
-        """The results in the order of the items; raises the error of the first that failed."""
+        """The results in the order of the items. Raises the error of the first that failed."""
         if self._failed:
             raise self._failed[min(self._failed)]
         return [self._done[index] for index in range(len(self._todo))]

@@ -30,7 +30,7 @@ class Timeline:
     moment: Callable[[str], int | None]
 
     def key(self, moment: int | None) -> str:
-        """The key at which the keys of a moment begin; empty for an open end."""
+        """The key at which the keys of a moment begin. Empty for an open end."""
         return f"{self.prefix}{self.name(moment)}" if moment is not None else ""
 
 
@@ -55,7 +55,7 @@ def newest_first(
 ) -> Iterator[list[Entry]]:
     """The objects of the moments from `since` on and before `before`, in batches, the newest batch first.
 
-    All objects of one moment are in one batch; inside a batch they are in the order of their keys. It is lazy: a caller
+    All objects of one moment are in one batch. Inside a batch they are in the order of their keys. It is lazy: a caller
     that takes no further batch causes no further request. Up to 1,000 objects are 1 LIST. Of more objects the newest
     cost a few LIST, for any number and any times of them. But the objects of one moment, and those dated after `now`
     (clocks differ), are listed whole where they are more than 1,000.
