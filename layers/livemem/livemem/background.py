@@ -1,4 +1,4 @@
-"""Work that goes on beside other work."""
+"""Work that runs beside other work."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ IN_BACKGROUND = "in background"
 
 
 def in_background(action: Callable[[], None]) -> None:
-    """Call `action`, which must not raise, in a thread of its own; nobody waits for it."""
+    """Call `action`, which must not raise, in a thread of its own, and don't wait for it."""
     threading.Thread(target=action, name=IN_BACKGROUND, daemon=True).start()
 
 

@@ -14,7 +14,7 @@ ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9][A-Za-z0-9_+-]{0,31
 
 
 def now() -> datetime:
-    """The present, UTC."""
+    """The present time, UTC."""
     return datetime.now(UTC)
 
 
@@ -30,7 +30,7 @@ def iso_millis(moment: datetime) -> str:
 
 
 def parse(text: str) -> datetime:
-    """The moment of an ISO 8601 text; without an offset it is taken as UTC. Raises ValueError."""
+    """The moment of an ISO 8601 text. Without an offset it is taken as UTC. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     try:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -55,5 +55,5 @@ def zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, OSError) as error:
-        # A folder of the database is none, nor is what is missing there.
+        # A folder of the database is no time zone, and a missing name is none either.
         raise ValueError("an unknown time zone") from error

@@ -1,6 +1,6 @@
 """The errors of the domain: one hierarchy, one sentence per class.
 
-`status` and `code` are what a client sees over HTTP (RFC 9457); `code` is stable and documented in docs/errors.md.
+`status` and `code` are what a client sees over HTTP (RFC 9457). `code` is stable and documented in docs/errors.md.
 `detail` is written for the user: it never holds the text of a foreign exception or a secret, and of the bucket's keys
 only that of an object of the caller's own space that cannot be read.
 """
@@ -12,7 +12,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class FieldError:
-    """What is wrong with one field of a request: the field's name and a sentence."""
+    """The error in one field of a request: the field's name and a sentence."""
 
     field: str
     message: str
@@ -24,7 +24,7 @@ class LiveMemoryError(Exception):
     status = 500
     code = "internal_error"
     retry_after: int | None = None
-    """Seconds after which the same request may succeed; None where repeating it is of no use."""
+    """Seconds after which the same request may succeed. None where repeating it is of no use."""
 
     def __init__(self, detail: str, *, fields: Sequence[FieldError] = ()) -> None:
         super().__init__(detail)
@@ -40,7 +40,7 @@ class MalformedBody(LiveMemoryError):
 
 
 class InvalidRequest(LiveMemoryError):
-    """The request does not fit the model; `fields` says where."""
+    """The request does not fit the model. `fields` says where."""
 
     status = 422
     code = "invalid_request"
@@ -52,7 +52,7 @@ class InvalidRequest(LiveMemoryError):
 
 
 class InvalidName(InvalidRequest, ValueError):
-    """A name that breaks its rule; `field` is the request's field it came in, `message` says what is allowed."""
+    """A name that breaks its rule. `field` is the request's field it came in, `message` says what is allowed."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}", fields=[FieldError(field, message)])
@@ -74,7 +74,7 @@ class TooLarge(LiveMemoryError):
 
 
 class AnswerTooLarge(LiveMemoryError):
-    """What was asked for is more than one answer can hold."""
+    """The requested content is more than one answer can hold."""
 
     status = 413
     code = "answer_too_large"
@@ -95,7 +95,7 @@ class Forbidden(LiveMemoryError):
 
 
 class UserNotAllowed(Forbidden):
-    """The token may ask in its own name alone."""
+    """The token may only ask in its own name."""
 
     code = "user_not_allowed"
 
@@ -122,7 +122,7 @@ class ObjectUnreadable(LiveMemoryError):
 
 
 class SpaceBroken(ObjectUnreadable):
-    """The head of a space can't be read, or is another space's: nothing is done in it until somebody mends it."""
+    """The head of a space can't be read, or is another space's: nothing is done in it until an operator repairs it."""
 
     code = "space_broken"
 
@@ -140,7 +140,7 @@ class ConversationBroken(ObjectUnreadable):
 
 
 class QuestionBroken(ObjectUnreadable):
-    """What is kept of a question can't be read."""
+    """A stored question can't be read."""
 
     code = "question_broken"
 
@@ -167,11 +167,11 @@ class Busy(LiveMemoryError):
 
 
 class StillAtWork(LiveMemoryError):
-    """Another delivery of the same invocation is at work; a later one sees what became of it. No user meets it."""
+    """Another delivery of the same invocation is at work. A later delivery sees its result. No user meets it."""
 
 
 class Conflict(LiveMemoryError):
-    """The state of the space does not allow the operation; `detail` says what to do instead."""
+    """The state of the space does not allow the operation. `detail` says what to do instead."""
 
     status = 409
     code = "conflict"
@@ -182,7 +182,9 @@ class Conflict(LiveMemoryError):
 
 
 class PlanOutdated(Conflict):
-    """What a plan rests on has changed since it was made: another one is being made, which `detail` names."""
+    """The notes or files that a plan rests on changed since it was made. Another plan is being made, which `detail`
+    names.
+    """
 
     code = "plan_outdated"
 
@@ -216,7 +218,7 @@ CapName = Literal[
 
 
 class CapReached(TooSoon):
-    """There is as much of something as one token, or one space, may have; `code` is the name of the setting."""
+    """One token, or one space, has as much of something as it may have. `code` is the name of the setting."""
 
     def __init__(self, setting: CapName, detail: str, *, retry_after: int) -> None:
         super().__init__(detail, retry_after=retry_after)
@@ -231,21 +233,23 @@ class BackupDamaged(LiveMemoryError):
 
 
 class InvalidArchive(LiveMemoryError):
-    """The archive can't be imported: it is none of ours, damaged, or breaks a rule; `detail` says where."""
+    """The archive can't be imported: the service did not write it, it is damaged, or it breaks a rule. `detail` says
+    where.
+    """
 
     status = 422
     code = "invalid_archive"
 
 
 class NotFinished(LiveMemoryError):
-    """Work that was begun could not be finished in the time that it has, and was given up."""
+    """Work that was begun could not be finished in its time, and was given up."""
 
     status = 409
     code = "not_finished"
 
 
 class PreconditionLost(LiveMemoryError):
-    """A compare-and-swap lost: somebody else changed the object first."""
+    """A compare-and-swap lost: another process changed the object first."""
 
     status = 409
     code = "precondition_lost"
@@ -261,7 +265,7 @@ class StoreUnavailable(LiveMemoryError):
 
 
 class OutOfTime(LiveMemoryError):
-    """The invocation ends soon; the rest is done by another one. No user meets it."""
+    """The invocation ends soon. The rest is done by another one. No user meets it."""
 
 
 class VersionsUnreachable(LiveMemoryError):
@@ -269,7 +273,7 @@ class VersionsUnreachable(LiveMemoryError):
 
 
 class EmbeddingUnavailable(LiveMemoryError):
-    """The embedding model gave no vectors, without which nobody can tell whether a memory is there already."""
+    """The embedding model gave no vectors, without which the service can't see whether a memory exists already."""
 
     status = 503
     code = "embedding_unavailable"
@@ -277,7 +281,7 @@ class EmbeddingUnavailable(LiveMemoryError):
 
 
 class SearchNotReady(LiveMemoryError):
-    """There was not time enough to read all that is in a space for the first time; the indexer does it now."""
+    """The time was too short to read a whole space for the first time. The indexer does it now."""
 
     status = 503
     code = "search_not_ready"
@@ -285,7 +289,7 @@ class SearchNotReady(LiveMemoryError):
 
 
 class CommitUnfinished(LiveMemoryError):
-    """A change is committed but could not be applied to the end; the next run or the sweep finishes it."""
+    """A change is committed but could not be applied to the end. The next run or the sweep finishes it."""
 
     status = 503
     code = "commit_unfinished"
@@ -300,7 +304,7 @@ class ConditionalWritesUnsupported(LiveMemoryError):
 
 
 class RegistryUnreadable(LiveMemoryError):
-    """The token registry exists but can't be read: nobody is let in."""
+    """The token registry exists but can't be read: every request is refused."""
 
     status = 503
     code = "registry_unreadable"
@@ -315,7 +319,7 @@ class NotConfigured(LiveMemoryError):
 
 
 class RunError(LiveMemoryError):
-    """A run ends in `error` with this code and detail; every note stays live."""
+    """A run ends in `error` with this code and detail. Every note stays live."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)

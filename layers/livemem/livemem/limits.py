@@ -18,21 +18,21 @@ IDEMPOTENCY_KEY_CHARACTERS = 200
 PAGE_ITEMS = 500
 PAGE_DEFAULT = 50
 ANSWER_BYTES = 6_000_000
-"""An answer's body inside JSON: what Lambda gives at most (its quotas), whoever runs the function."""
+"""An answer's body inside JSON: the most that Lambda returns (its quotas). It holds outside Lambda too."""
 PAGE_BYTES = 800_000
-"""Objects of one page together; in JSON within JSON a byte takes up to 7."""
+"""Objects of one page together. In JSON within JSON a byte takes up to 7."""
 THRESHOLD = 1_000
 TOKEN_SPACES = 1_000
 EMAIL_CHARACTERS = 254
-"""What SMTP can carry (RFC 5321, erratum 1690)."""
+"""The longest address in SMTP (RFC 5321, erratum 1690)."""
 TOKEN_DAYS = 3_650
-"""Of a token that expires; ten years are as good as never."""
+"""The longest life of a token that expires, in days. Ten years are as good as never."""
 GRACE_SECONDS = 7 * 86_400
-"""For how long a rotated token may go on working."""
+"""How long a rotated token may continue to work."""
 
 
 def check_text(field: str, text: str, limit: int, *, blank: bool = False) -> str:
-    """Return `text` if it is UTF-8 of at most `limit` bytes; blank text is refused unless `blank`.
+    """Return `text` if it is UTF-8 of at most `limit` bytes. Blank text is refused unless `blank`.
 
     Raises TooLarge or InvalidRequest, which name `field`.
     """

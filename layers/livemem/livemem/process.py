@@ -1,4 +1,4 @@
-"""What work is done with: one object per environment, given to every domain call.
+"""The process: one object per environment, given to every domain call.
 
 A Lambda environment, a worker of the local runtime or a test's world has one. So nothing of a process is kept in
 modules, and two processes can live in one interpreter.
@@ -29,16 +29,16 @@ Function = Literal["consolidate", "backup", "indexer", "summarize", "digest", "a
 """The functions that are invoked asynchronously, by their folders."""
 
 Enqueue = Callable[[Function, Mapping[str, Any]], None]
-"""Queues one asynchronous invocation of a function with this payload, a JSON object; raises StoreUnavailable."""
+"""Queues one asynchronous invocation of a function with this payload, a JSON object. Raises StoreUnavailable."""
 
 Every = Callable[[Callable[[], None], float], AbstractContextManager[None]]
 """Calls something every so many seconds for as long as the context lasts."""
 
 InBackground = Callable[[Callable[[], None]], None]
-"""Does something beside the present work; nobody waits for it."""
+"""Does something beside the present work, without a wait for it."""
 
 Timer = Callable[[], float]
-"""Seconds from any beginning, never going back: what caches age by."""
+"""Seconds from any beginning, never going back: caches use it for the age of entries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Process:
     every: Every = background.every
     in_background: InBackground = background.in_background
     reads: ReadCache = field(init=False, repr=False)
-    """What was read and can't have changed: one bound over all kinds (READ_CACHE_MB)."""
+    """Objects that were read and can't have changed: one bound over all kinds (READ_CACHE_MB)."""
     _caches: dict[Callable[[Timer], Any], Any] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 

@@ -13,23 +13,23 @@ from livemem import clock
 from livemem.errors import NotConfigured
 
 WEAK_KEYS = ("changeme", "change-me", "change_me", "change me", "password", "your-", "your_", "example", "replace")
-"""How well-known placeholder values begin; a key that begins so, or has few different characters, is refused."""
+"""How well-known placeholder values begin. A key that begins so, or has few different characters, is refused."""
 
 LEFT_OUT_WHEN_EMPTY = ("llmaas_temperature", "llmaas_max_tokens", "llmaas_json_mode")
 """Settings whose emptiness has a meaning: the parameter is not sent, for providers that refuse it."""
 
 
 JSON_MODES = {"true": "object", "false": "off", "": "off"}
-"""What the switch was called while it had two positions only; deployed stacks keep their parameters."""
+"""Former values of the setting, from when it had two positions only. Deployed stacks keep their parameters."""
 
 BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 """pydantic's names of bounds, for people."""
 
 PREFIX_CHARACTERS = 500
-"""Of what comes before each text: an instruction for a model has some hundred."""
+"""Limit of the text before each text: an instruction for a model has some hundred."""
 
 MOST_PLACES = 1_000
-"""Of caps: as many as one small document holds (spaces/caps.py)."""
+"""The largest cap: as many places as one small document holds (spaces/caps.py)."""
 
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
@@ -103,53 +103,53 @@ class Settings(BaseSettings):
     llmaas_json_mode: Annotated[Literal["object", "schema", "off"], BeforeValidator(_json_mode)] = "object"
 
     embeddings_api_url: Annotated[str, AfterValidator(_http_url)] | None = None
-    """OpenAI-compatible, with `/v1`; None: search ranks by words alone."""
+    """OpenAI-compatible, with `/v1`. None: search ranks by words alone."""
     embeddings_api_key: str = ""
     embeddings_model: str = "text-embedding-3-small"
     embeddings_dimensions: int | None = Field(default=None, ge=2, le=8_192)
-    """Numbers of a vector, for models that can be asked for fewer than they have; None: as many as they have."""
+    """Numbers of a vector, for models that can be asked for fewer than they have. None: as many as they have."""
     embeddings_query_prefix: Annotated[str, AfterValidator(_short)] = ""
-    """What comes before a question, for models that were trained with it; blanks at its end count."""
+    """Text before each question, for models that were trained with it. Blanks at its end count."""
     embeddings_text_prefix: Annotated[str, AfterValidator(_short)] = ""
 
     consolidation_max_notes: int = Field(default=500, ge=1, le=1_000)
     consolidation_threshold: int = Field(default=30, ge=0)
     consolidation_cooldown_seconds: int = Field(default=10, ge=0, le=86_400)
-    """Least time between two runs of a space that are started by hand; 0: none."""
+    """Least time between two runs of a space that are started by hand. 0: none."""
     llm_timeout_seconds: float = Field(default=600, gt=0, allow_inf_nan=False)
-    """That one call of the LLM may take, whatever it is for; less where its invocation has less time."""
+    """Seconds that any one call of the LLM may take. Less where its invocation has less time."""
     llm_daily_token_budget: int = Field(default=0, ge=0)
-    """Tokens of the LLM that all spaces together may use on a day (UTC); 0: any number."""
+    """Tokens of the LLM that all spaces together may use on a day (UTC). 0: any number."""
     llm_daily_token_budget_per_space: int = Field(default=0, ge=0)
     spaces_per_token_per_day: int = Field(default=100, ge=0, le=MOST_PLACES)
-    """Spaces that one token may make within a day; 0: any number. One with `admin` for all spaces is not counted."""
+    """Spaces that one token may make within a day. 0: any number. One with `admin` for all spaces is not counted."""
     uploads_per_token_per_day: int = Field(default=100, ge=0, le=MOST_PLACES)
-    """Uploads that one token may begin within a day; 0: any number."""
+    """Uploads that one token may begin within a day. 0: any number."""
     backups_per_space_per_day: int = Field(default=50, ge=0, le=MOST_PLACES)
-    """Backups of one space that may be asked for within a day; 0: any number. Those by night are not counted."""
+    """Backups of one space that may be asked for within a day. 0: any number. Nightly backups are not counted."""
     exports_per_space_per_day: int = Field(default=50, ge=0, le=MOST_PLACES)
-    """Archives of one space that may be asked for within a day; 0: any number."""
+    """Archives of one space that may be asked for within a day. 0: any number."""
     asks_at_once_per_space: int = Field(default=20, ge=0, le=MOST_PLACES)
-    """Questions that may be answered at once in one space; 0: any number."""
+    """Questions that may be answered at once in one space. 0: any number."""
     asks_at_once_per_token: int = Field(default=10, ge=0, le=MOST_PLACES)
-    """Those of them that one token may have asked; 0: any number."""
+    """Questions of one token that may be answered at once. 0: any number."""
     pending_note_limit: int = Field(default=86_400, ge=60)
     """Age at which a live note in a space with automatic consolidation turns health to `degraded`."""
 
     backup_retention_days: int = Field(default=30, ge=1, le=3_650)
-    """For how many days backups of a space are kept."""
+    """Days for which backups of a space are kept."""
     backup_keep_last: int = Field(default=7, ge=1, le=365)
     """How many of the newest backups of a space are kept however old they are."""
     backup_skip_unchanged: bool = True
-    """Whether a space that is as its last backup has it is not copied again."""
+    """Whether a space that is unchanged since its last backup is not copied again."""
     backups_expected: bool = False
     """Whether every space is backed up each night, so that health says which one was not."""
     run_retention_days: int = Field(default=90, ge=31, le=3_650)
-    """For how many days the documents of runs are kept; usage reports go back 31 days."""
+    """Days for which the documents of runs are kept. Usage reports go back 31 days."""
 
     room_min_relevance: float = Field(default=0.1, ge=0, le=1, allow_inf_nan=False)
-    """The least cosine of a question and what is found in rooms: below it there is mostly what has only a word in
-    common with the question; 0: any (docs/recall.md).
+    """The least cosine of a question and a message found in rooms. Below it messages mostly have only a word in common
+    with the question. 0: any (docs/recall.md).
     """
 
     digest_hours: Annotated[str, AfterValidator(_hours)] = "2,6,10,14,18,22"
@@ -158,18 +158,19 @@ class Settings(BaseSettings):
     """The time zone of the spaces that name none."""
 
     memory_merge: Literal["model", "similarity"] = "model"
-    """Who says that two memories are one: the LLM alone, or their likeness too (docs/memories.md, "One fact, once")."""
+    """Whether the LLM alone decides that two memories are one, or their similarity too (docs/memories.md, "One fact,
+    once")."""
 
     redact_secrets: bool = False
-    """Whether what looks like a secret is taken out of all that is written (redaction). Recorded turns and questions
-    are redacted always.
+    """Whether texts that look like secrets are removed from everything that is written (redaction). Recorded turns and
+    questions are always redacted.
     """
 
     read_cache_mb: int = Field(default=64, ge=0, le=4_096)
-    """Memory in which a process keeps what it has read and what can't have changed since (store/cache.py); 0: none."""
+    """Memory for objects that a process has read and that can't have changed since (store/cache.py). 0: none."""
 
     put_events: bool = True
-    """Whether the store tells of each note that is written; else each sweep looks at all spaces."""
+    """Whether the store sends an event for each written note. Else each sweep looks at all spaces."""
 
     consolidate_function_name: str = "ConsolidateFunction"
     backup_function_name: str = "BackupFunction"
@@ -189,16 +190,16 @@ class Settings(BaseSettings):
     admin_bootstrap_key_sha256: str = ""
     """The SHA-256 of the bootstrap key, 64 hex digits in lower case: a function needs to know no more of it."""
     admin_bootstrap_key: str = ""
-    """The key itself, for a process that is given it instead; no function of the template is."""
+    """The key itself, for a process that gets it instead. The template gives it to no function."""
     log_level: Annotated[LogLevel, BeforeValidator(_upper)] = "INFO"
-    """Of the service's own loggers; those of libraries stay at INFO (livemem_http/logs.py)."""
+    """The level of the service's own loggers. Those of libraries stay at INFO (livemem_http/logs.py)."""
 
     def function_name(self, function: str) -> str:
         """The name under which Lambda knows the function of this folder (`backup`)."""
         return str(getattr(self, f"{function}_function_name"))
 
     def bootstrap_hash(self) -> str:
-        """The SHA-256 of the bootstrap key in hex digits; that of no key, if there is none."""
+        """The SHA-256 of the bootstrap key in hex digits. That of no key, if there is none."""
         return self.admin_bootstrap_key_sha256 or _sha256(self.admin_bootstrap_key)
 
     def bootstrap_key_problem(self) -> str | None:
@@ -245,7 +246,7 @@ class Settings(BaseSettings):
 
 @lru_cache(maxsize=1)
 def settings() -> Settings:
-    """The settings of this process; raises NotConfigured, which names the variables that can't be read."""
+    """The settings of this process. Raises NotConfigured, which names the variables that can't be read."""
     try:
         return Settings()
     except ValidationError as error:
@@ -264,7 +265,7 @@ def _problem(name: str, kind: str, message: str) -> str:
     # pydantic names Python's types and what it tried.
     plain = {"int": "must be a whole number", "float": "must be a number", "bool": "must be true or false"}
     message = plain.get(kind.removesuffix("_parsing"), message)
-    # What pydantic says of a bound is in the bounds; all else is said as a sentence about the variable.
+    # What pydantic says of a bound is in the bounds. All else is reported in a sentence about the variable.
     said = "is out of bounds" if bounds and kind.startswith(("greater_than", "less_than")) else message
     said = said.removeprefix("Value error, ").replace("Input should be", "must be")
     return f"{name.upper()}: {said}{f' ({bounds})' if bounds else ''}"

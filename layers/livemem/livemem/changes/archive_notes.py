@@ -1,7 +1,8 @@
-"""Old live notes are moved to a record without a model: nothing is folded into the bank, and nothing is lost.
+"""Moves old live notes to a record without a model: nothing is folded into the bank, and nothing is lost.
 
-The record is one of a consolidation that discards all its notes: so each can still be read, and undo brings them back.
-What tells of real consolidations (`last_consolidation`, a pause, rules that none was told of) stays as it was.
+The record is one of a consolidation that discards all its notes. So each note can still be read, and undo brings them
+back. The fields about real consolidations (`last_consolidation`, a pause, changed rules that no consolidation has seen)
+stay as they were.
 """
 
 from collections.abc import Iterator
@@ -20,9 +21,10 @@ from livemem.store.objects import Entry
 
 TRIGGER = "gc"
 RECORD_BYTES = 8_000_000
-"""Notes of one record together. A larger one, which came into the bucket without the service, stays where it is."""
+"""Bytes of the notes of one record together. A larger note, which came into the bucket without the service, stays in
+place."""
 AT_ONCE = 1_000
-"""Listed notes that are looked at together: a page of a listing."""
+"""Listed notes that are judged together: a page of a listing."""
 
 
 class NothingToMove(LiveMemoryError):
@@ -30,10 +32,11 @@ class NothingToMove(LiveMemoryError):
 
 
 def old_notes(process: Process, head: Head, until: str) -> Iterator[Entry]:
-    """The live notes up to a compact time, oldest first, read as they are asked for; without late duplicates, and
-    without those that a commit folds which is not written out.
+    """The live notes up to a compact time, oldest first, listed as the caller takes them. Late duplicates are left out,
+    and so are notes that an unfinished commit folds.
 
-    1 LIST per 1,000; where newer ones were folded also 1 LIST of the records, and 1 GET for each of these times.
+    1 LIST per 1,000. Where newer notes were folded also 1 LIST of the records, and 1 GET for each record that covers a
+    note's time.
     """
     folded = _being_folded(process, head)
     listed = contents.notes_until(process, head.meta.space_id, until)
@@ -46,15 +49,15 @@ def _being_folded(process: Process, head: Head) -> set[str]:
     if not head.meta.committed_run:
         return set()
     plan = commit.planned(process, head.meta.space_id, head.meta.committed_run)
-    # Without a plan its notes are gone already; those of an undo come back.
+    # Without a plan the commit's notes are gone already. The notes of an undo come back.
     return {source.note_id for source in plan.notes} if plan and plan.kind == "consolidation" else set()
 
 
 def move(process: Process, author: str, space_id: str, *, until: str, reason: str) -> Record:
     """Move the oldest live notes up to a compact time to a new record, as many as one consolidation takes, and at most
-    8 MB; `reason` is given for each.
+    8 MB. Each gets the `reason`.
 
-    1 GET for each note, and what a change by hand costs (direct.py). Raises NothingToMove, NotFound, Busy,
+    1 GET for each note, and the requests of a change by hand (direct.py). Raises NothingToMove, NotFound, Busy,
     PreconditionLost.
     """
     limits.check_text("reason", reason, limits.REASON_BYTES)
@@ -94,7 +97,7 @@ def _sources(process: Process, head: Head, until: str) -> list[NoteSource]:
             break
         size += entry.size
         chosen.append(entry.key)
-    # One that is gone by now was not live any more when this change began.
+    # A note that is gone by now was no longer live when this change began.
     return [
         NoteSource.of(parsed[1].note_id, found.body)
         for found in process.store.get_many(chosen)

@@ -12,7 +12,7 @@ from livemem.process import Process
 
 
 def find(process: Process, _: Principal, space_id: str, name: str) -> Description:
-    """Raises InvalidName, NotFound, ObjectUnreadable. What `changes.progress.view` takes."""
+    """Describe the run, with the requests of run_progress.view. Raises InvalidName, NotFound, ObjectUnreadable."""
     run = run_progress.view(process, space_id, name)
     return replace(
         of_job("consolidation", run),
@@ -30,7 +30,7 @@ def _error(run: Run) -> Failure | None:
 
 
 def listed(process: Process, _: Principal, space_id: str, before: int | None) -> Iterator[tuple[int, str]]:
-    """A few LIST, however many runs there were."""
+    """The runs by name, the newest first: a few LIST for any number of runs."""
     return run_progress.newest_first(process, space_id, before)
 
 

@@ -1,8 +1,8 @@
 """Commit and application of a change of the bank: the one way in which a bank changes.
 
-The change is planned in full as its record. One compare-and-swap of `_meta.json` commits it; from then on it will be
-applied, by this process or by whoever comes next (recovery.py), from the plan and without asking anybody. Applying is
-idempotent: each step looks like no change when it was done before.
+The change is planned in full as its record. One compare-and-swap of `_meta.json` commits it. From then on it is applied
+from the plan, without a model or a person, by this process or the next holder of the space (recovery.py). Applying is
+idempotent: a step that was done before changes nothing.
 """
 
 import logging
@@ -25,29 +25,29 @@ logger = logging.getLogger(__name__)
 
 TRIES = 20
 LEFT_OUT = 1_000
-"""Notes left out once that a head remembers; a note that falls out of it gets another chance."""
+"""Notes left out once that a head remembers. A note that falls out of this list gets another chance."""
 
 
 class CommitLost(LiveMemoryError):
-    """Nothing was committed: the space is gone, or somebody else changed its bank first."""
+    """Nothing was committed: the space is gone, or another process changed its bank first."""
 
 
 class LeaseLost(CommitLost):
-    """Nothing was committed: somebody else has the space by now, and clears up or goes on."""
+    """Nothing was committed: another worker has the space by now, and clears up or continues."""
 
 
 class ModeChanged(CommitLost):
-    """Nothing was committed: since the space was looked at, it was said that a person approves, or no longer does."""
+    """Nothing was committed: since the head was read, approval by a person was switched on or off."""
 
 
 class Superseded(LiveMemoryError):
-    """Somebody else has finished applying this change already."""
+    """Another process has finished applying this change already."""
 
 
 def prepare(process: Process, space_id: str, record: Record) -> Record:
-    """Write the plan and return it; if another worker of the same run wrote one before, that one counts.
+    """Write the plan and return it. If another worker of the same run wrote one before, that one counts.
 
-    The plan says for each file which notes its sections rest on then (provenance.py).
+    The plan says for each file on which notes its sections rest after the change (provenance.py).
     """
     record = provenance.with_sources(process, space_id, record)
     key = keys.plan(space_id, record.run_id)
@@ -62,7 +62,7 @@ def planned(process: Process, space_id: str, run_id: str) -> Record | None:
 
 
 def is_planned(process: Process, space_id: str, run_id: str) -> bool:
-    """Whether the run has a plan, be it one that cannot be read: 1 GET."""
+    """Whether the run has a plan, readable or not: 1 GET."""
     return process.store.get(keys.plan(space_id, run_id)) is not None
 
 
@@ -70,27 +70,27 @@ def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
     """Commit the prepared `record` by one swap of `_meta.json`, based on `head`.
 
     Raises CommitLost if it can't be committed any more, ModeChanged if a person has to approve it. After
-    StoreUnavailable the plan stays: whether the swap happened will be seen by the next one who looks.
+    StoreUnavailable the plan stays: the next process that reads the head sees whether the swap happened.
     """
     for _ in range(TRIES):
         try:
             return heads.swap(process, head, **_committed(process, head, record))
         except (PreconditionLost, StoreUnavailable) as error:
-            # The answer to a swap that did happen can get lost: only a look tells.
+            # The answer to a swap that did happen can get lost: only the head shows it.
             newest = heads.find(process, head.meta.space_id)
             if newest and newest.meta.uid == record.uid and newest.meta.last_run == record.run_id:
                 return newest
             if isinstance(error, StoreUnavailable):
                 raise
         if not newest or not follows(newest.meta, record):
-            # Of a run with several workers another one may have committed it: the caller looks into the records.
+            # Another worker of the same run may have committed it: the caller looks into the records.
             process.store.delete(keys.plan(head.meta.space_id, record.run_id))
             raise CommitLost("The space was deleted, or its bank was changed by somebody else.")
         if needs_approval(newest.meta, record):
             process.store.delete(keys.plan(head.meta.space_id, record.run_id))
             raise ModeChanged("A person has to approve what is folded.")
-        # Only a description or a threshold changed. The lease is looked at after the head: who takes the lease over
-        # changes the head before clearing our plan away, so a swap based on this head can't outlive the plan.
+        # Only a description or a threshold changed. The lease is read after the head: a worker that takes it over
+        # changes the head before it removes our plan, so a swap based on this head can't outlive the plan.
         if not lease.still_ours(process, held):
             raise LeaseLost("The time of this run is over.")
         head = newest
@@ -98,14 +98,14 @@ def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
 
 
 def follows(meta: Meta, record: Record) -> bool:
-    """Whether the change is the next one of the space, and its plan, if a person approved it, still waits for that."""
+    """Whether the change is the next one of the space. If a person approved it, its plan must still wait for that."""
     waits = meta.pending_plan
     approved = record.plan_of is None or (waits is not None and waits.run_id == record.plan_of)
     return meta.uid == record.uid and meta.changes == record.number - 1 and approved
 
 
 def needs_approval(meta: Meta, record: Record) -> bool:
-    """Whether a person has to approve the change first: what a model has made of notes, in a space that wants it so."""
+    """Whether a person has to approve the change first: a model made it of notes, and the space requires approval."""
     return meta.consolidation_mode == "review" and record.folds() and not record.plan_of
 
 
@@ -116,8 +116,8 @@ def _approval(record: Record) -> Decision:
 def _committed(process: Process, head: Head, record: Record) -> dict[str, object]:
     changes: dict[str, object] = {
         "changes": record.number,
-        # Counted here and not by the close, which may be that of a commit from before `changes` was there: that one
-        # counted itself already.
+        # Counted here and not at the close. The close may end a commit from before `changes` existed, and such a commit
+        # was counted already.
         "consolidation_count": head.meta.consolidation_count + record.consolidations(),
         "committed_run": record.run_id,
         "last_run": record.run_id,
@@ -135,16 +135,16 @@ def _committed(process: Process, head: Head, record: Record) -> dict[str, object
 def _folded_until(process: Process, head: Head, record: Record) -> str:
     known = head.meta.folded_until
     if known is None:
-        # An older version did not keep it: 1 LIST, once.
+        # An older version did not store it: 1 LIST, once.
         known = max((name.last for name in records.names(process, head.meta.space_id)), default="")
     return max(known, record.name().last)
 
 
 def apply(process: Process, head: Head, record: Record) -> Head:
-    """Write everything that the committed `record` says, then clear `committed_run`; safe to repeat at any point.
+    """Write everything that the committed `record` says, then clear `committed_run`. Safe to repeat at any point.
 
-    Nothing is done where `head` says that it was applied already. Raises CommitUnfinished if the store fails on the
-    way; the next run or the sweep goes on.
+    Does nothing where `head` says that it was applied already. Raises CommitUnfinished if the store fails on the way.
+    The next run or the sweep continues then.
     """
     space_id = head.meta.space_id
     if head.meta.committed_run != record.run_id:
@@ -158,7 +158,7 @@ def apply(process: Process, head: Head, record: Record) -> Head:
         _apply_rules(process, head, record)
         if record.kind == "consolidation":
             process.store.delete_many([keys.note(space_id, source.note_id) for source in record.notes])
-        # The plan goes before the commit is closed: its record stands in for it, and nothing can leave it behind.
+        # The plan is removed before the commit is closed, so it is never orphaned. The record replaces it.
         process.store.delete(keys.plan(space_id, record.run_id))
         if record.plan_of:
             reviews.end(process, head.meta, record.plan_of, _approval(record), metrics=record.metrics)
@@ -170,8 +170,8 @@ def apply(process: Process, head: Head, record: Record) -> Head:
 
 
 def _write_record(process: Process, space_id: str, record: Record) -> None:
-    """Write the record where there is none: 1 PUT. A repeat that comes late, into a space from whose records something
-    was erased since (erasure/erasure.py), changes nothing.
+    """Write the record where there is none: 1 PUT. So a late repeat does not bring back content that was erased from
+    the record since (erasure/erasure.py).
     """
     key, body = keys.record(space_id, record.name()), record.to_bytes()
     over = None
@@ -218,7 +218,7 @@ def _apply_rules(process: Process, head: Head, record: Record) -> None:
 def _write(
     process: Process, head: Head, record: Record, key: str, path: str, before: Before | None, after: str | None
 ) -> None:
-    """Bring one object from `before` to `after`, whatever part of that happened already."""
+    """Bring one object from `before` to `after`. A part of it may be done already."""
     wanted = after.encode() if after is not None else None
     etag = before.etag if before else None
     for _ in range(TRIES):
@@ -231,7 +231,7 @@ def _write(
         if not newest or newest.meta.committed_run != record.run_id:
             raise Superseded("Somebody else has applied it.")
         if current and current.etag != etag and not _is_own(process, head.meta.space_id, path, current):
-            # Somebody wrote to the bank without the service. Their text is kept aside, the commit stands.
+            # The bank file was changed without the service. Its text is kept aside, and the commit holds.
             logger.warning("bank file was changed outside the service", extra={"run_id": record.run_id})
             process.store.put(keys.displaced(head.meta.space_id, record.run_id, path), current.body)
         etag = current.etag if current else None
@@ -239,7 +239,7 @@ def _write(
 
 
 def _is_own(process: Process, space_id: str, path: str, current: Object) -> bool:
-    """Whether it is what an earlier change wrote, come once more: then it is in that record."""
+    """Whether a late repeat of an earlier change wrote the object: then its content is in that change's record."""
     name = records.written_by(current)
     record = records.find(process, space_id, name) if name else None
     after = record.written().get(path) if record else None
@@ -254,10 +254,10 @@ def _replace(process: Process, key: str, wanted: bytes | None, etag: str | None,
 
 
 def _close(process: Process, head: Head, record: Record) -> Head:
-    """Clear `committed_run` and bring the totals up to date, in one swap: so they count once."""
+    """Clear `committed_run` and update the totals in one swap, so that the change counts once."""
 
     def totals(meta: Meta) -> dict[str, object]:
-        # Else it was closed by another process.
+        # If the runs differ, another process has closed it.
         return _totals(meta, record) if meta.committed_run == record.run_id else {}
 
     try:
@@ -281,24 +281,24 @@ def _totals(meta: Meta, record: Record) -> dict[str, object]:
     if record.plan_of and meta.review and meta.review.run_id == record.plan_of:
         changes["review"] = None
     if record.kind == "undo" and record.notes:
-        # Else the notes that came back would set off the very consolidation that was undone.
+        # Without the pause the notes that came back would start the consolidation again that was undone.
         changes |= {"auto_paused": True, "pause_reason": f"change {record.undoes} was undone"}
     return changes
 
 
 def _rules_changed_at(meta: Meta, record: Record) -> str | None:
-    """What the head says afterwards of rules that no consolidation was told of."""
+    """The head's time of changed rules that no consolidation has seen, after the change."""
     if record.folds():
         return None
     if record.kind == "undo":
-        # Changes are undone in their order, so what one of them found is what there is again.
+        # Changes are undone newest first, so the value that the undone change found holds again.
         return record.rules_changed_at
     return record.committed_at if record.rules else meta.rules_changed_at
 
 
 def _unfolded(meta: Meta, record: Record) -> dict[str, object]:
-    """What the head remembers of live notes that were not folded. Another change than a consolidation may make room in
-    the model's window, so what was set aside is judged anew.
+    """The head's fields about live notes that were not folded. A change other than a consolidation may make room in the
+    model's window, so oversized notes are judged again.
     """
     if record.kind != "consolidation":
         return {"oversized_notes": OversizedNotes(), "left_out": [] if record.kind == "undo" else meta.left_out}

@@ -10,12 +10,12 @@ from livemem.changes.records import FileChange, Record
 
 CONTEXT_LINES = 3
 WORK = 5_000_000
-"""Pairs of equal lines that the diffs of one record may look at, about a second of CPU (measured, one core). Past that
-the rest of a file is shown as replaced: as right, only longer, as git does it with large files too."""
+"""Pairs of equal lines that the diffs of one record may compare, about a second of CPU (measured, one core). Past that
+the rest of a file is shown as replaced. That is as correct, only longer, and git does so with large files too."""
 
 
 class _Matcher(SequenceMatcher[str]):
-    """difflib's matcher, which takes the square of the lines and more, within bounds."""
+    """difflib's matcher with a bound: without one its time grows with the square of the lines, and more."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str], work: int) -> None:
         self._head = _common(before, after)
@@ -28,7 +28,7 @@ class _Matcher(SequenceMatcher[str]):
         self._left = work
 
     def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
-        """An empty one as soon as the work is used up."""
+        """The longest match. An empty one as soon as the work is used up."""
         self._left -= self._pairs[self._sizes[0] if ahi is None else ahi] - self._pairs[alo]
         return super().find_longest_match(alo, ahi, blo, bhi) if self._left >= 0 else Match(alo, blo, 0)
 
@@ -38,7 +38,7 @@ class _Matcher(SequenceMatcher[str]):
         return self._left < 0
 
     def get_opcodes(self) -> list[Any]:
-        """Those between the common head and tail, and these as equal."""
+        """The opcodes of the lines between the common head and tail, and of head and tail as equal."""
         head, tail = self._head, self._tail
         a, b = (head + size for size in self._sizes)
         between = [(tag, i1 + head, i2 + head, j1 + head, j2 + head) for tag, i1, i2, j1, j2 in super().get_opcodes()]
@@ -54,7 +54,7 @@ def _common(one: Iterable[str], other: Iterable[str]) -> int:
 def changes(record: Record) -> list[dict[str, Any]]:
     """Per changed file: path, action, unified diff, the edits if it was edited, and the reason if one was given.
 
-    `coarse` says that the file is too large to be compared to the end: what is left is shown as replaced.
+    `coarse` says that the file is too large to be compared to the end: the rest is shown as replaced.
     """
     changed = record.changed()
     work = WORK // max(1, len(changed))
@@ -67,7 +67,7 @@ def changes(record: Record) -> list[dict[str, Any]]:
 
 
 def unified(change: FileChange, work: int = WORK) -> str:
-    """The unified diff of one file, `a/` before and `b/` after; `/dev/null` where there is no file."""
+    """The unified diff of one file, `a/` before and `b/` after. `/dev/null` where there is no file."""
     return _compare(change, work)[0]
 
 

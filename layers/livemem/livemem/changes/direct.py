@@ -1,4 +1,4 @@
-"""A change of bank or rules that somebody orders and sees at once: under the lease, without an LLM."""
+"""A change of bank or rules that a user orders and sees at once: under the lease, without an LLM."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,7 +18,9 @@ from livemem.store.capability_check import require_conditional_writes
 
 
 def take(process: Process, space_id: str, kind: str) -> tuple[Held, Head]:
-    """The lease, and the space's head with nothing committed and unwritten. Raises NotFound, Busy, PreconditionLost."""
+    """Take the lease. Returns it, and the space's head without an unfinished commit. Raises NotFound, Busy,
+    PreconditionLost.
+    """
     require_conditional_writes(process.store)
     heads.load(process, space_id)
     due_index.leave(process, space_id)
@@ -28,8 +30,8 @@ def take(process: Process, space_id: str, kind: str) -> tuple[Held, Head]:
 
 
 def settled(process: Process, space_id: str, abandoned: Iterable[str]) -> Head:
-    """The head of a space whose lease is held, as it has to be before anything is changed: what is committed is written
-    out, what the `abandoned` owners of the lease left is cleared away, and what late requests disturbed is mended.
+    """Bring a space whose lease is held into order before a change, and return its head. A commit is written out,
+    orphans of the `abandoned` owners of the lease are cleared away, and damage by late requests is repaired.
 
     1 GET of the head, and some for each abandoned owner and each file that is watched. Raises NotFound,
     PreconditionLost.
@@ -40,8 +42,8 @@ def settled(process: Process, space_id: str, abandoned: Iterable[str]) -> Head:
 
 @contextmanager
 def freed_after_error(process: Process, held: Held) -> Iterator[None]:
-    """Give the lease up after an error. If the space is gone or busy there is nothing to clear away; else whoever comes
-    next does that first.
+    """Give the lease up after an error. If the space is gone or busy there is nothing to clear away. Else the next
+    holder clears up first.
     """
     try:
         yield
@@ -54,7 +56,7 @@ def freed_after_error(process: Process, held: Held) -> Iterator[None]:
 
 
 def carry_out(process: Process, space_id: str, kind: str, plan: Callable[[Head, str], Record]) -> Record:
-    """Plan, commit, apply and record a change under the lease; `plan` gets the head and the id of the change.
+    """Plan, commit, apply and record a change under the lease. `plan` gets the head and the id of the change.
 
     If the space is at its threshold afterwards, the next run is started. Raises what `plan` does, NotFound, Busy,
     PreconditionLost.
@@ -62,7 +64,7 @@ def carry_out(process: Process, space_id: str, kind: str, plan: Callable[[Head, 
     held, head = take(process, space_id, kind)
     try:
         record = plan(head, held.lease.owner)
-        # What can't be written is found out now, while there is nothing to clear away.
+        # A record that can't be written fails here, while there is nothing to clear away.
         record.to_bytes()
     except Exception:
         lease.quietly_release(process, held)
@@ -75,7 +77,7 @@ def carry_out(process: Process, space_id: str, kind: str, plan: Callable[[Head, 
         if not _is_made(process, space_id, record):
             raise PreconditionLost(str(error)) from error
     except LiveMemoryError:
-        # What it left behind is cleared away, or written out if it is committed, by whoever comes next.
+        # The next holder clears away its orphans, or writes the change out if it is committed.
         lease.let_go(process, held)
         raise
     else:
@@ -85,7 +87,7 @@ def carry_out(process: Process, space_id: str, kind: str, plan: Callable[[Head, 
 
 
 def _is_made(process: Process, space_id: str, record: Record) -> bool:
-    """Whether it is committed all the same: the answer to the swap was lost, and others have gone on since."""
+    """Whether the change is committed after all: the answer to the swap was lost, and other changes have followed."""
     try:
         return records.get(process, space_id, record.number).run_id == record.run_id
     except NotFound:

@@ -1,8 +1,9 @@
-"""Late duplicates: live notes that a record holds already, because a write whose answer was lost came once more, late.
+"""Late duplicates: live notes that a record holds already, because the store got a write with a lost answer again,
+late.
 
-Whether a note is one is told by the records, never by the listing alone: a note that an undo has brought back looks
-the same until the record of the undo is written. So a late duplicate is removed like anything that is live, by a
-commit: a swap of the head names it, which only succeeds if nothing was committed since it was judged.
+The records show whether a note is one. The listing alone does not: a note that an undo has brought back looks the same
+until the record of the undo is written. So a late duplicate is removed by a commit, like any live note. A swap of the
+head names it, which only succeeds if nothing was committed since the note was judged.
 """
 
 from collections.abc import Sequence
@@ -22,10 +23,10 @@ AT_ONCE = 1_000
 
 
 class _Folded(NamedTuple):
-    """What of a record tells which notes it holds."""
+    """The part of a record that shows which notes it holds."""
 
     gives_back: bool | None
-    """None where nobody can tell: the record cannot be read."""
+    """None where the record cannot be read."""
     note_ids: frozenset[str]
 
 
@@ -49,7 +50,7 @@ def among(process: Process, head: Head, listed: Sequence[Entry | Object]) -> set
 
 
 def standing(process: Process, head: Head, wanted: Sequence[NoteName], *, since: int = 0) -> set[str]:
-    """The ids of those of `wanted` that a record from number `since` on holds and no later undo gave back."""
+    """The ids of those `wanted` notes that a record from number `since` on holds and that no later undo gave back."""
     if not wanted:
         return set()
     ids = {name.note_id for name in wanted}
@@ -62,7 +63,7 @@ def standing(process: Process, head: Head, wanted: Sequence[NoteName], *, since:
     # Oldest first: an undo gives notes back, a later consolidation takes them again.
     for folded in process.store.map(lambda name: _folded(process, head.meta.space_id, name), covering):
         if folded.gives_back is None:
-            # It may be an undo: what is live then is no late duplicate, but all that is left of the note.
+            # The record may be an undo: then the live note is no late duplicate, but the only copy of the note.
             held = set()
         else:
             held = held - folded.note_ids if folded.gives_back else held | (folded.note_ids & ids)
@@ -70,7 +71,7 @@ def standing(process: Process, head: Head, wanted: Sequence[NoteName], *, since:
 
 
 def _folded(process: Process, space_id: str, name: RecordName) -> _Folded:
-    """What the just listed record tells, which is kept apart from the record: it is asked for more often."""
+    """The part of a just listed record, cached apart from the record because it is read more often."""
     key = keys.record(space_id, name)
     found = process.reads.get(_Folded, key, name.etag)
     if not found:
@@ -86,10 +87,10 @@ def _folded(process: Process, space_id: str, name: RecordName) -> _Folded:
 
 
 def hidden(process: Process, space_id: str, listed: Sequence[Entry | Object]) -> set[str]:
-    """The ids of those of the just listed live notes that are late duplicates and not to be shown.
+    """The ids of the just listed live notes that are late duplicates and must not be shown.
 
-    Judged by the head that this process knows; where a note was written since that was read, by a fresh one (1 GET):
-    what is older was live or gone when it was read.
+    Judged by the head that this process knows. If a note was written since that head was read, by a fresh head (1 GET).
+    An older note was live or gone when the head was read.
     """
     head = heads.load_recent(process, space_id)
     seen_at = head.seen_at
@@ -99,7 +100,7 @@ def hidden(process: Process, space_id: str, listed: Sequence[Entry | Object]) ->
 
 
 def without(process: Process, space_id: str, listed: Sequence[Entry]) -> list[Entry]:
-    """The just listed live notes that are to be shown."""
+    """The just listed live notes without late duplicates."""
     gone = hidden(process, space_id, listed)
     return [entry for entry in listed if not gone or _id(entry) not in gone]
 
@@ -110,14 +111,14 @@ def _id(entry: Entry) -> str:
 
 
 def remove(process: Process, head: Head, note_ids: set[str]) -> Head:
-    """Remove these late duplicates, judged as of `head`; returns the head after it. Raises PreconditionLost if it
+    """Remove these late duplicates, judged as of `head`. Returns the head after it. Raises PreconditionLost if the head
     changed.
     """
     return finish(process, heads.swap(process, head, late_duplicates=sorted(note_ids)[:AT_ONCE]))
 
 
 def finish(process: Process, head: Head) -> Head:
-    """Remove the late duplicates that the head names; safe to repeat. Returns the head after it."""
+    """Remove the late duplicates that the head names. Safe to repeat. Returns the head after it."""
     space_id, named = head.meta.space_id, head.meta.late_duplicates
     if not named:
         return head

@@ -1,4 +1,4 @@
-"""Watches over changes that a late request may still disturb, and mends them from the records."""
+"""Watches changes that a late request may still disturb, and repairs them from the records."""
 
 from contextlib import suppress
 from datetime import datetime
@@ -15,16 +15,16 @@ from livemem.store import keys, stored, timing
 from livemem.store.objects import MARKDOWN, Object
 
 WATCHED_FOR = timing.LAST_WRITE + timing.APART
-"""Longer than any request can come late: of a worker, too, that stood still and goes on behind the change. The end is
-told by one clock and read by another."""
+"""Longer than any request can come late, also one of a worker that stood still and continues after the change. One
+process's clock sets the end, and another's reads it."""
 
 
 def watching(head: Head, record: Record, now: datetime) -> LateWriteRepair | None:
-    """What the head says from the commit of `record` on."""
+    """The head's field from the commit of `record` on."""
     before = head.meta.late_write_repair
     touched = {path: Watched(number=record.number, gone=after is None) for path, after in record.written().items()}
     if record.kind == "consolidation":
-        # It only goes forwards: no state of before comes back by it.
+        # The repair only goes forwards: it brings back no earlier state.
         known = before.files if before else {}
         going_on = {path: touched.get(path, seen) for path, seen in known.items()}
         return before and before.model_copy(update={"files": going_on})
@@ -39,9 +39,10 @@ def watching(head: Head, record: Record, now: datetime) -> LateWriteRepair | Non
 
 
 def settle(process: Process, head: Head) -> Head:
-    """Mend what a late request has disturbed; called under the lease, with nothing committed and unwritten.
+    """Repair damage by a late request. Called under the lease, without an unfinished commit.
 
-    1 GET for each file that is watched, and 1 LIST and what tells the notes for each undo that is; the head after it.
+    1 GET for each watched file. For each watched undo 1 LIST and the requests that find its notes. Returns the head
+    after it.
     """
     watched = head.meta.late_write_repair
     if not watched:
@@ -64,7 +65,7 @@ def _mend_file(process: Process, head: Head, path: str, watched: Watched) -> Non
         return
     record = records.get(process, head.meta.space_id, watched.number)
     if path not in record.written():
-        # A file that came with a space says of itself who wrote it.
+        # A file that came with a space names the change that wrote it in its metadata.
         return
     after = record.written()[path]
     if after is not None:
@@ -75,17 +76,17 @@ def _mend_file(process: Process, head: Head, path: str, watched: Watched) -> Non
 
 
 def _is_stale(found: Object, watched: Watched) -> bool:
-    """Whether an earlier change than the newest wrote it. What somebody wrote without the service is theirs."""
+    """Whether an earlier change than the newest wrote it. A file written without the service stays."""
     number = found.metadata.get("consolidation", "")
     return number.isdecimal() and int(number) < watched.number
 
 
 def _bring_back(process: Process, head: Head, number: int) -> None:
-    """Write those notes that undo `number` gave back and that are neither live nor folded again since."""
+    """Write the notes that undo `number` gave back and that are neither live nor folded again since."""
     space_id = head.meta.space_id
     undo = records.get(process, space_id, number)
     first, last = (keys.live_prefix(space_id) + moment for moment in (undo.name().first, undo.name().last))
-    # `~` sorts behind all that a note's name can hold.
+    # `~` sorts behind every character of a note's name.
     live = {entry.key for entry in process.store.scan(keys.live_prefix(space_id), start_after=first, stop=f"{last}~")}
     missing = {source.note_id: source for source in undo.notes if keys.note(space_id, source.note_id) not in live}
     folded = late_duplicates.standing(

@@ -1,4 +1,4 @@
-"""Changes of banks that were interrupted or disturbed: finished if they are committed, cleared away if not."""
+"""Changes of banks that were interrupted or disturbed: finished if committed, else cleared away."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,8 +17,8 @@ from livemem.store import keys
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """Finish what is committed, clear away what is not, remove late duplicates, mend what late requests disturbed, and
-    end runs that nobody ends any more.
+    """Finish a committed change, clear away plans that are not committed, remove late duplicates, repair damage by late
+    requests, and end runs that no worker ends.
     """
     left = orphans.find(process, space.head)
     unfinished = _unfinished(space)
@@ -32,13 +32,13 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
 
 
 def _remove_reviews(process: Process, space: Space, run_ids: Sequence[str]) -> None:
-    """Remove plans of which nobody is asked: their runs have ended, so no worker of them can ask for approval now."""
+    """Remove plans that wait for no approval: their runs have ended, so no worker can ask for approval now."""
     process.store.delete_many([keys.review(space.space_id, run_id) for run_id in run_ids])
 
 
 def left_undone(process: Process, space: Space) -> int:
     """How many things `maintain` would finish, end or clear away: a commit, a lease that ran out, runs and plans that
-    nobody ends, late duplicates. It only looks; 0 where somebody holds the space, who does that first.
+    no worker ends, late duplicates. It only reads. 0 where the space is held: the holder clears up first.
     """
     if space.busy:
         return 0
@@ -51,7 +51,7 @@ def left_undone(process: Process, space: Space) -> int:
 
 
 def clear_up(process: Process, space_id: str, run_ids: Sequence[str] = ()) -> bool:
-    """Do so under the lease, also with what these runs left; False if the space is busy."""
+    """Finish and clear away under the lease, also the orphans of these runs. False if the space is busy."""
     try:
         held = lease.acquire(process, places.of_space(space_id), process.new_id(), "sweep")
     except Busy:
@@ -63,8 +63,8 @@ def clear_up(process: Process, space_id: str, run_ids: Sequence[str] = ()) -> bo
 
 
 def remove_late_duplicates(process: Process, head: Head) -> Head:
-    """Remove the late duplicates among the space's live notes; returns the head after it. They wait if the head
-    changes.
+    """Remove the late duplicates among the space's live notes. Returns the head after it. If the head changes, they
+    wait.
     """
     found = _late_duplicates(process, head)
     if not found:
@@ -80,7 +80,7 @@ def _has_late_duplicates(process: Process, space: Space) -> bool:
     if not _may_have_late_duplicates(space.head):
         return False
     if meta.automatic() and len(space.live) < meta.consolidation_threshold:
-        # All that waits is listed already.
+        # All notes that wait are listed already.
         return bool(late_duplicates.among(process, space.head, space.live))
     return bool(_late_duplicates(process, space.head))
 
@@ -95,7 +95,7 @@ def _late_duplicates(process: Process, head: Head) -> set[str]:
 
 
 def problems(_: Process, space: Space) -> list[HealthProblem]:
-    """A commit that is not written out, a lease that nobody gave back, and one that binds while nobody works."""
+    """Reports a commit that is not written out, a lease that was not given back, and one whose holder does not work."""
     found = []
     seen = space.lease
     if seen and not space.busy and seen.lease.kind != "backoff":
@@ -128,8 +128,8 @@ def kind(name: str) -> DocumentKind | None:
 
 
 def _instead_of_record(_: Process, damaged: Damaged) -> Record:
-    """A record of the same number, under the same key: so that no other change gets the number, and what may have been
-    in it is still told by the times in its name.
+    """A record of the same number under the same key. So no other change gets the number, and the times in its name
+    still show which notes it may have held.
     """
     name = keys.parse_record(f"x/{damaged.name}")
     assert name
@@ -139,7 +139,7 @@ def _instead_of_record(_: Process, damaged: Damaged) -> Record:
 
 
 def _instead_of_plan(_: Process, damaged: Damaged) -> Record | None:
-    """Of what is committed, a change that does nothing: its notes are live. Of every other plan nothing."""
+    """For a committed plan, a change that does nothing: its notes are live. For every other plan None."""
     run_id = keys.parse_plan(f"x/{damaged.name}")
     if run_id is None or damaged.head.meta.committed_run != run_id:
         return None

@@ -1,7 +1,7 @@
-"""Runs that nobody ends any more, and plans of runs that have ended: what a sweep finds and clears away.
+"""Runs that no worker ends, and plans of runs that have ended: a sweep finds them and clears them away.
 
-The ids of runs sort by time. So the head remembers up to which of them all is well, and one listing shows the later
-ones: those of the last hours, in which an invocation may still come, or a write come late.
+The ids of runs sort by time. So the head remembers up to which run there are no orphans, and one listing shows the
+later runs. Those are from the last hours, so an invocation or a late write of them may still come.
 """
 
 from collections.abc import Sequence
@@ -19,29 +19,29 @@ from livemem.store import keys, timing
 from livemem.store.objects import Entry
 
 QUIET_AFTER = timing.DELIVERED + timing.LAST_WRITE + timing.APART
-"""Nothing of a run comes later, counted from its id: that is of another clock."""
+"""No request of a run comes later, counted from the time in its id, which another clock made."""
 
 MOST_KNOWN = 100_000
 
 MOST_LISTED = 1_000
-"""Objects of runs that one sweep looks at in a space: a page of a listing, two of them for a run at work."""
+"""Objects of runs that one sweep reads in a space: a page of a listing. A run at work has two."""
 
 
 @dataclass(frozen=True)
 class OrphanedRuns:
-    """`run_ids` have left something behind; `seen_until`: up to this run all is well, and will stay so. There may be
-    `more` behind it, of which something may still come.
+    """The runs `run_ids` have left orphans. Up to the run `seen_until` there are none, and none will come. `more`:
+    later runs may still leave some.
     """
 
     run_ids: list[str]
     seen_until: str | None
     more: bool
     reviews: Sequence[str] = ()
-    """Runs of which a plan lies about that nobody is asked to approve."""
+    """Runs with an orphaned plan: it waits for no approval."""
 
 
 class _Ended:
-    """Runs that this process has seen to have ended: that is final."""
+    """Runs of which this process has seen the end, which is final."""
 
     def __init__(self, _: Timer) -> None:
         self._run_ids: set[tuple[str, str]] = set()
@@ -56,9 +56,9 @@ class _Ended:
 
 
 def find(process: Process, head: Head, *, ends: bool = True) -> OrphanedRuns:
-    """What runs have left behind since the head's mark: 1 LIST, and 1 GET for each run that is not known to have ended.
+    """The orphans of runs since the head's mark: 1 LIST, and 1 GET for each run that is not known to have ended.
 
-    Runs whose invocation never came are ended here, if it `ends` any: nobody holds the space for them.
+    With `ends`, runs whose invocation never came are ended here: no worker holds the space for them.
     """
     listed = _listed(process, head)
     plans = {run_id for entry in listed if (run_id := keys.parse_plan(entry.key))}
@@ -66,7 +66,7 @@ def find(process: Process, head: Head, *, ends: bool = True) -> OrphanedRuns:
     ended = process.store.map(lambda run_id: _has_ended(process, head, run_id, ends=ends), run_ids)
     standing = dict(zip(run_ids, ended, strict=True))
     left = [run_id for run_id, state in standing.items() if state == "overdue"]
-    # A plan of a change by hand has no run; while it works the space is busy, and nothing is cleared away.
+    # A plan of a change by hand has no run. While that change works the space is busy, and nothing is cleared away.
     left += sorted(run_id for run_id in plans if standing.get(run_id, "ended") == "ended" and run_id not in left)
     left = [run_id for run_id in left if run_id != head.meta.committed_run]
     asked = [run_id for entry in listed if (run_id := keys.parse_review(entry.key))]
@@ -77,9 +77,9 @@ def find(process: Process, head: Head, *, ends: bool = True) -> OrphanedRuns:
 
 
 def _of_nobody(process: Process, head: Head, run_ids: list[str]) -> list[str]:
-    """Those runs of which no plan waits, or was decided just now: no request where there are none, else 1 GET.
+    """The runs among `run_ids` whose plan neither waits nor was decided just now: no request for no runs, else 1 GET.
 
-    The head is looked at once more: a run that has come to rest since it was read may be the one whose plan waits.
+    The head is read again: a run that has come to rest since the first read may be the one whose plan waits.
     """
     newest = heads.find(process, head.meta.space_id) if run_ids else None
     waits = newest.meta.review.run_id if newest and newest.meta.review else None
@@ -87,7 +87,7 @@ def _of_nobody(process: Process, head: Head, run_ids: list[str]) -> list[str]:
 
 
 def remember(process: Process, head: Head, left: OrphanedRuns) -> None:
-    """Tell the head up to where all is well: 1 PUT, where that is further than it knows."""
+    """Write into the head up to which run there are no orphans: 1 PUT, if that is further than before."""
     if left.seen_until and left.seen_until > (head.meta.runs_seen or ""):
         with suppress(PreconditionLost):
             heads.swap(process, head, runs_seen=left.seen_until)
@@ -100,13 +100,13 @@ def _listed(process: Process, head: Head) -> list[Entry]:
 
 
 def _has_ended(process: Process, head: Head, run_id: str, *, ends: bool) -> str:
-    """`ended`, `going_on` or `overdue`."""
+    """The state of the run: `ended`, `going_on` or `overdue`."""
     known = process.cache(_Ended)
     if known.knows(head.meta.uid, run_id):
         return "ended"
     saved = runs.find(process, head.meta.space_id, run_id)
     if not saved or saved.value.uid != head.meta.uid:
-        # Unreadable, or of another life of the space: nobody waits for it.
+        # Unreadable, or of a deleted space of the same name: no process waits for it.
         return "ended"
     run = saved.value
     if run.status == "queued" and saved.age > timing.DELIVERED:

@@ -1,8 +1,8 @@
-"""Plans that wait for a person, where a space asks for approval before what a model made of its notes is committed.
+"""Plans that wait for a person, in spaces that require approval before a model's change is committed.
 
-A plan is its record, as that of every change (records.py), but under a key from which nothing commits it. It is written
-once, and waits from the swap of the head that names it (spaces/head_fields.py). An approval makes a change of it that
-is committed and applied as every other one.
+Such a plan is a record, like that of every change (records.py), but under a key from which nothing commits it. It is
+written once, and waits from the swap of the head that names it (spaces/head_fields.py). An approval makes a change of
+it, which is committed and applied like every other one.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ def propose(process: Process, head: Head, held: Held, record: Record) -> Head:
     """Let the plan wait for approval, and return the head that says so: 2 PUT. A plan that another worker of the run
     wrote before counts.
 
-    Raises CommitLost if it can't be committed any more, ModeChanged if nobody has to approve it.
+    Raises CommitLost if it can't be committed any more, ModeChanged if it needs no approval.
     """
     space_id = head.meta.space_id
     record = provenance.with_sources(process, space_id, record)
@@ -72,7 +72,7 @@ def propose(process: Process, head: Head, held: Held, record: Record) -> Head:
 
 
 def _write(process: Process, space_id: str, run_id: str, body: bytes) -> bytes:
-    """Write the plan, and return it; or the one that is there."""
+    """Write the plan and return it, or return the one that exists."""
     key = keys.review(space_id, run_id)
     for _ in range(commit.TRIES):
         written = stored.write_once(process.store, key, body)
@@ -82,7 +82,7 @@ def _write(process: Process, space_id: str, run_id: str, body: bytes) -> bytes:
 
 
 def revision(body: bytes) -> str:
-    """What tells the bytes of a plan from any others."""
+    """A text that identifies the bytes of a plan."""
     return hashlib.sha256(body).hexdigest()[:REVISION_CHARACTERS]
 
 
@@ -93,28 +93,29 @@ def left(process: Process, space_id: str, run_id: str) -> Record | None:
 
 
 def wait(process: Process, saved: Stored[Run], record: Record | None = None) -> Run:
-    """Say of the run that its plan waits, and return the run as it stands then: 1 PUT, and 1 GET where the plan is not
+    """Write into the run that its plan waits, and return the run as it is then: 1 PUT, and 1 GET if the plan is not
     given.
     """
     try:
         plan = record or left(process, saved.value.space_id, saved.value.job_id)
     except ObjectUnreadable:
-        # That it waits is told by the head.
+        # The head says that it waits.
         plan = None
     told = {"metrics": plan.metrics} if plan else {}
     return runs.finish(process, saved, WAITS, error=None, **told)
 
 
 def read(process: Process, meta: Meta, review: Review) -> Record | None:
-    """The plan that waits; None if it is gone, or is not the one that was to wait: 1 GET."""
+    """The plan that waits: 1 GET. None if it is gone, or is not the one that the head names."""
     found = process.store.get(keys.review(meta.space_id, review.run_id))
     return Record.from_bytes(found.body) if found and revision(found.body) == review.revision else None
 
 
 def changed_since(process: Process, head: Head, record: Record) -> bool:
-    """Whether anything that the plan rests on is another by now: 1 GET for each of its notes and files.
+    """Whether a note or file that the plan rests on has changed by now: 1 GET for each of them.
 
-    Whoever changes bank, rules or notes through the service makes a change; the rest was done in the bucket itself.
+    A change of bank, rules or notes through the service shows in the head. The requests find changes made in the bucket
+    itself.
     """
     space_id = head.meta.space_id
     if not commit.follows(head.meta, record):

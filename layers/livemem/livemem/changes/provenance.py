@@ -1,4 +1,4 @@
-"""What a change makes of the sources of the files that it changes: carried on from the change before, in the record."""
+"""The sources of the files that a change writes: derived from the change before, and kept in the record."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from livemem.process import Process
 def with_sources(process: Process, space_id: str, record: Record) -> Record:
     """The record with the sources of each file that it changes: 1 GET for each earlier change that wrote one of them.
 
-    An undo brings its own. Where the change before has none (an older version wrote it), this one has none either.
+    An undo has its own. If the change before has none (an older version wrote it), this one has none either.
     """
     if record.kind == "undo" or all(change.sources for change in record.files):
         return record
@@ -26,14 +26,14 @@ def with_sources(process: Process, space_id: str, record: Record) -> Record:
 
 
 def before_each(process: Process, space_id: str, files: list[FileChange]) -> list[State | None]:
-    """What the sections rested on before each change; None where that is not known."""
+    """The notes on which the sections rested before each change. None where that is not known."""
     wanted = sorted({change.before.record for change in files if change.before and change.before.record})
     missing: list[str] = []
     found = process.store.map(lambda text: records.find(process, space_id, text, missing), wanted)
     read = dict(zip(wanted, found, strict=True))
     return [
         _known(change.path, change.before, read.get(change.before.record or "") if change.before else None)
-        # What a record says that cannot be read is not known, and not nothing.
+        # The sources in an unreadable record are unknown, not empty.
         if not (missing and change.before and change.before.record and not read.get(change.before.record))
         else None
         for change in files
@@ -42,19 +42,19 @@ def before_each(process: Process, space_id: str, files: list[FileChange]) -> lis
 
 def _known(path: str, before: Before | None, writer: Record | None) -> State | None:
     if not before or not before.record or not writer:
-        # A new file, one that came into the bucket without the service, or one whose notes were removed with their
-        # record (a lifecycle rule): it rests on nothing that is known.
+        # A new file, one that came into the bucket without the service, or one whose notes were deleted with their
+        # record (a lifecycle rule): it rests on no known notes.
         return {}
     kept = writer.sources_of(path)
     return kept.state() if kept else None
 
 
 def after(state: State, record: Record, change: FileChange) -> State:
-    """What each section of the file rests on after the change, given what it rested on before.
+    """The notes on which each section of the file rests after the change, given those before it.
 
     A section's own text (without its sub-sections) that a change rewrote rests on the notes of the edits that address
     the section or one above it; where an edit or a whole-file answer cites none, on all notes that the change folded
-    and did not discard. What it rested on before it still does, because an edit keeps what holds.
+    and did not discard. It also rests on its notes from before, because an edit keeps text that still holds.
     """
     was = own_texts(change.before.content) if change.before else {}
     own = own_texts(change.after or "")
@@ -63,7 +63,7 @@ def after(state: State, record: Record, change: FileChange) -> State:
     room = MOST_LINKS
     for section, text in own.items():
         trace = state[section].copy() if section in was and section in state else Trace()
-        # Blank lines at a section's end belong to the seam with the next one.
+        # Blank lines at a section's end belong to the border with the next section.
         if text.strip() and was.get(section, "").strip() != text.strip():
             if record.kind == "manual":
                 trace.corrections.append(record.number)

@@ -1,7 +1,7 @@
-"""Consolidation records: for each change of bank or rules, and each undo, what went in and what came out.
+"""Consolidation records: the input and the output of each change of bank or rules, and of each undo.
 
 A record is written once and never changed. History, diffs, time travel, the status of an old note, citations and undo
-all read these records; the plan of a change is its record before it is committed.
+all read these records. The plan of a change is its record before it is committed.
 """
 
 import base64
@@ -25,15 +25,15 @@ from livemem.store.objects import Object
 from livemem.store.stored_documents import Line, Moment, NoteId, Number, StoredDocument
 
 AT_ONCE = 16
-"""Records read in one go while looking for one that fits: each may hold a whole bank."""
+"""Records read at once in a search for one that fits: each may hold a whole bank."""
 
 Kind = Literal["consolidation", "manual", "rules", "undo", "unreadable"]
-"""`unreadable`: stands in the place of a record that was set aside because it could not be read (upkeep/repair.py)."""
+"""`unreadable`: replaces a record that was set aside because it could not be read (upkeep/repair.py)."""
 Action = Literal["created", "updated", "edited", "deleted"]
 
 
 class NoteSource(BaseModel, defer_build=True):
-    """A note as it was stored, whole: consolidated is not destroyed."""
+    """A note as it was stored, whole: consolidation does not destroy it."""
 
     note_id: NoteId
     raw: str
@@ -46,7 +46,7 @@ class NoteSource(BaseModel, defer_build=True):
 
     @classmethod
     def of(cls, note_id: str, body: bytes) -> "NoteSource":
-        """The source for an object's bytes; what is no UTF-8 is kept as base64."""
+        """The source for an object's bytes. Bytes that are not UTF-8 are kept as base64."""
         try:
             return cls(note_id=note_id, raw=body.decode())
         except UnicodeDecodeError:
@@ -58,7 +58,7 @@ class NoteSource(BaseModel, defer_build=True):
 
 
 class Before(BaseModel, defer_build=True):
-    """A file as it was, with the ETag that its replacement is conditional on.
+    """A file as it was, with the ETag that is the condition of its replacement.
 
     `record` names the record of the change that wrote it (keys.record_text), None if none did.
     """
@@ -69,7 +69,7 @@ class Before(BaseModel, defer_build=True):
 
 
 class FileChange(BaseModel, defer_build=True):
-    """One bank file of a change; `before` is None for a new one, `after` for a deleted one."""
+    """One bank file of a change. `before` is None for a new one, `after` for a deleted one."""
 
     path: str
     action: Action
@@ -77,16 +77,16 @@ class FileChange(BaseModel, defer_build=True):
     after: str | None
     edits: list[dict[str, Any]] = []
     notes: list[str] = []
-    """Ids of the notes that a whole-file answer says it rests on; edits carry their own."""
+    """Ids of the notes that a whole-file answer says it rests on. Edits carry their own."""
     reason: str | None = None
     said: Action | None = None
-    """What the answer called it, where that is not what it did."""
+    """The action that the answer named, where it differs from the one that was done."""
     sources: Sources | None = None
-    """What its sections rest on after the change; None where that is not known, and for a deleted file."""
+    """The notes on which its sections rest after the change. None where that is not known, and for a deleted file."""
 
 
 class SynthesisChange(BaseModel, defer_build=True):
-    """`_synthesis.md` with its front matter, before and after; None where there is none."""
+    """`_synthesis.md` with its front matter, before and after. None where there is none."""
 
     before: Before | None
     after: str | None
@@ -101,7 +101,7 @@ class Record(StoredDocument):
     run_id: Line
     uid: Line
     plan_of: Line | None = None
-    """The run whose plan it is, where that waited for a person; `run_id` is the approval's own then."""
+    """The run whose plan it is, if the plan waited for a person. `run_id` is the approval's own then."""
     approved_by: Line | None = None
     approved_at: Moment | None = None
     kind: Kind
@@ -109,10 +109,10 @@ class Record(StoredDocument):
     started_at: Moment
     committed_at: Moment
     model: Line | None = None
-    """The model that folded its notes; None where garbage collection moved them here, and of changes by hand."""
+    """The model that folded its notes. None where garbage collection moved them here, and for changes by hand."""
     prompt_version: Line | None = None
     author: Line | None = None
-    """Who made a manual correction, a change of the rules or an undo, or ordered that old notes are moved here."""
+    """The user who made a manual correction, a change of the rules or an undo, or ordered the move of old notes."""
     agent: Line | None = None
     """Set where only one agent's notes were folded."""
     undoes: Number | None = None
@@ -122,62 +122,62 @@ class Record(StoredDocument):
     rules: FileChange | None = None
     """Set where the space's rules changed; its path is `_rules.md`."""
     rules_changed_at: Moment | None = None
-    """What the head said of changed rules before this change, which an undo brings back."""
+    """The head's time of changed rules before this change, which an undo brings back."""
     discarded: list[dict[str, Any]] = []
     uncited: list[str] = []
     """Ids of folded notes that the answer neither cites nor discards, for the second time."""
     left_out: list[str] = []
-    """Ids of the notes that it leaves out for the first time: they stay live."""
+    """Ids of the notes that the change leaves out for the first time: they stay live."""
     oversized_notes: OversizedNotes | None = None
     """The live notes that no prompt could hold."""
     warnings: list[str] = []
-    """What is not as it was asked for, in sentences."""
+    """Sentences about parts of the change that differ from the order."""
     usage: Usage = Usage()
     metrics: dict[str, Any] = {}
 
     def run(self) -> str:
-        """The run that made it, or the change by hand."""
+        """The id of the run, or of the change by hand, that made it."""
         return self.plan_of or self.run_id
 
     def changed(self) -> list[FileChange]:
-        """All files that it changes, and the rules as one of them."""
+        """All files that the change writes, the rules among them."""
         return [*self.files, *([self.rules] if self.rules else [])]
 
     def written(self) -> dict[str, str | None]:
-        """What each path that it changes holds afterwards, `_synthesis.md` among them; None for a deleted file."""
+        """The new content of each path that the change writes, `_synthesis.md` among them. None for a deleted file."""
         files = {change.path: change.after for change in self.changed()}
         return files | ({keys.SYNTHESIS: self.synthesis.after} if self.synthesis else {})
 
     def metadata(self) -> dict[str, str]:
-        """What an object that it wrote says of it: so reading a file tells its consolidation without a look at the
-        records, and leads to what it rests on.
+        """The metadata of an object that the change writes. So a reader of a file sees its consolidation without the
+        records, and finds the notes on which the file rests.
         """
         return {"consolidation": str(self.number), "record": keys.record_text(self.name())}
 
     def folds(self) -> bool:
-        """Whether a model folded notes into the bank: not so where garbage collection moved old ones here."""
+        """Whether a model folded notes into the bank. False where garbage collection moved old notes here."""
         return self.kind == "consolidation" and self.model is not None
 
     def consolidations(self) -> int:
-        """By how much it changes the number of consolidations that stand."""
+        """By how much the change changes the number of consolidations in force."""
         if self.kind == "undo":
-            # No change but a consolidation has notes to give back.
+            # Only an undo of a consolidation has notes to give back.
             return -1 if self.notes else 0
         return 1 if self.kind == "consolidation" else 0
 
     def sources_of(self, path: str) -> Sources | None:
-        """What the sections of a file that it changed rest on, if it says so."""
+        """The sources of the sections of a file that it changed, if the record has them."""
         return next((change.sources for change in self.files if change.path == path), None)
 
     def name(self) -> keys.RecordName:
-        """The record's file name: its number and the times of its notes, or of its commit where it has none."""
+        """The record's file name: its number and the times of its notes, or of its commit where it has no notes."""
         times = sorted(source.note_id[:15] for source in self.notes)
         moment = self.committed_at.replace("-", "").replace(":", "")[:15]
         return keys.RecordName(self.number, times[0] if times else moment, times[-1] if times else moment)
 
 
 def by_hand(head: Head, run_id: str, kind: Kind, author: str, now: datetime) -> Record:
-    """The record of a change that `author` orders, the next one after `head`, still without its contents."""
+    """The record of a change that `author` orders, the next one after `head`, without its contents."""
     return Record(
         number=head.meta.changes + 1,
         run_id=run_id,
@@ -192,7 +192,7 @@ def by_hand(head: Head, run_id: str, kind: Kind, author: str, now: datetime) -> 
 
 
 def unreadable_one(head: Head, number: int, run_id: str, author: str, moment: str) -> Record:
-    """What stands in the place of a record, or of a plan that is committed, that was set aside. It changes nothing."""
+    """The record that replaces a record, or a committed plan, that was set aside. It changes nothing."""
     return Record(
         number=number,
         run_id=run_id,
@@ -213,7 +213,7 @@ def names(process: Process, space_id: str, *, since: int = 0, limit: int | None 
 
 
 def read(process: Process, space_id: str, name: keys.RecordName) -> Record:
-    """One record: 1 GET, none where this process has read it and it was just listed as the same.
+    """One record: 1 GET, none where this process has read it and it was just listed with the same ETag.
 
     Raises ObjectUnreadable; StoreUnavailable if it is gone since it was listed (a lifecycle rule may have removed it).
     """
@@ -237,7 +237,7 @@ def read_many(process: Process, space_id: str, wanted: Sequence[keys.RecordName]
 def read_each(
     process: Process, space_id: str, wanted: Sequence[keys.RecordName]
 ) -> list[tuple[keys.RecordName, Record | ObjectUnreadable]]:
-    """The same for who goes on without those that cannot be read: each with its name, or the error in its place."""
+    """Each record, or the error in its place, with its name: for callers that continue without unreadable records."""
 
     def one(name: keys.RecordName) -> Record | ObjectUnreadable:
         try:
@@ -249,7 +249,7 @@ def read_each(
 
 
 def contents(space_id: str, name: keys.RecordName, found: Record | ObjectUnreadable) -> Record | ObjectUnreadable:
-    """What one of `read_each` tells: an error also for what stands in the place of a record that was set aside."""
+    """One result of `read_each`, with an error also for a record that replaces one that was set aside."""
     if isinstance(found, Record) and found.kind == "unreadable":
         return unreadable.set_aside(keys.record(space_id, name))
     return found
@@ -264,14 +264,14 @@ def get(process: Process, space_id: str, number: int) -> Record:
 
 
 def written_by(item: Object) -> str | None:
-    """The record of the change that wrote the object, as its metadata names it, or the change's number; None for one
-    that the service did not write.
+    """The record of the change that wrote the object, as its metadata names it, or the change's number. None for an
+    object that the service did not write.
     """
     return item.metadata.get("record") or item.metadata.get("consolidation")
 
 
 def find(process: Process, space_id: str, text: str, missing: list[str] | None = None) -> Record | None:
-    """The record that an object's metadata names (keys.record_text): 1 GET, and 1 LIST where it only tells the number.
+    """The record that an object's metadata names (keys.record_text): 1 GET, and 1 LIST where they only hold the number.
 
     None if it is gone, or cannot be read: then its key is added to `missing`. Raises StoreUnavailable if the store does
     not answer.
@@ -293,8 +293,8 @@ def undone(records: Iterable[Record]) -> set[int]:
 
 @dataclass(frozen=True)
 class Kept:
-    """A note that records tell of: its object's bytes, and the number of the consolidation that holds it. None where an
-    undo gave it back: then it is live, or was and is being brought back.
+    """A note in the records: its object's bytes, and the number of the consolidation that holds it. The number is None
+    where an undo gave it back: then it is live, or was and is being brought back.
     """
 
     body: bytes
@@ -302,9 +302,9 @@ class Kept:
 
 
 def find_note(process: Process, space_id: str, name: keys.NoteName) -> Kept | None:
-    """What the records tell of a note, None if nothing: 1 LIST, and the records whose times cover it.
+    """A note as the records hold it, None if none does: 1 LIST, and the records whose times cover it.
 
-    Raises ObjectUnreadable where none of them tells of it, and one that may do so cannot be read.
+    Raises ObjectUnreadable where none of them holds it, and one that may hold it cannot be read.
     """
     found, missing = _find_notes(process, space_id, [name])
     if name.note_id not in found and missing:
@@ -313,8 +313,8 @@ def find_note(process: Process, space_id: str, name: keys.NoteName) -> Kept | No
 
 
 def find_notes(process: Process, space_id: str, wanted: Sequence[keys.NoteName]) -> dict[str, Kept]:
-    """The same of several notes by their ids, as far as the records can be read: 1 LIST, and the records whose times
-    cover one of them.
+    """Several notes by their ids, as far as the records can be read: 1 LIST, and the records whose times cover one of
+    them.
     """
     return _find_notes(process, space_id, wanted)[0]
 

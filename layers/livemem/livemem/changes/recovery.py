@@ -1,7 +1,8 @@
-"""What became of a change whose worker is gone, or was not alone: finished if it is committed, cleared away if not.
+"""Changes whose worker is gone, or was not alone: finished if committed, else cleared away.
 
-A run never ends as anything but `ok` before it was looked whether a change bears its id. And who speaks for a run that
-another worker may still be at first changes the head: so that worker can't commit any more what is said to have failed.
+A run only ends as anything but `ok` after a check that no change bears its id. A process that ends a run on which
+another worker may still work first changes the head. So that worker can't commit a run any more that was reported as
+failed.
 """
 
 import logging
@@ -32,7 +33,7 @@ OVERTAKEN = Failure.model_construct(code="not_started", detail="Another run went
 
 
 def made_by(process: Process, head: Head, run: Run) -> Record | None:
-    """The record of what the run committed, if it did and it is written: 1 LIST, 1 GET; no request where nothing was
+    """The record of the run's change, if one is committed and written: 1 LIST, 1 GET. No request where nothing was
     committed since the run began.
     """
     if run.base is None or head.meta.changes <= run.base:
@@ -41,12 +42,12 @@ def made_by(process: Process, head: Head, run: Run) -> Record | None:
         record = records.get(process, run.space_id, run.base + 1)
     except NotFound:
         return None
-    # What stands in the place of a plan that was set aside has done nothing of what the run wanted.
+    # The record that replaces a plan set aside has done nothing of the run's work.
     return record if record.kind != "unreadable" and record.run() == run.job_id else None
 
 
 def recover(process: Process, head: Head) -> Head:
-    """Finish what is committed in the head, if anything, and return the head after it. No LLM call."""
+    """Finish the change that the head has committed, if any, and return the head after it. No LLM call."""
     head = reviews.finish(process, late_duplicates.finish(process, head))
     run_id = head.meta.committed_run
     if not run_id:
@@ -70,7 +71,7 @@ def recover(process: Process, head: Head) -> Head:
 
 
 def _committed(process: Process, space_id: str, run_id: str, head: Head) -> Record | None:
-    """The plan of what is committed; its record where the plan cannot be read and the record is written already."""
+    """The plan of the committed change. Its record where the plan cannot be read and the record is written already."""
     try:
         return commit.planned(process, space_id, run_id)
     except ObjectUnreadable as error:
@@ -86,9 +87,10 @@ def succeed(process: Process, saved: Stored[Run], record: Record) -> Run:
 
 
 def end(process: Process, saved: Stored[Run], result: Result, *, alone: bool, **changes: object) -> Run:
-    """End the run as anything but `ok`, unless it is committed; returns it as it stands then.
+    """End the run as anything but `ok`, unless it is committed. Returns the run as it is then.
 
-    Not `alone`: another worker of it was there before, and may still be at work. Raises NotFound if the space is gone.
+    Not `alone`: another worker of the run took it before, and may still be at work. Raises NotFound if the space is
+    gone.
     """
     for _ in range(commit.TRIES):
         head = heads.load(process, saved.value.space_id)
@@ -111,7 +113,7 @@ def end(process: Process, saved: Stored[Run], result: Result, *, alone: bool, **
 
 
 def clear_abandoned(process: Process, head: Head, run_ids: Iterable[str]) -> Head:
-    """Clear away what the runs left that lost the lease before they committed; returns the head to build on."""
+    """Clear away the orphans of runs that lost the lease before they committed. Returns the head to build on."""
     for run_id in dict.fromkeys(run_ids):
         head = _clear(process, head, run_id)
     return head
@@ -121,12 +123,12 @@ def _clear(process: Process, head: Head, run_id: str) -> Head:
     space_id = head.meta.space_id
     for _ in range(commit.TRIES):
         saved = runs.find(process, space_id, run_id)
-        # What is in it does not count: it is not committed.
+        # The plan's content does not matter: it is not committed.
         plan = commit.is_planned(process, space_id, run_id)
         unended = saved if saved and not saved.value.at_rest() else None
         if plan or (unended and unended.value.status == "running"):
             try:
-                # A worker that wakes up late can't commit now: neither this plan nor one that it has yet to write.
+                # A worker that continues late can't commit now: neither this plan nor one that it has yet to write.
                 head = heads.swap(process, head)
             except PreconditionLost:
                 head = recover(process, heads.load(process, space_id))

@@ -1,7 +1,7 @@
-"""Plans that wait for a person: how they are decided, and how their runs are told (spaces/head_fields.py).
+"""Plans that wait for a person: how they are decided, and how their runs are ended (spaces/head_fields.py).
 
-One swap of the head decides. What is left to do then, to end the run and to remove its plan, is done by the same
-process or by whoever holds the space next; it may be done again.
+One swap of the head decides. After it the same process, or the next holder of the space, ends the run and removes its
+plan. Both steps may be repeated.
 """
 
 from livemem import clock
@@ -22,22 +22,23 @@ LOST = "Its plan is not there any more; its notes are live."
 
 
 def supersede(process: Process, head: Head, message: str) -> Head:
-    """Give up the plan that waits, if one does; its notes stay live. Raises PreconditionLost."""
+    """Give up the plan that waits, if there is one. Its notes stay live. Raises PreconditionLost."""
     return decide(process, head, Decision(status="superseded", message=message, at=clock.iso(process.clock())))
 
 
 def decide(process: Process, head: Head, decision: Decision, **changes: object) -> Head:
-    """Decide on the plan that waits, if one does, by a swap over exactly this head, and end its run: 2 GET, 3 PUT and 1
-    DELETE. Raises PreconditionLost.
+    """Decide on the plan that waits, if there is one, by a swap over exactly this head, and end its run: 2 GET, 3 PUT
+    and 1 DELETE. Raises PreconditionLost.
     """
     decided = head.meta.decided(decision)
     return finish(process, heads.swap(process, head, **decided, **changes)) if decided else head
 
 
 def finish(process: Process, head: Head) -> Head:
-    """End the run whose plan was decided, remove the plan, and return the head after it; no request where none was.
+    """End the run whose plan was decided, remove the plan, and return the head after it. No request where none was
+    decided.
 
-    The run of an approved one is ended when its change is applied (changes/commit.py).
+    The run of an approved plan is ended when its change is applied (changes/commit.py).
     """
     review = head.meta.review
     if not review or not review.decision or head.meta.committed_run:
@@ -47,7 +48,7 @@ def finish(process: Process, head: Head) -> Head:
 
 
 def end(process: Process, meta: Meta, run_id: str, decision: Decision, **more: object) -> None:
-    """Tell the run what was decided, and `more` of it, and remove its plan. A repeat changes nothing."""
+    """Write the decision and the fields of `more` into the run, and remove its plan. A repeat changes nothing."""
     for _ in range(TRIES):
         saved = runs.find(process, meta.space_id, run_id)
         if not saved or saved.value.uid != meta.uid or saved.value.ended():

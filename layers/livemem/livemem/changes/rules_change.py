@@ -15,7 +15,7 @@ from livemem.text.redaction import when
 
 @dataclass(frozen=True)
 class NewRules:
-    """Rules as they are asked for: a text or a template's name."""
+    """The requested rules: a text or a template's name."""
 
     rules: str | None = None
     rules_template: str | None = None
@@ -23,8 +23,8 @@ class NewRules:
 
 
 def change(process: Process, author: str, space_id: str, wanted: NewRules) -> str:
-    """Give the space other rules, and return their text. The old ones stay in the record; the next consolidation is
-    told of the change.
+    """Give the space other rules, and return their text. The old rules stay in the record. The prompt of the next
+    consolidation names the change.
 
     Raises InvalidRequest or TooLarge (naming the field), NotFound, Conflict if the rules are these already, Busy,
     PreconditionLost.

@@ -1,7 +1,7 @@
-"""How a run stands, for those who wait for it.
+"""The state of a run, for clients that wait for it.
 
-A worker that dies can't say so. What a run shows is therefore derived when it is read, from the bucket: one whose time
-ran out is an error, unless a change bears its id: that one is committed, and will be written out.
+A worker that dies can't record it. So the state of a run is derived from the bucket when it is read. A run whose time
+ran out is an error, unless a change bears its id: then it is committed, and will be written out.
 """
 
 from collections.abc import Iterator
@@ -25,11 +25,11 @@ from livemem.store.timeline import Timeline
 
 APPLYING = {"status": "running", "result": None, "step": "applying"}
 LAST_MOMENT = 2**48 - 1
-"""Of an ULID, in milliseconds since 1970."""
+"""The last moment of an ULID, in milliseconds since 1970."""
 
 
 def view(process: Process, space_id: str, run_id: str) -> Run:
-    """The run as it stands in truth; raises InvalidName, NotFound (also for a run of a deleted namesake),
+    """The run in its derived state. Raises InvalidName, NotFound (also for a run of a deleted space of the same name),
     ObjectUnreadable.
     """
     keys.check_run_id(run_id)
@@ -52,15 +52,15 @@ def page(
     before: str | None = None,
     missing: list[str] | None = None,
 ) -> tuple[list[Run], str | None]:
-    """Runs of a space that the caller may see, newest first, as `view` shows them, those before the id `before`; and
-    the id to go on before, or None. One that cannot be read is left out, and its key is added to `missing`.
+    """Runs before the id `before` that the caller may see, newest first, as `view` shows them, and the `before` of the
+    next page, or None. A run that cannot be read is left out, and its key is added to `missing`.
 
-    1 GET for the head and for each run shown, and a few LIST however many runs there were. Raises InvalidName,
-    Forbidden, NotFound.
+    1 GET for the head and for each run shown, and a few LIST for any number of runs. Raises InvalidName, Forbidden,
+    NotFound.
     """
     decision.check_space(caller, keys.check_space_id(space_id))
     head = heads.load(process, space_id)
-    # One more than is shown tells whether there is another page.
+    # One run more than the page shows whether there is another page.
     found = list(islice(_newest_first(process, space_id, before), limit + 1))
     shown = process.store.map(lambda run_id: runs.find(process, space_id, run_id, missing), found[:limit])
     standing = [_as_it_stands(process, head, saved) for saved in shown if saved and saved.value.uid == head.meta.uid]
@@ -69,7 +69,7 @@ def page(
 
 def newest_first(process: Process, space_id: str, before: int | None = None) -> Iterator[tuple[int, str]]:
     """The moments of runs (in milliseconds since 1970) and their ids, the newest first: those of the moment `before`
-    and earlier. A few LIST, however many runs there were.
+    and earlier. A few LIST for any number of runs.
     """
     end = f"{keys.run_moment(before + 1)}{'0' * 16}" if before is not None and before < LAST_MOMENT else None
     return ((keys.ulid_moment(run_id), run_id) for run_id in _newest_first(process, space_id, end))
@@ -107,13 +107,13 @@ def _as_it_stands(process: Process, head: Head, saved: Stored[Run]) -> Run:
     if record:
         return run.changed({**runs.with_result("ok"), "consolidation": record.number, "metrics": record.metrics})
     if run.at_rest():
-        # It came with what the space was restored or copied from, and its plan did not.
+        # The run came with the backup or space that this one was made of, but its plan did not.
         return run.changed({**runs.with_result("superseded"), "message": reviews.LOST})
     return _ended(run, recovery.DIED)
 
 
 def _as_decided(head: Head, run: Run, review: Review) -> Run:
-    """A run whose plan waits, or was decided just now."""
+    """The derived state of a run whose plan waits, or was decided just now."""
     if not review.decision:
         return run.changed(runs.with_result("awaiting_approval"))
     if head.meta.committed_run:

@@ -1,4 +1,6 @@
-"""Which notes each section of a bank file rests on, as a record keeps it: derived, so that asking costs no replay."""
+"""The notes on which each section of a bank file rests, as a record keeps them. They are stored, so that a reader need
+not replay all changes.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +15,7 @@ from livemem.markdown.blocks import SectionError, split_lines
 from livemem.store.stored_documents import Count, Number
 
 MOST_NOTES = 20_000
-"""Notes kept for a file: about 1 MB of a record. Beyond it the oldest are left out, and counted."""
+"""Notes kept for a file: about 1 MB of a record. Beyond that the oldest are left out, and counted."""
 
 MOST_LINKS = 50_000
 """Times that a note is named by a section of a file: an answer that names them all is about 5 MB."""
@@ -26,8 +28,8 @@ SectionPath = tuple[str, ...]
 
 @dataclass
 class Trace:
-    """What a section rests on: note id -> the consolidation that brought it in, oldest first; the manual corrections
-    of it; and how many older notes were left out.
+    """The sources of a section: note id -> the consolidation that brought it in, oldest first; its manual corrections;
+    and how many older notes were left out.
     """
 
     sources: dict[str, int] = field(default_factory=dict)
@@ -42,7 +44,7 @@ State = dict[SectionPath, Trace]
 
 
 class StoredSectionSources(BaseModel, defer_build=True):
-    """One section; `notes` are positions in the file's notes, such as `0-12,15`."""
+    """One section. `notes` are positions in the file's notes, such as `0-12,15`."""
 
     path: list[str]
     notes: str = ""
@@ -51,14 +53,14 @@ class StoredSectionSources(BaseModel, defer_build=True):
 
 
 class Sources(BaseModel, defer_build=True):
-    """A file's sections after a change. Each note stands here once: id -> the consolidation that brought it in."""
+    """A file's sections after a change. Each note is listed once: id -> the consolidation that brought it in."""
 
     notes: dict[str, Number] = {}
     sections: list[StoredSectionSources] = []
 
     @model_validator(mode="after")
     def _within_the_limits(self) -> Self:
-        # Before any of it is spelled out: a few letters may name a billion positions.
+        # Checked before the ranges are expanded: a few characters may name a billion positions.
         links = 0
         for section in self.sections:
             for first, last in _ranges(section.notes):
@@ -69,7 +71,7 @@ class Sources(BaseModel, defer_build=True):
 
     @classmethod
     def of(cls, state: Mapping[SectionPath, Trace]) -> "Sources":
-        """The state as it is kept; sections that rest on nothing are left out."""
+        """The state as it is stored, without sections that rest on nothing."""
         known: dict[str, int] = {}
         links: Counter[str] = Counter()
         for trace in state.values():
@@ -90,7 +92,7 @@ class Sources(BaseModel, defer_build=True):
         return cls(notes={note_id: known[note_id] for note_id in newest}, sections=kept)
 
     def state(self) -> State:
-        """By section path."""
+        """The traces by section path."""
         notes = list(self.notes.items())
         return {
             tuple(section.path): Trace(
@@ -101,11 +103,11 @@ class Sources(BaseModel, defer_build=True):
 
 
 def own_texts(content: str) -> dict[SectionPath, str]:
-    """Each section's own text; sections of the same path are taken together. The text is parsed once."""
+    """Each section's own text. Sections of the same path are taken together. The text is parsed once."""
     try:
         listed = sections.list_sections(content)
     except SectionError:
-        # Nested beyond what the parser follows: then the file is one piece of text.
+        # Nested deeper than the parser follows: the file counts as one piece of text.
         return {PREAMBLE: content}
     lines = split_lines(content)
     found: dict[SectionPath, list[str]] = {PREAMBLE: list(lines[: listed[0].start] if listed else lines)}
@@ -115,7 +117,7 @@ def own_texts(content: str) -> dict[SectionPath, str]:
 
 
 def _fitting(oldest_first: list[str], links: Mapping[str, int]) -> list[str]:
-    """The newest of them that are within the limits."""
+    """The newest notes that are within the limits."""
     ends = accumulate(links[note_id] for note_id in reversed(oldest_first))
     count = min(sum(end <= MOST_LINKS for end in ends), MOST_NOTES)
     return oldest_first[len(oldest_first) - count :]
@@ -131,7 +133,7 @@ def _packed(positions: Iterable[int]) -> str:
 
 
 def _ranges(text: str) -> Iterator[tuple[int, int]]:
-    """The first and the last of each part; raises ValueError."""
+    """The first and the last position of each part. Raises ValueError."""
     for part in text.split(",") if text else []:
         first, _, last = part.partition("-")
         yield int(first), int(last or first)

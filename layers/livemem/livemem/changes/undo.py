@@ -10,7 +10,7 @@ from livemem.store import keys
 
 
 def undo(process: Process, author: str, space_id: str, number: int) -> Record:
-    """Bring bank, synthesis and rules back to before change `number` and its notes back to live.
+    """Bring bank, synthesis and rules back to their state before change `number`, and make its notes live again.
 
     Only the newest change that is not undone can be undone, so repeated undo walks back step by step. Automatic
     consolidation pauses. Raises NotFound, Conflict (with what to do instead), Busy, PreconditionLost.
@@ -43,7 +43,7 @@ def _undoing(process: Process, author: str, head: Head, run_id: str, number: int
 
 
 def _newest_standing(process: Process, space_id: str, number: int) -> Record:
-    """The record of change `number`, if no later one stands in the way of its undo."""
+    """The record of change `number`, if no later change prevents its undo."""
     names = records.names(process, space_id)
     if number not in {name.number for name in names}:
         raise NotFound("consolidation", str(number))

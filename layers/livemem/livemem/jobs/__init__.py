@@ -1,1 +1,1 @@
-"""Long work, once: jobs, their lease and worker; and the runs of consolidations, how they are queued and started."""
+"""Long work that is done once: jobs, their lease and worker, and how runs of consolidations are queued and started."""

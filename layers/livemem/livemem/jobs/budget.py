@@ -1,16 +1,16 @@
 """The brake on what the LLM may cost on a day: no call is made once the tokens of its day are used up.
 
 Before a call its tokens are reserved: those of the prompt, and as many as the answer may have. A call is made while
-what was used and what others have reserved is below the budget. So the call that crosses the line is still made, and
-no second one beside it, however many there are at once. When the call has ended, what it used stands in the place of
-the reservation. One whose worker died ends by time, and counts as its prompt.
+what was used and what others have reserved is below the budget. So the call that crosses the line is still made, but no
+second call beside it. When the call has ended, the tokens that it used replace the reservation. The reservation of a
+dead worker ends by time, and counts as its prompt.
 
-For the budget of a space that is one compare-and-swap. For the service's each reserves first, and looks then: of two
-at once the one that looks last sees both. Who finds too much withdraws, unless those that came later are the reason:
-then it waits a moment for them to withdraw.
+For the budget of a space that is one compare-and-swap. For the budget of the service each call reserves first and looks
+then. Of two calls at once the one that looks last sees both. A call that finds the budget used up withdraws. If only
+later calls use it up, the call waits a moment for them to withdraw.
 
-A call of a run belongs to the day (UTC) on which the run was queued, every other one to the day on which it is made.
-The brake itself fails nothing: where it can't be told what was used, the call is made.
+A call of a run belongs to the day (UTC) on which the run was queued, every other one to the day on which it is made. A
+failure of the brake fails no work: where the used tokens can't be read, the call is made.
 """
 
 import logging
@@ -35,36 +35,36 @@ from livemem.store import timing
 logger = logging.getLogger(__name__)
 
 EXHAUSTED = "token_budget_exhausted"
-"""How work fails that would cost more than its day may."""
+"""The code of the error of work for which its day has no tokens left."""
 ANSWER_TOKENS = 4_000
-"""Reserved for an answer where nothing bounds it (LLMAAS_MAX_TOKENS): more than most have."""
+"""Tokens reserved for an answer that nothing bounds (LLMAAS_MAX_TOKENS): more than most answers have."""
 LOOKS = 6
 PAUSE = 0.25
-"""Seconds between two looks whether those that came later have withdrawn."""
+"""Seconds, at least, between two looks whether later calls have withdrawn."""
 OF_ALL = "all spaces together", "LLM_DAILY_TOKEN_BUDGET"
 OF_SPACE = "this space", "LLM_DAILY_TOKEN_BUDGET_PER_SPACE"
 
 
 @dataclass
 class Meter:
-    """The calls of one piece of work: each is reserved before it is made; `used` is what they took by now."""
+    """The calls of one piece of work. Each call is reserved before it is made. `used` counts the calls so far."""
 
     process: Process
     space_id: str
     day: date
     call_id: str
-    """Under which they are reserved, and counted once."""
+    """The id under which the calls are reserved, and counted once."""
     later: str
-    """What becomes of what was to be done, where the tokens are used up."""
+    """A sentence for the user: what happens to the work when the tokens are used up."""
     used: Usage = field(default_factory=Usage)
     _prompt: int = 0
     _tokens: int = 0
     _asking: int | None = None
 
     def before_call(self, prompt: int, limit: int | None, seconds: float) -> None:
-        """Reserve the next call: `prompt` in tokens, `limit` of the answer's, `seconds` that it may take. No request
-        without a budget, or where it is reserved already; else 1 PUT, 1 GET unless this process wrote last, and for the
-        service's 1 LIST and at most 15 GETs.
+        """Reserve the next call: `prompt` in tokens, `limit` of the answer's tokens, `seconds` that the call may take.
+        Without a budget, or if the call is reserved already: no request. Else 1 PUT, 1 GET unless this process wrote
+        last, and for the service's budget 1 LIST and at most 15 GETs.
 
         Raises RunError where the day's tokens are used up.
         """
@@ -83,12 +83,12 @@ class Meter:
         self._asking = prompt
 
     def answered(self, reply: Reply | ToolReply) -> None:
-        """Take note of what the provider counted, or of an estimate by what the model has written."""
+        """Count the tokens that the provider reports, or an estimate from the text that the model has written."""
         estimate = (self._asking or 0) + reply.written // BYTES_PER_TOKEN
         self._end(Usage.of_call(reply.usage, estimate, cut=reply.cut))
 
     def failed(self, error: LlmError) -> None:
-        """The same of a call that failed: the model may have worked for it all the same."""
+        """Count a call that failed: the model may have worked for it all the same."""
         self._end(Usage.of_call(error.usage, (self._asking or 0) if error.code in MAY_COST else 0))
 
     def _end(self, used: Usage) -> None:
@@ -96,7 +96,7 @@ class Meter:
         self.used += used
 
     def settle(self) -> None:
-        """Count what was used: 1 PUT, 1 GET unless this process wrote last; no request where nothing was asked."""
+        """Count the used tokens: 1 PUT, 1 GET unless this process wrote last. No request where no call was made."""
         if self._asking is not None:
             # It ended in a way that tells nothing.
             self._end(Usage(calls=1, estimated_tokens=self._asking))
@@ -105,7 +105,7 @@ class Meter:
 
 @contextmanager
 def metered(process: Process, space_id: str, later: str) -> Iterator[Meter]:
-    """Calls of the LLM that count for this day: at the end, when what was answered is stored."""
+    """Calls of the LLM that count for this day. They are counted at the end, when their answers are stored."""
     meter = Meter(process, space_id, process.clock().date(), process.new_id(), later)
     try:
         yield meter
@@ -139,13 +139,13 @@ def _said(day: date, of: tuple[str, str], used: int, held: int, limit: int) -> s
 
 
 def _reserve_in_space(process: Process, day: date, call_id: str, one: Reservation, limit: int) -> str | None:
-    """Write the reservation, unless the space's budget is used up, which is returned then."""
+    """Write the reservation, and return None. If the space's budget is used up, return a sentence that says so."""
     refused: list[str] = []
 
     def make(found: Totals) -> Totals | None:
         refused.clear()
         if call_id in found.recent:
-            # A worker that comes late: the run has ended, and is counted.
+            # A late worker: the run has ended, and is counted.
             return None
         now, used = process.clock(), found.settled(one.space_id)
         held = sum(found.held(now, one.space_id, but=call_id).values())
@@ -156,13 +156,13 @@ def _reserve_in_space(process: Process, day: date, call_id: str, one: Reservatio
 
     totals.change(process, day, one.space_id, make)
     if refused:
-        # What this process has seen last may be old: others have ended since.
+        # The version that this process saw last may be old: other calls have ended since.
         totals.change(process, day, one.space_id, make, fresh=True)
     return refused[0] if refused else None
 
 
 def _look_at_all(process: Process, day: date, call_id: str, space_id: str, limit: int) -> str | None:
-    """None if the service's budget has room beside all others; else the reservation is withdrawn, and why returned."""
+    """None if the service's budget has room for the call. Else withdraw the reservation and return the reason."""
     for look in range(LOOKS):
         found, now = totals.of_day(process, day), process.clock()
         used = sum(one.settled() for one in found)
@@ -172,15 +172,15 @@ def _look_at_all(process: Process, day: date, call_id: str, space_id: str, limit
         if used + sum(tokens for other, tokens in held.items() if other < call_id) >= limit:
             break
         process.store.sleep(PAUSE * (1 + zlib.crc32(f"{call_id}{look}".encode()) / 2**32))
-    # Where that fails the reservation ends by time.
+    # If the withdrawal fails, the reservation ends by time.
     with suppress(LiveMemoryError):
         totals.change(process, day, space_id, lambda found: totals.closed(found, call_id))
     return _said(day, OF_ALL, used, sum(held.values()), limit)
 
 
 def pause(process: Process, moment: datetime) -> timedelta | None:
-    """For how long automatic work of this moment's day waits then: until the next day (UTC), or an hour, in case that
-    there is more. None if that has begun already.
+    """How long automatic work of this moment's day waits when the tokens are used up: until the next day (UTC), at most
+    an hour, in case the budget is raised. None if the next day has begun already.
     """
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     left = day + timedelta(days=1) - process.clock()

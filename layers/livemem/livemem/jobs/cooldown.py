@@ -1,7 +1,8 @@
-"""A pause between two runs of a space that are started by hand: a loop gone wild must not ask the LLM again and again.
+"""A pause between two runs of a space that are started by hand, so that a faulty loop can't ask the LLM again and
+again.
 
-Which one was started last is an object of its own, changed by compare-and-swap: so of many who start one at once one
-does. It is as old as the store's clock says.
+An object of its own names the run that was started last. It is changed by compare-and-swap: of many callers that start
+a run at once, one succeeds. Its age is counted by the store's clock.
 """
 
 import math
@@ -14,7 +15,7 @@ from livemem.store.stored import Revised
 
 
 class Started(Revised):
-    """`_runs/by_hand.json`: the run."""
+    """`_runs/by_hand.json`: the run that was started by hand last."""
 
     run_id: str
 
@@ -26,7 +27,7 @@ def claim(process: Process, space_id: str, run_id: str) -> None:
         return
     require_conditional_writes(process.store)
     key = keys.started_by_hand(space_id)
-    # What it says is for people.
+    # The content of the document is for people.
     last = stored.find(process.store, key, stored.or_none(Started))
     if last and last.age.total_seconds() < seconds:
         raise _too_soon(seconds, seconds - last.age.total_seconds())

@@ -1,6 +1,6 @@
-"""The trigger of automatic consolidation. It keeps no number: each time it looks into the bucket again.
+"""The trigger of automatic consolidation. It keeps no number: it looks into the bucket each time.
 
-So an event that comes twice, late or out of order can't count twice, and a lost one is made good by the next.
+So an event that comes twice, late or out of order can't count twice, and the next event makes up for a lost one.
 """
 
 import logging
@@ -28,17 +28,17 @@ Result = Literal["started", "below_threshold", "not_automatic", "busy", "unknown
 
 @dataclass(frozen=True)
 class Counted:
-    """What a look came to, and the run that it started."""
+    """The result of a look at a space, and the run that it started."""
 
     result: Result
     run_id: str | None = None
 
 
 def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Counted:
-    """Start a consolidation if the space has reached its threshold and nobody is at it.
+    """Start a consolidation if the space has reached its threshold and no worker holds it.
 
-    Below the threshold 1 GET and 1 LIST. A lease of kind `queued` makes it one run however many events come, and keeps
-    its place for as long as its invocation can come.
+    Below the threshold 1 GET and 1 LIST. A lease of kind `queued` makes many events start one run, and keeps the run's
+    place for as long as its invocation can come.
     """
     head = heads.find(process, space_id)
     if not head:
@@ -51,9 +51,9 @@ def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Counted:
 
 
 def start(process: Process, head: Head, wanted: RunOrder, *, by_hand: bool = False) -> Counted:
-    """Queue a run unless somebody holds the space; of many who do so at once one does.
+    """Queue a run unless a worker holds the space. Of many callers at once, one queues a run.
 
-    By hand also while automatic runs wait after a failure. Raises StoreUnavailable.
+    `by_hand` also queues it while automatic runs wait after a failure. Raises StoreUnavailable.
     """
     require_conditional_writes(process.store)
     space_id, run_id = head.meta.space_id, process.new_id()
@@ -72,9 +72,9 @@ def start(process: Process, head: Head, wanted: RunOrder, *, by_hand: bool = Fal
 
 
 def start_if_possible(process: Process, space_id: str) -> str | None:
-    """After a change that stands: start a run if one is due, and return its id.
+    """After a change that is made: start a run if one is due, and return its id.
 
-    If that fails nobody is told but the log: the change is made, and the sweep starts the run.
+    A failure is only logged: the change is made, and the sweep starts the run.
     """
     try:
         return start_if_due(process, space_id, "threshold").run_id
@@ -84,18 +84,18 @@ def start_if_possible(process: Process, space_id: str) -> str | None:
 
 
 def notice(process: Process, written: Sequence[str]) -> dict[str, Result]:
-    """Look at each space that one of the `written` keys is a live note of; returns the result by space."""
+    """Look at each space that has a live note among the `written` keys. Returns the result by space."""
     touched = sorted({parsed[0] for key in written if (parsed := keys.parse_note(key))})
     return {space_id: hear(process, space_id).result for space_id in touched}
 
 
 def hear(process: Process, space_id: str) -> Counted:
-    """Look at a space in which a note was written. Who dies here has entered it: the sweep looks as well."""
+    """Look at a space in which a note was written. It is entered in the due index first, so the sweep looks too."""
     due_index.leave(process, space_id)
     return start_if_due(process, space_id, "threshold")
 
 
 def reached(process: Process, head: Head) -> bool:
-    """Whether at least the threshold of live notes wait, those not counted that are set aside: 1 LIST."""
+    """Whether at least the threshold of live notes wait, without those that are set aside: 1 LIST."""
     threshold = head.meta.consolidation_threshold
     return len(contents.waiting_notes(process, head.meta, most=threshold)) >= threshold

@@ -1,8 +1,8 @@
-"""A job of any kind as everybody is shown it, and what each package offers for that: `GET /v1/jobs/{job_id}` asks the
-package of the kind and knows none.
+"""A job of any kind as the API shows it, and what each package offers for that. `GET /v1/jobs/{job_id}` asks the
+package of the job's kind. The route itself knows no kind.
 
-The id says where a job is, `{space}.{kind}.{id within the kind}`: so it is found without an index, and without a
-search. No space id and no kind has a dot.
+The id says where a job is: `{space}.{kind}.{id within the kind}`. It is found without an index and without a search. No
+space id and no kind has a dot.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,18 +28,18 @@ KindName = Literal[
     "import",
     "erasure",
 ]
-"""What there is; which package each is of says upkeep/job_lookup.py."""
+"""All kinds of jobs. upkeep/job_lookup.py names the package of each kind."""
 KIND_NAMES: tuple[KindName, ...] = get_args(KindName)
 
 
 def job_id(space_id: str, kind: KindName, name: str) -> str:
-    """The id by which the job is found; `name` is its id within its kind."""
+    """The id by which the job is found. `name` is its id within its kind."""
     return f"{space_id}.{kind}.{name}"
 
 
 @dataclass(frozen=True)
 class Description:
-    """A job as it is shown. `name` is its id within its kind; `subject` is what it works on within the space."""
+    """A job as the API shows it. `name` is its id within its kind. `subject` is what it works on within the space."""
 
     space_id: str
     kind: KindName
@@ -55,7 +55,7 @@ class Description:
 
     @property
     def job_id(self) -> str:
-        """The id by which it is found."""
+        """The id by which the job is found."""
         return job_id(self.space_id, self.kind, self.name)
 
     def ended(self) -> bool:
@@ -68,8 +68,8 @@ class Describable:
     """What a package offers of a kind of jobs.
 
     `find` describes the job of a space by its name, as the kind's own route shows it to this caller. It raises NotFound
-    and InvalidName. `listed` tells the names of a living space's jobs with their moments in milliseconds since 1970,
-    the newest first: a few LIST. Where it is given a moment it may leave out those that are newer.
+    and InvalidName. `listed` returns the names of a living space's jobs with their moments in milliseconds since 1970,
+    the newest first: a few LIST. If it is given a moment, it may leave out newer jobs.
     """
 
     kind: KindName
@@ -78,7 +78,7 @@ class Describable:
 
 
 def by_moment(ulids: Iterable[str]) -> list[tuple[int, str]]:
-    """ULIDs with their moments, the newest first. What has only the shape of one is left out."""
+    """ULIDs with their moments, the newest first. A text that only has the shape of an ULID is left out."""
     found = []
     for one in ulids:
         with suppress(ValueError):

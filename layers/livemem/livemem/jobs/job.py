@@ -1,8 +1,8 @@
 """A job: long work as a document in the bucket, which its worker updates and users poll.
 
-It says who works, since when, how far it is and what it cost. That nothing is lost or doubled never rests on it: each
-step finds out from the bucket what is left to do. Each write is a compare-and-swap over exactly the version that was
-read. So an end is final, and of several workers of one job the last one that took it goes on.
+It names the worker, the start, the progress and the cost. Correctness never depends on it: each step reads from the
+bucket which work remains, so nothing is lost or done twice. Each write is a compare-and-swap over exactly the version
+that was read. So an end is final, and of several workers of one job the last one that took it continues.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,8 +24,8 @@ Status = Literal["queued", "running", "done", "failed", "cancelled"]
 ENDED: tuple[Status, ...] = ("done", "failed", "cancelled")
 TRIES = 20
 SILENT = BACKOFF_LONGEST + timing.SWEEPS + timing.SWEEPING + timing.DELIVERED + timing.DEAD_AFTER
-"""Age of a job's last word after which no more comes: the longest that it waits after a failure, until a sweep finds
-it, and until the invocation that the sweep queues is delivered and dead."""
+"""Age of a job's last write after which no other comes. It is the longest wait after a failure, plus the time until a
+sweep finds the job, plus the time until the invocation that the sweep queues is delivered and dead."""
 
 
 class Failure(BaseModel, defer_build=True):
@@ -36,14 +36,16 @@ class Failure(BaseModel, defer_build=True):
 
 
 class Progress(BaseModel, defer_build=True):
-    """How many parts are done, of how many; None: nobody knows yet."""
+    """How many parts are done, of how many. None: not known yet."""
 
     done: Count = 0
     total: Count | None = None
 
 
 class Job(Revised):
-    """What every job says. A kind adds what its steps need to go on, the cursor, and what else its users see."""
+    """The fields of every job. A kind adds the cursor that its steps need to continue, and the other fields that its
+    users see.
+    """
 
     most_bytes: ClassVar[int] = 64 << 20
 
@@ -52,16 +54,16 @@ class Job(Revised):
     """Unique in its space and kind."""
     space_id: Line
     uid: Line = ""
-    """Of the space: a namesake that was made after it knows nothing of the job."""
+    """The uid of the space. A later space of the same name does not have the job."""
     subject: Line | None = None
-    """What it works on within the space, such as a conversation or a backup."""
+    """The object of the work within the space, such as a conversation or a backup."""
     status: Status = "queued"
     attempt: Count = 0
-    """How often a worker took it."""
+    """How often a worker took the job."""
     worker: Line = ""
-    """The last worker that took it."""
+    """The last worker that took the job."""
     held_seconds: Seconds = 0
-    """For how long after this was written somebody is at work on it, or will be; of jobs without a lease."""
+    """For jobs without a lease: how long after this write a worker is at work on the job, or will be."""
     progress: Progress = Progress()
     usage: Usage = Usage()
     requested_by: Line | None = None
@@ -71,15 +73,15 @@ class Job(Revised):
     error: Failure | None = None
 
     def ended(self) -> bool:
-        """Whether nothing more happens to it."""
+        """Whether the job has ended: nothing more happens to it."""
         return self.status in ENDED
 
     def is_of(self, worker: str) -> bool:
-        """Whether it was this worker that took it last; False where the document does not keep that."""
+        """Whether this worker took the job last. False where the document does not name the worker."""
         return bool(worker) and self.worker == worker
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """The job with `changes`, and with what its kind says for that reason."""
+        """The job with `changes`, and with the fields that its kind derives from them."""
         return self.model_copy(update=changes)
 
 
@@ -87,12 +89,12 @@ J = TypeVar("J", bound=Job)
 
 
 def is_held(found: Stored[J]) -> bool:
-    """Whether somebody is at work on it, or will be, as its own document tells."""
+    """Whether a worker is at work on the job, or will be, by its own document."""
     return not found.value.ended() and found.age < timedelta(seconds=found.value.held_seconds)
 
 
 def described(found: Stored[J], silent: timedelta = SILENT) -> J:
-    """The job as its users see it: one that was not heard of for long has ended, though nobody could write that."""
+    """The job as its users see it. A job that wrote nothing for longer than `silent` is shown as failed."""
     if found.value.ended() or found.age <= silent:
         return found.value
     lost = Failure(code="interrupted", detail="Nothing was heard of it for some hours; order it again.")
@@ -100,7 +102,7 @@ def described(found: Stored[J], silent: timedelta = SILENT) -> J:
 
 
 def find(process: Process, key: str, read: Read[J | None], space_id: str, job_id: str) -> Stored[J] | None:
-    """The job, or None: 1 GET. In a copied folder it may name another space, which must not be written to."""
+    """The job, or None: 1 GET. None also for a document that names another space, as in a copied folder."""
     found = stored.find(process.store, key, read)
     if not found or not found.value or (found.value.space_id, found.value.job_id) != (space_id, job_id):
         return None
@@ -108,17 +110,17 @@ def find(process: Process, key: str, read: Read[J | None], space_id: str, job_id
 
 
 def create(process: Process, key: str, job: J) -> Stored[J]:
-    """Write a new job: 1 PUT. Raises PreconditionLost where one of this id stands."""
+    """Write a new job: 1 PUT. Raises PreconditionLost where a job with this id exists."""
     return stored.create(process.store, key, job, process.new_id)
 
 
 def change(process: Process, found: Stored[J], **changes: Any) -> Stored[J]:
-    """Write `changes` over exactly the job that was read: 1 PUT. Raises PreconditionLost: somebody else has it now."""
+    """Write `changes` over exactly the job that was read: 1 PUT. Raises PreconditionLost: another process has it."""
     return stored.swap(process.store, found, found.value.changed(changes), process.new_id)
 
 
 def amend(process: Process, found: Stored[J], read: Read[J | None], **changes: Any) -> Stored[J]:
-    """The same for the job's worker: also over what somebody who is no worker has changed of it since."""
+    """Write `changes` for the job's worker, also over later changes by a process that is not a worker."""
     for _ in range(TRIES):
         try:
             return change(process, found, **changes)
@@ -141,8 +143,8 @@ def finish(
 ) -> Stored[J] | None:
     """Write the job's end, and return the job as it stands then: 1 PUT.
 
-    One that is gone stays so: None. One that has ended stays as it is. So does one that another worker has taken
-    meanwhile, unless the end holds `anyway`, whoever works on it.
+    A job that is gone stays gone: None. A job that has ended stays as it is. So does a job that was changed since, such
+    as by another worker, unless `anyway` returns true for it.
     """
     end = {"status": status, "ended_at": clock.iso_millis(process.clock()), "held_seconds": 0, **changes}
     for _ in range(TRIES):

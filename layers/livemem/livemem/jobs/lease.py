@@ -1,13 +1,15 @@
-"""A lease: who does now what several workers may be asked for. It saves money and keeps an order; that nothing is lost
-or doubled never rests on it alone, but on the compare-and-swap of what is worked on.
+"""A lease names the one worker that does work now which several workers may be asked for. It saves money and keeps an
+order. Correctness never depends on it alone: the compare-and-swap of the objects ensures that nothing is lost or done
+twice.
 
-Its life counts from when it was written, by the store's clock: those of two processes may be minutes apart. A worker
-renews it, so a lease that was not renewed is a dead worker's, and stands in nobody's way for long. The lease of a
-holder whose work has ended is free at once, whatever became of the request that should have removed it.
+Its life counts from its last write, by the store's clock: the clocks of two processes may be minutes apart. A worker
+renews its lease. So a lease that was not renewed is a dead worker's, and soon runs out. The lease of a holder whose
+work has ended is free at once, even if the request that removes it failed.
 
-A `queued` lease keeps the place of a job whose invocation is still to come, against further events alone: what is
-ready to work goes ahead, and puts it back. While a job waits out failures of the LLM the lease is kept as `backoff`,
-so that events don't ask a dead LLM again and again; whoever asks by hand takes it over at once.
+A `queued` lease keeps the place of a job whose invocation is still to come. It only holds off further events: a worker
+that is ready takes the lease, and puts the `queued` one back at its end. While a job waits out failures of the LLM the
+lease is kept as `backoff`, so that events don't ask a dead LLM again and again. A request by hand takes it over at
+once.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,11 +26,11 @@ from livemem.store.stored import Revised, Stored
 from livemem.store.stored_documents import Count, Moment, Seconds
 
 LIFE = timedelta(seconds=90)
-"""Of a worker's lease since it was last renewed. Lambda tries again a minute and then two after a worker died, so the
-second try finds it free for sure."""
+"""Life of a worker's lease since its last renewal. Lambda tries again one minute and then two minutes after a worker
+died, so the second try certainly finds it free."""
 RENEWED_AFTER = timedelta(seconds=60)
 RENEWAL_TICK = 20.0
-"""Seconds between two looks whether it is time to renew, so that one failure of the store does not cost the lease."""
+"""Seconds between two checks whether it is time to renew, so that one failure of the store does not lose the lease."""
 
 BACKOFF_FIRST = timedelta(minutes=1)
 BACKOFF_LONGEST = timedelta(hours=1)
@@ -37,29 +39,30 @@ TRIES = 5
 
 
 class Lease(Revised):
-    """The document. `kind` is what the holder does, `queued`, or `backoff`."""
+    """The document of a lease. `kind` is the holder's kind of work, `queued` or `backoff`."""
 
     owner: str = ""
-    """The job, or the change by hand."""
+    """The id of the job, or of the change by hand."""
     worker: str = ""
-    """Which of the owner's workers."""
+    """The one of the owner's workers that holds it."""
     delivery: str = ""
-    """The invocation that it works in: a retry of it has the same. Empty for a request, which nobody delivers again."""
+    """The invocation in which the worker runs. A retry has the same id. Empty for a request, which is never delivered
+    again."""
     kind: str
     seconds: Seconds = 0
-    """Life since it was written."""
+    """How long the lease lives from its last write."""
     expires_at: Moment = "1970-01-01T00:00:00Z"
-    """For people: by the clock of the holder."""
+    """The end by the holder's clock, for people only."""
     rev: Count = 1
     """Grows by one with every write, also from holder to holder."""
     abandoned: list[str] = []
-    """Owners whose lease ran out, and whose work may lie about: the next holder clears it away."""
+    """Owners whose lease ran out and whose work may be orphaned: the next holder clears it away."""
     failures: Count = 0
     error: str | None = None
-    """Code of the failure that a `backoff` waits out."""
+    """The code of the failure that a `backoff` waits out."""
 
     def life(self) -> timedelta:
-        """Since it was written."""
+        """How long the lease lives from its last write."""
         return timedelta(seconds=self.seconds)
 
 
@@ -88,7 +91,7 @@ class SeenLease:
 
     @property
     def age(self) -> timedelta:
-        """Since it was written, by the store's clock, when it was read."""
+        """Its age when it was read, by the store's clock."""
         return self.stored.age
 
     def live(self) -> bool:
@@ -101,14 +104,14 @@ class SeenLease:
         return clock.iso(written_at + self.lease.life())
 
     def waiting_owner(self) -> str | None:
-        """The owner whose work somebody should go on with: its worker died, its invocation did not come, or what it
-        waited for should be over.
+        """The owner whose work another worker should continue: its worker died, its invocation did not come, or its
+        wait should be over. None if the lease has not run out.
         """
         return self.lease.owner if self.lease.kind != "unreadable" and not self.live() else None
 
 
 class LeaseTaken(Busy):
-    """Somebody else is at work, or failures are waited out."""
+    """Another worker is at work, or the work waits after a failure."""
 
     def __init__(self, lease: Lease, until: str) -> None:
         waits = f"The work waits after a failure ({lease.error}) until {until}."
@@ -116,25 +119,26 @@ class LeaseTaken(Busy):
         self.lease = lease
 
     def fails(self, delivery: str) -> bool:
-        """Whether an event must fail that finds the lease taken, so that it is delivered again behind the lease's end.
+        """Whether an event that finds the lease taken must fail, so that it is delivered again after the lease's end.
 
-        The lease may be that of its own former try, which is dead: nobody is tried again before it has ended. Or it is
-        that of a request, which is not tried again if it dies. Each other holder that dies comes again itself, and does
-        what the event asks for too: where a hundred events meet it not all of them have to fail.
+        The lease may belong to a former try of the same event. That try is dead: a try starts after the former one has
+        ended. Or the lease belongs to a request, which is not tried again if it dies. Every other holder that dies is
+        delivered again itself, and then does the event's work too. So of a hundred events that meet it not all have to
+        fail.
         """
         return self.lease.kind != "backoff" and bool(delivery) and self.lease.delivery in ("", delivery)
 
 
 @dataclass
 class Held:
-    """A lease that is ours; what is stored changes when it is renewed."""
+    """A lease that this worker holds. A renewal replaces `stored`."""
 
     place: LeasePlace
     stored: Stored[Lease]
     before: Lease | None = None
-    """The lease in whose place it is."""
+    """The lease that it replaced."""
     put_back: Lease | None = None
-    """The same, where it is another job's that waits for its invocation."""
+    """The replaced lease, where another job queued it and waits for its invocation."""
     renewed: float = 0.0
 
     @property
@@ -157,13 +161,13 @@ def _read(found: Object) -> Lease:
 
 
 def standing(process: Process, place: LeasePlace) -> Lease | None:
-    """The lease if it has not run out: 1 GET."""
+    """The lease, or None if there is none or it has run out: 1 GET."""
     seen = look(process, place)
     return seen.lease if seen and seen.live() else None
 
 
 def holds(process: Process, place: LeasePlace, seen: SeenLease) -> bool:
-    """Whether somebody who has not ended holds it: no request, 1 GET where the lease has not run out."""
+    """Whether a holder whose work has not ended holds the lease. No request if the lease has run out, else 1 GET."""
     return seen.live() and (seen.lease.kind == "backoff" or not place.has_ended(process, seen.lease))
 
 
@@ -178,9 +182,9 @@ def acquire(
     life: timedelta = LIFE,
     by_hand: bool = False,
 ) -> Held:
-    """Take the lease, enter the one that our own job has queued, or take over a free one: 1 GET, 1 PUT.
+    """Take a new or free lease, or the one that is queued for the same job: 1 GET, 1 PUT.
 
-    Who asks by hand does not wait for failures. Raises LeaseTaken, and Busy after too many lost races.
+    A caller `by_hand` does not wait out failures. Raises LeaseTaken, and Busy after too many lost races.
     """
     for _ in range(TRIES):
         seen = look(process, place)
@@ -235,7 +239,7 @@ def kept(process: Process, held: Held) -> Iterator[None]:
 
     def renew() -> None:
         if process.timer() - held.renewed >= RENEWED_AFTER.total_seconds():
-            # What can't be renewed runs out: that costs at most another's call of the LLM.
+            # A lease that can't be renewed runs out. That costs at most another worker's call of the LLM.
             _rewrite(process, held, expires_at=clock.iso_millis(process.clock() + LIFE))
 
     with process.every(renew, RENEWAL_TICK):
@@ -243,26 +247,26 @@ def kept(process: Process, held: Held) -> Iterator[None]:
 
 
 def extend(process: Process, held: Held, life: timedelta) -> None:
-    """Let the lease live for `life` from now on, unless somebody else has it by now."""
+    """Let the lease live for `life` from now on, unless another holder has it by now."""
     _rewrite(process, held, seconds=life.total_seconds(), expires_at=clock.iso_millis(process.clock() + life))
 
 
 def let_go(process: Process, held: Held) -> None:
-    """Expire the lease now, after a failure that Lambda will retry: the retry takes the lease over and clears up after
-    the job.
+    """Expire the lease now, after a failure that Lambda will retry. The retry takes the lease and clears up after the
+    job.
     """
     _rewrite(process, held, seconds=0, expires_at=clock.iso_millis(process.clock()))
 
 
 def pass_on(process: Process, held: Held, owner: str) -> None:
-    """Let the lease be another job's, which we go on with: 1 PUT."""
+    """Give the lease to another job, which this worker continues: 1 PUT."""
     if held.put_back and held.put_back.owner == owner:
         held.put_back = None
     _rewrite(process, held, owner=owner)
 
 
 def put_aside(process: Process, held: Held, life: timedelta) -> None:
-    """Keep the job's place for its next invocation for so long; then the sweep sees that it did not come: 1 PUT."""
+    """Keep the job's place for its next invocation for `life`: 1 PUT. Later the sweep sees that it did not come."""
     if held.put_back:
         quietly_release(process, held)
     else:
@@ -283,8 +287,8 @@ def back_off(
     *,
     longest: timedelta = BACKOFF_LONGEST,
 ) -> timedelta:
-    """Keep automatic work away after a failure for `wait`; None: 1 minute, doubled with each further one. At most for
-    the `longest`. Returns for how long.
+    """Keep automatic work away after a failure for `wait`, at most for `longest`. None: 1 minute, doubled with each
+    further failure. Returns the time that was chosen.
     """
     failures = held.lease.failures + 1
     wait = min(wait or BACKOFF_FIRST * 2 ** min(failures - 1, 10), longest)
@@ -302,7 +306,7 @@ def back_off(
 
 
 def _rewrite(process: Process, held: Held, **changes: object) -> None:
-    """Write the lease with `changes`, unless it is no longer ours or the store fails: nothing depends on it."""
+    """Write the lease with `changes`, unless another holder has it or the store fails: nothing depends on the write."""
     with suppress(PreconditionLost, StoreUnavailable):
         changed = held.lease.model_copy(update={**changes, "rev": held.lease.rev + 1})
         held.stored = stored.swap(process.store, held.stored, changed, process.new_id)
@@ -310,13 +314,13 @@ def _rewrite(process: Process, held: Held, **changes: object) -> None:
 
 
 def still_ours(process: Process, held: Held) -> bool:
-    """Whether nobody took the lease over: 1 GET."""
+    """Whether no other holder took the lease over: 1 GET."""
     seen = look(process, held.place)
     return bool(seen and seen.live() and (seen.lease.owner, seen.lease.worker) == (held.lease.owner, held.lease.worker))
 
 
 def release(process: Process, held: Held) -> None:
-    """Give the lease back, or to the queued job whose place it took, unless it is no longer ours."""
+    """Give the lease back, or to the queued job whose place it took, unless another holder has it."""
     waiting = held.put_back
     if waiting and not held.place.has_ended(process, waiting):
         _rewrite(process, held, **waiting.model_dump())
@@ -325,14 +329,16 @@ def release(process: Process, held: Held) -> None:
 
 
 def quietly_release(process: Process, held: Held) -> None:
-    """The same at the end of what has succeeded: that the store fails now must not make a failure of it."""
-    # The holder has ended, which everybody can see, or the lease runs out.
+    """Release the lease after work that has succeeded: a failure of the store now must not fail that work."""
+    # Every process can see that the holder has ended, or the lease runs out.
     with suppress(LiveMemoryError):
         release(process, held)
 
 
 def forget(process: Process, place: LeasePlace, owner: str) -> None:
-    """Remove a lease that has run out if it is this owner's, whose work has ended: 1 GET, 1 DELETE; else no DELETE."""
+    """Remove a lease that has run out if it belongs to this owner, whose work has ended: 1 GET, 1 DELETE. Else no
+    DELETE.
+    """
     seen = look(process, place)
     if seen and seen.waiting_owner() == owner:
         process.store.delete(place.key, if_match=seen.stored.etag)

@@ -1,4 +1,6 @@
-"""What each package of the domain offers for upkeep: sweep, health and deletion ask every package and know none."""
+"""What each package of the domain offers for upkeep. Sweep, health and deletion ask every package and know none by
+name.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,12 +22,12 @@ from livemem.store.stored_documents import StoredDocument
 
 RENEWED_LATE = RENEWED_AFTER + timedelta(seconds=RENEWAL_TICK)
 SILENT_BY_HAND = timedelta(seconds=30)
-"""For how long a holder without a limit of its own below may be silent, before health calls the space blocked."""
+"""How long a holder without a limit of its own below may be silent before health calls the space blocked."""
 QUEUED_LONG = timedelta(minutes=5)
-"""After which a queued run that still waits is worth a look: too few workers, or its invocation is lost."""
+"""Age after which a queued run that still waits needs a look: there are too few workers, or its invocation is lost."""
 
 MORE_WORK = "more_work"
-"""Name under which `maintain` tells the sweep to look again soon: something is under way, or was just done."""
+"""Name under which `maintain` asks the sweep to look again soon, because work is under way or was just done."""
 OLDEST = "oldest_pending_note_seconds"
 
 SILENT = {
@@ -35,7 +37,7 @@ SILENT = {
     "backup": RENEWED_LATE,
     "erasure": RENEWED_LATE,
 }
-"""For how long a lease of this kind is not written again while all is well; a change by hand takes 29 s at most."""
+"""How long a lease of this kind is not written again while all is well. A change by hand takes 29 s at most."""
 
 
 @dataclass(frozen=True)
@@ -46,30 +48,30 @@ class Space:
     head: Head
     lease: SeenLease | None
     busy: bool
-    """Whether somebody who has not ended holds the space."""
+    """Whether a holder whose work has not ended holds the space."""
     live: list[Entry]
-    """Its oldest live notes that wait for a consolidation, as many as its threshold; none where it does not
-    consolidate by itself.
+    """Its oldest live notes that wait for a consolidation, as many as its threshold. Empty for a space without
+    automatic consolidation.
     """
     now: datetime
     daily: bool = False
-    """Whether this is the look of once a day."""
+    """Whether this is the daily look."""
     folders: frozenset[str] = frozenset()
-    """The first parts of all its keys, on the look of once a day: most spaces have few kinds of things."""
+    """On the daily look, the first parts of all its keys: most spaces have few kinds of objects."""
     entries: tuple[Entry, ...] | None = None
-    """All its objects, on the look of once a day, where they are at most 1,000."""
+    """On the daily look, all its objects, where they are at most 1,000."""
 
     def waiting_seconds(self) -> float:
-        """Age of the oldest live note of a space that consolidates by itself, else 0."""
+        """Age in seconds of the oldest live note of a space with automatic consolidation, else 0."""
         return pending.age(pending.oldest(self.live), self.now)
 
     def is_due(self) -> bool:
-        """Whether a consolidation should start by itself."""
+        """Whether an automatic consolidation should start."""
         meta = self.head.meta
         return meta.automatic() and len(self.live) >= meta.consolidation_threshold
 
     def blocked(self) -> str | None:
-        """Why the space stands still although it is held; None where all is as it should be."""
+        """Why no work goes on in a space that is held. None where all is well."""
         if not self.lease or not self.busy:
             return None
         lease, silent = self.lease.lease, self.lease.age
@@ -84,7 +86,7 @@ class Space:
 
 @dataclass(frozen=True)
 class HealthProblem:
-    """Why a space needs a look; not `wrong`: somebody wanted it so."""
+    """Why a space needs a look. Not `wrong`: a user wants it this way."""
 
     space_id: str
     code: str
@@ -103,7 +105,8 @@ def _no_problem(_: Process, __: Space) -> list[HealthProblem]:
 @dataclass(frozen=True)
 class Damaged:
     """An object that cannot be read and is being set aside: its `name` below the space, and the id (an ULID) under
-    which it is kept then. `head` is the space's, `entry` the object as a listing shows it, `author` who orders it.
+    which it is kept then. `head` is the space's, `entry` the object as a listing shows it, `author` the user who orders
+    it.
     """
 
     head: Head
@@ -119,7 +122,7 @@ class Damaged:
 
     @property
     def written_at(self) -> str:
-        """When the object was written, by the store's clock, as documents tell times."""
+        """When the object was written, by the store's clock, in the format of documents."""
         return clock.iso_millis(self.entry.last_modified)
 
 
@@ -129,10 +132,11 @@ def _nothing_instead(_: Process, __: Damaged) -> StoredDocument | None:
 
 @dataclass(frozen=True)
 class DocumentKind:
-    """A kind of documents that a package keeps. `check` raises ValueError for a body that is none.
+    """A kind of documents that a package keeps. `check` raises ValueError for a body of another kind.
 
-    `instead` makes what takes the place of one that is set aside; None: nothing does, and what reads it does without.
-    Something does where a number or an id must not be given twice, or where nothing would mean something else.
+    `instead` makes the document that replaces one that is set aside. None: nothing replaces it, and readers do without.
+    A replacement is needed where a number or an id must not be given twice, or where a missing document has a meaning
+    of its own.
     """
 
     check: Callable[[bytes], object]
@@ -147,13 +151,12 @@ def _no_kind(_: str) -> DocumentKind | None:
 class Maintainable:
     """What one package offers. `owns` says whether a key below the space, without the space's id, is the package's.
 
-    `kind` tells what kind of document has to be under such a key; None: whatever is there can be read.
+    `kind` returns the kind of document that such a key must hold. None: any object there can be read.
 
-    `maintain` does what events and retries left undone, and returns what it did by name, with a number (how many,
-    seconds). MORE_WORK is one of the names.
-    `problems` is the package's part of health.
-    `due` has, for each kind of entry in the due index that is the package's, what looks at all that is due of it until
-    shortly before a deadline, and settles it (spaces/due_index.py).
+    `maintain` does the work that events and retries left undone, and returns names of that work, each with a number
+    (how many, seconds). MORE_WORK is one of the names. `problems` is the package's part of health. `due` has a function
+    for each of the package's kinds of entries in the due index (spaces/due_index.py). The function handles all due
+    entries of its kind until shortly before a deadline, and settles them.
     """
 
     owns: Callable[[str], bool]
@@ -164,8 +167,8 @@ class Maintainable:
 
 
 def find(process: Process, space_id: str, *, daily: bool = False) -> Space | None:
-    """The space, or None where there is no living one: 2 GET, 3 where it is held, and 1 LIST where it consolidates by
-    itself; on the look of once a day 1 more, 2 where it has more than 1,000 objects.
+    """The space, or None where there is no living one: 2 GET, 3 where it is held. 1 LIST where it consolidates
+    automatically. On the daily look 1 LIST more, 2 where it has more than 1,000 objects.
     """
     head = heads.find(process, space_id)
     if not head:
@@ -180,7 +183,7 @@ def find(process: Process, space_id: str, *, daily: bool = False) -> Space | Non
 
 
 def _below(process: Process, space_id: str) -> tuple[frozenset[str], tuple[Entry, ...] | None]:
-    """The first parts of all keys of the space, and its objects where one listing tells them: 1 LIST, else 2."""
+    """The first parts of all keys of the space, and its objects where one listing holds them all: 1 LIST, else 2."""
     prefix = keys.prefix(space_id)
     listed = process.store.first(prefix)
     if listed.more:

@@ -1,4 +1,4 @@
-"""Thresholds that no event noticed, runs that are kept no longer, and what health says of runs."""
+"""Thresholds that no event noticed, runs whose retention is over, and the part of health about runs."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -12,7 +12,7 @@ from livemem.spaces import due_index
 from livemem.store import keys
 
 FORGOTTEN_DAYS = 14
-"""After which a plan that waits for approval is more likely forgotten than thought about."""
+"""Days after which health reports a plan that waits for approval as forgotten."""
 
 BUDGET = (
     "The LLM's tokens of the day are used up (LLM_DAILY_TOKEN_BUDGET, ..._PER_SPACE), so nothing is folded until the "
@@ -21,7 +21,7 @@ BUDGET = (
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """Start a run that is due; on the look of once a day remove the documents of old runs."""
+    """Start a run that is due. On the daily look remove the documents of old runs."""
     done: dict[str, float] = {OLDEST: space.waiting_seconds()} if space.live else {}
     if space.is_due():
         due_index.leave(process, space.space_id)
@@ -32,7 +32,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
 
 
 def problems(process: Process, space: Space) -> list[HealthProblem]:
-    """A consolidation that failed, notes that wait too long, a plan that waits, and notes that no run can take."""
+    """Reports a failed consolidation, notes that wait too long, a plan that waits, and notes that no run can take."""
     found = []
     held = space.lease and space.lease.lease
     if held and held.failures:

@@ -1,4 +1,4 @@
-"""Where leases lie, and how the bucket tells that the work of a holder has ended."""
+"""The keys of leases, and how the bucket shows that the work of a holder has ended."""
 
 from pydantic import BaseModel
 
@@ -10,33 +10,33 @@ from livemem.store import ask_keys, conversation_keys, keys, room_keys
 
 
 class _Run(BaseModel, defer_build=True):
-    """The one field of a run (jobs/run.py) that is asked for here."""
+    """The one field of a run (jobs/run.py) that this module reads."""
 
     status: str
 
 
 def of_space(space_id: str) -> LeasePlace:
-    """Of a space: who changes its bank now."""
+    """The lease of a space: its holder changes the bank."""
     return LeasePlace(keys.lease(space_id), lambda process, held: _has_ended(process, space_id, held))
 
 
 def of_conversation(space_id: str, conversation_id: str) -> LeasePlace:
-    """Of a conversation: who makes its summaries now."""
+    """The lease of a conversation: its holder makes the summaries."""
     return LeasePlace(conversation_keys.claim(space_id, conversation_id))
 
 
 def of_digest(space_id: str, slot: str) -> LeasePlace:
-    """Of a digest: who works on it now."""
+    """The lease of a digest: its holder works on it."""
     return LeasePlace(room_keys.claim(space_id, slot))
 
 
 def of_session(space_id: str, user: str) -> LeasePlace:
-    """Of a user's questions: which is answered now."""
+    """The lease of a user's questions: its holder answers one of them."""
     return LeasePlace(ask_keys.session_claim(space_id, user))
 
 
 def _has_ended(process: Process, space_id: str, held: Lease) -> bool:
-    """1 GET. False where it can't be told."""
+    """Whether the holder's work has ended: 1 GET. False where the bucket does not show it."""
     if held.kind in ("queued", "consolidation"):
         return _run_has_ended(process, space_id, held.owner)
     head = heads.find(process, space_id)
@@ -44,7 +44,7 @@ def _has_ended(process: Process, space_id: str, held: Lease) -> bool:
 
 
 def _run_has_ended(process: Process, space_id: str, run_id: str) -> bool:
-    """Whether nobody works on the run any more."""
+    """Whether the run has ended: no worker works on it any more."""
     found = process.store.get(keys.run(space_id, run_id))
     try:
         return bool(found and _Run.model_validate_json(found.body).status in ENDED)

@@ -1,4 +1,4 @@
-"""Queueing a run: what it is asked to do, and its first document."""
+"""Queues a run: the order that it carries out, and its first document."""
 
 import logging
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RunOrder:
-    """What a run is asked to do."""
+    """The order that a run carries out."""
 
     trigger: Trigger
     agent: str | None = None
@@ -51,7 +51,7 @@ def order(process: Process, principal: Principal, space_id: str, wanted: RunOrde
 
 
 def enqueue(process: Process, head: Head, wanted: RunOrder, *, run_id: str) -> Run:
-    """Write a queued run and start it; if it can't be started the run says so and the error is raised."""
+    """Write a queued run and start it. If it can't be started, the run records the failure and the error is raised."""
     run = Run(
         job_id=run_id,
         space_id=head.meta.space_id,

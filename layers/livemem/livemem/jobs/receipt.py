@@ -1,4 +1,4 @@
-"""The receipt of an erasure, `_erasures/{id}.json`: a job that tells what was erased. It goes where its space goes."""
+"""The receipt of an erasure, `_erasures/{id}.json`: a job that lists what was erased. Copies of a space have it."""
 
 from typing import Literal
 
@@ -17,8 +17,8 @@ class ReceiptSection(BaseModel, defer_build=True):
 
 
 class Receipt(Job):
-    """The document. `counts`: objects, and former versions of objects, from which something was erased. It is never
-    given up: its status is `running` or `done`.
+    """The document. `counts`: objects, and former versions of objects, from which something was erased. The job is
+    never given up: its status is `running` or `done`.
     """
 
     kind: Line = "erasure"
@@ -28,25 +28,27 @@ class Receipt(Job):
     note_ids: list[Line] = []
     memory_ids: list[Line] = []
     turns: list[Line] = []
-    """As searches call them: the conversation's id and the turn's number, with a slash between."""
+    """Ids of turns as searches return them: the conversation's id, a slash, and the turn's number."""
     counts: dict[str, Count] = {}
     files: list[str] = []
-    """Bank files whose text was changed: they quoted a note word for word."""
+    """Bank files whose text was changed because they quoted a note word for word."""
     sections: list[ReceiptSection] = []
     quoted_in: list[str] = []
-    """Notes and memories of other ids that quote one."""
+    """Ids of other notes and memories that quote an erased one."""
     versions: Literal["removed", "not_kept", "not_reachable"] | None = None
     not_reached: list[str] = []
     removing: list[str] = []
-    """Keys of the objects that held it, or that may come back, whose former versions go at the end."""
+    """Keys of the objects that held erased text or may come back. Their former versions are removed at the end."""
 
     @property
     def ids(self) -> frozenset[str]:
-        """The notes, memories and turns."""
+        """The ids of the notes, memories and turns."""
         return frozenset((*self.note_ids, *self.memory_ids, *self.turns))
 
     def is_for(self, agent: str | None, ids: frozenset[str]) -> bool:
-        """Whether this was asked for: the notes of this agent, these notes or turns, or some of these memories."""
-        # Of what a memory is one with nobody knows any more when it is erased.
+        """Whether the erasure is the requested one: the notes of this agent, these notes or turns, or some of these
+        memories.
+        """
+        # After the erasure nothing records any more with which memories an erased one was merged.
         same = self.ids == ids or (bool(self.memory_ids or self.turns) and ids <= self.ids)
         return self.agent == agent and (agent is not None or same)

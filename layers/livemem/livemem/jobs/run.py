@@ -1,6 +1,6 @@
-"""Runs: one attempt each to consolidate, as a job that its worker updates and users poll.
+"""Runs: each is one attempt to consolidate, as a job that its worker updates and users poll.
 
-Of several deliveries of one run the one that is named in it as its worker ends it (changes/recovery.py says when it
+Of several deliveries of one run, the one that the run names as its worker ends it (changes/recovery.py says when it
 may).
 """
 
@@ -22,7 +22,7 @@ from livemem.store.stored_documents import Count, Line, Moment, Position
 
 Result = Literal["ok", "nothing_to_do", "busy", "error", "awaiting_approval", "refused", "superseded"]
 State = Literal["queued", "running", Result]
-"""How a run stands, as the API says it."""
+"""The state of a run, as the API shows it."""
 STATUS: Mapping[Result, JobStatus] = {
     "ok": "done",
     "nothing_to_do": "done",
@@ -34,11 +34,11 @@ STATUS: Mapping[Result, JobStatus] = {
 }
 Trigger = Literal["api", "threshold", "sweep", "gc"]
 BY_HAND: tuple[Trigger, ...] = ("api", "gc")
-"""Triggers of runs that somebody ordered: also where the space does not consolidate by itself."""
+"""Triggers of runs that a user ordered. They work in spaces without automatic consolidation too."""
 
 
 class Run(Job):
-    """`_runs/{job_id}.json`. It ends with its `result`; one whose plan waits for a person has not ended, but is at
+    """`_runs/{job_id}.json`. It ends with its `result`. A run whose plan waits for a person has not ended, but is at
     rest.
     """
 
@@ -46,28 +46,28 @@ class Run(Job):
     uid: Line
     result: Result | None = None
     step: str | None = None
-    """While running: asking, applying."""
+    """While the run is at work: `asking` or `applying`."""
     trigger: Trigger
     agent: Line | None = None
     max_notes: Count | None = None
     dry_run: bool = False
     replace: bool = False
-    """Whether it may take the place of a plan that waits for approval."""
+    """Whether the run may replace a plan that waits for approval."""
     base: Position | None = None
-    """Number of the newest change when it began: what it commits has the next one."""
+    """Number of the newest change when the run began. Its commit gets the next number."""
     consolidation: Position | None = None
     model: Line | None = None
     metrics: dict[str, Any] = {}
     asking: Usage = Usage()
-    """What its worker asks of the LLM now, estimated before it does so; `usage` is what was asked before that."""
+    """The present call of the LLM, estimated before it is made. `usage` counts the calls before it."""
     message: str | None = None
     plan: dict[str, Any] | None = None
-    """What a dry run would do."""
+    """The changes that a dry run would make."""
     decided_by: Line | None = None
-    """Who approved or refused its plan."""
+    """The person who approved or refused its plan."""
     decided_at: Moment | None = None
     came: bool = False
-    """Whether it came with a space that was restored or imported: what it used counts where it ran."""
+    """Whether the run came with a space that was restored or imported. Its usage counts where it ran."""
 
     @model_validator(mode="after")
     def _has_a_result_if_at_rest(self) -> Self:
@@ -77,23 +77,23 @@ class Run(Job):
 
     @property
     def state(self) -> State:
-        """How it stands, as the API says it."""
+        """The state of the run, as the API shows it."""
         return self.result or cast(State, self.status)
 
     def ended(self) -> bool:
-        """Whether nothing more happens to it."""
+        """Whether the run has ended: nothing more happens to it."""
         return self.at_rest() and self.result != WAITS
 
     def at_rest(self) -> bool:
-        """Whether nobody works on it: it has ended, or its plan waits for a person."""
+        """Whether no worker works on the run: it has ended, or its plan waits for a person."""
         return self.status in ENDED
 
     def by_hand(self) -> bool:
-        """Whether somebody ordered it."""
+        """Whether a user ordered it."""
         return self.trigger in BY_HAND
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """The run with `changes`. One that comes to rest by them says what it used in all."""
+        """The run with `changes`. If they bring it to rest, it also gets its total usage."""
         after = super().changed(changes)
         if self.at_rest() or not after.at_rest():
             return after
@@ -102,7 +102,7 @@ class Run(Job):
 
 
 def with_result(result: Result) -> dict[str, Any]:
-    """What a run says with this result."""
+    """The fields of a run with this result."""
     return {"status": STATUS[result], "result": result, "step": None}
 
 
@@ -112,7 +112,7 @@ def create(process: Process, run: Run) -> Stored[Run]:
 
 
 def find(process: Process, space_id: str, run_id: str, missing: list[str] | None = None) -> Stored[Run] | None:
-    """The run as stored, or None; one that cannot be read is none, and its key is added to `missing`."""
+    """The run as stored, or None. None also for a run that can't be read, whose key is added to `missing`."""
     return jobs.find(process, keys.run(space_id, run_id), _read(process, missing), space_id, run_id)
 
 
@@ -121,9 +121,9 @@ def _read(process: Process, missing: list[str] | None = None) -> Read[Run | None
 
 
 def change(process: Process, found: Stored[Run], **changes: object) -> Stored[Run]:
-    """Write `changes` over exactly the run that was read; raises PreconditionLost (it is gone, or changed).
+    """Write `changes` over exactly the run that was read. Raises PreconditionLost: the run is gone, or was changed.
 
-    A run that comes to rest by that is counted (spaces/usage_counts.py).
+    If the write brings the run to rest, its usage is counted (spaces/usage_counts.py).
     """
     written = jobs.change(process, found, **changes)
     usage_counts.come_to_rest(process, written.value.space_id, written.value, found.value.result)
@@ -131,10 +131,10 @@ def change(process: Process, found: Stored[Run], **changes: object) -> Stored[Ru
 
 
 def finish(process: Process, found: Stored[Run], result: Result, **changes: object) -> Run:
-    """Write the run's end, and return the run as it stands then; it is counted.
+    """Write the run's end, count its usage, and return the run as it is then.
 
-    A run that is gone or has ended stays as it is, and so does one that another worker runs by now; but that its
-    change is committed (`ok`) holds whoever runs it.
+    A run that is gone or has ended stays as it is. So does one that another worker has taken, except for `ok`: the
+    change of the run is committed then, and that holds for every worker.
     """
     end = with_result(result) | changes
     ended = jobs.finish(process, found, read=_read(process), anyway=lambda _: result == "ok", **end)

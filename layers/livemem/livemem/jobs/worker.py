@@ -1,7 +1,7 @@
-"""The worker of every kind of job: it takes the job, does its steps, saves, and leaves the rest to another invocation.
+"""The worker of every kind of job. It takes the job, does its steps, saves, and leaves the rest to another invocation.
 
-A kind brings its steps. A step does a bounded part of the work, and may be repeated: it finds what was done before. So
-a worker may die anywhere. Its job is gone on with by the next delivery of its invocation, or by the sweep.
+A kind brings its steps. A step does a bounded part of the work and may be repeated, because it finds the work that was
+done before. So a worker may die anywhere. The next delivery of its invocation continues the job, or the sweep does.
 """
 
 import logging
@@ -41,20 +41,20 @@ logger = logging.getLogger(__name__)
 
 Result = Literal["gone", "nothing", "ended", "busy", "waiting", "unfinished", "overtaken"]
 MARGIN = timedelta(seconds=5)
-"""Of a worker's time, which is kept to say how far it is."""
+"""The part of a worker's time that is kept for saving its progress."""
 PAUSE = 0.5
-"""Seconds between two looks whether a lease that is waited for is free."""
+"""Seconds between two checks whether a lease that a worker waits for is free."""
 PUT_ASIDE = timedelta(minutes=5)
-"""For how long nobody else begins with what is queued: its invocation comes before."""
+"""How long no other worker begins with a queued job: its invocation comes before."""
 MOST_ATTEMPTS = 12
-"""Workers of a job that may die one after the other, or get nowhere, before it is given up."""
+"""How many workers of a job may die or save nothing, one after the other, before the job is given up."""
 LOST = "Its workers were interrupted again and again, the last one without a word. Order it anew."
 OVERDUE = "It could not be finished in the time that such a job has."
 
 
 @dataclass(frozen=True)
 class End:
-    """How a job ended, and what else is to be said of it."""
+    """How a job ended, and the other fields to write into it."""
 
     status: Status = "done"
     changes: Mapping[str, Any] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class End:
 
 @dataclass(frozen=True)
 class Wait:
-    """For how long a worker waits for its lease, and how it lets the seconds pass."""
+    """Until when a worker waits for its lease, and the function that lets the seconds pass."""
 
     until: datetime
     pause: Callable[[float], None] = time.sleep
@@ -78,16 +78,16 @@ class Work(Generic[J]):
     deadline: datetime
     delivery: str = ""
     brief: bool = False
-    """Whether somebody waits for an answer: then a step leaves what takes long to an invocation."""
+    """Whether a caller waits for an answer: then a step leaves long work to an invocation."""
     nested: bool = False
-    """Whether it is a part of another job, which goes on with what is left: then no invocation is queued for it."""
+    """Whether it is a part of another job, which continues the rest: then no invocation is queued for it."""
     held: Held | None = None
     saved: bool = False
-    """Whether this worker has saved anything: who gets nowhere in a whole invocation would get nowhere in the next."""
+    """Whether this worker has saved anything. If not, its attempt counts: the next worker would save nothing either."""
     used: Usage = field(default_factory=Usage)
     """What this worker asked of the LLM."""
     counts: Counter[str] = field(default_factory=Counter)
-    """What this worker did, by names of the kind's own: for the metrics."""
+    """Numbers of what this worker did, under the kind's own names, for the metrics."""
 
     @property
     def job(self) -> J:
@@ -95,16 +95,16 @@ class Work(Generic[J]):
         return self.stored.value
 
     def save(self, **changes: Any) -> None:
-        """Write how far the job is: 1 PUT. Raises PreconditionLost: another worker has it now."""
+        """Write the job's progress: 1 PUT. Raises PreconditionLost: another worker has the job now."""
         self.write(**{**self.hold(), **changes})
         self.saved = True
 
     def write(self, **changes: Any) -> None:
-        """Change the job, and keep what somebody else has added to it meanwhile. As `save`."""
+        """Change the job, and keep what another process has added to it meanwhile. Requests and errors as `save`."""
         self.stored = jobs.amend(self.process, self.stored, self.kind.read(self.process), **changes)
 
     def hold(self) -> dict[str, Any]:
-        """What the job says while this worker is at it: until when, where no lease does."""
+        """The field that says until when this worker holds a job without a lease. Empty where a lease says it."""
         left = self.deadline - self.process.clock() + MARGIN
         return {} if self.held else {"held_seconds": max(left.total_seconds(), 0.0)}
 
@@ -115,16 +115,16 @@ class Work(Generic[J]):
 
 @dataclass(frozen=True)
 class Worked(Generic[J]):
-    """What came of a worker's time: the job as it stands, None where there is none."""
+    """The result of a worker's time, and the job as it is then, None where there is none."""
 
     result: Result
     stored: Stored[J] | None = None
     at_work: str = ""
-    """Of `busy`: whose work it is that goes on, or waits."""
+    """For `busy`: the owner of the work that is in progress, or waits."""
     used: Usage = field(default_factory=Usage)
     """What this worker asked of the LLM."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """What this worker did, by names of the kind's own."""
+    """Numbers of what this worker did, under the kind's own names."""
 
     @property
     def job(self) -> J | None:
@@ -133,7 +133,7 @@ class Worked(Generic[J]):
 
     @property
     def outcome(self) -> Result | Status:
-        """The same in one word: how the job ended, if it has."""
+        """The result in one word: the job's status if it has ended."""
         return self.job.status if self.job and self.result == "ended" else self.result
 
 
@@ -141,7 +141,7 @@ Step = Callable[[Work[J]], End | None]
 
 
 def payload(kind: str, space_id: str, job_id: str) -> dict[str, Any]:
-    """What an invocation gets at least that carries a job out; for who can't load what its kind works with."""
+    """The least payload of an invocation that carries a job out, for callers that can't load the job's kind."""
     return {"kind": kind, "space_id": space_id, "job_id": job_id}
 
 
@@ -171,16 +171,16 @@ class Kind(Generic[J]):
     """A kind of job.
 
     `key` makes the key of a job of a space from the job's id; with `below_subject` from its subject, too. `step` does
-    one part of the work, and returns its end or None: more is to be done. It raises OutOfTime where it needs more time
-    than is left. `place` is where the lease lies under which it works; without one the job's own document says until
-    when it is held. A job that has not ended after `lasts` is given up, and if it `gives_up` also one whose workers die
-    again and again. `is_final` tells whether an error ends the job. `on_failure` clears up before it does, and returns
-    what the job says then. `look_again` leaves word for the sweep that the job is to be looked at after so long: before
-    it is taken anew, left to another invocation, or waits. After failures it waits for at most `longest_wait`.
-    `on_take` returns what else is written when the job is taken. `on_end` gives back what the job had until its end.
-    Unless it `keeps_place` its lease is free while an invocation of it is still to come, and nothing says that it is.
-    `swept`: the sweep finds a job of this kind that nobody goes on with. If it does not, a rest that can't be queued is
-    an error: then the invocation is tried again.
+    one part of the work and returns the job's end, or None if there is more to do. It raises OutOfTime where it needs
+    more time than remains. `place` gives the lease under which the job works. Without it the job's own document says
+    until when it is held. A job that has not ended after `lasts` is given up. With `gives_up` so is a job whose workers
+    die again and again. `is_final` returns whether an error ends the job. `on_failure` clears up before that, and
+    returns fields of the job to write. `look_again` asks the sweep to look at the job after a given time. It is called
+    before the job is taken, left to another invocation, or waits. After failures it waits for at most `longest_wait`.
+    `on_take` returns further fields to write when the job is taken. `on_end` gives back what the job had until its end.
+    Without `keeps_place` the lease is free while an invocation is still to come, and no document says that it is.
+    `swept`: the sweep finds a job of this kind that no worker continues. Without it a failure to queue the rest is an
+    error, so that the invocation is tried again.
     """
 
     name: str
@@ -208,12 +208,12 @@ class Kind(Generic[J]):
     def payload(
         self, space_id: str, job_id: str, subject: str | None = None, *, by_hand: bool = False
     ) -> dict[str, Any]:
-        """What an invocation gets that carries the job out. Who asks `by_hand` does not wait for failures."""
+        """The payload of an invocation that carries the job out. With `by_hand` it does not wait out failures."""
         told = payload(self.name, space_id, job_id)
         return told | ({"subject": subject} if self.below_subject else {}) | ({"by_hand": True} if by_hand else {})
 
     def read(self, process: Process, missing: list[str] | None = None) -> Callable[[Object], J | None]:
-        """Reads a job of this kind; None for one that can't be read, whose key is added to `missing`."""
+        """A reader of jobs of this kind. For a job that can't be read: None, and its key is added to `missing`."""
         return lambda found: unreadable.tolerated(process, self.document, found, missing)
 
     def find(
@@ -238,14 +238,14 @@ def queue(
     *,
     by_hand: bool = False,
 ) -> None:
-    """Let an invocation carry the job out. Raises StoreUnavailable."""
+    """Queue an invocation that carries the job out. Raises StoreUnavailable."""
     process.enqueue(kind.function, kind.payload(space_id, job_id, subject, by_hand=by_hand))
 
 
 def order(process: Process, kind: Kind[J], job: J) -> Stored[J]:
-    """Write a new job that somebody asked for by hand, and let an invocation carry it out: 1 PUT.
+    """Write a new job that a user ordered, and queue an invocation that carries it out: 1 PUT.
 
-    Where it can't be queued it says so, and StoreUnavailable is raised.
+    If it can't be queued, the job is written as failed and StoreUnavailable is raised.
     """
     written = jobs.create(process, kind.key_of(job.space_id, job.job_id, job.subject), job)
     try:
@@ -272,12 +272,12 @@ def work(
     found: Stored[J] | None = None,
     wait: Wait | None = None,
 ) -> Worked[J]:
-    """Carry a job out until shortly before `deadline`; what is left then is queued.
+    """Carry a job out until shortly before `deadline`, and queue the rest.
 
-    1 GET, 1 PUT to take it, 1 PUT at its end, and what its lease takes (1 GET, 1 PUT, 1 DELETE) and its steps. `found`:
-    the job as it was just read, which saves the GET. `wait`: for its lease, then 1 GET for what became of the job
-    meanwhile. `brief`: somebody waits for the answer. `nested`: it is a part of another job, which goes on with what is
-    left. Raises StoreUnavailable and StillAtWork, so that the invocation is tried again.
+    1 GET, 1 PUT to take it, 1 PUT at its end, and the requests of its lease (1 GET, 1 PUT, 1 DELETE) and of its steps.
+    `found`: the job as it was just read, which saves the GET. `wait`: the worker waits for the lease, then reads the
+    job again with 1 GET. `brief`: a caller waits for the answer. `nested`: it is a part of another job, which continues
+    the rest. Raises StoreUnavailable and StillAtWork, so that the invocation is tried again.
     """
     require_conditional_writes(process.store)
     found = found or kind.find(process, space_id, job_id, subject=subject)
@@ -292,7 +292,7 @@ def work(
             task.stored = newer
             return go_on(task)
     except LeaseTaken as taken:
-        # While another job is at work nobody else comes back for this one.
+        # While another job is at work no other invocation comes for this one.
         beside = taken.lease.kind != "backoff" and taken.lease.owner != job_id
         if by_hand or beside or taken.fails(delivery):
             raise StillAtWork(taken.detail) from taken
@@ -301,7 +301,7 @@ def work(
 
 @contextmanager
 def _leased(task: Work[J], *, by_hand: bool, wait: Wait | None = None) -> Iterator[bool]:
-    """The job's lease, if it works under one, and whether it was there at once."""
+    """Hold the job's lease, if it works under one. Yields whether the lease was free at once."""
     process, kind = task.process, task.kind
     if not kind.place:
         yield True
@@ -312,7 +312,7 @@ def _leased(task: Work[J], *, by_hand: bool, wait: Wait | None = None) -> Iterat
         with lease.kept(process, held):
             yield at_once
     except Exception:
-        # It is tried again: then the lease must not keep it out, and says whose work lies about.
+        # The retry must find the lease free, and the lease names the owner whose work may be orphaned.
         lease.let_go(process, held)
         raise
     if task.held is held and held.lease.kind not in ("backoff", "queued"):
@@ -347,11 +347,11 @@ def begin(
     by_hand: bool = False,
     brief: bool = False,
 ) -> Worked[J]:
-    """Write a new job and do its steps as `work`, for who has seen that there is something to do: 1 PUT, and none to
-    take it. If under its lease somebody died, waits or was handed over, that job is gone on with instead.
+    """Write a new job and do its steps as `work`, for a caller that has seen that there is work: 1 PUT, and none to
+    take it. If the lease was left by another job that died, waits or was handed over, that job is continued instead.
 
-    `over`: a job that has ended, in whose place it is written. `brief`: somebody waits for the answer. Raises
-    StoreUnavailable, StillAtWork, and PreconditionLost where another job stands there by now.
+    `over`: a job that has ended, which the new one replaces. `brief`: a caller waits for the answer. Raises
+    StoreUnavailable, StillAtWork, and PreconditionLost where another job is stored there by now.
     """
     task = Work(process, kind, Stored("", job, ""), deadline, delivery, brief)
     try:
@@ -371,8 +371,8 @@ def begin(
 
 
 def _left_behind(task: Work[J]) -> Stored[J] | None:
-    """The job that the lease was left with, if it has not ended; the lease is that job's now: no request where none was
-    left, else 1 GET and 1 PUT.
+    """The job that last held the lease, if it has not ended. The lease is given to that job. No request where there is
+    none, else 1 GET and 1 PUT.
     """
     process, job, held = task.process, task.job, task.held
     before = held.before if held else None
@@ -386,7 +386,7 @@ def _left_behind(task: Work[J]) -> Stored[J] | None:
 
 
 def go_on(task: Work[J], *, taken: bool = False) -> Worked[J]:
-    """Take the job and do its steps, under its lease if it has one. Of several that do so the last one goes on."""
+    """Take the job and do its steps, under its lease if it has one. Of several workers the last one continues."""
     try:
         worked = _go_on(task, taken=taken)
     except PreconditionLost:
@@ -422,7 +422,7 @@ def _as_taken(task: Work[J]) -> dict[str, Any]:
 
 
 def _check_age(task: Work[J]) -> None:
-    """Raise NotFinished where it is to be given up."""
+    """Raise NotFinished where the job is to be given up."""
     job, lasts = task.job, task.kind.lasts
     if task.kind.gives_up and job.attempt > MOST_ATTEMPTS:
         raise NotFinished(LOST)
@@ -431,7 +431,7 @@ def _check_age(task: Work[J]) -> None:
 
 
 def _steps(task: Work[J]) -> End | None:
-    """The end of the job; None if there is no more time."""
+    """Do steps until the job ends, and return its end. None if there is no more time."""
     with suppress(OutOfTime):
         while not (end := task.kind.step(task)):
             if not task.in_time():
@@ -445,7 +445,7 @@ def _hand_over(task: Work[J]) -> Worked[J]:
     if task.kind.keeps_place:
         task.kind.look_again(task, PUT_ASIDE)
         task.write(attempt=0 if task.saved else job.attempt, held_seconds=PUT_ASIDE.total_seconds())
-    # Before it is queued: its invocation may come at once.
+    # Before the job is queued, because its invocation may come at once.
     if held and task.kind.keeps_place:
         lease.put_aside(process, held, PUT_ASIDE)
     elif held:
@@ -463,10 +463,10 @@ def _hand_over(task: Work[J]) -> Worked[J]:
 
 def _end(task: Work[J], end: End) -> Worked[J]:
     read = task.kind.read(task.process)
-    # What it waited for once is over.
+    # The failure that the job waited out is over.
     changes = {"error": None, **end.changes}
     mine = task.job.worker
-    # As `Work.write`.
+    # The same rule as in `Work.write`.
     ended = jobs.finish(
         task.process, task.stored, end.status, read=read, anyway=lambda newer: newer.is_of(mine), **changes
     )
@@ -480,7 +480,7 @@ def _end(task: Work[J], end: End) -> Worked[J]:
 
 
 def _failed(task: Work[J], error: LiveMemoryError) -> Worked[J]:
-    """End the job, or let it wait: after a failure of the LLM, or of what may be over by itself."""
+    """End the job, or let it wait after a failure that may pass, such as one of the LLM."""
     extra = {"space_id": task.job.space_id, "kind": task.kind.name, "error_code": error.code}
     failure = Failure(code=error.code, detail=error.detail)
     if isinstance(error, NotFinished) or task.kind.is_final(error):
@@ -490,11 +490,11 @@ def _failed(task: Work[J], error: LiveMemoryError) -> Worked[J]:
     logger.warning("job waits after a failure", extra=extra)
     if not (task.held and isinstance(error, RunError)):
         raise error
-    # The tokens of a day are there again on the next one.
+    # The budget of tokens begins again on the next day.
     exhausted = error.code == budget.EXHAUSTED
     pause = budget.pause(task.process, task.process.clock()) if exhausted else None
     waited = lease.back_off(task.process, task.held, error.code, pause, longest=task.kind.longest_wait)
     task.kind.look_again(task, waited)
-    # It waits through no fault of its own.
+    # The job does not cause the wait, so the attempts start again from 0.
     task.write(status="queued", attempt=0, error=failure)
     return Worked("waiting", task.stored)

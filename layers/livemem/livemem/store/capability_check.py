@@ -1,4 +1,4 @@
-"""Whether the store heeds conditional writes: asked once, by trying both."""
+"""Whether the store obeys conditional writes: tested once, by trying both kinds."""
 
 from livemem.errors import ConditionalWritesUnsupported, PreconditionLost
 from livemem.store import keys
@@ -6,7 +6,7 @@ from livemem.store.objects import Store
 
 
 def has_conditional_writes(store: Store) -> bool:
-    """Whether the store heeds If-None-Match and If-Match on PUT: asked once per process by trying both.
+    """Whether the store obeys If-None-Match and If-Match on PUT: tested once per process by trying both.
 
     The second PUT of one key with `If-None-Match: *`, and a PUT with a wrong `If-Match`, must each fail.
     """

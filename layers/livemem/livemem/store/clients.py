@@ -1,6 +1,7 @@
 """The clients of this process: one S3 client (two where the store wants old signatures) and one Lambda client.
 
-They are made by botocore itself: boto3 adds what this service does not use, and takes longer to load than all of ours.
+botocore itself makes them. boto3 adds features that the service does not use, and takes longer to load than the
+service.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ CONNECTIONS = 32
 
 
 class _Loader(Loader):
-    """botocore's loader of its models, which would look into 400 folders to learn which services there are."""
+    """botocore's loader of its models. The original looks into 400 folders to list the services."""
 
     def list_available_services(self, type_name: str) -> list[str]:  # noqa: ARG002
-        """Those that are asked for here."""
+        """The services that this module uses."""
         return ["lambda", "s3"]
 
 
@@ -45,12 +46,12 @@ def _session() -> Session:
 
 
 def _moment(text: Any) -> datetime:
-    """A time as headers tell it; botocore tries every format there is, each time."""
+    """A time in the format of headers. botocore's own parser tries every format, each time."""
     return parsedate_to_datetime(text) if str(text).endswith(" GMT") else parse_timestamp(text)
 
 
 def s3_client(settings: Settings, *, signature: str = "s3v4") -> S3Client:
-    """A new S3 client for the settings' store; `signature` is botocore's name of the signing method."""
+    """A new S3 client for the settings' store. `signature` is botocore's name of the signing method."""
     session = _session()
     client: S3Client = session.create_client(  # type: ignore[assignment]
         "s3",
@@ -60,14 +61,14 @@ def s3_client(settings: Settings, *, signature: str = "s3v4") -> S3Client:
         aws_secret_access_key=settings.s3_secret_access_key,
         config=Config(
             signature_version=signature,
-            # One of botocore's own making is put together from thirty parts for each request.
+            # botocore's own user agent is put together from thirty parts for each request.
             user_agent=f"live-memory/{__version__}",
             retries={"mode": "standard", "total_max_attempts": 3},
             connect_timeout=5,
             read_timeout=30,
             max_pool_connections=CONNECTIONS,
             s3={"addressing_style": "path" if settings.s3_endpoint_url else "auto"},
-            # Other stores don't know the newer checksums; S3 itself checks the MD5 or TLS either way.
+            # Other stores don't know the newer checksums. S3 itself checks the MD5 or TLS either way.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         ),
@@ -89,13 +90,13 @@ def _lambda_client(*, attempts: int = 3, read_timeout: int = 10) -> Any:
 
 
 INVOKE_SECONDS = 29
-"""For how long a function's answer is waited for: as long as the HTTP API would."""
+"""Seconds to wait for a function's answer: as long as the HTTP API would wait."""
 
 
 def invoke_async(function_name: str, payload: Mapping[str, Any]) -> None:
     """Queue one asynchronous invocation of `function_name` with `payload` as JSON.
 
-    Raises StoreUnavailable if the Lambda API does not take it. AWS_ENDPOINT_URL_LAMBDA points it elsewhere.
+    Raises StoreUnavailable if the Lambda API does not accept it. AWS_ENDPOINT_URL_LAMBDA names another endpoint.
     """
     try:
         _lambda_client().invoke(
@@ -106,10 +107,10 @@ def invoke_async(function_name: str, payload: Mapping[str, Any]) -> None:
 
 
 def invoke(function_name: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Invoke `function_name` with `payload` as JSON, wait, and give its answer, a JSON object.
+    """Invoke `function_name` with `payload` as JSON, wait, and return its answer, a JSON object.
 
-    It is asked once: what it was told to do may have been done, though its answer never came. Raises StoreUnavailable
-    if it could not be asked, or failed.
+    It is invoked once: the work may be done even if the answer never came. Raises StoreUnavailable if the function
+    could not be invoked, or failed.
     """
     try:
         answer = _lambda_client(attempts=1, read_timeout=INVOKE_SECONDS).invoke(

@@ -1,4 +1,4 @@
-"""The keys of conversations (docs/bucket.md), built and parsed here alone."""
+"""The keys of conversations (docs/bucket.md). Only this file builds and parses them."""
 
 import hashlib
 import re
@@ -10,9 +10,9 @@ from livemem.store import keys
 from livemem.store.keys import RUN_ID, SPACE_ID
 
 LAST_TURN = 9_999_999_999
-"""What turns count down from in their keys: S3 lists upwards only, and the newest are wanted first."""
+"""Turns count down from this number in their keys: S3 lists upwards only, and readers want the newest turns first."""
 LAST_MOMENT = 9_999_999_999_999
-"""The same for milliseconds since 1970."""
+"""Markers count down from this moment, in milliseconds since 1970."""
 LEVELS = (1, 2, 3)
 _ID = RUN_ID.pattern
 _FOLDER = rf"(?P<space>{SPACE_ID.pattern})/conversations/(?P<conversation>{_ID})/"
@@ -40,7 +40,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True)
 class BoundaryKey:
-    """A level's boundary in a version."""
+    """The key of a level's boundary in a version."""
 
     space_id: str
     conversation_id: str
@@ -51,7 +51,7 @@ class BoundaryKey:
 
 @dataclass(frozen=True)
 class SummaryKey:
-    """A summary of what boundary `number` of the level holds; `name` is the hash of its input."""
+    """The key of the summary of block `number` of a level. `name` is the hash of its input."""
 
     space_id: str
     conversation_id: str
@@ -67,115 +67,115 @@ def check_conversation_id(conversation_id: str) -> str:
 
 
 def prefix(space_id: str) -> str:
-    """What the keys of all conversations of a space begin with."""
+    """The prefix of all conversations of a space."""
     return f"{space_id}/conversations/"
 
 
 def folder(space_id: str, conversation_id: str) -> str:
-    """What every key of the conversation begins with."""
+    """The prefix of every key of the conversation."""
     return f"{prefix(space_id)}{conversation_id}/"
 
 
 def conversation(space_id: str, conversation_id: str) -> str:
-    """What the conversation is: written once."""
+    """The key of the conversation's document, which is written once."""
     return f"{folder(space_id, conversation_id)}conversation.json"
 
 
 def deleted(space_id: str, conversation_id: str) -> str:
-    """That the conversation is deleted, so that a listing tells it too: an object without content."""
+    """The key of an object without content: it shows, in a listing too, that the conversation is deleted."""
     return f"{folder(space_id, conversation_id)}deleted"
 
 
 def parse_conversation(key: str) -> tuple[str, str] | None:
-    """Space and conversation in the key of what a conversation is; None for every other key."""
+    """Space and conversation in the key of a conversation's document. None for every other key."""
     match = _CONVERSATION.fullmatch(key)
     return (match["space"], match["conversation"]) if match else None
 
 
 def turns_prefix(space_id: str, conversation_id: str) -> str:
-    """Below it the turns, the newest first."""
+    """The prefix of the turns, the newest first."""
     return f"{folder(space_id, conversation_id)}turns/"
 
 
 def turn(space_id: str, conversation_id: str, index: int) -> str:
-    """Turn `index`, counted from 1."""
+    """The key of turn `index`, counted from 1."""
     return f"{turns_prefix(space_id, conversation_id)}{LAST_TURN - index:010d}.turn.json"
 
 
 def parse_turn(key: str) -> tuple[str, str, int] | None:
-    """Space, conversation and index in the key of a turn; None for every other key."""
+    """Space, conversation and index in the key of a turn. None for every other key."""
     match = _TURN.fullmatch(key)
     return (match["space"], match["conversation"], LAST_TURN - int(match["left"])) if match else None
 
 
 def message(space_id: str, conversation_id: str, message_id: str) -> str:
-    """What says behind which turn the message is to be looked for."""
+    """The key of a message's id. The object names the turn after which to look for the message."""
     digest = hashlib.sha256(message_id.encode()).hexdigest()
     return f"{folder(space_id, conversation_id)}ids/{digest}.json"
 
 
 def parse_message(key: str) -> str | None:
-    """The conversation in the key of a message's id; None for every other key."""
+    """The conversation in the key of a message's id. None for every other key."""
     match = _MESSAGE.fullmatch(key)
     return match["conversation"] if match else None
 
 
 def tool_result(space_id: str, conversation_id: str, index: int, order: int) -> str:
-    """A large result of the tool call at place `order`, from 0, of a turn."""
+    """The key of a large result of the tool call at place `order`, from 0, of a turn."""
     return f"{tool_results_prefix(space_id, conversation_id, index)}{order:03d}.json"
 
 
 def tool_results_prefix(space_id: str, conversation_id: str, index: int) -> str:
-    """Below it the large results of a turn's tools."""
+    """The prefix of the large results of a turn's tools."""
     return f"{folder(space_id, conversation_id)}tools/{index:010d}/"
 
 
 def parse_tool_result(key: str) -> tuple[str, str, int] | None:
-    """Space, conversation and index of the turn in the key of such a result; None for every other key."""
+    """Space, conversation and index of the turn in the key of such a result. None for every other key."""
     match = _TOOL_RESULT.fullmatch(key)
     return (match["space"], match["conversation"], int(match["index"])) if match else None
 
 
 def turn_id(conversation_id: str, index: int) -> str:
-    """What a turn is called in its space, as searches call it."""
+    """The id of a turn in its space, as searches return it."""
     return f"{conversation_id}/{index}"
 
 
 def parse_turn_id(one: str) -> tuple[str, int] | None:
-    """Conversation and index in such an id; None for every other text."""
+    """Conversation and index in such an id. None for every other text."""
     match = _TURN_ID.fullmatch(one)
     return (match["conversation"], int(match["index"])) if match else None
 
 
 def summary_versions(space_id: str, conversation_id: str) -> str:
-    """Which version of boundaries and summaries counts."""
+    """The key of the document that names the current version of boundaries and summaries."""
     return f"{folder(space_id, conversation_id)}versions.json"
 
 
 def parse_summary_versions(key: str) -> str | None:
-    """The conversation in the key of what says which version counts; None for every other key."""
+    """The conversation in the key of the document that names the current version. None for every other key."""
     match = _DOCUMENT.fullmatch(key)
     return match["conversation"] if match else None
 
 
 def version_prefix(space_id: str, conversation_id: str, number: int) -> str:
-    """Below it the boundaries and summaries of a version."""
+    """The prefix of the boundaries and summaries of a version."""
     return f"{folder(space_id, conversation_id)}v{number}/"
 
 
 def parse_version(folder: str) -> int | None:
-    """The version in the name of a folder of a conversation; None for every other name."""
+    """The version in the name of a folder of a conversation. None for every other name."""
     match = _VERSION.fullmatch(folder)
     return int(match["version"]) if match else None
 
 
 def boundary(space_id: str, conversation_id: str, version: int, level: int, number: int) -> str:
-    """Boundary `number`, from 1, of a level."""
+    """The key of boundary `number`, from 1, of a level."""
     return f"{version_prefix(space_id, conversation_id, version)}boundaries/l{level}/{number:06d}.json"
 
 
 def parse_boundary(key: str) -> BoundaryKey | None:
-    """What is in the key of a boundary; None for every other key."""
+    """The parts of the key of a boundary. None for every other key."""
     match = _BOUNDARY.fullmatch(key)
     if not match:
         return None
@@ -185,17 +185,17 @@ def parse_boundary(key: str) -> BoundaryKey | None:
 
 
 def summaries_prefix(space_id: str, conversation_id: str, version: int) -> str:
-    """Below it the summaries of all levels of a version."""
+    """The prefix of the summaries of all levels of a version."""
     return f"{version_prefix(space_id, conversation_id, version)}summaries/"
 
 
 def summary(space_id: str, conversation_id: str, version: int, level: int, number: int, name: str) -> str:
-    """The summary of what boundary `number` of a level holds, made of the input with the hash `name`."""
+    """The key of the summary of block `number` of a level, made of the input with the hash `name`."""
     return f"{summaries_prefix(space_id, conversation_id, version)}l{level}/{number:06d}/{name}.json"
 
 
 def parse_summary(key: str) -> SummaryKey | None:
-    """What is in the key of a summary; None for every other key."""
+    """The parts of the key of a summary. None for every other key."""
     match = _SUMMARY.fullmatch(key)
     if not match:
         return None
@@ -210,75 +210,75 @@ def parse_summary(key: str) -> SummaryKey | None:
 
 
 def capture(space_id: str, conversation_id: str, version: int, number: int) -> str:
-    """What the block of a version names for the team."""
+    """The key of the content that a block of a version names for the team."""
     return f"{version_prefix(space_id, conversation_id, version)}captures/{number:06d}.json"
 
 
 def parse_capture(key: str) -> str | None:
-    """The conversation in such a key; None for every other key."""
+    """The conversation in such a key. None for every other key."""
     match = _CAPTURE.fullmatch(key)
     return match["conversation"] if match else None
 
 
 def claim(space_id: str, conversation_id: str) -> str:
-    """Who summarises the conversation now, until when."""
+    """The key of the conversation's lease: the worker that summarises it now, and until when."""
     return f"{folder(space_id, conversation_id)}claims/summaries.json"
 
 
 def jobs_prefix(space_id: str, conversation_id: str) -> str:
-    """Below it the runs that made summaries."""
+    """The prefix of the runs that made summaries."""
     return f"{folder(space_id, conversation_id)}jobs/"
 
 
 def job(space_id: str, conversation_id: str, job_id: str) -> str:
-    """Status and counters of a run."""
+    """The key of a run: its status and counters."""
     return f"{jobs_prefix(space_id, conversation_id)}{keys.check_ulid('job_id', job_id)}.json"
 
 
 def parse_job(key: str) -> str | None:
-    """The id of a run in its key; None for every other key."""
+    """The id of a run in its key. None for every other key."""
     match = _JOB.fullmatch(key)
     return match["job"] if match else None
 
 
 def by_cwd_prefix(space_id: str, host: str, cwd: str) -> str:
-    """Below it the markers of the conversations of a folder, the newest first; `host` is empty for those of any."""
+    """The prefix of the markers of the conversations of a folder, the newest first. `host` is empty for any host."""
     digest = hashlib.sha256((host + cwd).encode()).hexdigest()[:32]
     return f"{space_id}/_by_cwd/{digest}/"
 
 
 def by_cwd(space_id: str, host: str, cwd: str, created_at: datetime, conversation_id: str) -> str:
-    """The marker of a conversation."""
+    """The key of a conversation's marker."""
     left = LAST_MOMENT - int(created_at.timestamp() * 1_000)
     return f"{by_cwd_prefix(space_id, host, cwd)}{left:013d}_{conversation_id}"
 
 
 def parse_by_cwd(key: str) -> str | None:
-    """The conversation in such a marker's key; None for every other key."""
+    """The conversation in such a marker's key. None for every other key."""
     match = _BY_CWD.fullmatch(key)
     return match["conversation"] if match else None
 
 
 def versions_prefix(space_id: str, conversation_id: str) -> str:
-    """What the keys of all versions begin with, and that of the document which says which one counts."""
+    """The prefix of all versions, and of the document that names the current one."""
     return f"{folder(space_id, conversation_id)}v"
 
 
 def searched_folder(key: str) -> str | None:
-    """The folder of a turn, or of the summaries of a version, up to its slash; None for every other key."""
+    """The folder of a turn, or of the summaries of a version, up to its slash. None for every other key."""
     match = _SEARCHED.match(key)
     return match[0] if match else None
 
 
 def version_of(folder: str) -> int | None:
-    """The version in a folder of summaries; None for every other folder."""
+    """The version in a folder of summaries. None for every other folder."""
     match = _SEARCHED.fullmatch(folder)
     return int(match["version"]) if match and match["version"] else None
 
 
 def parse_part(name: str) -> tuple[str, str] | None:
     """The conversation, and `conversation`, `versions`, `ids`, `jobs` or `tools`, in the key of such a document below
-    its space; None for every other key.
+    its space. None for every other key.
     """
     match = _PART.fullmatch(name)
     return (match["conversation"], match["what"] or match["folder"]) if match else None
@@ -290,17 +290,17 @@ def is_of_conversations(name: str) -> bool:
 
 
 def check_number(text: str) -> int:
-    """The number of a boundary and of its summary, as a path tells it; raises InvalidName."""
+    """The number of a boundary and of its summary, from a path. Raises InvalidName."""
     return _number("number", text, 999_999_999)
 
 
 def check_index(text: str) -> int:
-    """The index of a turn, as a path tells it; raises InvalidName."""
+    """The index of a turn, from a path. Raises InvalidName."""
     return _number("turn_index", text, LAST_TURN)
 
 
 def check_level(text: str) -> int:
-    """The level of a summary, as a path tells it; raises InvalidName."""
+    """The level of a summary, from a path. Raises InvalidName."""
     return _number("level", text, LEVELS[-1])
 
 

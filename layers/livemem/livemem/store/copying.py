@@ -1,4 +1,4 @@
-"""Copies within the bucket, which the store makes itself: no bytes pass through here."""
+"""Copies within the bucket. The store makes them itself: no bytes pass through this process."""
 
 import base64
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from livemem.store.objects import Entry, Store
 
 @dataclass(frozen=True)
 class Copied:
-    """What the store says of a copy that it made; `sha256` in hex, None where it does not tell."""
+    """The store's answer about a copy that it made. `sha256` is in hex, None where the store does not return it."""
 
     etag: str
     sha256: str | None
@@ -22,8 +22,9 @@ class Copied:
 def copy(store: Store, source: str, target: str, *, if_match: str | None = None) -> Copied | None:
     """Copy an object with its metadata: 1 CopyObject. None where there is no `source`.
 
-    `if_match`: only while the source has this ETag, so that a repeat that comes late writes nothing else. Raises
-    PreconditionLost; stores that ignore it answer with another ETag. It is no put event, so it starts no consolidation.
+    `if_match`: only while the source has this ETag, so that a late repeat writes no other content. Raises
+    PreconditionLost. Stores that ignore the condition answer with another ETag. A copy sends no put event, so it starts
+    no consolidation.
     """
     extra: dict[str, Any] = {"ChecksumAlgorithm": "SHA256"} if store.gives_sha256 else {}
     if if_match:
@@ -42,7 +43,7 @@ def copy(store: Store, source: str, target: str, *, if_match: str | None = None)
 
 
 def _hex(checksum: str | None) -> str | None:
-    # Of an object that was uploaded in parts it is one of the parts' checksums, with their number.
+    # For an object that was uploaded in parts it is a checksum of the parts' checksums, with their number.
     return base64.b64decode(checksum).hex() if checksum and "-" not in checksum else None
 
 

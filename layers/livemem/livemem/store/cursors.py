@@ -18,32 +18,32 @@ def encode(after: object | None) -> str | None:
 
 
 def decode_note(cursor: str | None) -> str | None:
-    """The note id in a cursor; raises InvalidRequest."""
+    """The note id in a cursor. Raises InvalidRequest."""
     return _decode(cursor, lambda text: keys.parse_note_id(text).note_id)
 
 
 def decode_name(cursor: str | None) -> str | None:
-    """The space id in a cursor; raises InvalidRequest."""
+    """The space id in a cursor. Raises InvalidRequest."""
     return _decode(cursor, keys.check_space_id)
 
 
 def decode_run(cursor: str | None) -> str | None:
-    """The run id in a cursor; raises InvalidRequest."""
+    """The run id in a cursor. Raises InvalidRequest."""
     return _decode(cursor, keys.check_run_id)
 
 
 def decode_token(cursor: str | None) -> str | None:
-    """The hash of a token in a cursor; raises InvalidRequest."""
+    """The hash of a token in a cursor. Raises InvalidRequest."""
     return _decode(cursor, keys.check_token_hash)
 
 
 def decode_backup(cursor: str | None) -> str | None:
-    """The id of a backup in a cursor; raises InvalidRequest."""
+    """The id of a backup in a cursor. Raises InvalidRequest."""
     return _decode(cursor, keys.check_backup_id)
 
 
 def decode_backup_of(cursor: str | None) -> tuple[str, str] | None:
-    """The ids of a space and of a backup of it in a cursor; raises InvalidRequest."""
+    """The ids of a space and of a backup of it in a cursor. Raises InvalidRequest."""
 
     def check(text: str) -> str:
         space_id, _, backup_id = text.partition("/")
@@ -55,44 +55,44 @@ def decode_backup_of(cursor: str | None) -> tuple[str, str] | None:
 
 
 def decode_object(cursor: str | None) -> str | None:
-    """The name of an object below its space in a cursor; raises InvalidRequest."""
+    """The name of an object below its space in a cursor. Raises InvalidRequest."""
     return _decode(cursor, keys.check_object_name)
 
 
 def decode_number(cursor: str | None) -> int | None:
-    """The number in a cursor; raises InvalidRequest."""
+    """The number in a cursor. Raises InvalidRequest."""
     text = _decode(cursor, lambda text: str(int(text)))
     return int(text) if text is not None else None
 
 
 def decode_conversation(cursor: str | None) -> str | None:
-    """The id of a conversation in a cursor; raises InvalidRequest."""
+    """The id of a conversation in a cursor. Raises InvalidRequest."""
     return _decode(cursor, conversation_keys.check_conversation_id)
 
 
 def decode_turn(cursor: str | None) -> int | None:
-    """The index of a turn in a cursor; raises InvalidRequest."""
+    """The index of a turn in a cursor. Raises InvalidRequest."""
     text = _decode(cursor, lambda text: str(conversation_keys.check_index(text)))
     return int(text) if text is not None else None
 
 
 def decode_message(cursor: str | None) -> str | None:
-    """The name of a message of a room in a cursor; raises InvalidRequest."""
+    """The name of a message of a room in a cursor. Raises InvalidRequest."""
     return _decode(cursor, room_keys.check_message_name)
 
 
 def decode_slot(cursor: str | None) -> str | None:
-    """The slot of a digest in a cursor; raises InvalidRequest."""
+    """The slot of a digest in a cursor. Raises InvalidRequest."""
     return _decode(cursor, room_keys.check_slot)
 
 
 def encode_summary(after: tuple[int, int] | None) -> str | None:
-    """The cursor for a summary, by its level and its number; None for the end of the list."""
+    """The cursor for a summary, by its level and its number. None for the end of the list."""
     return encode(f"{after[0]}/{after[1]}" if after else None)
 
 
 def decode_summary(cursor: str | None) -> tuple[int, int] | None:
-    """The level and the number of a summary in a cursor; raises InvalidRequest."""
+    """The level and the number of a summary in a cursor. Raises InvalidRequest."""
 
     def check(text: str) -> str:
         level, _, number = text.partition("/")
@@ -104,12 +104,12 @@ def decode_summary(cursor: str | None) -> tuple[int, int] | None:
 
 
 def encode_changes(after: Mapping[Kind, int] | None) -> str | None:
-    """The cursor for an operation of each kind; None for the end of the list."""
+    """The cursor for an operation of each kind. None for the end of the list."""
     return encode(",".join(f"{kind}/{number}" for kind, number in after.items()) if after else None)
 
 
 def decode_changes(cursor: str | None) -> dict[Kind, int] | None:
-    """The operation of each kind in a cursor; raises InvalidRequest."""
+    """The operation of each kind in a cursor. Raises InvalidRequest."""
     found: dict[Kind, int] = {}
 
     def check(text: str) -> str:
@@ -122,7 +122,7 @@ def decode_changes(cursor: str | None) -> dict[Kind, int] | None:
 
 
 def decode_with(parse: Callable[[str], P], cursor: str | None) -> P | None:
-    """What `parse` makes of the text in a cursor; it raises ValueError for what is none. Raises InvalidRequest."""
+    """What `parse` makes of the text in a cursor. It raises ValueError for what is none. Raises InvalidRequest."""
     text = _decode(cursor, lambda text: (parse(text), text)[1])
     return parse(text) if text is not None else None
 

@@ -1,4 +1,4 @@
-"""The keys of the due index (docs/bucket.md), built and parsed here alone."""
+"""The keys of the due index (docs/bucket.md). Only this file builds and parses them."""
 
 import hashlib
 import re
@@ -13,13 +13,13 @@ from livemem.store.keys import SPACE_ID
 Kind = Literal["space", "notes", "conversation", "room", "memory", "question", "unreadable"]
 KINDS: tuple[Kind, ...] = ("space", "notes", "conversation", "room", "memory", "question", "unreadable")
 OF_SPACES: tuple[Kind, ...] = ("space", "room")
-"""Kinds of which a space has one thing, which needs no name."""
+"""Kinds of which a space has one entry, which needs no name."""
 DUE = "_due/"
 STEP = timedelta(minutes=5)
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
-"""The time of what is due at every look."""
+"""The time of entries that are due at every look."""
 ALWAYS = f"{DUE}19700101T0000/"
-"""Below it all that is due at every look."""
+"""The prefix of all entries that are due at every look."""
 _DUE = re.compile(
     rf"{DUE}(?P<time>[0-9]{{8}}T[0-9]{{4}})/[0-9a-f]{{2}}-(?P<space>{SPACE_ID.pattern})/(?P<kind>{'|'.join(KINDS)})(?:/(?P<name>.+))?"
 )
@@ -27,8 +27,8 @@ _DUE = re.compile(
 
 @dataclass(frozen=True)
 class DueEntry:
-    """An entry of the index: from `moment` on this `kind` of thing is to be looked at, the one called `name` where a
-    space may have several.
+    """An entry of the index. From `moment` on the sweep looks at this `kind` of work. `name` tells several of one space
+    apart.
     """
 
     key: str
@@ -39,8 +39,8 @@ class DueEntry:
 
 
 def due(space_id: str, kind: Kind, name: str, moment: datetime) -> str:
-    """The key of an entry. Space and name are no part by themselves: else a policy on objects of spaces, such as one on
-    `*/bank/*`, would be about an entry of a space `bank`.
+    """The key of an entry. Space and name are not parts of the path by themselves. Else a policy on objects of spaces,
+    such as one on `*/bank/*`, would match an entry of a space `bank`.
     """
     shard = hashlib.sha256(space_id.encode()).hexdigest()[:2]
     key = f"{DUE}{_minute(moment)}/{shard}-{space_id}/{kind}"
@@ -48,12 +48,12 @@ def due(space_id: str, kind: Kind, name: str, moment: datetime) -> str:
 
 
 def due_after(moment: datetime) -> str:
-    """What sorts behind the entries up to this moment, and before later ones."""
+    """A key that sorts behind the entries up to this moment, and before later ones."""
     return f"{DUE}{_minute(moment)}~"
 
 
 def parse_due(key: str) -> DueEntry | None:
-    """What the key of an entry says; None for every other key."""
+    """The parts of the key of an entry. None for every other key."""
     match = _DUE.fullmatch(key)
     moment = keys.compact_moment(f"{match['time']}00") if match else None
     if not match or not moment:
@@ -64,7 +64,7 @@ def parse_due(key: str) -> DueEntry | None:
 
 
 def step_before(moment: datetime, step: timedelta = STEP) -> datetime:
-    """The step (UTC) that begins at this moment or began before it; steps divide an hour."""
+    """The step (UTC) that begins at this moment or began before it. Steps divide an hour."""
     hour = moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     return hour + (moment - hour) // step * step
 

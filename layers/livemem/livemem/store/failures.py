@@ -1,4 +1,4 @@
-"""The one place where the errors of the store's client become own ones."""
+"""The one place where errors of the store's client become the service's own."""
 
 import logging
 
@@ -24,11 +24,13 @@ UNSUPPORTED = {"NotImplemented", "501"}
 
 
 def code(error: Exception) -> str:
-    """The S3 error code; empty for an error that is not the store's answer."""
+    """The S3 error code. Empty for an error that is not the store's answer."""
     return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
 
 
 def own(error: Exception) -> StoreUnavailable:
-    """The error as callers know it. Its text may hold keys or endpoints: the log gets the code, the user a sentence."""
+    """The service's own error. The original text may hold keys or endpoints: the log gets the code, the user a
+    sentence.
+    """
     logger.warning("store request failed", extra={"error": type(error).__name__, "error_code": code(error)})
     return StoreUnavailable("The object store did not answer or refused the request; try again.")

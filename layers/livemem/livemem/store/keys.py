@@ -1,5 +1,5 @@
-"""The keys of the bucket, built and parsed here and in the files `*_keys.py` beside this one alone (docs/bucket.md),
-and the rules of the names in them.
+"""The keys of the bucket (docs/bucket.md), and the rules of the names in them. Only this file and the files `*_keys.py`
+beside it build and parse keys.
 """
 
 import hashlib
@@ -16,29 +16,29 @@ CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progres
 
 TOKENS = "_system/tokens.json"
 LAST_USED = "_system/last_used/"
-"""Below it one object for each token that was used, named by its hash."""
+"""The prefix of one object for each token that was used, named by its hash."""
 LAST_CALL = "_system/calls/llm.json"
-"""How the last call of the LLM ended."""
+"""The key of the outcome of the last call of the LLM."""
 USAGE = "_system/usage/"
-"""Below it what the LLM was used for on each day, in a few objects (spaces/totals.py)."""
+"""The prefix of each day's usage of the LLM, in a few objects (spaces/totals.py)."""
 CAPS = "_system/caps/"
-"""Below it, for each token and each space, what of its caps is taken (spaces/caps.py)."""
+"""The prefix of the used places of the caps of each token and each space (spaces/caps.py)."""
 SWEEPS = "_system/sweeps/"
-"""Below it how far the sweeps are."""
+"""The prefix of the progress of the sweeps."""
 CAPABILITY_CHECK = "_system/capability-check/conditional-writes"
 BACKUPS = "_backups/"
-"""Below it the backups of all spaces, also of those that are deleted."""
+"""The prefix of the backups of all spaces, deleted ones included."""
 EXPORTS = "_exports/"
-"""Below it archives to download, which are removed after a day."""
+"""The prefix of archives to download, which are removed after a day."""
 UPLOADS = "_uploads/"
-"""Below it archives to import, which are removed after a day."""
+"""The prefix of archives to import, which are removed after a day."""
 SYNTHESIS = "_synthesis.md"
 MANIFEST = "_manifest.json"
-"""What a backup holds, and an archive."""
+"""The name of the list of a backup's or an archive's contents."""
 META = "_meta.json"
 """The name of the head below its space."""
 RULES_PATH = "_rules.md"
-"""The rules' path in a record; no bank file's begins with an underscore."""
+"""The rules' path in a record. No path of a bank file begins with an underscore."""
 
 SPACE_ID = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
 AGENT = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-]{0,63}")
@@ -49,7 +49,7 @@ NOTE_ID = re.compile(
 BACKUP_ID = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}")
 TOKEN_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 OBJECT_NAME_BYTES = 900
-"""Of an object's name below its space: what S3 allows without what a backup's key begins with."""
+"""Limit of an object's name below its space: the length that S3 allows, less the prefix of a backup's key."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TOTALS = re.compile(rf"{USAGE}(?P<day>[0-9]{{8}})/(?P<shard>[0-9]{{2}})\.json")
 _RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
@@ -63,15 +63,15 @@ _CLAIM = re.compile(r"conversations/[^/]+/claims/.+|_digests/[^/]+/claim\.json")
 _OF_CONVERSATION = re.compile(
     rf"conversations/{RUN_ID.pattern}/(conversation\.json|(turns|ids|tools)/.+|v[0-9]+/.+)|_by_cwd/.+|rooms/.+"
 )
-"""What is written once of a conversation (conversation_keys.py), or said in a room (room_keys.py)."""
+"""Objects of conversations that are written once (conversation_keys.py), and messages of rooms (room_keys.py)."""
 _OF_MEMORIES = re.compile(r"memories/(facts|self|goals)/(?P<what>log|snapshot)/[0-9]{8}\.json")
-"""What is written once of memories (memory_keys.py)."""
+"""Objects of memories that are written once (memory_keys.py)."""
 _COMPACT_TIME = re.compile(r"[0-9]{8}T[0-9]{6}")
 
 
 @dataclass(frozen=True)
 class NoteName:
-    """What a note's id tells: when it was written (UTC, whole seconds), by whom, and its category."""
+    """The parts of a note's id: its time (UTC, whole seconds), its agent and its category."""
 
     timestamp: datetime
     agent: str
@@ -84,21 +84,21 @@ class NoteName:
 
     @property
     def order(self) -> tuple[datetime, str, str, str]:
-        """Sorts notes as they were written, whoever wrote them: by second, then by suffix (its first 3 digits are the
-        millisecond, and those of a batch count up). Their names sort by agent and category within a second.
+        """Sorts the notes of all agents by time: by second, then by suffix. The first 3 digits of a suffix are the
+        millisecond, and the suffixes of a batch count up. Names alone sort by agent and category within a second.
         """
         return self.timestamp, self.suffix, self.agent, self.category
 
 
 @dataclass(frozen=True)
 class RecordName:
-    """What a record's file name tells: its number and the compact times of its first and last note."""
+    """The parts of a record's file name: its number and the compact times of its first and last note."""
 
     number: int
     first: str
     last: str
     etag: str = field(default="", compare=False)
-    """That of the record where a listing has just told it: what is read with it may come from memory."""
+    """The record's ETag, if a listing has just returned it: a record that is read by it may come from the cache."""
 
     def covers(self, note: NoteName) -> bool:
         """Whether the record can hold the note."""
@@ -132,7 +132,7 @@ def check_ulid(field: str, text: str) -> str:
 
 
 def ulid_moment(ulid: str) -> int:
-    """When an ULID was made, in milliseconds since 1970. Raises ValueError for what has only the shape of one."""
+    """When an ULID was made, in milliseconds since 1970. Raises ValueError for a text that only looks like one."""
     return ULID.from_str(ulid).milliseconds
 
 
@@ -161,18 +161,18 @@ def check_token_hash(token_hash: str) -> str:
 
 
 def last_used(token_hash: str) -> str:
-    """Where the last use of a token is noted. Raises InvalidName."""
+    """The key of the last use of a token. Raises InvalidName."""
     return LAST_USED + check_token_hash(token_hash).removeprefix("sha256:")
 
 
 def parse_last_used(key: str) -> str | None:
-    """The token's hash in such a key; None for every other key."""
+    """The token's hash in such a key. None for every other key."""
     token_hash = f"sha256:{key.removeprefix(LAST_USED)}"
     return token_hash if key.startswith(LAST_USED) and TOKEN_HASH.fullmatch(token_hash) else None
 
 
 def compact_moment(text: str) -> datetime | None:
-    """The moment of a compact time; None for every other text."""
+    """The moment of a compact time. None for every other text."""
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC) if _COMPACT_TIME.fullmatch(text) else None
     except ValueError:
@@ -180,17 +180,19 @@ def compact_moment(text: str) -> datetime | None:
 
 
 def quarantine_prefix(space_id: str) -> str:
-    """Below it the objects that were set aside because they cannot be read, and who did so."""
+    """The prefix of the objects that were set aside because they cannot be read, and of the documents about them."""
     return f"{space_id}/_quarantine/"
 
 
 def quarantined(space_id: str, quarantine_id: str) -> str:
-    """Who set the object aside, when, why, and under which key it was."""
+    """The key of the document about an object set aside: the user who ordered it, the time, the reason and the former
+    key.
+    """
     return f"{quarantine_prefix(space_id)}{check_ulid('quarantine_id', quarantine_id)}.json"
 
 
 def quarantined_bytes(space_id: str, quarantine_id: str) -> str:
-    """The object itself, byte for byte."""
+    """The key of the object itself, byte for byte."""
     return f"{quarantine_prefix(space_id)}{check_ulid('quarantine_id', quarantine_id)}.object"
 
 
@@ -200,18 +202,18 @@ def quarantine_id(key: str, etag: str) -> str:
 
 
 def parse_quarantined(key: str) -> str | None:
-    """The id in the key of what says who set an object aside; None for every other key."""
+    """The id in the key of the document about an object set aside. None for every other key."""
     found = key.rpartition("/_quarantine/")[2].removesuffix(".json")
     return found if key.endswith(".json") and RUN_ID.fullmatch(found) else None
 
 
 def sweep_place(kind: str) -> str:
-    """At which spaces a sweep of this kind is, or was when it ended."""
+    """The key of the place among the spaces where a sweep of this kind is, or was when it ended."""
     return f"{SWEEPS}{kind}.json"
 
 
 def prefix(space_id: str) -> str:
-    """What every key of the space begins with."""
+    """The prefix of every key of the space."""
     return f"{space_id}/"
 
 
@@ -232,12 +234,12 @@ def lease(space_id: str) -> str:
 
 
 def caps_of_space(space_id: str) -> str:
-    """What of the space's caps is taken."""
+    """The key of the used places of the space's caps."""
     return f"{CAPS}spaces/{space_id}.json"
 
 
 def caps_of_token(name: str) -> str:
-    """What of a token's caps is taken, by its hash without `sha256:`, or the name of the bootstrap key."""
+    """Key of the used places of a token's caps. `name`: its hash without `sha256:`, or the bootstrap key's name."""
     return f"{CAPS}tokens/{name}.json"
 
 
@@ -254,7 +256,7 @@ def note(space_id: str, note_id: str) -> str:
 
 
 def parse_note(key: str) -> tuple[str, NoteName] | None:
-    """Space and name of a live note's key; None for every other key."""
+    """Space and name of a live note's key. None for every other key."""
     space_id, _, name = key.partition("/live/")
     if not name.endswith(".md") or not SPACE_ID.fullmatch(space_id):
         return None
@@ -277,7 +279,7 @@ def bank_file(space_id: str, path: str) -> str:
 
 
 def parse_bank_file(key: str) -> tuple[str, str] | None:
-    """Space and path of a bank file's key; None for every other key."""
+    """Space and path of a bank file's key. None for every other key."""
     space_id, _, path = key.partition("/bank/")
     if not path.endswith(".md") or not SPACE_ID.fullmatch(space_id):
         return None
@@ -293,12 +295,12 @@ def runs_prefix(space_id: str) -> str:
 
 
 def run_moment(moment: int) -> str:
-    """What the ids of the runs of a moment begin with; in milliseconds since 1970."""
+    """The beginning of the ids of the runs of a moment, given in milliseconds since 1970."""
     return str(ULID.from_bytes(moment.to_bytes(6, "big") + bytes(10)))[:10]
 
 
 def parse_run(key: str) -> tuple[str, int] | None:
-    """The run's id and its moment in a key of `_runs/`; None for every other key, such as those of plans."""
+    """The run's id and its moment in a key of `_runs/`. None for every other key, such as those of plans."""
     run_id = key.rpartition("/_runs/")[2].removesuffix(".json")
     if not key.endswith(".json") or not RUN_ID.fullmatch(run_id):
         return None
@@ -309,22 +311,22 @@ def parse_run(key: str) -> tuple[str, int] | None:
 
 
 def started_by_hand(space_id: str) -> str:
-    """Which run was started by hand last."""
+    """The key of the document that names the run that was started by hand last."""
     return f"{space_id}/_runs/by_hand.json"
 
 
 def usage_of_day(day: date) -> str:
-    """What the keys of a day's totals begin with."""
+    """The prefix of a day's totals."""
     return f"{USAGE}{day:%Y%m%d}/"
 
 
 def totals(day: date, shard: int) -> str:
-    """The totals of a day, of those spaces that are in this shard."""
+    """The key of a day's totals of the spaces in this shard."""
     return f"{usage_of_day(day)}{shard:02d}.json"
 
 
 def parse_totals(key: str) -> tuple[date, int] | None:
-    """Day and shard in such a key; None for every other key."""
+    """Day and shard in such a key. None for every other key."""
     match = _TOTALS.fullmatch(key)
     try:
         return (date.fromisoformat(match["day"]), int(match["shard"])) if match else None
@@ -337,34 +339,34 @@ def plan(space_id: str, run_id: str) -> str:
 
 
 def parse_plan(key: str) -> str | None:
-    """The id of the run or change by hand in the key of a plan; None for every other key."""
+    """The id of the run or change by hand in the key of a plan. None for every other key."""
     run_id = key.rpartition("/_runs/")[2].removesuffix(".plan.json")
     return run_id if key.endswith(".plan.json") and RUN_ID.fullmatch(run_id) else None
 
 
 def review(space_id: str, run_id: str) -> str:
-    """The plan of a run that waits for a person: nothing but an approval makes a plan of it that is committed."""
+    """The key of a run's plan that waits for a person. Only an approval makes a plan of it that is committed."""
     return f"{space_id}/_runs/{run_id}.review.json"
 
 
 def parse_review(key: str) -> str | None:
-    """The id of the run in the key of a plan that waits; None for every other key."""
+    """The id of the run in the key of a plan that waits. None for every other key."""
     run_id = key.rpartition("/_runs/")[2].removesuffix(".review.json")
     return run_id if key.endswith(".review.json") and RUN_ID.fullmatch(run_id) else None
 
 
 def is_plan(name: str) -> bool:
-    """Whether the key below a space is that of a plan, be it about to be committed or waiting for a person."""
+    """Whether the key below a space is that of a plan, either about to be committed or waiting for a person."""
     return (parse_plan(f"x/{name}") or parse_review(f"x/{name}")) is not None
 
 
 def runs_up_to(space_id: str, run_id: str) -> str:
-    """What sorts behind all that the run and earlier ones leave, and before what later ones do."""
+    """A key that sorts behind all objects of the run and earlier ones, and before those of later runs."""
     return f"{space_id}/_runs/{run_id}.~"
 
 
 def displaced(space_id: str, run_id: str, path: str) -> str:
-    """Where a bank file goes that somebody changed behind the service's back between plan and application."""
+    """The key that keeps a bank file which was changed outside the service between plan and application."""
     return f"{space_id}/_runs/{run_id}.displaced/{path}"
 
 
@@ -377,28 +379,28 @@ def record(space_id: str, name: RecordName) -> str:
 
 
 def records_since(space_id: str, number: int) -> str:
-    """What sorts before the records from `number` on, and behind the earlier ones."""
+    """A key that sorts before the records from `number` on, and behind the earlier ones."""
     return f"{space_id}/_consolidations/{number:06d}"
 
 
 def record_text(name: RecordName) -> str:
-    """The record's name as the metadata of what it wrote carries it."""
+    """The record's name in the form that the metadata of the objects it wrote hold."""
     return f"{name.number:06d}_{name.first}_{name.last}"
 
 
 def parse_record_text(text: str) -> RecordName | None:
-    """The name in such a text, or None."""
+    """The record's name in a text of that form, or None."""
     return parse_record(f"{text}.json")
 
 
 def parse_record(key: str, etag: str = "") -> RecordName | None:
-    """The record's name in a key of `_consolidations/`, listed with this ETag; None for every other key."""
+    """The record's name in a key of `_consolidations/`, listed with this ETag. None for every other key."""
     match = _RECORD.fullmatch(key.rpartition("/_consolidations/")[2])
     return RecordName(int(match["number"]), match["first"], match["last"], etag) if match else None
 
 
 def idempotency_prefix(space_id: str) -> str:
-    """Where the Idempotency-Keys of a space are."""
+    """The prefix of the Idempotency-Keys of a space."""
     return f"{space_id}/_idempotency/"
 
 
@@ -407,7 +409,7 @@ def idempotency(space_id: str, digest: str) -> str:
 
 
 def parse_idempotency(key: str) -> str | None:
-    """The hash in such a key; None for every other key."""
+    """The hash in such a key. None for every other key."""
     match = _IDEMPOTENCY.fullmatch(key.partition("/")[2])
     return match["digest"] if match else None
 
@@ -448,7 +450,7 @@ def backup_prefix(space_id: str, backup_id: str) -> str:
 
 
 def backup_object(space_id: str, backup_id: str, below: str) -> str:
-    """Where a backup has the object whose key `below` the space is this."""
+    """The key in a backup of the object whose key below the space is `below`."""
     return f"{backup_prefix(space_id, backup_id)}{below}"
 
 
@@ -461,23 +463,23 @@ def exports_prefix(space_id: str) -> str:
 
 
 def export(space_id: str, backup_id: str) -> str:
-    """The archive of a backup."""
+    """The key of a backup's archive."""
     return f"{EXPORTS}{space_id}/{backup_id}.tar.gz"
 
 
 def export_state(space_id: str, backup_id: str) -> str:
-    """How far the archive of a backup is."""
+    """The key of the progress of a backup's archive."""
     return f"{EXPORTS}{space_id}/{backup_id}.json"
 
 
 def upload(upload_id: str) -> str:
-    """Where an archive is uploaded to."""
+    """The key to which an archive is uploaded."""
     return f"{UPLOADS}{check_ulid('upload_id', upload_id)}"
 
 
 def check_object_name(name: str) -> str:
-    """Return the name of an object below its space, or raise InvalidName: so that it stays below it wherever it goes,
-    in a bucket as in a file system.
+    """Return the name of an object below its space, or raise InvalidName. A valid name stays below its space in every
+    bucket and file system.
     """
     try:
         size = len(name.encode())
@@ -496,59 +498,61 @@ def erasures_prefix(space_id: str) -> str:
 
 
 def erasure(space_id: str, erasure_id: str) -> str:
-    """The receipt of an erasure."""
+    """The key of the receipt of an erasure."""
     return f"{space_id}/_erasures/{erasure_id}.json"
 
 
 def parse_erasure(key: str) -> str | None:
-    """The id of an erasure in the key of its receipt; None for every other key."""
+    """The id of an erasure in the key of its receipt. None for every other key."""
     match = _ERASURE.fullmatch(key.partition("/")[2])
     return match["id"] if match else None
 
 
 def search_prefix(space_id: str) -> str:
-    """Where the snapshots of what is searched are (search/search_snapshots.py)."""
+    """The prefix of the search snapshots (search/search_snapshots.py)."""
     return f"{space_id}/_search/"
 
 
 def search_snapshot(space_id: str, schema: int, number: int, said: int = 0) -> str:
-    """The snapshot up to change `number` of the space, with so many objects of conversations, which are no changes."""
+    """The key of the snapshot up to change `number` of the space. `said` counts its objects of conversations, which are
+    no changes.
+    """
     return f"{search_prefix(space_id)}{schema}-{number:06d}{f'-{said:09d}' if said else ''}.sqlite"
 
 
 def parse_search_snapshot(key: str) -> tuple[int, int, int] | None:
-    """Schema, number and objects of conversations in such a key; None for every other key."""
+    """Schema, number and objects of conversations in such a key. None for every other key."""
     match = _SNAPSHOT.fullmatch(key.partition("/")[2])
     return (int(match["schema"]), int(match["number"]), int(match["said"] or 0)) if match else None
 
 
 def search_orders(space_id: str) -> str:
-    """Below it the orders to remove what searches keep of things that are no more there."""
+    """The prefix of the orders to remove deleted things from what searches keep."""
     return f"{search_prefix(space_id)}forget/"
 
 
 def search_order(space_id: str, order_id: str) -> str:
-    """The order to remove what searches keep of things that are no more there (recall/indexing.py)."""
+    """The key of an order to remove deleted things from what searches keep (recall/indexing.py)."""
     return f"{search_orders(space_id)}{order_id}"
 
 
 def vectors_prefix(space_id: str) -> str:
-    """Where the vectors of all models are (search/vectors.py)."""
+    """The prefix of the vectors of all models (search/vectors.py)."""
     return f"{space_id}/_vectors/"
 
 
 def vectors_of(space_id: str, model: str) -> str:
-    """What the keys of a model's segments begin with, whatever its dimensions; also those of some others."""
+    """The prefix of a model's segments of all dimensions. Keys of some other models begin so too."""
     return f"{vectors_prefix(space_id)}{model}-"
 
 
 def segment(space_id: str, model: str, dimensions: int, number: int) -> str:
-    """A segment of a model's vectors."""
+    """The key of a segment of a model's vectors."""
     return f"{vectors_of(space_id, model)}{dimensions}/{number:08d}.vec"
 
 
 def parse_segment(key: str) -> tuple[str, int, int] | None:
-    """Model, dimensions and number in such a key; None for every other key."""
+    """Model, dimensions and number in such a key. None for every other key."""
     match = _SEGMENT.fullmatch(key.partition("/")[2])
     return (match["model"], int(match["dimensions"]), int(match["number"])) if match else None
 
@@ -559,39 +563,39 @@ def is_of_search(name: str) -> bool:
 
 
 def is_derived(name: str) -> bool:
-    """Whether the key below a space, without the space's id, is no part of a backup: what can be made again, what says
-    who is at work, and what would stand in the place of the backup's manifest.
+    """Whether the key below a space, without the space's id, is left out of backups. Left out are objects that can be
+    made again, objects that say who is at work, and a key that would collide with the backup's manifest.
     """
     at_work = name in {"_lease.json", "_runs/by_hand.json", MANIFEST} or name.endswith((".plan.json", ".review.json"))
-    # Of questions: what was asked and answered is in conversations too. Verdicts are asked for again.
+    # Questions and their answers are in conversations too. The LLM is asked for verdicts again.
     again = name.startswith(("_asks/", "sessions/", "_verdicts/"))
     return at_work or again or is_of_search(name) or _CLAIM.fullmatch(name) is not None
 
 
 def is_immutable(name: str) -> bool:
-    """Whether the key below a space is that of an object that is never written again with another content, so that a
-    late copy of it does no harm.
+    """Whether the key below a space is of an object that is never written again with other content, so that a late copy
+    of it does no harm.
     """
     of_notes = parse_note(f"x/{name}") is not None or parse_record(f"x/{name}") is not None
     return of_notes or bool(_OF_CONVERSATION.fullmatch(name) or _OF_MEMORIES.fullmatch(name))
 
 
 def path_in_records(name: str) -> str | None:
-    """What records call the object that lies under this key below a space: a bank file's path, the synthesis, the
-    rules; None for every other one.
+    """The path that records use for the object with this key below a space: a bank file's path, the synthesis, the
+    rules. None for every other object.
     """
     parsed = parse_bank_file(f"x/{name}")
     return parsed[1] if parsed else name if name in {SYNTHESIS, RULES_PATH} else None
 
 
 def recorded(space_id: str, path: str) -> str:
-    """The key of what records call by this path."""
+    """The key of the object for which records use this path."""
     return f"{space_id}/{path}" if path in {SYNTHESIS, RULES_PATH} else bank_file(space_id, path)
 
 
 def is_memory(name: str) -> bool:
     """Whether the key below a space, without the space's id, is that of a note, a record, an operation on memories, a
-    message of a room, of the bank's contents, or of what was set aside because it cannot be read.
+    message of a room, a part of the bank, or an object that was set aside because it cannot be read.
     """
     operation = _OF_MEMORIES.fullmatch(name)
     told = is_of_changes(name) or is_of_erasures(name) or bool(operation and operation["what"] == "log")
@@ -600,8 +604,8 @@ def is_memory(name: str) -> bool:
 
 
 def is_of_space(name: str) -> bool:
-    """Whether the key below a space, without the space's id, is one of the head, the rules or the lease, or of what was
-    set aside.
+    """Whether the key below a space, without the space's id, is of the head, the rules, the lease, or an object set
+    aside.
     """
     return name in ("_meta.json", "_rules.md", "_lease.json") or name.startswith("_quarantine/")
 

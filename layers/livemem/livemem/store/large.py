@@ -1,4 +1,4 @@
-"""Objects that are larger than memory should hold: read in pieces, written in parts."""
+"""Objects that are too large for memory: read in pieces, written in parts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,10 +16,10 @@ from livemem.store.objects import Store, date
 CHUNK = 1 << 20
 
 MOST_PARTS = 10_000
-"""S3's limit."""
+"""S3's limit of the parts of one upload."""
 
 _GONE = {"NoSuchUpload", "InvalidPart", "InvalidPartOrder"} | failures.MISSING
-"""The upload is not there any more, or does not have the parts that it should."""
+"""Codes of an upload that is gone, or does not have the parts that it should."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _chunks(body: object) -> Iterator[bytes]:
 
 
 def begin(store: Store, key: str, content_type: str) -> str:
-    """Begin to write an object in parts; returns the id of the upload."""
+    """Begin to write an object in parts. Returns the id of the upload."""
     try:
         answer = store.v4.create_multipart_upload(Bucket=store.bucket, Key=key, ContentType=content_type)
     except (ClientError, BotoCoreError) as error:
@@ -81,8 +81,8 @@ def put_part(store: Store, key: str, upload_id: str, number: int, body: bytes) -
 
 
 def complete(store: Store, key: str, upload_id: str, etags: Sequence[str]) -> None:
-    """Make the object of its parts, given by their ETags in order. Raises NotFound: the upload is gone, perhaps
-    because an earlier try did it, or its parts are others.
+    """Make the object of its parts, given by their ETags in order. Raises NotFound: the upload is gone, perhaps because
+    an earlier try completed it, or it has other parts.
     """
     parts = [{"PartNumber": number, "ETag": etag} for number, etag in enumerate(etags, start=1)]
     try:
@@ -97,7 +97,7 @@ def complete(store: Store, key: str, upload_id: str, etags: Sequence[str]) -> No
 
 
 def abort(store: Store, key: str, upload_id: str) -> None:
-    """Give an upload up, and remove its parts; nothing happens where there is none."""
+    """Give an upload up, and remove its parts. Nothing happens where there is none."""
     try:
         store.v4.abort_multipart_upload(Bucket=store.bucket, Key=key, UploadId=upload_id)
     except (ClientError, BotoCoreError) as error:
@@ -116,8 +116,8 @@ class Begun:
 
 
 def begun(store: Store, prefix: str) -> list[Begun]:
-    """The uploads in parts below `prefix`: 1 ListMultipartUploads per 1,000. Not every store tells them: it is a hint
-    that finds what nobody remembers.
+    """The uploads in parts below `prefix`: 1 ListMultipartUploads per 1,000. Not every store lists them, so the list
+    may lack uploads. It finds uploads that no document names.
     """
     found: list[Begun] = []
     after: dict[str, Any] = {}

@@ -1,7 +1,7 @@
-"""Reading a listing's answer: its thousand objects, which the client's own parser takes a quarter of a second for.
+"""Reads the thousand objects of a listing's answer. The client's own parser takes a quarter of a second for them.
 
-It reads each time by guessing the format, and each object by walking through a model. All else of the answer is left
-to it.
+That parser guesses the format of each time, and walks through a model for each object. It still reads the rest of the
+answer.
 """
 
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ FIELDS = ("Key", "LastModified", "ETag", "Size")
 def read_objects(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any) -> None:
     """Take the objects out of a ListObjectsV2 answer before the client parses it (its event `before-parse`).
 
-    Where it is not as S3 writes it nothing is taken: the client reads it all, or says what is wrong.
+    If the answer does not have S3's format, nothing is taken: the client reads it all, or raises its error.
     """
     if response_dict.get("status_code") != OK:
         return

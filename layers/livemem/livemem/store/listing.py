@@ -1,18 +1,18 @@
-"""Listing again what was listed before: many requests side by side, since it is known about where the keys are."""
+"""Lists objects again: many requests side by side, because a former listing shows about where the keys are."""
 
 from collections.abc import Sequence
 
 from livemem.store.objects import Entry, Store
 
 PER_REQUEST = 1_000
-"""What S3 lists in one answer."""
+"""Objects that S3 lists in one answer."""
 
 Range = tuple[str, str]
-"""Keys behind the first one, up to the second, which is part of it; empty: from the beginning, to the end."""
+"""The keys behind the first key, up to and including the second. An empty text means the beginning, or the end."""
 
 
 def ranges(known: Sequence[str]) -> list[Range]:
-    """What to list one by one so that each takes one request as long as only these keys, in order, are there."""
+    """The ranges to list. Each takes one request as long as only these keys, given in order, exist."""
     return between(bounds(known))
 
 
@@ -22,12 +22,12 @@ def bounds(known: Sequence[str]) -> list[str]:
 
 
 def between(bounds: Sequence[str]) -> list[Range]:
-    """The ranges that these keys make."""
+    """The ranges between these keys."""
     return list(zip(["", *bounds], [*bounds, ""], strict=True))
 
 
 def listed(store: Store, prefix: str, part: Range) -> list[Entry]:
-    """The objects below `prefix` in a range: 1 LIST, and 1 more for each thousand that came since."""
+    """The objects below `prefix` in a range: 1 LIST, and 1 more for each thousand objects written since."""
     after, last = part
     found: list[Entry] = []
     while True:

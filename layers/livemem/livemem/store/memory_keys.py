@@ -1,4 +1,4 @@
-"""The keys of memories (docs/bucket.md), built and parsed here alone."""
+"""The keys of memories (docs/bucket.md). Only this file builds and parses them."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ Kind = Literal["fact", "self", "goal"]
 KINDS: tuple[Kind, ...] = ("fact", "self", "goal")
 FOLDERS: dict[Kind, str] = {"fact": "facts", "self": "self", "goal": "goals"}
 VERDICTS = "_verdicts/"
-"""Below a space, what the LLM said of two contents that are nearly the same."""
+"""The prefix below a space of the LLM's verdicts on two contents that are nearly the same."""
 _KIND_OF = {folder: kind for kind, folder in FOLDERS.items()}
 _FOLDER = rf"(?P<space>{SPACE_ID.pattern})/memories/(?P<folder>{'|'.join(_KIND_OF)})/"
 _OPERATION = re.compile(rf"{_FOLDER}log/(?P<number>[0-9]{{8}})\.json")
@@ -52,49 +52,49 @@ def check_number(number: str) -> int:
 
 
 def prefix(space_id: str, kind: Kind | None = None) -> str:
-    """What the keys of a kind's memories begin with, or those of all."""
+    """The prefix of a kind's memories, or of all memories."""
     return f"{space_id}/memories/{f'{FOLDERS[kind]}/' if kind else ''}"
 
 
 def log_prefix(space_id: str, kind: Kind) -> str:
-    """Below it the operations, the oldest first."""
+    """The prefix of the operations, the oldest first."""
     return f"{prefix(space_id, kind)}log/"
 
 
 def operation(space_id: str, kind: Kind, number: int) -> str:
-    """Operation `number`, from 1."""
+    """The key of operation `number`, from 1."""
     return f"{log_prefix(space_id, kind)}{number:08d}.json"
 
 
 def parse_operation(key: str) -> OperationKey | None:
-    """What is in the key of an operation; None for every other key."""
+    """The parts of the key of an operation. None for every other key."""
     match = _OPERATION.fullmatch(key)
     return OperationKey(match["space"], _KIND_OF[match["folder"]], int(match["number"])) if match else None
 
 
 def snapshots_prefix(space_id: str, kind: Kind) -> str:
-    """Below it the snapshots and their vectors, the oldest first."""
+    """The prefix of the snapshots and their vectors, the oldest first."""
     return f"{prefix(space_id, kind)}snapshot/"
 
 
 def snapshot(space_id: str, kind: Kind, number: int) -> str:
-    """The state after operation `number`."""
+    """The key of the snapshot: the state after operation `number`."""
     return f"{snapshots_prefix(space_id, kind)}{number:08d}.json"
 
 
 def parse_snapshot(key: str) -> OperationKey | None:
-    """The operation after which a snapshot was made, in its key; None for every other key."""
+    """The operation after which a snapshot was made, in its key. None for every other key."""
     match = _SNAPSHOT.fullmatch(key)
     return OperationKey(match["space"], _KIND_OF[match["folder"]], int(match["number"])) if match else None
 
 
 def vectors(space_id: str, kind: Kind, number: int, model: str) -> str:
-    """The vectors of the memories of a snapshot; `model` as in embeddings.name."""
+    """The key of the vectors of a snapshot's memories. `model` as in embeddings.name."""
     return f"{snapshots_prefix(space_id, kind)}{number:08d}.{model}.vec"
 
 
 def parse_vectors(key: str) -> OperationKey | None:
-    """The operation after which vectors were kept, in their key; None for every other key."""
+    """The operation after which vectors were kept, in their key. None for every other key."""
     match = _VECTORS.fullmatch(key)
     return OperationKey(match["space"], _KIND_OF[match["folder"]], int(match["number"])) if match else None
 
@@ -105,13 +105,13 @@ def expiring(kind: Kind, memory_id: str) -> str:
 
 
 def parse_expiring(name: str) -> tuple[Kind, str] | None:
-    """Kind and id in such a name; None for every other name."""
+    """Kind and id in such a name. None for every other name."""
     match = _EXPIRING.fullmatch(name)
     return (check_kind(match["kind"]), match["id"]) if match else None
 
 
 def verdict(space_id: str, digest: str) -> str:
-    """What the LLM said of a pair of contents; `digest` is of them, in hex."""
+    """The key of the LLM's verdict on a pair of contents. `digest` is their digest in hex."""
     return f"{space_id}/{VERDICTS}{digest}.json"
 
 
@@ -121,13 +121,14 @@ def is_of_memories(name: str) -> bool:
 
 
 def is_snapshot(name: str) -> bool:
-    """Whether it is a snapshot, or the vectors beside one: the log has all that is in them."""
+    """Whether the key is of a snapshot, or of the vectors beside one: the log holds all their content."""
     return parse_snapshot(f"x/{name}") is not None or parse_vectors(f"x/{name}") is not None
 
 
 def beyond_log(names: Iterable[str]) -> set[str]:
-    """Of these names below a space those of snapshots and vectors of which the log is not there up to their number: a
-    listing tells the log first, so it may have grown. They are of another future than what is stored next.
+    """Of these names below a space, those of snapshots and vectors whose number is beyond the log's end. A listing
+    returns the log first, so the log may have grown since. Such snapshots belong to another future than the next
+    operations.
     """
     newest: dict[Kind, int] = {}
     kept: list[tuple[str, OperationKey]] = []

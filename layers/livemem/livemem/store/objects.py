@@ -1,10 +1,10 @@
 """The object store: the few operations that every part of the service needs.
 
-A lost compare-and-swap is `PreconditionLost`; an answer that may be better next time is `StoreUnavailable`. After
-StoreUnavailable a write may or may not have happened: callers look before they conclude. And what did happen may happen
-again: the client repeats a request whose answer it did not get, later, into a state that has moved on.
+A lost compare-and-swap raises `PreconditionLost`. A failure that may pass raises `StoreUnavailable`. After
+StoreUnavailable a write may or may not have happened: callers look before they conclude. A write that did happen may
+happen again: the client repeats a request whose answer it did not get, later, when the state has changed.
 
-How old an object is tells the store's own clock alone (`age`): those of two processes may differ by minutes.
+Only the store's own clock gives the age of an object (`age`): the clocks of two processes may differ by minutes.
 """
 
 import logging
@@ -55,7 +55,7 @@ class _Dated:
 
     @property
     def age(self) -> timedelta:
-        """How long ago it was written, when it was read; by whole seconds."""
+        """How long before the read it was written, in whole seconds."""
         return max(self.seen_at - self.last_modified, timedelta())
 
 
@@ -72,7 +72,7 @@ class Object(_Dated):
 
 @dataclass(frozen=True, kw_only=True)
 class Entry(_Dated):
-    """An object as a listing shows it; `size` in bytes."""
+    """An object as a listing shows it. `size` in bytes."""
 
     key: str
     size: int
@@ -81,7 +81,7 @@ class Entry(_Dated):
 
 @dataclass(frozen=True)
 class Slice:
-    """The first objects of a range of keys; `more` says whether the range holds others behind them."""
+    """The first objects of a range of keys. `more` says whether the range holds others behind them."""
 
     entries: list[Entry]
     more: bool
@@ -89,20 +89,20 @@ class Slice:
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """One bucket. `threads` is how many requests run at once where an operation needs many; 1 keeps their order."""
+    """One bucket. `threads` is how many requests run at once where an operation needs many. 1 keeps their order."""
 
     bucket: str
     v4: "S3Client"
     plain: "S3Client"
-    """Signs PUT, GET and DELETE; differs from `v4` only where S3_SIGNATURE=hybrid."""
+    """Signs PUT, GET and DELETE. Differs from `v4` only where S3_SIGNATURE=hybrid."""
     threads: int = 16
     sleep: Callable[[float], None] = time.sleep
     check: Callable[[], None] = lambda: None
-    """Called before each request, and may stop it by an error of its own."""
+    """A function called before each request. It may stop the request by raising its own error."""
     gives_sha256: bool = False
-    """Whether it is asked for the SHA-256 of what it copies: S3 gives it, other stores may not know the question."""
+    """Whether the store is asked for the SHA-256 of its copies: S3 returns it, other stores may not know the option."""
     capability_checked: list[bool] = field(default_factory=list, repr=False)
-    """Whether it heeds conditional writes, once that was asked (capability_check.py)."""
+    """Whether it obeys conditional writes, once that was tested (capability_check.py)."""
     _pool: ThreadPool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -115,7 +115,7 @@ class Store:
         return other
 
     def get(self, key: str, *, first: int | None = None) -> Object | None:
-        """The object, or None where there is none; with `first` only so many of its bytes from the beginning."""
+        """The object, or None where there is none. `first` limits the read to that many bytes from the beginning."""
         self.check()
         part: dict[str, Any] = {"Range": f"bytes=0-{first - 1}"} if first else {}
         try:
@@ -129,7 +129,7 @@ class Store:
             raise failures.own(error) from error
 
     def get_if_changed(self, key: str, etag: str) -> tuple[bool, Object | None]:
-        """Whether the object has another ETag than `etag` by now, and then the object, None where there is none."""
+        """Whether the object has another ETag than `etag` by now. If so, also the object, None if it is gone."""
         self.check()
         try:
             return True, _object(key, self.plain.get_object(Bucket=self.bucket, Key=key, IfNoneMatch=etag))
@@ -141,7 +141,7 @@ class Store:
             raise failures.own(error) from error
 
     def get_many(self, wanted: Sequence[str]) -> list[Object | None]:
-        """The objects of `wanted`, in its order, None for those that do not exist; read in parallel."""
+        """The objects of `wanted`, in its order, None for those that do not exist. Read in parallel."""
         return self.map(self.get, wanted)
 
     def put(
@@ -156,7 +156,7 @@ class Store:
     ) -> str:
         """Write an object and return its ETag.
 
-        `if_match`: only over this ETag; `if_none_match`: only where nothing is yet. Raises PreconditionLost.
+        `if_match`: only over this ETag; `if_none_match`: only where no object is yet. Raises PreconditionLost.
         """
         condition: dict[str, Any] = {"IfMatch": if_match} if if_match else {}
         if if_none_match:
@@ -177,7 +177,7 @@ class Store:
         return str(answer["ETag"])
 
     def _with_patience(self, request: Callable[[], R]) -> R:
-        """The request's answer, asked again while S3 says that another conditional write is under way."""
+        """The request's answer. The request is repeated while S3 says that another conditional write is under way."""
         self.check()
         for attempt in range(CONFLICT_TRIES - 1):
             try:
@@ -206,12 +206,12 @@ class Store:
         return True
 
     def delete_many(self, doomed: Sequence[str]) -> None:
-        """Delete all the objects, 1,000 a request; raises StoreUnavailable if one of them could not be deleted."""
+        """Delete all the objects, 1,000 a request. Raises StoreUnavailable if one of them could not be deleted."""
         for start in range(0, len(doomed), DELETE_BATCH):
             self.check()
             batch = doomed[start : start + DELETE_BATCH]
             try:
-                # A POST, which stores with old signatures for objects take with the new one.
+                # A POST: stores that take old signatures for objects take the new one for it.
                 answer = self.v4.delete_objects(
                     Bucket=self.bucket, Delete={"Objects": [{"Key": key} for key in batch], "Quiet": True}
                 )
@@ -236,7 +236,7 @@ class Store:
     def scan(self, prefix: str, *, start_after: str = "", stop: str = "", limit: int | None = None) -> Iterator[Entry]:
         """The objects below `prefix` in the order of their keys, one request per 1,000.
 
-        `limit` bounds how many are asked for; with up to 1,000 it is one request. `stop` is a key to stop before.
+        `limit` bounds their number. Up to 1,000 are one request. `stop` is a key to stop before.
         """
         token: dict[str, Any] = {"StartAfter": start_after} if start_after else {}
         left = limit
@@ -276,9 +276,10 @@ class Store:
             token = {"ContinuationToken": page["NextContinuationToken"], **({"Prefix": below} if below else {})}
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """`function` of each item, in order of the items, up to `threads` at once; the first error is raised.
+        """`function` of each item, in order of the items, up to `threads` at once. The first error is raised.
 
-        `function` may call `map` itself: who calls takes its part of the work, so it never waits for a free thread.
+        `function` may call `map` itself: the calling thread does a part of the work, so a call never waits for a free
+        thread.
         """
         return self._pool.map(function, list(items))
 
@@ -318,12 +319,12 @@ def _entries(page: Mapping[str, Any]) -> list[Entry]:
 
 
 def date(answer: Mapping[str, Any]) -> datetime:
-    """The store's clock when it answered; this machine's where it does not tell."""
+    """The store's clock when it answered. This machine's clock if the answer has no date."""
     try:
         return _parse_date(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
     except (KeyError, ValueError):
         return datetime.now(UTC)
 
 
-# The answers of a second tell the same.
+# The answers of one second hold the same date.
 _parse_date = lru_cache(64)(parsedate_to_datetime)

@@ -1,13 +1,13 @@
-"""Compare-and-swap, once: one object that several processes share, and the lost answer of a write to it.
+"""Compare-and-swap of one object that several processes share, and the lost answer of a write to it.
 
 The store's client repeats a write whose answer did not come. The repeat then meets the write's own first try and loses
-the race to it. So a write that lost looks once at what stands. If those are the very bytes that it sent, it has won.
+the race to it. So a write that lost reads the stored object once. If those are the very bytes that it sent, it has won.
 This is certain where no two writes send the same bytes. Therefore each version of a document carries the id of the
-write that made it (`Revised`). For the same reason no two versions have the same ETag, and a write that comes late
-finds nothing to replace.
+write that made it (`Revised`). For the same reason no two versions have the same ETag, and a late write finds nothing
+to replace.
 
-Where somebody else has written since, a lost answer cannot be told from a lost race. `create` and `swap` raise
-PreconditionLost then. `update` asks `change` again, which must see by itself that it was done.
+If another process has written since, a lost answer looks like a lost race. `create` and `swap` raise PreconditionLost
+then. `update` calls `change` again, which must see by itself that its change was done.
 
 After StoreUnavailable a write may have happened or may still happen: callers look before they conclude.
 """
@@ -35,13 +35,13 @@ DOUBLED = 5
 
 
 class Stampable(Protocol):
-    """What can be written by compare-and-swap."""
+    """A value that can be written by compare-and-swap."""
 
     def stamped(self, write_id: str) -> Self:
         """The same as a version of its own, made by this write."""
 
     def to_bytes(self) -> bytes:
-        """What is stored; it holds the id."""
+        """The bytes to store. They hold the id of the write."""
 
 
 class Revised(StoredDocument):
@@ -60,7 +60,7 @@ T = TypeVar("T")
 V = TypeVar("V", bound=Stampable)
 
 Read = Callable[[Object], T]
-"""Makes a value of an object. What it makes of one that can't be read is its own affair: it may raise."""
+"""A function that makes a value of an object. It decides what to do with one that can't be read, and may raise."""
 
 
 @dataclass(frozen=True)
@@ -71,33 +71,33 @@ class Stored(Generic[T]):
     value: T
     etag: str
     age: timedelta = timedelta()
-    """Since it was written, by the store's clock, when it was read."""
+    """Age of the version when it was read, by the store's clock."""
     seen_at: datetime | None = None
-    """When it was read, by the store's clock; None for one that was written and not read."""
+    """When it was read, by the store's clock. None for one that was written and not read."""
 
 
 @dataclass(frozen=True)
 class WriteOutcome:
-    """What stands after `write_once`."""
+    """The stored object after `write_once`."""
 
     etag: str
-    """Empty where nothing stands any more."""
+    """The ETag of the stored object. Empty if the object is gone."""
     other: Object | None = None
-    """What stands in the place of the bytes that were given, and says something else."""
+    """The object that is stored instead of the given bytes, with other content."""
 
     @property
     def says_so(self) -> bool:
-        """Whether the bytes that were given stand, whoever wrote them."""
+        """Whether the given bytes are stored, by this write or another one."""
         return bool(self.etag) and self.other is None
 
     @property
     def gone(self) -> bool:
-        """Whether there was something, and nothing a moment later."""
+        """Whether there was an object, which was gone a moment later."""
         return not self.etag
 
 
 def or_none(kind: type[D]) -> Read[D | None]:
-    """Reads a document, None for one that can't be read."""
+    """A reader of documents of this kind. It returns None for one that can't be read."""
 
     def read(found: Object) -> D | None:
         try:
@@ -109,7 +109,9 @@ def or_none(kind: type[D]) -> Read[D | None]:
 
 
 def or_empty(kind: type[D]) -> Read[D]:
-    """Reads a document, an empty one for one that can't be read: it begins anew."""
+    """A reader of documents of this kind. It returns an empty one for one that can't be read: the document begins
+    again.
+    """
 
     def read(found: Object) -> D:
         try:
@@ -122,25 +124,25 @@ def or_empty(kind: type[D]) -> Read[D]:
 
 
 def find(store: Store, key: str, read: Read[T]) -> Stored[T] | None:
-    """What is stored under the key, None where there is nothing: 1 GET. Raises StoreUnavailable, and what `read` does
-    of an object that can't be read.
+    """The value stored under the key, None where there is none: 1 GET. Raises StoreUnavailable, and the errors that
+    `read` raises for an object that can't be read.
     """
     found = store.get(key)
     return of(found, read) if found else None
 
 
 def of(found: Object, read: Read[T]) -> Stored[T]:
-    """The same of an object that was read already: no request."""
+    """The value of an object that was read already: no request."""
     return Stored(found.key, read(found), found.etag, found.age, found.seen_at)
 
 
 def create(
     store: Store, key: str, value: V, new_id: Callable[[], str], *, over: Stored[Any] | None = None
 ) -> Stored[V]:
-    """Write a document where there is none; with `over`, over exactly that version: 1 PUT, and 1 GET if the race is
-    lost, or the answer was.
+    """Write a document where there is none; with `over`, over exactly that version: 1 PUT, and 1 GET if the race or the
+    answer is lost.
 
-    Raises StoreUnavailable, and PreconditionLost where something else stands, or nothing over which to write.
+    Raises StoreUnavailable, and PreconditionLost where another document is stored, or none over which to write.
     """
     wanted = value.stamped(new_id())
     written = write_once(store, key, wanted.to_bytes(), over=over.etag if over else None)
@@ -150,7 +152,7 @@ def create(
 
 
 def swap(store: Store, stored: Stored[Any], value: V, new_id: Callable[[], str]) -> Stored[V]:
-    """Write a document over exactly the version that was read or written: one try. As `create`."""
+    """Write a document over exactly the version that was read or written: one try. Requests and errors as `create`."""
     return create(store, stored.key, value, new_id, over=stored)
 
 
@@ -163,12 +165,12 @@ def update(
     read: Read[V],
     known: Stored[V] | EllipsisType | None = ...,
 ) -> Stored[V] | None:
-    """Write what `change` makes of the newest version, None where there is none, and return what stands then.
+    """Write the document that `change` makes of the newest version, and return the stored one. `change` gets None where
+    there is no version.
 
-    `change` returns None where nothing is to be written, and may be called again. 1 GET and 1 PUT; no GET where `known`
-    is the newest version, None where there is none. What rests on a version that is not the newest is never written,
-    but None is taken from it as well. Raises StoreUnavailable, what `read` raises, and PreconditionLost after 60 lost
-    races.
+    `change` returns None to write nothing, and may be called again. 1 GET and 1 PUT. No GET where `known` is the newest
+    version, None for no version. A document made of an older version is never written, but None is accepted from it
+    too. Raises StoreUnavailable, what `read` raises, and PreconditionLost after 60 lost races.
     """
     seen = find(store, key, read) if isinstance(known, EllipsisType) else known
     for attempt in range(UPDATE_TRIES):
@@ -185,7 +187,7 @@ def update(
             store.sleep(_pause(attempt, write_id))
         found = store.get(key)
         if found and found.body == body:
-            # Our own first try, whose answer was lost.
+            # The first try of this write, whose answer was lost.
             return Stored(key, changed, found.etag, found.age, found.seen_at)
         seen = of(found, read) if found else None
     raise PreconditionLost("Too many changes of one document at once.")
@@ -200,12 +202,12 @@ def write_once(
     content_type: str = stored_documents.JSON,
     metadata: Mapping[str, str] | None = None,
 ) -> WriteOutcome:
-    """Write bytes where nothing is, or over exactly the version with the ETag `over`, and return what stands: 1 PUT,
-    and 1 GET if the race is lost, or the answer was.
+    """Write bytes where no object is, or over exactly the version with the ETag `over`, and return the stored object: 1
+    PUT, and 1 GET if the race or the answer is lost.
 
-    What is there counts if it says the same, where metadata are given also in them. So this settles the lost answer of
-    bytes that only this write sends, and of those of which it does not matter who writes them: what is immutable.
-    Raises StoreUnavailable.
+    An object with the same bytes, and the same metadata if any are given, counts as written. This settles a lost answer
+    for bytes that only this write sends. It also does for immutable objects, which any process may write. Raises
+    StoreUnavailable.
     """
     etag = write_if(store, key, body, over=over, content_type=content_type, metadata=metadata)
     if etag:
@@ -226,9 +228,9 @@ def write_if(
     content_type: str = stored_documents.JSON,
     metadata: Mapping[str, str] | None = None,
 ) -> str | None:
-    """The same without a look: the ETag, None where the race is lost, or the answer was: 1 PUT.
+    """As `write_once`, but without the GET. Returns the ETag, None if the race or the answer is lost: 1 PUT.
 
-    For whoever does not need to know which, or sees it in what has to be read anyway.
+    For callers that need not know which of the two was lost, or see it in an object that they read anyway.
     """
     try:
         return store.put(
@@ -239,12 +241,12 @@ def write_if(
 
 
 def stands(store: Store, key: str, body: bytes) -> bool:
-    """Whether these bytes are what is stored: 1 GET. The look that `write_if` leaves to its caller."""
+    """Whether exactly these bytes are stored: 1 GET. The check that `write_if` leaves to its caller."""
     found = store.get(key)
     return found is not None and found.body == body
 
 
 def _pause(attempt: int, write_id: str) -> float:
-    """Seconds to wait; at random, so that those who lost do not meet again."""
+    """Seconds to wait, at random, so that the losers of a race do not meet again."""
     most: float = PAUSE * 2 ** min(attempt, DOUBLED)
     return most * zlib.crc32(write_id.encode()) / 2**32

@@ -1,7 +1,7 @@
-"""JSON documents of the bucket: pydantic models that keep what they don't know, written for people to read.
+"""JSON documents of the bucket: pydantic models that keep unknown fields, written for people to read.
 
-Whoever can write into the bucket, or have an archive imported, writes documents. So each number, list and text of a
-model has bounds, which are found here and not where it is used: a document beyond them can't be read.
+Any process with access to the bucket, and any user who imports an archive, can write documents. So each number, list
+and text of a model has bounds, which are checked here and not where it is used. A document beyond them can't be read.
 """
 
 import json
@@ -18,16 +18,17 @@ from livemem.store import keys
 
 JSON = "application/json"
 _BUILDING = threading.RLock()
-"""Of the interpreter, as the models are. One document may hold another one."""
+"""One lock of the interpreter, as the models are shared by it. Reentrant, as one document may hold another."""
 
 MOST_DEPTH = 40
-"""Objects and lists within each other: what tools are given and give has 20 at most (livemem_http/bodies.py)."""
+"""Depth of nested objects and lists. The input and output of tools have 20 at most (livemem_http/bodies.py)."""
 MOST_CHARACTERS = 8 << 20
-"""Of a text without a smaller bound of its own."""
+"""Bound of a text without a smaller bound of its own."""
 NUMBER_CHARACTERS = 100
-"""Of a number as it is written: what the API takes, so what tools are given may have it."""
+"""Bound of a number's text. The API accepts it, so the input of tools may have it."""
 SHORT_BYTES = 1 << 20
-"""Up to which a document is not measured before it is read: it takes some 50 MB of memory whatever is in it."""
+"""A document up to this size is not measured before it is read: with any content it takes at most some 50 MB of memory.
+"""
 
 # Possessive, and an unterminated string ends with the text: one pass, whatever the text is.
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
@@ -42,19 +43,19 @@ def _check_moment(text: str) -> str:
 
 
 Moment = Annotated[str, StringConstraints(max_length=64), AfterValidator(_check_moment)]
-"""A time in ISO 8601. A document with a bad one can't be read, which is found here and not where it is used."""
+"""A time in ISO 8601. A document with a bad time can't be read. The check is here and not where the time is used."""
 
 Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
-"""Of anything; as large as every reader of JSON takes it exactly (RFC 8259, 6)."""
+"""A count, as large as every reader of JSON reads it exactly (RFC 8259, 6)."""
 Number = Annotated[int, Field(ge=1, le=999_999_999)]
-"""Of what is counted in keys, from 1: changes, block boundaries, summary versions, operations."""
+"""A number that keys count from 1: changes, block boundaries, summary versions, operations."""
 Position = Annotated[int, Field(ge=0, le=999_999_999)]
-"""The same where 0 is before the first."""
+"""A number of the same range, or 0 for the place before the first."""
 Whole = Annotated[int, Field(ge=-(2**53 - 1), le=2**53 - 1)]
-"""What somebody else has counted, such as a provider its tokens."""
+"""A number that another party has counted, such as a provider its tokens."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
-"""Of a day: the life of leases and claims."""
+"""Seconds of at most a day: the life of leases."""
 
 _ONE_LINE = r"^[^\x00-\x1f\x7f\u2028\u2029]*$"
 Line = Annotated[str, StringConstraints(max_length=1_000, pattern=_ONE_LINE)]
@@ -67,7 +68,7 @@ def _check_note_id(text: str) -> str:
 
 
 Path = Annotated[str, StringConstraints(max_length=4_096, pattern=_ONE_LINE)]
-"""A folder of somebody's machine."""
+"""A folder on a user's machine."""
 NoteId = Annotated[str, StringConstraints(max_length=200), AfterValidator(_check_note_id)]
 
 
@@ -77,7 +78,7 @@ def dump(value: object) -> bytes:
 
 
 class BadShape(ValueError):
-    """A text that is not built into values, whatever it means: `what` is wrong, and how many there are of it."""
+    """A text that must not be built into values, even valid JSON. `what` exceeds its bound, `found` is the number."""
 
     def __init__(self, what: Literal["bytes", "depth", "values", "numbers"], found: int = 0) -> None:
         super().__init__(what)
@@ -86,11 +87,11 @@ class BadShape(ValueError):
 
 
 def check_shape(text: str, *, values: int, depth: int, numbers: bool = False) -> None:
-    """Raise BadShape unless depth and number of values of a JSON text are allowed, and with `numbers` all its numbers
-    are finite and short: a scan, nothing is built.
+    """Raise BadShape unless depth and number of values of a JSON text are allowed. With `numbers` all its numbers must
+    be finite and short too. It only scans the text and builds nothing.
 
-    A megabyte of JSON can hold half a million values, and each takes up to a hundred bytes in memory. Of what is no
-    JSON the parser will say so.
+    A megabyte of JSON can hold half a million values, and each takes up to a hundred bytes in memory. The parser
+    reports a text that is no JSON.
     """
     bare = "".join(_STRING.sub('"', text).split())
     deep = 0
@@ -109,13 +110,14 @@ def check_shape(text: str, *, values: int, depth: int, numbers: bool = False) ->
 class StoredDocument(BaseModel):
     """Base of stored JSON. Unknown fields survive a read and a write, so versions of the service can share a bucket."""
 
-    # Built when one is first read or written: that is what a cold start of most functions never does.
+    # Models are built when first read or written: a cold start of most functions never builds them.
     model_config = ConfigDict(extra="allow", defer_build=True, allow_inf_nan=False, str_max_length=MOST_CHARACTERS)
 
     most_bytes: ClassVar[int] = 1 << 30
-    """Of a document of this kind, which bounds its texts and lists too. What may come from outside has far fewer."""
+    """Bound of a document of this kind, and so of its texts and lists. Documents that may come from outside have far
+    fewer."""
     most_values: ClassVar[int] = 5_000_000
-    """Values in one, nested ones included."""
+    """Bound of the values in one document, nested ones included."""
 
     @classmethod
     def model_rebuild(cls, **how: Any) -> bool | None:
@@ -132,7 +134,7 @@ class StoredDocument(BaseModel):
 
     @classmethod
     def from_bytes(cls, body: bytes) -> Self:
-        """The document in `body`; raises ValueError: pydantic's ValidationError, or BadShape for one that must not be
+        """The document in `body`. Raises ValueError: pydantic's ValidationError, or BadShape for one that must not be
         built.
         """
         if len(body) > min(cls.most_bytes, SHORT_BYTES):
@@ -141,7 +143,7 @@ class StoredDocument(BaseModel):
 
     @classmethod
     def measure(cls, body: bytes, *, numbers: bool = False) -> None:
-        """Raise BadShape for what must not be built into a document of this kind; see `check_shape`."""
+        """Raise BadShape for a body that must not be built into a document of this kind. See `check_shape`."""
         if len(body) > cls.most_bytes:
             raise BadShape("bytes", len(body))
         check_shape(body.decode(), values=cls.most_values, depth=MOST_DEPTH, numbers=numbers)

@@ -12,14 +12,14 @@ R = TypeVar("R")
 
 
 class ThreadPool:
-    """Up to `threads` that work at once, one of them the caller's own; they are started when they are first needed."""
+    """Up to `threads` threads that work at once, one of them the caller's own. They are started when first needed."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._pool: ThreadPoolExecutor | None = None
 
     def map(self, function: Callable[[T], R], todo: Sequence[T]) -> list[R]:
-        """`function` of each item, in order of the items; the first error is raised."""
+        """`function` of each item, in order of the items. The first error is raised."""
         if self._threads == 1 or len(todo) < 2:
             return [function(item) for item in todo]
         if not self._pool:
@@ -28,7 +28,7 @@ class ThreadPool:
         helpers = [self._pool.submit(work.do) for _ in range(min(self._threads, len(todo)) - 1)]
         work.do()
         for helper in helpers:
-            # One that has not begun finds nothing left to do.
+            # A helper that has not begun would find no items.
             if not helper.cancel():
                 helper.result()
         return work.results()
@@ -58,7 +58,7 @@ class _Work(Generic[T, R]):
                 self._failed[index] = error
 
     def results(self) -> list[R]:
-        """The results in the order of the items; raises the error of the first that failed."""
+        """The results in the order of the items. Raises the error of the first that failed."""
         if self._failed:
             raise self._failed[min(self._failed)]
         return [self._done[index] for index in range(len(self._todo))]

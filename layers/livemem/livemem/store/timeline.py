@@ -1,7 +1,7 @@
 """Objects whose names begin with a time: from the newest back, or all of them at once.
 
-S3 lists in ascending order only. So the newest objects are found by looking at ranges of time from the top down, the
-size of which is guessed from what earlier answers told: what it costs hardly depends on how many objects there are.
+S3 lists in ascending order only. So the newest objects are found by listing ranges of time from the newest down.
+Earlier answers give a guess of the size of the next range, so the cost hardly depends on the number of objects.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Timeline:
-    """How times stand in the names below `prefix`, as whole numbers of some unit.
+    """The form of times in the names below `prefix`, as whole numbers of some unit.
 
     `name` is the text that the names of a moment begin with, `moment` the moment of a key, None for other objects.
     """
@@ -30,7 +30,7 @@ class Timeline:
     moment: Callable[[str], int | None]
 
     def key(self, moment: int | None) -> str:
-        """Where the keys of a moment begin; `` for an open end."""
+        """The key at which the keys of a moment begin. Empty for an open end."""
         return f"{self.prefix}{self.name(moment)}" if moment is not None else ""
 
 
@@ -55,12 +55,12 @@ def newest_first(
 ) -> Iterator[list[Entry]]:
     """The objects of the moments from `since` on and before `before`, in batches, the newest batch first.
 
-    All objects of one moment are in one batch; inside a batch they are in the order of their keys. It is lazy: who
-    takes no further batch pays for none. Up to 1,000 objects are 1 LIST. Of more, the newest cost a few whatever their
-    number, and whenever they were written; but the objects of one moment, and those dated after `now` (clocks differ),
-    are listed whole where they are more than 1,000.
+    All objects of one moment are in one batch. Inside a batch they are in the order of their keys. It is lazy: a caller
+    that takes no further batch causes no further request. Up to 1,000 objects are 1 LIST. Of more objects the newest
+    cost a few LIST, for any number and any times of them. But the objects of one moment, and those dated after `now`
+    (clocks differ), are listed whole where they are more than 1,000.
 
-    `near` is a guess: where the newest that are wanted begin. A good one makes the first batch short.
+    `near` is a guess of the moment at which the wanted newest objects begin. A good one makes the first batch short.
     """
     if near is not None and (since is None or since < near) and (before is None or near < before):
         top = store.first(line.prefix, start_after=line.key(near), stop=line.key(before))
@@ -73,14 +73,14 @@ def newest_first(
 def _descend(
     store: Store, line: Timeline, low: int | None, high: int | None, now: int, *, alive: bool
 ) -> Iterator[list[Entry]]:
-    """`alive`: there probably are objects right below `high`."""
+    """List the range from `low` to `high`. `alive`: there probably are objects right below `high`."""
     found = store.first(line.prefix, start_after=line.key(low), stop=line.key(high))
     dated = [(moment, entry) for entry in found.entries if (moment := line.moment(entry.key)) is not None]
     if not found.more:
         yield [entry for _, entry in dated]
         return
     if not dated:
-        # A thousand objects that are none of ours tell nothing of where ours are.
+        # A thousand objects of another form do not show where those of this timeline are.
         yield _behind(store, line, found, high)
         return
     # Too many for one answer, which holds the oldest. Those before `cut` are known, the ones from there on are not.
@@ -109,7 +109,7 @@ def _behind(store: Store, line: Timeline, found: Slice, high: int | None) -> lis
 
 
 def _is_one(cut: int, high: int | None, now: int) -> bool:
-    """Whether nothing is left to split: a single moment, or what is dated in the future."""
+    """Whether the range can't be split: it is a single moment, or in the future."""
     return cut >= now if high is None else high - cut <= 1
 
 
@@ -129,7 +129,7 @@ def everything(store: Store, line: Timeline, *, now: int) -> list[Entry]:
 
 
 def _parts(line: Timeline, listed: list[Entry], high: int | None, now: int) -> list[tuple[str, int | None]]:
-    """What is behind the `listed` ones, split into as many ranges as it may have thousands of objects."""
+    """The keys behind the `listed` ones, split into as many ranges as there may be thousands of objects."""
     last = listed[-1].key
     moments = [moment for entry in listed if (moment := line.moment(entry.key)) is not None]
     if not moments:
@@ -138,7 +138,7 @@ def _parts(line: Timeline, listed: list[Entry], high: int | None, now: int) -> l
     gap = max((now if high is None else high) - cut, 0)
     count = max(min(gap * 5 // (span * 4) + 1, PARTS, gap), 1)
     bounds = [cut + gap * index // count for index in range(1, count)]
-    # Names that are none of ours may be the last, and sort anywhere: what is listed already is not listed again.
+    # Names of another form may be the last, and sort anywhere: keys that are listed already are not listed again.
     starts = [last, *(max(line.key(bound), last) for bound in bounds)]
     return list(zip(starts, [*bounds, high], strict=True))
 

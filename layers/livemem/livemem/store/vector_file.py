@@ -5,8 +5,8 @@ All numbers are little-endian (docs/bucket.md):
     magic `LMVF`, 4 bytes | version, 16 bits | dimensions, 16 bits | rows, 32 bits
     for each row: 16 bytes of the hash | dimensions numbers of IEEE 754, 16 bits each
 
-The header says how long the object is, to the byte. So what does not fit is refused before anything is made of it, and
-no object costs more memory than its own length.
+The header says how long the object is, to the byte. So a body of another length is refused before anything is made of
+it, and no object costs more memory than its own length.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ MEDIA_TYPE = "application/octet-stream"
 
 
 class BadVectors(ValueError):
-    """The bytes are no vector file, or the vectors can be in none."""
+    """The bytes are no vector file, or no file can hold the vectors."""
 
 
 @dataclass(frozen=True)
@@ -38,19 +38,17 @@ class VectorShape:
 
     @property
     def row_bytes(self) -> int:
-        """Of one row, with its hash."""
+        """Bytes of one row, with its hash."""
         return NAME_BYTES + NUMBER_BYTES * self.dimensions
 
 
 def name_of(text: str, prefix: str) -> bytes:
-    """What a vector is found by: 16 bytes of SHA-256 of the text that it was made of, behind its `prefix`
-    (EMBEDDINGS_TEXT_PREFIX).
-    """
+    """The name of a vector: 16 bytes of SHA-256 of its `prefix` (EMBEDDINGS_TEXT_PREFIX) and its text."""
     return hashlib.sha256((prefix + text).encode(errors="replace")).digest()[:NAME_BYTES]
 
 
 def shape_of(body: bytes) -> VectorShape:
-    """The shape of a file that is whole. Raises BadVectors; looks at the header and the length alone."""
+    """The shape of a file, from the header and the length alone. Raises BadVectors for a file that is not whole."""
     if len(body) < HEADER_BYTES:
         raise BadVectors("no vectors")
     magic, version, dimensions, rows = _HEADER.unpack_from(body)

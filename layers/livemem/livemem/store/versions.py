@@ -1,4 +1,4 @@
-"""Former versions of objects, which a bucket may keep behind the present ones: found, read and removed for good."""
+"""Former versions of objects, which a bucket may keep behind the present ones: lists, reads and removes them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ NO_ID = "null"
 
 @dataclass(frozen=True)
 class Version:
-    """One version of an object, or a `marker` that says that it was deleted; `latest`: what a GET meets."""
+    """One version of an object, or a `marker` that says that it was deleted. `latest`: the version that a GET meets."""
 
     key: str
     version_id: str
@@ -29,10 +29,10 @@ class Version:
 
 
 def listed(store: Store, prefix: str) -> Iterator[Version]:
-    """All versions below `prefix`, the present ones among them: 1 ListObjectVersions per 1,000. None where the store
-    knows of no versions.
+    """All versions below `prefix`, the present ones among them: 1 ListObjectVersions per 1,000. None at all where the
+    store does not support versions.
 
-    Raises VersionsUnreachable where the store refuses to tell, StoreUnavailable.
+    Raises VersionsUnreachable where the store refuses to list them, StoreUnavailable.
     """
     behind: dict[str, Any] = {}
     while True:
@@ -67,7 +67,7 @@ def read(store: Store, version: Version) -> bytes | None:
 
 
 def remove(store: Store, doomed: Sequence[Version]) -> None:
-    """Remove just these versions, 1,000 a request. Raises VersionsUnreachable, StoreUnavailable."""
+    """Remove exactly these versions, 1,000 a request. Raises VersionsUnreachable, StoreUnavailable."""
     for start in range(0, len(doomed), DELETE_BATCH):
         named = [{"Key": one.key, "VersionId": one.version_id} for one in doomed[start : start + DELETE_BATCH]]
         try:
