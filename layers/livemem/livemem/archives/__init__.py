@@ -1,1 +1,1 @@
-"""Spaces as one file: made of a backup, and read again as what a stranger sent."""
+"""Spaces as one file. It is made of a backup, and an import reads it as untrusted input."""

@@ -1,10 +1,10 @@
-"""What an archive of a space is: a `tar.gz` that a person reads with `tar` and a pager, and that an import takes.
+"""The form of a space's archive: a `tar.gz` that a person reads with `tar` and a pager, and that an import takes.
 
 Its members are `{space_id}/{name}` for every object of a backup, byte for byte as in the bucket, and last
-`{space_id}/_manifest.json`: what the backup says of itself, and each object's name, size, SHA-256 and the metadata that
-it has in the bucket, one object a line. Tar is POSIX (pax headers for long names); gzip has one member or several,
-which every tool reads as one. The same backup always makes the same bytes. Nothing but the space's own folder is in it,
-so no token and no key of the service.
+`{space_id}/_manifest.json`: the backup's own fields, and each object's name, size, SHA-256 and metadata in the bucket,
+one object a line. Tar is POSIX (pax headers for long names); gzip has one member or several, which every tool reads as
+one. The same backup always makes the same bytes. It holds nothing but the space's own folder: no token and no key of
+the service.
 """
 
 import json
@@ -23,11 +23,11 @@ FORMAT = "live-memory-archive"
 VERSION = 1
 
 NAME_BYTES = 900
-"""Of a member's path: a key of S3 has 1,024, and a backup's are longer than the space's own."""
+"""Most bytes of a member's path. A key of S3 has 1,024, and a backup's keys are longer than the space's own."""
 OBJECT_BYTES = 64 << 20
-"""Of any object of a space that has no smaller limit."""
+"""Most bytes of any object of a space that has no smaller limit."""
 NAMED = 100
-"""Objects that were left out and are named in the manifest."""
+"""Most left-out objects that the manifest names."""
 
 _METADATA_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _METADATA_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,498}[\x21-\x7e])?")
@@ -35,9 +35,9 @@ METADATA_ENTRIES = 10
 
 _OBJECTS = b',\n  "objects": ['
 HEAD_BYTES = 1 << 20
-"""Of an archive's manifest before its objects."""
+"""Most bytes of an archive's manifest before its objects."""
 LINE_BYTES = 16_384
-"""Of the line of one object."""
+"""Most bytes of the line of one object."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ArchivedObject:
 
 
 def path_problem(path: str) -> str | None:
-    """Why no member of an archive may have this path, or None. It could be a hostile one, or come out elsewhere."""
+    """Why no member of an archive may have this path, or None. A hostile path could be unpacked elsewhere."""
     if len(path.encode(errors="surrogatepass")) > NAME_BYTES:
         return f"has a name of more than {NAME_BYTES} bytes"
     if has_controls(path):
@@ -83,22 +83,22 @@ def name_problem(name: str) -> str | None:
 
 
 def is_made_again(name: str) -> bool:
-    """Whether an archive is written and imported without the object of this name, although a backup has it: vectors are
-    packed, and say nothing that a model does not say again. Archives of older versions of the service hold them.
+    """Whether an archive is written and imported without the object of this name, although a backup has it. These are
+    packed vectors, which a model can compute again. Archives of older versions of the service hold them.
     """
     return memory_keys.parse_vectors(f"x/{name}") is not None
 
 
 def split(space_id: str, items: Iterable[BackupObject]) -> tuple[list[BackupObject], list[str]]:
-    """The objects of a backup that an archive holds, and the names of those that no import would take: no agent sees
-    them anyway, because their names break the rules.
+    """The objects of a backup that an archive holds, and the names of those that no import would take. No agent sees
+    these, because their names break the rules.
     """
     fit: list[BackupObject] = []
     left_out: list[str] = []
     for item in items:
         if is_made_again(item.name):
             continue
-        # What memories have for speed is made again of their log.
+        # Objects that only make memories faster are made again from their log.
         too_large = item.size > OBJECT_BYTES and memory_keys.is_snapshot(item.name)
         if too_large or path_problem(f"{space_id}/{item.name}") or name_problem(item.name):
             left_out.append(item.name)
@@ -108,7 +108,7 @@ def split(space_id: str, items: Iterable[BackupObject]) -> tuple[list[BackupObje
 
 
 def kept(metadata: Mapping[str, str]) -> dict[str, str]:
-    """The metadata of an object that goes with it: what every store takes back."""
+    """The metadata that is archived with an object: the fields that every store accepts again."""
     fit = {name: value for name, value in sorted(metadata.items()) if _is_metadata(name, value)}
     return dict(list(fit.items())[:METADATA_ENTRIES])
 
@@ -116,7 +116,7 @@ def kept(metadata: Mapping[str, str]) -> dict[str, str]:
 def _is_metadata(name: object, value: object) -> bool:
     if not isinstance(name, str) or not isinstance(value, str):
         return False
-    # What the service reads of it as a number must be one that it could have written.
+    # A number that the service reads from it must be one that the service could have written.
     is_number = name != "consolidation" or (value.isascii() and value.isdecimal() and len(value) <= 9)
     return bool(_METADATA_NAME.fullmatch(name) and _METADATA_VALUE.fullmatch(value)) and is_number
 
@@ -131,7 +131,7 @@ def header(path: str, size: int, mtime: int) -> bytes:
 
 
 def padding(size: int) -> bytes:
-    """What follows a file of this size, up to a whole block."""
+    """The padding after a file of this size, up to a whole block."""
     return bytes(-size % tarfile.BLOCKSIZE)
 
 
@@ -146,7 +146,7 @@ def manifest_bytes(
     metadata: Mapping[str, Mapping[str, str]],
     left_out: Sequence[str],
 ) -> bytes:
-    """The archive's `_manifest.json`: of the backup's fields those that never change."""
+    """The archive's `_manifest.json`. Of the backup's fields it holds those that never change."""
     head = {
         "format": FORMAT,
         "version": VERSION,
@@ -174,8 +174,8 @@ def _line(item: BackupObject, digest: str, metadata: Mapping[str, str] | None) -
 
 
 def read_manifest(body: bytes) -> tuple[str, Iterator[ArchivedObject]]:
-    """The space's id in an archive's manifest, and its objects, read one by one: it may be hostile. Raises ValueError,
-    RecursionError, also while they are read.
+    """The space's id in an archive's manifest, and its objects, read one by one. The manifest may be hostile. Raises
+    ValueError, RecursionError, also while the objects are read.
     """
     start = body.find(_OBJECTS, 0, HEAD_BYTES)
     if start < 0:

@@ -1,4 +1,4 @@
-"""The end of archives: those to download and those that were uploaded are kept for a day."""
+"""The expiry of archives: the service keeps archives to download, and uploaded ones, for a day."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,8 +14,8 @@ LIFE = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Expired:
-    """What is over, or was: keys of archives and of their states, keys of uploads to import, and how many uploads in
-    parts were left behind; `bytes` of all objects.
+    """The expired objects: keys of archives and of their states, keys of uploads to import, and the number of abandoned
+    uploads in parts. `bytes` of all objects.
     """
 
     exports: list[str]
@@ -25,10 +25,10 @@ class Expired:
 
 
 def expire(process: Process, now: datetime | None = None, *, dry_run: bool = False) -> Expired:
-    """Remove archives that are older than a day, and what they left; with `dry_run` only say what that would be.
+    """Remove archives that are older than a day, and their other objects. With `dry_run` only report them.
 
-    2 LIST per 1,000 objects, 1 ListMultipartUploads, 1 GET for each archive that is over, 1 abort for each upload in
-    parts, 2 DeleteObjects per 1,000. `now` asks what will be over then; else the store's clock tells.
+    2 LIST per 1,000 objects, 1 ListMultipartUploads, 1 GET for each expired archive, 1 abort for each upload in parts,
+    2 DeleteObjects per 1,000. With `now` an object's age counts until then, else by the store's clock.
     """
     exports = [entry for entry in process.store.scan(keys.EXPORTS) if _is_over(entry, now)]
     uploads = [entry for entry in process.store.scan(keys.UPLOADS) if _is_over(entry, now)]
@@ -44,7 +44,7 @@ def expire(process: Process, now: datetime | None = None, *, dry_run: bool = Fal
     states = [entry.key for entry in exports if entry.key.endswith(".json")]
     process.store.map(lambda key: _abort(process, key), states)
     process.store.map(lambda begun: large.abort(process.store, begun.key, begun.upload_id), parts)
-    # The states first: one that tells of an archive which is gone would only cost who asks a look.
+    # The states first: a state whose archive is gone would cost a caller a needless look.
     process.store.delete_many(states)
     process.store.delete_many([key for key in (*found.exports, *found.uploads) if key not in set(states)])
     return found
@@ -55,7 +55,7 @@ def _is_over(entry: Entry, now: datetime | None) -> bool:
 
 
 def _is_left_behind(process: Process, begun: Begun, now: datetime | None) -> bool:
-    """Whether nobody goes on with an upload in parts: it is old, and no job that is not over knows it."""
+    """Whether no worker will continue an upload in parts: it is old, and no unexpired job knows it."""
     if (now or begun.seen_at) - begun.begun_at <= LIFE:
         return False
     found = process.store.get(begun.key.removesuffix(".tar.gz") + ".json")

@@ -1,7 +1,7 @@
 """Making the archive of a backup: the steps of the job (export_job.py).
 
-Each worker swaps the job: so of several one goes on, and the others stop at their next part. Parts are the same whoever
-makes them (packing.py).
+Each worker swaps the job. So of several workers one continues, and the others stop at their next part. All workers make
+the same parts (packing.py).
 """
 
 import logging
@@ -25,13 +25,13 @@ logger = logging.getLogger(__name__)
 
 GZIP = "application/gzip"
 ANEW = 2
-"""How often it is begun anew by one worker, because the store lost the parts."""
+"""How often one worker begins an archive again because the store lost the parts."""
 NOTHING: Mapping[str, Any] = {"upload_id": None, "etags": [], "digests": [], "metadata": {}, "bytes": 0}
-"""The fields of a job of which nothing is there."""
+"""The fields of a job that has no parts yet."""
 
 
 def step(work: Work[ExportJob]) -> End | None:
-    """Go on with the backup, and then with the archive. Raises BackupDamaged, NotFound, NotFinished, TooLarge."""
+    """Continue the backup, and then the archive. Raises BackupDamaged, NotFound, NotFinished, TooLarge."""
     job = work.job
     if job.stage == "archive":
         return _pack(work)
@@ -79,7 +79,7 @@ class _UploadGone(LiveMemoryError):
 
 @dataclass
 class _Parts:
-    """The parts that are uploaded; those of an earlier run may be put again, which makes no difference."""
+    """The parts that are uploaded. A part of an earlier run may be put again: the bytes are the same."""
 
     process: Process
     key: str
@@ -103,20 +103,20 @@ class _Parts:
         self.size += len(body)
 
     def forget(self, known: str | None) -> None:
-        """Give up the upload that this run began, if it is not the one that the job knows."""
+        """Abort the upload that this run began, unless the job knows it."""
         if self.begun and self.begun != known:
             large.abort(self.process.store, self.key, self.begun)
 
 
 def _pack(work: Work[ExportJob]) -> End | None:
-    """Make the archive of a complete backup from where its job stands; None if time runs out."""
+    """Make the archive of a complete backup, starting where its job stands. None if time runs out."""
     backup = manifests.load(work.process, work.job.space_id, work.job.job_id).value
     source = PackedBackup(backup, *archive.split(work.job.space_id, backup.items or ()))
     for _ in range(ANEW):
         try:
             return _pack_from(work, source)
         except _UploadGone:
-            # Where somebody else is at it by now this swap is lost.
+            # If another worker has the job by now, this swap fails.
             _abort(work.process, work.job)
             work.save(**NOTHING, progress=Progress(total=len(source.items)))
     raise NotFinished("The store loses what is uploaded in parts.")
@@ -131,7 +131,7 @@ def _pack_from(work: Work[ExportJob], source: PackedBackup) -> End | None:
             if is_whole:
                 work.save(**_so_far(packed, parts, source))
             if not work.in_time() and len(packed.digests) < len(source.items):
-                # What is not in a whole part is done again.
+                # Objects that are not in a whole part are packed again.
                 parts.forget(work.job.upload_id)
                 return None
         size = _close(process, parts, packing.finish(source, packed))
@@ -157,7 +157,9 @@ def _so_far(packed: Packed, parts: _Parts, source: PackedBackup) -> Mapping[str,
 
 
 def _close(process: Process, parts: _Parts, last: bytes) -> int:
-    """Make the archive of its parts and the last one, and return its size; one that fits into one part is put whole."""
+    """Make the archive of its parts and the last one, and return its size. An archive that fits into one part is put
+    whole.
+    """
     if not parts.etags:
         process.store.put(parts.key, last, content_type=GZIP)
         return len(last)

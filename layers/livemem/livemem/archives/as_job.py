@@ -1,4 +1,4 @@
-"""An archive that is made, as a job: `export`. Its name is its backup's id."""
+"""The making of an archive as a job: `export`. Its name is its backup's id."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from livemem.store import keys
 
 
 def find(process: Process, caller: Principal, space_id: str, name: str) -> Description:
-    """Also of a space that is deleted: 1 GET, and what `catalog.check` takes. Raises InvalidName, NotFound."""
+    """Find the job, also of a deleted space: 1 GET, and those of `catalog.check`. Raises InvalidName, NotFound."""
     catalog.check(process, caller, space_id, keys.check_backup_id(name))
     found = KIND.find(process, space_id, name)
     if not found:
@@ -23,7 +23,7 @@ def find(process: Process, caller: Principal, space_id: str, name: str) -> Descr
 
 
 def listed(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
-    """1 LIST per 1,000; those of the last day are kept."""
+    """1 LIST per 1,000. Jobs of the last day are kept."""
     prefix = keys.exports_prefix(space_id)
     names = (entry.key.removeprefix(prefix) for entry in process.store.scan(prefix))
     states = (name.removesuffix(".json") for name in names if name.endswith(".json"))

@@ -1,7 +1,8 @@
-"""The archive of a space, or of one of its backups, to download: made once, in as many invocations as it takes.
+"""The archive of a space, or of one of its backups, to download. It is made once, in as many invocations as needed.
 
-An export is the archive of a backup that is taken for it, unless nothing has changed since the last one. Who asks again
-while it is made is told how far it is; and is given that archive, once, even if the space has changed since.
+An export is the archive of a backup. The backup is taken for it unless nothing has changed since the last one. A caller
+that asks again while the archive is made gets its progress. It then gets that archive, once, even if the space has
+changed since.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,13 +31,13 @@ from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Stored
 
 FRESH = timedelta(hours=1)
-"""For how long an archive waits for those who asked for it, and an error."""
+"""For how long an archive, or an error, waits for its callers."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """An archive that is there: `url` reads it until `expires_at`. `left_out` objects of the bucket are not in it,
-    because no import would take their names.
+    """A finished archive: `url` reads it until `expires_at`. It lacks the `left_out` objects of the bucket, because no
+    import would take their names.
     """
 
     space_id: str
@@ -50,7 +51,7 @@ class Archive:
 
 @dataclass(frozen=True)
 class Working:
-    """An archive that is being made: `done` of `total` objects are in it; `total` is 0 while its backup is taken."""
+    """An archive under way: it holds `done` of `total` objects. `total` is 0 while its backup is taken."""
 
     space_id: str
     backup_id: str
@@ -60,11 +61,12 @@ class Working:
 
 
 def export(process: Process, principal: Principal, space_id: str, deadline: datetime) -> Archive | Working:
-    """The archive of the space as it stands now: made before `deadline`, or in later invocations; ask again for it.
+    """The archive of the space as it stands now. It is made before `deadline`, or in later invocations: then the caller
+    asks again.
 
-    1 LIST, what a backup takes (snapshots.take), 1 GET for each object and 2 or more PUT. Where it is there: 1 LIST, 2
-    GET, 1 HEAD and the look whether the space has changed. 1 GET and 1 PUT to count how many are asked for; who asks
-    again for one that is being made is not counted. Raises NotFound, Busy, Conflict, BackupDamaged, CapReached.
+    1 LIST, the requests of a backup (taking.take), 1 GET for each object and 2 or more PUT. A finished archive: 1 LIST,
+    2 GET, 1 HEAD and the check whether the space has changed. 1 GET and 1 PUT to count the request. A repeated request
+    for an archive under way is not counted. Raises NotFound, Busy, Conflict, BackupDamaged, CapReached.
     """
     heads.load(process, space_id)
     require_conditional_writes(process.store)
@@ -82,9 +84,9 @@ def export(process: Process, principal: Principal, space_id: str, deadline: date
 def download(
     process: Process, space_id: str, backup_id: str, deadline: datetime, caller: Principal | None = None
 ) -> Archive | Working:
-    """The archive of a complete backup, also of a space that is deleted, in the same way.
+    """The archive of a complete backup, also of a deleted space, in the same way.
 
-    Where it is there: 2 GET, 1 HEAD. Raises InvalidName, NotFound, BackupDamaged, CapReached.
+    A finished archive: 2 GET, 1 HEAD. Raises InvalidName, NotFound, BackupDamaged, CapReached.
     """
     catalog.check(process, caller, space_id, backup_id)
     found = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
@@ -95,7 +97,7 @@ def download(
 
 
 def _asked_for(process: Process, space_id: str) -> Stored[ExportJob] | None:
-    """The newest export of the space that is under way, or of whose end nobody was told: 1 LIST, 1 GET each."""
+    """The newest export of the space that is under way, or whose end no caller knows yet: 1 LIST, 1 GET each."""
     listed = process.store.scan(keys.exports_prefix(space_id))
     fresh = [entry.key for entry in listed if entry.key.endswith(".json") and entry.age < FRESH]
     for key in reversed(fresh):
@@ -107,7 +109,7 @@ def _asked_for(process: Process, space_id: str) -> Stored[ExportJob] | None:
 
 
 def _queue(process: Process, space_id: str, backup_id: str) -> Stored[ExportJob]:
-    """An archive whose backup is still to be completed: the backup function does both."""
+    """Queue an archive whose backup is still to be completed. The backup function does both."""
     with suppress(PreconditionLost):
         held = worker.PUT_ASIDE.total_seconds()
         job = export_job.new(process, space_id, backup_id, "export", stage="backup", held_seconds=held)
@@ -117,7 +119,7 @@ def _queue(process: Process, space_id: str, backup_id: str) -> Stored[ExportJob]
 
 
 def _make(process: Process, backup: Manifest, asked: Asked, deadline: datetime) -> Stored[ExportJob]:
-    """The archive of a complete backup, as far as it comes before `deadline`."""
+    """Make the archive of a complete backup, as far as possible before `deadline`."""
     space_id, backup_id = backup.space_id, backup.job_id
     found = KIND.find(process, space_id, backup_id)
     if found and not _is_over(process, found.value):
@@ -130,17 +132,17 @@ def _make(process: Process, backup: Manifest, asked: Asked, deadline: datetime) 
 
 
 def _is_over(process: Process, job: ExportJob) -> bool:
-    """Whether it is to be made anew: the archive is gone, or it failed and somebody was told so."""
+    """Whether the archive must be made again: it is gone, or its job failed and a caller knows that."""
     if job.status == "done":
         return not _is_there(process, job)
     return job.status == "failed" and job.delivered
 
 
 def _go_on(process: Process, found: Stored[ExportJob], deadline: datetime) -> Stored[ExportJob]:
-    """The same of one that was begun: nothing is done while somebody else is at it."""
+    """Continue an archive that was begun. It does nothing while another worker has the job."""
     if found.value.ended() or jobs.is_held(found):
         return found
-    # Whoever was at it died, or what was queued got lost.
+    # Its worker died, or the queued invocation was lost.
     return _stands(worker.go_on(Work(process, KIND, found, deadline)))
 
 
@@ -150,7 +152,7 @@ def _newest(process: Process, space_id: str, backup_id: str) -> Stored[ExportJob
 
 
 def _stands(worked: Worked[ExportJob]) -> Stored[ExportJob]:
-    """The job as it stands; raises PreconditionLost where there is none any more."""
+    """The job as it stands. Raises PreconditionLost if it no longer exists."""
     if not worked.stored:
         raise PreconditionLost("The archive was removed meanwhile; ask again.")
     return worked.stored
@@ -172,7 +174,7 @@ def _answer(process: Process, found: Stored[ExportJob]) -> Archive | Working:
     if not job.ended():
         return Working(space_id, backup_id, job.status, job.progress.done, job.progress.total or 0)
     if not job.delivered:
-        # Else somebody else was told at the same moment.
+        # Else another caller got the answer at the same moment.
         with suppress(PreconditionLost):
             jobs.change(process, found, delivered=True)
     if job.status == "failed":
@@ -189,6 +191,6 @@ def _answer(process: Process, found: Stored[ExportJob]) -> Archive | Working:
 
 
 def _is_there(process: Process, job: ExportJob) -> bool:
-    """Whether the archive that a job tells of is still there: 1 HEAD."""
+    """Whether the archive of a job still exists: 1 HEAD."""
     found = copying.look(process.store, keys.export(job.space_id, job.job_id))
     return bool(found and found.size == job.bytes)

@@ -1,4 +1,4 @@
-"""How far the archive of a backup is: the job `_exports/{space}/{backup}.json`."""
+"""The progress of a backup's archive: the job `_exports/{space}/{backup}.json`."""
 
 from typing import Any, ClassVar, Literal
 
@@ -14,23 +14,23 @@ Asked = Literal["export", "download"]
 
 
 class ExportJob(Job):
-    """The document; its id is the backup's. While the archive is made it says which parts are uploaded, and the SHA-256
-    and metadata of the objects in them. `progress` counts those objects.
+    """The job's document. Its id is the backup's. While the archive is made it holds the uploaded parts, and the
+    SHA-256 and metadata of the objects in them. `progress` counts those objects.
     """
 
     most_bytes: ClassVar[int] = 1 << 30
 
     kind: Line = "export"
     asked: Asked
-    """What it was made for: the archive of the space as it stands, or of a given backup."""
+    """The request that it was made for: an archive of the space as it stands, or of a given backup."""
     stage: Literal["backup", "archive"] = "archive"
     """`backup`: the backup is not complete yet."""
     delivered: bool = False
-    """Whether somebody who asked for it was given its URL, or its error."""
+    """Whether a caller has received its URL, or its error."""
     upload_id: str | None = None
     etags: list[str] = []
     bytes: Count = 0
-    """Of the parts; of the archive once it is there."""
+    """Bytes of the parts. Once the archive is finished: bytes of the archive."""
     digests: list[str] = []
     metadata: dict[str, dict[str, str]] = {}
     objects: Count = 0
@@ -50,7 +50,7 @@ def new(process: Process, space_id: str, backup_id: str, asked: Asked, **fields:
 
 
 def parse(found: Object | None) -> Stored[ExportJob] | None:
-    """The job in an object; None for one that can't be read, or is of another space."""
+    """The job in an object. None if it can't be read, or is of another space."""
     try:
         job = ExportJob.from_bytes(found.body) if found else None
     except ValueError:

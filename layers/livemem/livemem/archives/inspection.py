@@ -1,4 +1,4 @@
-"""What an archive holds, found out in one pass in which nothing is written: a space of ours, or Markdown files."""
+"""The check of an archive's contents, a space of ours or Markdown files, in one pass that writes nothing."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,12 +19,12 @@ from livemem.store import keys, memory_keys
 OBJECT_BYTES = archive.OBJECT_BYTES
 META_BYTES = 1 << 20
 NOTE_BYTES = limits.NOTE_BYTES + 4 * front_matter.HEAD_CHARACTERS
-"""Of a note with its front matter."""
+"""Most bytes of a note with its front matter."""
 SYNTHESIS_BYTES = limits.SYNTHESIS_BYTES + 4 * front_matter.HEAD_CHARACTERS
 MOST_COUNTED = 10**8
-"""What a head may have counted, so that there is room to count on."""
+"""The highest count that a head may hold, so that there is room to continue it."""
 TEXT_BYTES = 16 << 20
-"""Of all Markdown files together that become a bank."""
+"""Most bytes of all Markdown files together that become a bank."""
 
 NONE = (
     "The archive holds no space and no Markdown files: give an export of this service, or a tar.gz of a folder of "
@@ -34,8 +34,8 @@ NONE = (
 
 @dataclass
 class Contents:
-    """The files of an archive: size and SHA-256 by path; what names and describes the space; the texts as long as they
-    could be Markdown files to make a bank of.
+    """The files of an archive: size and SHA-256 by path, the documents that name and describe the space, and the texts
+    as long as they could be Markdown files of a bank.
     """
 
     files: dict[str, tuple[int, bytes]] = field(default_factory=dict)
@@ -44,18 +44,18 @@ class Contents:
     texts: dict[str, bytes] = field(default_factory=dict)
     text_bytes: int = 0
     documents: Documents = field(default_factory=Documents)
-    """What a space must be read by, if it is one."""
+    """The documents that are checked if it is a space."""
     misfit: LiveMemoryError | None = None
-    """Why one of them can't be taken over."""
+    """Why one of the documents can't be imported."""
 
     def is_space(self) -> bool:
-        """Whether it says to be a space; else it can be a folder of Markdown files only."""
+        """Whether it claims to be a space. Else it can only be a folder of Markdown files."""
         return bool(self.heads)
 
 
 @dataclass(frozen=True)
 class ArchivedSpace:
-    """A space in an archive, as its manifest says and as it is: all its objects by name."""
+    """A space in an archive that agrees with its manifest: all its objects by name."""
 
     space_id: str
     meta: Meta
@@ -101,7 +101,9 @@ def _take(found: Contents, member: Member) -> None:
 
 
 def _kind(found: Contents, member: Member, name: str) -> ArchivedKind | None:
-    """The kind of a document that is to be looked at: not behind one that can't be taken over, nor a too large one."""
+    """The kind of a document that is to be checked. None after a document that can't be imported, and for a too large
+    one.
+    """
     kind = None if found.misfit else schema.kind_of(name)
     if kind and member.size > kind.model.most_bytes:
         found.misfit = too_large(member.path, member.size, kind.model.most_bytes)
@@ -114,7 +116,7 @@ def _take_document(found: Contents, member: Member, body: bytes, kind: ArchivedK
     try:
         found.documents.take(name, body, kind)
     except Misfit as misfit:
-        # Of a folder of Markdown files it is told nothing: there it is no document of ours.
+        # Not raised here: in a folder of Markdown files it is no document of ours.
         found.misfit = _refused(folder, misfit)
 
 
@@ -128,7 +130,7 @@ def too_large(path: str, size: int, limit: int) -> TooLarge:
 
 
 def check_space(contents: Contents) -> ArchivedSpace:
-    """The space that an archive holds, if it is all there, unchanged, and what a space may hold.
+    """The space that an archive holds, if it is complete and unchanged, and all its objects are allowed in a space.
 
     Raises InvalidArchive, TooLarge, which name the member.
     """

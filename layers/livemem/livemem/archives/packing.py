@@ -1,7 +1,7 @@
-"""An archive is written in parts, each whole members of gzip, so that another process can go on behind any of them.
+"""An archive is written in parts. Each is whole members of gzip, so that another process can continue after any part.
 
-Where a part ends depends on the objects alone. So two processes that write the same archive, or one that does again
-what a dead one did, write the same parts.
+The end of a part depends on the objects alone. So two processes that write the same archive write the same parts. So
+does a process that repeats the work of a dead one.
 """
 
 import zlib
@@ -16,18 +16,18 @@ from livemem.process import Process
 from livemem.store import keys, large
 
 PART_BYTES = 8 << 20
-"""After which a part is full: more than S3's least."""
+"""Bytes after which a part is full: more than S3's minimum."""
 WINDOW_BYTES = 8 << 20
-"""Objects that are read side by side; a larger one is read in pieces."""
+"""Most bytes of objects that are read in parallel. A larger object is read in pieces."""
 WINDOW_OBJECTS = 1_000
 LEVEL = 4
-"""Half as much work as 6, and archives of notes are three percent larger."""
+"""Compression level: half as much work as 6, and archives of notes are three percent larger."""
 
 DAMAGED = "The backup is not as its manifest says: {} is missing or was changed. Take another one."
 
 
 class Packer:
-    """Compresses what is added; `take` gives it as one whole member of gzip, without a time in it."""
+    """Compresses added data. `take` returns it as one whole member of gzip, without a time in it."""
 
     def __init__(self) -> None:
         self._gzip = self._new()
@@ -74,12 +74,12 @@ class PackedBackup:
 
 
 LEFT_OUT = ""
-"""In the place of the SHA-256 of an object that is not in the archive."""
+"""Stands for the SHA-256 of an object that is not in the archive."""
 
 
 @dataclass
 class Packed:
-    """What is in the archive so far: the SHA-256 of each object that was looked at, and their metadata."""
+    """The archive so far: the SHA-256 of each object that was read, and their metadata."""
 
     digests: list[str]
     metadata: dict[str, dict[str, str]]
@@ -123,7 +123,7 @@ def pack(process: Process, source: PackedBackup, packed: Packed, put_part: Calla
 def _pack_large(
     process: Process, source: PackedBackup, packed: Packed, item: BackupObject, put_part: Callable[[bytes], None]
 ) -> bool:
-    """Add an object that is read in pieces; parts may end within it. Whether one ends with it."""
+    """Add an object that is read in pieces. Parts may end within it. Returns whether a part ends with it."""
     with large.read(process.store, source.key(item.name)) as stream:
         if not stream:
             raise BackupDamaged(DAMAGED.format(item.name))
@@ -145,7 +145,7 @@ def _pack_large(
 
 
 def finish(source: PackedBackup, packed: Packed) -> bytes:
-    """The last part: what is left, the manifest and the end."""
+    """The last part: the remaining data, the manifest and the end."""
     there = [(item, digest) for item, digest in zip(source.items, packed.digests, strict=True) if digest != LEFT_OUT]
     items, digests = [item for item, _ in there], [digest for _, digest in there]
     body = archive.manifest_bytes(source.manifest, items, digests, packed.metadata, left_out(source, packed))
@@ -163,7 +163,7 @@ def left_out(source: PackedBackup, packed: Packed) -> list[str]:
 
 
 def _windows(items: Sequence[BackupObject]) -> Iterator[Sequence[BackupObject]]:
-    """The objects in groups that are read at once; a large one is a group of its own."""
+    """The objects in groups that are read at once. A large one is a group of its own."""
     window: list[BackupObject] = []
     size = 0
     for item in items:

@@ -1,8 +1,9 @@
-"""Which document stands under which name of a space, and whether it fits there: an archive may come from anybody.
+"""The document that belongs under each name of a space, and the check whether it fits. Anybody may have made an
+archive.
 
 Each document is read by the model that the service reads it by, whose numbers, lists and texts have bounds, and agrees
-with its name. What documents say of each other is held together at the end: turns and operations have no gaps, block
-boundaries follow each other, a group has its children below it. Other names are nobody's: no reader asks for them.
+with its name. At the end documents are checked against each other: turns and operations have no gaps, block boundaries
+follow each other, a group has its children below it. No reader reads objects of other names.
 """
 
 from collections import defaultdict
@@ -38,17 +39,19 @@ from livemem.store.memory_keys import Kind as MemoryKind
 from livemem.store.stored_documents import BadShape, StoredDocument
 
 LATE = 1_000
-"""Block boundaries that may have been written on one level while the backup listed the next one."""
+"""Most block boundaries that may have been written on one level while the backup listed the next one."""
 SHOWN_CHARACTERS = 100
 REDACTED = "[redacted:"
-"""What stands in an id in the place of a secret: then the name has the hash of what was sent."""
+"""The text that replaces a secret in an id. The name then has the hash of the id that was sent."""
 
 Disagreement = Iterator[tuple[str, bool]]
 """Fields, and whether each agrees with the name."""
 
 
 class Misfit(ValueError):
-    """A document that can't be taken over: its name below the space, and the field that does not fit, if it is one."""
+    """A document that can't be imported: its name below the space, and the field that does not fit, if one field is the
+    cause.
+    """
 
     def __init__(self, name: str, field: str | None, problem: str) -> None:
         super().__init__(f"has the field {field!a}, which {problem}" if field else problem)
@@ -58,14 +61,16 @@ class Misfit(ValueError):
 
 @dataclass(frozen=True)
 class ArchivedKind:
-    """The documents under names of a form; `agrees` compares one with its name, which begins with the space's id."""
+    """The documents whose names have one form. `agrees` compares a document with its name, which begins with the
+    space's id.
+    """
 
     model: type[StoredDocument]
     agrees: Callable[[Any, str], Disagreement]
 
 
 def kind_of(name: str) -> ArchivedKind | None:
-    """The kind of the document under this name below a space; None for what is no document, or nobody's."""
+    """The kind of the document under this name below a space. None if it is no document, or no reader reads it."""
     folder = name.partition("/")[0]
     for is_one, kind in _KINDS.get(folder, ()):
         if is_one(f"x/{name}"):
@@ -242,12 +247,12 @@ def _group_boundary(key: str) -> bool:
 
 @dataclass
 class _Talk:
-    """What the documents of one conversation say, as far as it must hold together."""
+    """The facts in one conversation's documents that must agree with each other."""
 
     buried: bool = False
     turns: dict[int, str] = field(default_factory=dict)
     behind: list[tuple[str, str, int]] = field(default_factory=list)
-    """Turns that must be there, with who says so: name and field."""
+    """Turns that must exist, with the document that requires them: its name and field."""
     versions: tuple[str, SummaryVersions] | None = None
     blocks: dict[tuple[int, int], tuple[str, BlockBoundary]] = field(default_factory=dict)
     """By version and number."""
@@ -255,9 +260,9 @@ class _Talk:
     """By version, level and number."""
 
     def check(self) -> None:
-        """Raise Misfit where they don't."""
+        """Raise Misfit if they do not agree."""
         if self.buried:
-            # Part of it may be gone by now, and nobody reads the rest.
+            # Part of it may be gone by now, and no reader reads the rest.
             return
         count = len(self.turns)
         if self.turns and max(self.turns) > count:
@@ -298,7 +303,7 @@ class _Talk:
 
 @dataclass
 class Documents:
-    """The documents of a space, taken in one by one; `check` tells in the end whether they hold together."""
+    """The documents of a space, taken in one by one. At the end `check` compares them with each other."""
 
     talks: dict[str, _Talk] = field(default_factory=lambda: defaultdict(_Talk))
     operations: dict[MemoryKind, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))

@@ -15,15 +15,15 @@ from livemem.archives import archive
 from livemem.errors import InvalidArchive, TooLarge
 
 ARCHIVE_BYTES = 1 << 30
-"""Of an archive as it is uploaded."""
+"""Most bytes of an archive as it is uploaded."""
 UNPACKED_BYTES = 4 << 30
 RATIO = 200
-"""How many bytes one byte may unpack to, beyond the first `FREE_BYTES`. Texts have less than 50, a bomb 1,000."""
+"""Most bytes that one byte may unpack to, beyond the first `FREE_BYTES`. Texts unpack to under 50, a bomb to 1,000."""
 FREE_BYTES = 16 << 20
 GZIP_MEMBERS = 100_000
 MEMBERS = 50_000
 HEADER_BYTES = 32_768
-"""Of the extended headers of one member."""
+"""Most bytes of the extended headers of one member."""
 PIECE = 1 << 18
 
 BLOCK = tarfile.BLOCKSIZE
@@ -66,7 +66,7 @@ class Member:
 
 
 def shown(path: str) -> str:
-    """A path for people, whatever is in it."""
+    """A path for people, safe to show with any characters in it."""
     return ascii(path if len(path) <= 200 else path[:200] + "...")
 
 
@@ -76,9 +76,9 @@ def refused(path: str, problem: str) -> InvalidArchive:
 
 
 def files(chunks: Iterator[bytes], check: Callable[[], None] = lambda: None) -> Iterator[Member]:
-    """The files in a tar.gz or tar. `check` is called now and then, and may stop it by an error of its own.
+    """The files in a tar.gz or tar. It calls `check` now and then, which may stop it by an error of its own.
 
-    Raises InvalidArchive, TooLarge: as soon as what is wrong comes by.
+    Raises InvalidArchive, TooLarge, as soon as it reads the fault.
     """
     source = _Source(_unpacked(chunks, check))
     seen: set[str] = set()
@@ -123,7 +123,7 @@ def _checked(path: str, info: tarfile.TarInfo) -> str:
 
 
 def _header(source: "_Source", block: bytes) -> tuple[tarfile.TarInfo, str]:
-    """The header of the next member, and its path, which extended headers before it may tell."""
+    """The header of the next member, and its path, which extended headers before it may give."""
     path: str | None = None
     extended = 0
     while True:

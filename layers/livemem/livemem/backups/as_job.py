@@ -11,7 +11,7 @@ from livemem.process import Process
 
 
 def find(process: Process, caller: Principal, space_id: str, name: str) -> Description:
-    """Also of a space that is deleted: what `catalog.get` takes. Raises InvalidName, NotFound."""
+    """Find the job, also of a deleted space: the requests of `catalog.get`. Raises InvalidName, NotFound."""
     found = catalog.get(process, space_id, name, caller)
     return describable.of_job("backup", jobs.described(found, incomplete_backups.NOBODY_COMES))
 

@@ -1,7 +1,7 @@
-"""Which backups there are, and the end of one.
+"""The list of backups, and the removal of one.
 
-A backup that is removed leaves its manifest as a tombstone, until nothing that was sent to its folder can come any more
-(incomplete_backups.py): so its id is not claimed again meanwhile, and what comes late is found.
+A removed backup leaves its manifest as a tombstone until no request to its folder can come any more
+(incomplete_backups.py). So nobody claims its id again before, and late writes are found.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ def ids(process: Process, space_id: str) -> list[str]:
 
 
 def is_id(name: str) -> bool:
-    """Whether it can be the id of a backup."""
+    """Whether the name can be the id of a backup."""
     try:
         return bool(keys.check_backup_id(name))
     except InvalidName:
@@ -34,7 +34,7 @@ def is_id(name: str) -> bool:
 
 
 def moment(backup_id: str) -> int:
-    """When it was begun, in milliseconds since 1970."""
+    """When the backup was begun, in milliseconds since 1970."""
     return int(keys.backup_moment(backup_id).timestamp()) * 1_000
 
 
@@ -49,8 +49,8 @@ def spaces(process: Process, *, start_after: str = "") -> Iterator[str]:
 
 
 def newest(process: Process, space_id: str, *, kept: bool = False, uid: str | None = None) -> Manifest | None:
-    """The summary of the newest complete backup, or None: 1 LIST, and 1 GET for it and each later one that is not
-    complete. `kept`: not one that was made for an export or a fork; `uid`: one of this life of the space.
+    """The summary of the newest complete backup, or None: 1 LIST, and 1 GET for it and each later incomplete one.
+    `kept`: not one that was made for an export or a fork. `uid`: one of the space with this uid.
     """
     for backup_id in reversed(ids(process, space_id)):
         found = manifests.summary(process, space_id, backup_id)
@@ -60,7 +60,7 @@ def newest(process: Process, space_id: str, *, kept: bool = False, uid: str | No
 
 
 def is_wanted(manifest: Manifest, *, kept: bool, uid: str | None) -> bool:
-    """Whether it is complete, and one of those that `newest` is asked for."""
+    """Whether it is complete, and fits what the caller asks of `newest`."""
     return manifest.complete and (manifest.is_kept() or not kept) and uid in (None, manifest.uid)
 
 
@@ -70,9 +70,11 @@ def looks(process: Process, space_id: str, backup_ids: Sequence[str]) -> list[Pe
 
 
 def check(process: Process, caller: Principal | None, space_id: str, backup_id: str) -> None:
-    """Raise NotFound for a backup of another life of the space, unless the caller may see all spaces: 2 GET, else none.
+    """Raise NotFound for a backup of another space of the same id, unless the caller may see all spaces: 2 GET, else
+    none.
 
-    A token whose list names a space is not let in to what a deleted namesake held. None: nobody asks from outside.
+    A token whose list names a space may not read the contents of a deleted space of that id. `caller` is None: the
+    service itself asks.
     """
     life = _life(process, caller, keys.check_space_id(space_id))
     if life is None:
@@ -83,7 +85,7 @@ def check(process: Process, caller: Principal | None, space_id: str, backup_id: 
 
 
 def _life(process: Process, caller: Principal | None, space_id: str) -> str | None:
-    """The uid of the life of the space whose backups alone the caller may see; None: of all."""
+    """The uid of the space whose backups the caller may see. None: the backups of all spaces of this id."""
     if not caller or not caller.space_ids:
         return None
     head = heads.find(process, space_id)
@@ -93,11 +95,11 @@ def _life(process: Process, caller: Principal | None, space_id: str) -> str | No
 def page(
     process: Process, space_id: str, *, limit: int, before: str | None = None, caller: Principal | None = None
 ) -> tuple[list[Manifest], str | None]:
-    """The space's backups, newest first, those before the id `before`, and the id to go on before, or None. With a list
-    of spaces in the caller's token only those of the space's present life (`check`).
+    """The space's backups before the id `before`, newest first, and the id before which the next page begins, or None.
+    If the caller's token lists spaces: only backups of the present space of that id (`check`).
 
-    Those that are under way are among them; the page may be shorter than `limit` although there are more. 1 LIST per
-    1,000 backups, and 1 GET each.
+    Backups under way are among them. The page may be shorter than `limit` although there are more. 1 LIST per 1,000
+    backups, and 1 GET each.
     """
     keys.check_space_id(space_id)
     wanted = [backup_id for backup_id in reversed(ids(process, space_id)) if before is None or backup_id < before]
@@ -112,8 +114,9 @@ def page(
 def page_of_all(
     process: Process, caller: Principal, *, limit: int, after: tuple[str, str] | None = None
 ) -> tuple[list[Manifest], tuple[str, str] | None]:
-    """The backups of all spaces that the caller may see, by space and then newest first, those behind the space and
-    backup `after`; and the ones to go on after, or None. 1 LIST per space that is looked at, and 1 GET each.
+    """The backups of all spaces that the caller may see, by space and then newest first, from behind the space and
+    backup `after`. With them the space and backup after which the next page begins, or None. 1 LIST per space that is
+    looked at, and 1 GET each.
     """
     visible = sorted(space_id for space_id in spaces(process) if caller.may_see(space_id))
     found: list[Manifest] = []
@@ -131,7 +134,7 @@ def page_of_all(
 
 
 def get(process: Process, space_id: str, backup_id: str, caller: Principal | None = None) -> Stored[Manifest]:
-    """One backup, complete or not: 1 GET, and what `check` takes. Raises InvalidName, NotFound."""
+    """One backup, complete or not: 1 GET, and the requests of `check`. Raises InvalidName, NotFound."""
     check(process, caller, space_id, backup_id)
     found = manifests.summary(process, keys.check_space_id(space_id), keys.check_backup_id(backup_id))
     if not found or found.value.removed:
@@ -141,9 +144,9 @@ def get(process: Process, space_id: str, backup_id: str, caller: Principal | Non
 
 def remove(process: Process, space_id: str, backup_id: str, caller: Principal | None = None) -> None:
     """Remove a backup, complete or not, readable or not: 1 GET, 1 PUT, 1 LIST and 1 DeleteObjects per 1,000 objects,
-    and what `check` takes.
+    and the requests of `check`.
 
-    From the PUT on it is gone for everybody; if it dies behind it, a repeat goes on, or the daily look. Raises
+    From the PUT on nobody sees the backup. If the process dies after it, a repeat or the daily look continues. Raises
     InvalidName, NotFound, PreconditionLost.
     """
     keys.check_space_id(space_id)
@@ -167,7 +170,7 @@ def remove(process: Process, space_id: str, backup_id: str, caller: Principal | 
 
 
 def discard(process: Process, space_id: str, backup_id: str, found: Peeked) -> None:
-    """Remove a backup if its manifest is exactly as it was `found`: the same without the GET. Raises
+    """Remove a backup if its manifest is exactly as it was `found`: the requests of `remove` without the GET. Raises
     PreconditionLost.
     """
     now = clock.iso_millis(process.clock())
@@ -178,7 +181,7 @@ def discard(process: Process, space_id: str, backup_id: str, found: Peeked) -> N
 
 
 def clear(process: Process, space_id: str, backup_id: str) -> int:
-    """Remove all objects of a backup that has become a tombstone, but that; returns how many there were."""
+    """Remove all objects of a backup except its tombstone. Returns how many there were."""
     manifest = keys.manifest(space_id, backup_id)
     folder = process.store.scan(keys.backup_prefix(space_id, backup_id))
     doomed = [entry.key for entry in folder if entry.key != manifest]

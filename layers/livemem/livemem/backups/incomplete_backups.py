@@ -1,7 +1,7 @@
-"""What is left of backups that were never finished, and of those that were removed.
+"""Incomplete backups: objects of backups that were never finished, and of removed ones.
 
-A backup that is under way is written on by one invocation, waits in the queue for the next one, and is written on by
-that. After that nobody comes.
+One invocation writes a backup, then the backup waits in the queue, and the next invocation continues it. After that no
+invocation comes.
 """
 
 from typing import Literal
@@ -14,16 +14,16 @@ from livemem.process import Process
 from livemem.store import keys, timing
 
 NOBODY_COMES = timing.INVOCATION + timing.BACKUP_DELIVERED + timing.LAST_WRITE + timing.MARGIN
-"""Age of a manifest, by the store's clock, after which nobody works on the backup any more, nor can a request for it
-come late. If somebody did all the same he would lose the swap that completes it. Longer than that of other jobs
+"""Age of a manifest, by the store's clock, after which no worker works on the backup any more, and no request for it
+can come late. A worker that did so anyway would lose the swap that completes it. It is longer than that of other jobs
 (jobs/job.py, SILENT): the rest of a backup waits in the queue behind the backups of all spaces."""
 
 Orphaned = Literal["unfinished", "removed", "objects without a manifest"]
 
 
 def find(process: Process, space_id: str, backup_id: str, found: Peeked | None) -> Orphaned | None:
-    """What is left there that is to be cleared away, if its manifest was `found` so: no request, 1 LIST where there is
-    none. What can't be read is somebody's to look at, and stays.
+    """What kind of incomplete backup is to be cleared away, given the manifest `found`: no request, or 1 LIST if there
+    is no manifest. One with an unreadable manifest stays: the operator looks at it.
     """
     if found:
         if not found.value or found.value.complete:
@@ -33,16 +33,16 @@ def find(process: Process, space_id: str, backup_id: str, found: Peeked | None) 
         return "unfinished" if found.age >= NOBODY_COMES else None
     entries = list(process.store.scan(keys.backup_prefix(space_id, backup_id)))
     if not entries or any(entry.age < NOBODY_COMES for entry in entries):
-        # Perhaps somebody brings a backup here from another bucket, whose manifest is still to come.
+        # Perhaps an operator copies a backup here from another bucket, and its manifest is still to come.
         return None
     return "objects without a manifest"
 
 
 def clear(process: Process, space_id: str, backup_id: str, found: Peeked | None) -> bool:
-    """Clear it away: False if somebody was at it meanwhile.
+    """Clear an incomplete backup away. Returns False if another process changed it meanwhile.
 
-    An unfinished one is removed as by hand. What was removed is looked at again (1 LIST), and when nothing can come any
-    more its tombstone goes (1 DELETE).
+    An unfinished backup is removed as `discard` does it. A removed one is listed again (1 LIST), and its tombstone goes
+    when no request can come any more (1 DELETE).
     """
     if not found:
         if manifests.peek(process, space_id, backup_id):

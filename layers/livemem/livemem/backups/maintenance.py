@@ -1,4 +1,4 @@
-"""The daily look at a space's backups: how old the newest is, and what is left of those that nobody finished."""
+"""The daily look at a space's backups: the age of the newest, and the removal of incomplete ones."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,14 +12,14 @@ from livemem.spaces.head import Meta
 AGE = "backup_age_hours"
 OVERDUE_HOURS = 48
 RECENT = 4
-"""How many of the newest backups the daily look reads where every night's retention reads them all."""
+"""How many of the newest backups the daily look reads, if nightly retention reads them all."""
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """On the look of once a day, clear away what is left of backups: 1 LIST and 1 GET for each.
+    """On the daily look, clear away incomplete backups: 1 LIST and 1 GET for each backup.
 
-    Where every night's backup is expected, and retention with it, only the newest four are looked at and those that are
-    newer than the last complete one, and its age is told.
+    If nightly backups are expected, and retention with them, it reads only the newest four and those newer than the
+    last complete one. It returns the age of that one.
     """
     if not space.daily:
         return {}
@@ -51,19 +51,21 @@ def _clear(process: Process, space_id: str, backup_id: str, found: Peeked | None
 
 
 def _hours(space: Space, newest: Manifest | None) -> float:
-    """Since the moment that the space's newest backup stands for; since it is there where it never had one."""
+    """Hours since the moment that the space's newest backup stands for. Since the space exists if it never had a
+    backup.
+    """
     since = newest.stands_for() if newest else _here_since(space.head.meta)
     return max((space.now - clock.parse(since)).total_seconds(), 0.0) / 3_600
 
 
 def _here_since(meta: Meta) -> str:
-    # What was restored was created long ago, elsewhere.
+    # A restored space was created long ago, elsewhere.
     return (meta.arrival and meta.arrival.finished_at) or meta.created_at
 
 
 def problems(process: Process, space: Space) -> list[HealthProblem]:
-    """A space that should be backed up every night and was not: 1 LIST, and 1 GET as a rule; no request where that is
-    not expected, or the space is young.
+    """A problem if the space should be backed up every night and was not: 1 LIST, and 1 GET as a rule. No request if no
+    backup is expected, or the space is young.
     """
     if not process.settings.backups_expected or _hours(space, None) <= OVERDUE_HOURS:
         return []

@@ -1,10 +1,10 @@
-"""What a backup is and holds: its `_manifest.json`, the document of the job that takes it, whose id is the backup's.
+"""The manifest of a backup: `_manifest.json`, the document of the job that takes it. The job's id is the backup's.
 
-A backup counts if its manifest says `done`, which is written when all else is there. The manifest is there from the
-beginning, to claim the backup's id, and it is the first thing that is changed when a backup is removed. So whatever
-dies on the way, one that is done never stands over missing objects.
+A backup counts if its manifest says `done`, which is written after all objects. The manifest is written at the
+beginning, to claim the backup's id. A removal changes the manifest first. So a manifest that says `done` never misses
+objects, even if a process dies on the way.
 
-The objects come last, one a line. So what a list of backups shows is read with the first bytes of each.
+The objects come last, one a line. So a list of backups reads only the first bytes of each manifest.
 """
 
 import builtins
@@ -25,7 +25,7 @@ from livemem.store.stored import Stored
 from livemem.store.stored_documents import Count, Line, Moment, Position
 
 SUMMARY_BYTES = 8_192
-"""More than all fields before the objects take."""
+"""Bytes: more than all fields before the objects take."""
 
 _OBJECTS = b',\n  "objects": ['
 
@@ -42,11 +42,11 @@ class BackupObject:
     sha256: str | None = None
     """In hex, where the store gives it."""
     copy_etag: str | None = None
-    """The copy's ETag where the store gave it another one (it does so with keys of KMS)."""
+    """The copy's ETag if the store gave it another one (it does so with keys of KMS)."""
 
 
 class Manifest(Job):
-    """`_manifest.json`. A backup is `cancelled` from the beginning of its removal on: what is left then is its
+    """`_manifest.json`. A backup is `cancelled` from the beginning of its removal on. Its manifest is then its
     tombstone.
     """
 
@@ -54,16 +54,16 @@ class Manifest(Job):
     version: Count = 1
     trigger: Trigger
     transient: bool = False
-    """Made for an export or a fork alone: not kept for long, and not counted among those that are kept."""
+    """Made for an export or a fork alone. It is not kept for long, and does not count among the kept backups."""
     description: str = ""
     unchanged_at: Moment | None = None
-    """When the space was last found to be as this backup has it."""
+    """When the space was last found unchanged since this backup."""
     changes: Position = 0
     """Number of the newest change of the bank that it holds."""
     objects_count: Count = 0
     bytes: Count = 0
     counts: dict[str, Count] = {}
-    """Live notes, bank files, records and other objects."""
+    """Numbers of live notes, bank files, records and other objects."""
     items: tuple[BackupObject, ...] | None = Field(default=(), exclude=True)
     """Its objects; None where only the first bytes were read."""
 
@@ -86,7 +86,7 @@ class Manifest(Job):
         return round(max(took.total_seconds(), 0.0), 3)
 
     def stands_for(self) -> str:
-        """The newest moment that it is known to hold, for people and for retention."""
+        """The newest moment whose state it is known to hold, for people and for retention."""
         return self.unchanged_at or self.created_at
 
     def is_kept(self) -> bool:
@@ -121,8 +121,8 @@ class Manifest(Job):
 
 
 Peeked = Stored[Manifest | None]
-"""A manifest without its objects; None: it can't be read, or is another backup's. Only who asks for that by name
-removes it.
+"""A manifest without its objects. None: it can't be read, or is another backup's. Only a caller that names such a
+backup removes it.
 """
 
 
@@ -168,13 +168,13 @@ def peek(process: Process, space_id: str, backup_id: str) -> Peeked | None:
 
 
 def summary(process: Process, space_id: str, backup_id: str) -> Stored[Manifest] | None:
-    """The same; one that can't be read is none."""
+    """The same. An unreadable manifest counts as none."""
     found = peek(process, space_id, backup_id)
     return Stored(found.key, found.value, found.etag, found.age, found.seen_at) if found and found.value else None
 
 
 def find(process: Process, space_id: str, backup_id: str) -> Stored[Manifest] | None:
-    """The manifest with its objects, complete or not, or None: 1 GET. One that can't be read is none."""
+    """The manifest with its objects, complete or not, or None: 1 GET. An unreadable one counts as none."""
     return jobs.find(process, keys.manifest(space_id, backup_id), stored.or_none(Manifest), space_id, backup_id)
 
 

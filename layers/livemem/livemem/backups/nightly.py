@@ -1,7 +1,8 @@
-"""The backups of every night: one invocation for each space, so that none stops the others, and retention behind it.
+"""The backups of every night: one invocation for each space, so that no failure stops the others. Retention follows
+each backup.
 
-The schedule's own invocation only queues these. What it can't queue makes it fail at the end, so that it is tried
-again: spaces that were queued twice are found unchanged the second time.
+The schedule's own invocation only queues these. If it can't queue one, it fails at the end, so that it is tried again.
+Spaces that were queued twice are found unchanged the second time.
 """
 
 import logging
@@ -28,9 +29,10 @@ Outcome = Literal["back_up", "retain", "failed", "not_queued", "nothing"]
 
 @dataclass
 class FannedOut:
-    """How many spaces were queued for a backup, and how many, deleted ones, for retention alone.
+    """How many spaces were queued for a backup, and how many deleted ones for retention alone.
 
-    `failed` can't be backed up as they are, and somebody must mend them; `not_queued` may be the next time.
+    `failed` spaces can't be backed up as they are: the operator must mend them. `not_queued` ones may be queued the
+    next time.
     """
 
     backups: int = 0
@@ -41,7 +43,7 @@ class FannedOut:
 
 
 def fan_out(process: Process, *, deadline: datetime, after: str = "") -> FannedOut:
-    """Queue the backup of every space behind `after`, and retention for what is left of deleted ones, until shortly
+    """Queue the backup of every space behind `after`, and retention for the backups of deleted ones, until shortly
     before `deadline`: 2 LIST per 1,000 spaces, and 1 GET and 1 invocation for each.
     """
     kept = set(catalog.spaces(process, start_after=after))
@@ -81,9 +83,9 @@ def _count(done: FannedOut, spaces: Sequence[str], outcomes: Sequence[Outcome]) 
 
 
 def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:
-    """Queue what is to be done tonight; the rest of what does not fit is queued as well.
+    """Queue tonight's backups. If time runs out, the rest is queued as a further invocation.
 
-    Raises StoreUnavailable where some of it could not be queued, so that it is tried again.
+    Raises StoreUnavailable if some could not be queued, so that it is tried again.
     """
     done = fan_out(process, deadline=deadline, after=payload.get("after", ""))
     if done.next_after:
@@ -95,9 +97,9 @@ def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> di
 
 
 def back_up(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:
-    """Take the night's backup of a space, or go on with the backup of a job. After one of the night retention follows.
+    """Take the night's backup of a space, or continue the backup of a job. Retention follows a nightly backup.
 
-    `status` of what is returned: made, unchanged, unfinished; failed; or gone where the space or the backup was removed
+    The returned `status`: made, unchanged, unfinished, failed, or gone if the space or the backup was removed
     meanwhile. Raises Busy, Conflict, StoreUnavailable, so that it is tried again.
     """
     space_id, job_id, began = payload["space_id"], payload.get("job_id"), process.clock()
@@ -133,7 +135,7 @@ def retain(process: Process, payload: Mapping[str, Any], deadline: datetime) -> 
 
 
 def _retained(process: Process, space_id: str, deadline: datetime) -> dict[str, Any]:
-    """The same behind a backup, which is made whatever becomes of this: the next night goes on."""
+    """The same after a backup, which stands even if retention fails. The next night continues."""
     try:
         report = retention.apply(process, space_id, dry_run=False, deadline=deadline)
     except LiveMemoryError as error:

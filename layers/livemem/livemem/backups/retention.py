@@ -1,8 +1,9 @@
-"""Which backups are kept, and the removal of the others: after each scheduled backup, and by the API.
+"""Retention: which backups are kept, and the removal of the others. It runs after each scheduled backup, and by the
+API.
 
-The newest ones that were made to be kept stay, and all that are young; those that an export or a fork made go after a
-day. The only complete backup of a space is never removed, whatever the rule says, nor one whose manifest was changed
-since it was looked at. What is left of unfinished and removed backups goes with them.
+The newest backups that were made to be kept stay, and all young ones. Backups that an export or a fork made go after a
+day. No rule removes the only complete backup of a space, or one whose manifest was changed since it was read.
+Incomplete backups are cleared away as well.
 """
 
 import logging
@@ -44,7 +45,7 @@ class Rule:
 
     @classmethod
     def of(cls, settings: Settings, keep_last: int | None = None, days: int | None = None) -> "Rule":
-        """That of the settings where nothing else is asked for. Raises InvalidRequest."""
+        """The given rule, with the settings' values for None. Raises InvalidRequest."""
         rule = cls(
             settings.backup_keep_last if keep_last is None else keep_last,
             settings.backup_retention_days if days is None else days,
@@ -58,7 +59,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Removal:
-    """A backup that goes, and why; `bytes` of its objects, 0 where that is not known."""
+    """A backup that is removed, and why. `bytes` of its objects, 0 if unknown."""
 
     backup_id: str
     reason: str
@@ -67,8 +68,8 @@ class Removal:
 
 @dataclass(frozen=True)
 class RetentionOutcome:
-    """What goes of one space's backups, or went, and the ids of those that are kept, newest first. `unreadable` are
-    left to the operator. `more`: there was no time for the rest.
+    """The backups of one space that are removed, or would be, and the ids of the kept ones, newest first. `unreadable`
+    ones are left to the operator. `more`: there was no time for the rest.
     """
 
     space_id: str
@@ -78,13 +79,15 @@ class RetentionOutcome:
     more: bool = False
 
     def bytes(self) -> int:
-        """Of all that goes."""
+        """Bytes of all removed backups."""
         return sum(removal.bytes for removal in self.removed)
 
 
 @dataclass(frozen=True)
 class Overview:
-    """The same for many spaces: `reports` of those of which something goes; `next_after` where there are more."""
+    """The same for many spaces. `reports`: the spaces with removals, unreadable backups or more to do. `next_after`:
+    set if there are more spaces.
+    """
 
     spaces: int
     reports: list[RetentionOutcome]
@@ -93,13 +96,15 @@ class Overview:
 
 
 def plan(manifests: Sequence[Manifest], now: datetime, rule: Rule) -> dict[str, Reason]:
-    """The ids of the backups of one space that go, and why. What is not complete, or being removed, does not count."""
+    """The ids of one space's backups that are to be removed, and why. Incomplete ones, and those under removal, do not
+    count.
+    """
     complete = sorted((one for one in manifests if one.complete), key=_order, reverse=True)
     lasting = [one for one in complete if not one.transient]
     doomed: dict[str, Reason] = {
         one.job_id: "expired" for one in lasting[rule.keep_last :] if _age(one, now) >= timedelta(days=rule.days)
     }
-    # Where nothing else is there, the newest of them is all that there is.
+    # If there is no other backup, the newest of them is the only one.
     transient = [one for one in complete if one.transient][0 if lasting else 1 :]
     return doomed | {one.job_id: "transient" for one in transient if _age(one, now) >= TRANSIENT_LIFE}
 
@@ -121,10 +126,10 @@ def apply(
     days: int | None = None,
     deadline: datetime | None = None,
 ) -> RetentionOutcome:
-    """Remove what the rule does not keep of the space's backups, and what is left of others: 1 LIST and 1 GET each; for
-    each that goes 1 PUT, and 1 LIST and 1 DeleteObjects per 1,000 objects. A `dry_run` only tells.
+    """Remove the space's backups that the rule does not keep, and incomplete ones: 1 LIST and 1 GET each. Each removal
+    costs 1 PUT, and 1 LIST and 1 DeleteObjects per 1,000 objects. A `dry_run` only reports.
 
-    If it dies on the way, the next one goes on. Raises InvalidName, InvalidRequest.
+    If it dies on the way, the next call continues. Raises InvalidName, InvalidRequest.
     """
     rule = Rule.of(process.settings, keep_last, days)
     ids = catalog.ids(process, keys.check_space_id(space_id))
@@ -156,13 +161,13 @@ def _remove(
     *,
     dry_run: bool,
 ) -> Removal | None:
-    """What went, or would go, of this one; None if nothing does, or that was told before."""
+    """The removal of this backup, done or as a dry run. None: nothing is removed, or it was reported before."""
     if reason and found and found.value:
         try:
             if not dry_run:
                 catalog.discard(process, space_id, backup_id, found)
         except PreconditionLost:
-            # It was found to be as the space is just now, or somebody removes it.
+            # Another process just found the space unchanged since this backup, or removes the backup.
             return None
         logger.info("backup removed", extra={"space_id": space_id, "backup_id": backup_id, "reason": reason})
         return Removal(backup_id, reason, found.value.bytes)
@@ -182,8 +187,8 @@ def apply_all(
     days: int | None = None,
     after: str | None = None,
 ) -> Overview:
-    """The same for all spaces that the principal may see, also those that are deleted, in the order of their ids, those
-    behind `after`. One space's failure does not stop the others. Raises InvalidRequest.
+    """The same for all spaces behind `after` that the principal may see, also deleted ones, in the order of their ids.
+    One space's failure does not stop the others. Raises InvalidRequest.
     """
     Rule.of(process.settings, keep_last, days)
     if not dry_run:

@@ -1,7 +1,8 @@
-"""Taking a backup: the space's objects are copied within the store, under the lease, and the manifest makes them one.
+"""Taking a backup: its worker copies the space's objects within the store, under the lease. The manifest makes them a
+backup.
 
-What changes while it is taken are notes that are appended: those are in the next one. What is part of the space's state
-(bank, records, head) changes under the lease alone, or by a swap of the head, which is looked at again at the end.
+Notes may be appended meanwhile: those are in the next backup. The space's state (bank, records, head) changes only
+under the lease, or by a swap of the head. The worker checks the head again at the end.
 """
 
 from collections import Counter
@@ -35,7 +36,7 @@ BATCH = 1_000
 CLAIM_TRIES = 60
 COPY_TRIES = 5
 WAIT = timedelta(seconds=2)
-"""Between two looks whether a busy space is free."""
+"""Time between two looks whether a busy space is free."""
 
 ERASING = "Notes of this space are being erased; try again in a minute."
 CHANGED = "The space was changed while its backup was taken; take another one."
@@ -43,7 +44,7 @@ CHANGED = "The space was changed while its backup was taken; take another one."
 
 @dataclass(frozen=True)
 class BackupRequest:
-    """A backup as it is asked for. One with a description is always made, others only of a space that has changed."""
+    """A requested backup. One with a description is always made, others only if the space has changed."""
 
     trigger: Trigger
     description: str = ""
@@ -52,17 +53,15 @@ class BackupRequest:
 
 @dataclass(frozen=True)
 class BackupOutcome:
-    """What came of it: a backup that was `made`, the last one if the space is `unchanged` since, or one that is
-    `unfinished`.
-    """
+    """The outcome: a backup that was `made`, the last one if the space is `unchanged` since, or an `unfinished` one."""
 
     manifest: Manifest
     result: Literal["made", "unchanged", "unfinished"]
 
 
 def order(process: Process, space_id: str, wanted: BackupRequest, *, deadline: datetime) -> BackupOutcome:
-    """Take a backup within a request, for which busy spaces are waited for. It is counted how many are asked for in a
-    space: 1 GET, 1 PUT. Raises what `take` raises, and CapReached.
+    """Take a backup within a request. It waits for a busy space. The request counts for the space's cap: 1 GET, 1 PUT.
+    Raises the errors of `take`, and CapReached.
     """
     heads.load_recent(process, space_id)
     with caps.taking_backup(process, space_id):
@@ -78,14 +77,15 @@ def take(
     wait: bool = False,
     nested: bool = False,
 ) -> BackupOutcome:
-    """Take a backup of the space. What does not fit is queued, unless it is `nested`: then the caller goes on with it.
+    """Take a backup of the space. If time runs out, the rest is queued, unless it is `nested`: then the caller
+    continues it.
 
     For A objects ceil(A/1000) LIST and one of the backups, A CopyObject in parallel, 3 PUT, some GET, and 1 LIST more
-    where the space consolidates by itself; a store that gives each copy an ETag of its own is asked 1 HEAD more for
-    each. Where nothing has changed no copy, 2 PUT and ceil(A/1000) LIST more; what does not fit costs 2 PUT each time.
-    Busy spaces are waited for with `wait`.
+    if the space consolidates by itself. A store that gives each copy an ETag of its own costs 1 HEAD more for each. If
+    nothing has changed: no copy, 2 PUT and ceil(A/1000) LIST more. Each continuation costs 2 PUT. With `wait` it waits
+    for a busy space.
 
-    Raises NotFound, Busy, Conflict (the space was deleted or changed by somebody meanwhile), TooLarge.
+    Raises NotFound, Busy, Conflict (another process deleted or changed the space meanwhile), TooLarge.
     """
     limits.check_text("description", wanted.description, limits.DESCRIPTION_BYTES, blank=True)
     wanted = replace(wanted, description=when(process.settings.redact_secrets, wanted.description))
@@ -98,7 +98,8 @@ def take(
         try:
             taken = _take(process, head, wanted, held, deadline, nested=nested)
         finally:
-            # A backup leaves nothing that whoever comes next had to clear up. What is unfinished has given it back.
+            # A backup leaves nothing that the next holder of the lease must clear up. An unfinished one has released
+            # it.
             if taken is None or taken.result != "unfinished":
                 lease.quietly_release(process, held)
     # A put event that came meanwhile found the space busy.
@@ -109,10 +110,10 @@ def take(
 def go_on(
     process: Process, space_id: str, backup_id: str, *, deadline: datetime, wait: bool = False, nested: bool = False
 ) -> BackupOutcome:
-    """Go on with an unfinished backup: requests as of `take`, and ceil(A/1000) LIST of what is there already. One that
-    is complete: 1 GET.
+    """Continue an unfinished backup: the requests of `take`, and ceil(A/1000) LIST of the A objects that were copied
+    before. A complete one: 1 GET.
 
-    Raises NotFound (also where somebody else goes on with it), NotFinished, Busy, Conflict, StoreUnavailable.
+    Raises NotFound (also if another worker continues it), NotFinished, Busy, Conflict, StoreUnavailable.
     """
     patience = Wait(deadline - 2 * WAIT - MARGIN, lambda _: process.store.sleep(WAIT.total_seconds()))
     try:
@@ -138,7 +139,7 @@ def _taken(worked: Worked[Manifest], backup_id: str) -> BackupOutcome:
         return BackupOutcome(job, "made" if job.complete else "unfinished")
     if job and job.error and worked.outcome == "failed":
         raise NotFinished(job.error.detail)
-    # Somebody removed it meanwhile, or goes on with it.
+    # Another process removed it meanwhile, or continues it.
     raise NotFound("backup", backup_id)
 
 
@@ -155,7 +156,7 @@ def _acquire(process: Process, space_id: str, deadline: datetime, *, wait: bool)
 
 
 def _settled(process: Process, space_id: str, held: lease.Held) -> Head:
-    """The head of the space, with nothing left of what others have begun."""
+    """The head of the space, after all unfinished work of others is settled."""
     head = direct.settled(process, space_id, held.lease.abandoned)
     if head.meta.erasing_now():
         raise Busy(ERASING)
@@ -165,7 +166,7 @@ def _settled(process: Process, space_id: str, held: lease.Held) -> Head:
 def _take(
     process: Process, head: Head, wanted: BackupRequest, held: lease.Held, deadline: datetime, *, nested: bool
 ) -> BackupOutcome:
-    # What is written from now on may be missing.
+    # Objects that are written from now on may be missing.
     now = process.clock()
     listed = contents(process, head.meta.space_id)
     last = _last_if_unchanged(process, head.meta.space_id, listed) if _may_skip(process, wanted) else None
@@ -178,7 +179,7 @@ def _take(
 
 
 def _step(work: Work[Manifest]) -> End:
-    """Go on with a backup: what has changed since is copied again, and what is gone goes."""
+    """Continue a backup: copy changed objects again, and remove copies of deleted ones."""
     process, job = work.process, work.job
     assert work.held
     try:
@@ -204,8 +205,8 @@ KIND = Kind(
 
 
 def contents(process: Process, space_id: str) -> list[Entry]:
-    """All objects of the space that are part of a backup: 1 LIST per 1,000, and where it has rooms 1 per 1,000 of the
-    objects of memories once more.
+    """All objects of the space that are part of a backup: 1 LIST per 1,000. If it has rooms, 1 more per 1,000 objects
+    of memories.
     """
     prefix = keys.prefix(space_id)
     listed = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
@@ -222,7 +223,7 @@ def _may_skip(process: Process, wanted: BackupRequest) -> bool:
 
 
 def _last_if_unchanged(process: Process, space_id: str, listed: Sequence[Entry]) -> Stored[Manifest] | None:
-    """The newest complete backup if it holds just what is listed, and all of that is still there."""
+    """The newest complete backup if it holds exactly the `listed` objects, and all of them are still there."""
     newest = catalog.newest(process, space_id)
     if not newest or newest.objects_count != len(listed):
         return None
@@ -237,15 +238,15 @@ def _last_if_unchanged(process: Process, space_id: str, listed: Sequence[Entry])
 
 
 def _is_whole(process: Process, manifest: Manifest) -> bool:
-    """Whether nobody has removed or changed anything in the backup's folder: 1 LIST per 1,000."""
+    """Whether all objects in the backup's folder are there and unchanged: 1 LIST per 1,000."""
     prefix = keys.backup_prefix(manifest.space_id, manifest.job_id)
     there = {(entry.key, entry.size, entry.etag) for entry in process.store.scan(prefix)}
     return there >= {(prefix + item.name, item.size, item.copy_etag or item.etag) for item in manifest.items or ()}
 
 
 def _confirm(process: Process, last: Stored[Manifest], wanted: BackupRequest, now: datetime) -> Manifest:
-    """Note that the space was `now` as its last backup has it; one that was made for an export alone is kept from now
-    on, if a backup was asked for.
+    """Note in the last backup that the space is unchanged as of `now`. If a backup was asked for, a last one that was
+    made for an export alone is kept from now on.
     """
     keeps = last.value.transient and wanted.trigger not in ("export", "fork")
     kept = {"transient": False, "trigger": wanted.trigger} if keeps else {}
@@ -256,7 +257,7 @@ def _confirm(process: Process, last: Stored[Manifest], wanted: BackupRequest, no
 
 
 def _claim(process: Process, head: Head, wanted: BackupRequest, now: datetime) -> Stored[Manifest]:
-    """Begin a backup under a free id: that of the present second, or of the next ones if others were faster: 1 PUT."""
+    """Begin a backup under a free id: that of the present second, or a later one if others were faster: 1 PUT."""
     space_id, begun = head.meta.space_id, clock.iso_millis(now)
     for later in range(CLAIM_TRIES):
         backup_id = keys.backup_id(now + timedelta(seconds=later))
@@ -283,7 +284,9 @@ def _claim(process: Process, head: Head, wanted: BackupRequest, now: datetime) -
 
 
 def _copied(process: Process, manifest: Manifest) -> dict[str, BackupObject]:
-    """What is there already of an unfinished backup: by name what it was copied from, as far as that can be told."""
+    """The objects that an unfinished backup holds already: by name the object that each was copied from, as far as that
+    is known.
+    """
     prefix = keys.backup_prefix(manifest.space_id, manifest.job_id)
     known = {item.name: item for item in manifest.items or ()}
     there: dict[str, BackupObject] = {}
@@ -296,7 +299,7 @@ def _copied(process: Process, manifest: Manifest) -> dict[str, BackupObject]:
 
 
 def _copy_all(work: Work[Manifest], head: Head, listed: Sequence[Entry], there: Mapping[str, BackupObject]) -> End:
-    """Copy what is listed, but for what is `there` already as it is now. Raises OutOfTime, Conflict."""
+    """Copy the `listed` objects, except those that are `there` already, unchanged. Raises OutOfTime, Conflict."""
     process, space_id, backup_id = work.process, work.job.space_id, work.job.job_id
     prefix = keys.prefix(space_id)
     items: list[BackupObject] = []
@@ -304,7 +307,7 @@ def _copy_all(work: Work[Manifest], head: Head, listed: Sequence[Entry], there: 
     for start in range(0, len(listed), BATCH):
         began = process.clock()
         if start and not work.in_time(MARGIN + slowest):
-            # A worker that gets on is none that is lost.
+            # A worker that makes progress is not lost.
             work.save(items=tuple(items), progress=Progress(done=len(items), total=len(listed)), attempt=0)
             raise OutOfTime("The rest is copied by another invocation.")
         batch = listed[start : start + BATCH]
@@ -327,7 +330,7 @@ def _copy_all(work: Work[Manifest], head: Head, listed: Sequence[Entry], there: 
 
 
 def _copy(work: Work[Manifest], entry: Entry, there: BackupObject | None) -> BackupObject | None:
-    """Copy one object, and say what was copied; None for one that nobody misses and that is gone."""
+    """Copy one object, and return its entry. None: the object is gone, and a backup may lack it."""
     process, space_id = work.process, work.job.space_id
     name = entry.key.removeprefix(keys.prefix(space_id))
     target = keys.backup_object(space_id, work.job.job_id, name)
@@ -350,22 +353,22 @@ def _copy(work: Work[Manifest], entry: Entry, there: BackupObject | None) -> Bac
         if copied and now.etag == entry.etag:
             # The store gives each copy an ETag of its own.
             return BackupObject(name, entry.size, entry.etag, copied.sha256, copied.etag)
-        # Somebody has written it again since the listing; or the answer to the copy was lost.
+        # Another process has written it again since the listing, or the answer to the copy was lost.
         entry = now
         _check_ours(work)
     raise Conflict(CHANGED, retry_after=1)
 
 
 def _check_ours(work: Work[Manifest]) -> None:
-    """Raise Conflict if this process stood still so long that another may have completed the backup: then nothing that
-    was written since may come into it. 1 GET.
+    """Raise Conflict if this process stood still so long that another may have completed the backup. Then no later
+    write may get into it. 1 GET.
     """
     if not (work.held and lease.still_ours(work.process, work.held)):
         raise Conflict(CHANGED, retry_after=1)
 
 
 def _check_unchanged(process: Process, head: Head) -> None:
-    """Raise Conflict if anybody has committed or erased, or deleted the space, since `head` was read: 1 GET."""
+    """Raise Conflict if another process has committed, erased or deleted the space since `head` was read: 1 GET."""
     now = heads.find(process, head.meta.space_id)
     if not now or _state(now) != _state(head):
         raise Conflict(CHANGED, retry_after=1)
@@ -373,7 +376,7 @@ def _check_unchanged(process: Process, head: Head) -> None:
 
 def _state(head: Head) -> tuple[object, ...]:
     meta = head.meta
-    # With the erasures that have ended: one may have come and gone while this process stood still.
+    # With the erasures that have ended: one may have begun and ended while this process stood still.
     return meta.uid, meta.changes, meta.committed_run, meta.late_duplicates, meta.erasing
 
 

@@ -10,10 +10,10 @@ from livemem.errors import ObjectUnreadable
 from livemem.process import Process
 
 MOST_RECORDS = 256
-"""Records read to work out what no record says (an older version wrote them): some seconds' work."""
+"""Most records read to work out sources that none holds (an older version wrote them): some seconds' work."""
 
 MOST_CHARACTERS = 5_000_000
-"""Text of the file's versions that is parsed for it."""
+"""Most characters of the file's versions that are parsed for it."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class CitedNote:
 
 @dataclass(frozen=True)
 class Cited:
-    """A section of a file with its sources, oldest first, how many older ones were left out, and the manual
-    corrections of it.
+    """A section of a file with its sources, oldest first, the number of older ones left out, and its manual
+    corrections.
     """
 
     heading: str
@@ -39,7 +39,7 @@ class Cited:
 
 @dataclass(frozen=True)
 class Citations:
-    """What a file's sections rest on. `since`: what changes before this one brought in is not told, None if all is."""
+    """The sources of a file's sections. `since`: the sources of earlier changes are missing. None: none is missing."""
 
     sections: list[Cited]
     since: int | None = None
@@ -48,8 +48,9 @@ class Citations:
 def citations(process: Process, space_id: str, file: File) -> Citations:
     """For each section of the file, read with its content, the notes that it rests on.
 
-    1 GET: the record of the file's last change says it. Where it does not (an older version wrote it, or the file was
-    changed in the bucket itself), the records of the file's changes are replayed, newest first as many as are allowed.
+    1 GET: the record of the file's last change holds them. If it does not (an older version wrote it, or the file was
+    changed in the bucket itself), the records of the file's changes are replayed. The newest are read first, as many as
+    are allowed.
     """
     content = file.content or ""
     writer = records.find(process, space_id, file.record) if file.record else None
@@ -72,8 +73,8 @@ def _cited(path: tuple[str, ...], trace: Trace | None) -> Cited:
 
 
 def _replayed(process: Process, space_id: str, path: str) -> tuple[State, int | None]:
-    """What the file's sections rest on, worked out from the newest records back to one that says it, or to the first;
-    and the change from which on it holds, where there are more than are read.
+    """The sources of the file's sections, worked out from the newest records back to one that holds them, or to the
+    first. With them the first change that they cover, if there are more records than are read.
     """
     newest_first, since = _changes_of(process, space_id, path)
     gone = records.undone(newest_first)
@@ -90,7 +91,7 @@ def _replayed(process: Process, space_id: str, path: str) -> tuple[State, int | 
 
 
 def _changes_of(process: Process, space_id: str, path: str) -> tuple[list[Record], int | None]:
-    """The records that are needed, newest first, and the number of the oldest that was read if that is not enough."""
+    """The needed records, newest first, and the number of the oldest one read if more would be needed."""
     listed = records.names(process, space_id)[::-1]
     found: list[Record] = []
     size = 0

@@ -1,4 +1,4 @@
-"""Corrections by hand: a bank file written, edited by section or deleted.
+"""Corrections by hand: a person writes a bank file, edits its sections or deletes it.
 
 The checks of an LLM's answer that guard against forgetting (consolidation/planning.py) are not for people.
 """
@@ -26,7 +26,7 @@ from livemem.text.redaction import when
 def write_file(
     process: Process, author: str, space_id: str, path: str, content: str, reason: str | None
 ) -> tuple[File, bool]:
-    """Create or replace a bank file; returns the file as it was written, and whether it is new.
+    """Create or replace a bank file. Returns the file as it was written, and whether it is new.
 
     Raises InvalidName, InvalidRequest or TooLarge (naming the field), NotFound, Busy, PreconditionLost.
     """
@@ -54,7 +54,7 @@ def write_file(
 def edit_sections(
     process: Process, principal: Principal, space_id: str, path: str, edits: Sequence[Edit], reason: str
 ) -> File:
-    """Edit sections of a bank file in the given order; returns the file as it was written.
+    """Edit sections of a bank file in the given order. Returns the file as it was written.
 
     Raises InvalidName, InvalidRequest or TooLarge (naming the field, `edits.0` the first edit), NotFound, Forbidden,
     Conflict if the edits change nothing, Busy, PreconditionLost.
@@ -102,7 +102,7 @@ def _check_edits(edits: Sequence[Edit]) -> None:
 
 
 def _redacted(edit: Edit) -> Edit:
-    # Other headings are there already: by them the section is found.
+    # Other headings are in the file already, and address the section.
     heading = when(edit.op == "add_section", edit.heading)
     return replace(edit, heading=heading, content=when(True, edit.content))
 
@@ -138,7 +138,7 @@ def delete_file(process: Process, author: str, space_id: str, path: str, reason:
 
 
 def undo(process: Process, author: str, space_id: str, number: int) -> RecordSummary:
-    """Undo the newest change (changes/undo.py), and the undo itself as the history lists it."""
+    """Undo the newest change (changes/undo.py). Returns the undo as the history lists it."""
     return history.summary(undoing.undo(process, author, space_id, number), undone=False)
 
 
@@ -147,7 +147,7 @@ def _manual(process: Process, author: str, head: Head, run_id: str, files: list[
 
 
 def _checked_reason(process: Process, reason: str | None) -> str | None:
-    # Before the lease is taken: what can't be recorded would leave the space busy.
+    # Before the lease is taken: a reason that can't be recorded would leave the space busy.
     if reason is not None:
         limits.check_text("reason", reason, limits.REASON_BYTES, blank=True)
     return when(process.settings.redact_secrets, reason)

@@ -15,8 +15,8 @@ from livemem.store import keys
 from livemem.store.objects import Entry, Object
 
 SETTLED = timedelta(seconds=2)
-"""Age from which a file's time, in whole seconds, tells it from every later one. A file may come back to earlier bytes,
-and thus to an earlier ETag, with another change named in its metadata.
+"""Age from which a file's time, in whole seconds, distinguishes it from every later version. A file may get earlier
+bytes again, and thus an earlier ETag, with another change named in its metadata.
 """
 
 
@@ -37,7 +37,7 @@ class BankFile:
 
 @dataclass(frozen=True)
 class File:
-    """A bank file; `size` in bytes, `consolidation` the number of the last change that wrote it, if known."""
+    """A bank file. `size` in bytes. `consolidation`: the number of the last change that wrote it, if known."""
 
     path: str
     size: int
@@ -47,11 +47,13 @@ class File:
     record: str | None = None
     """The record of that change (records.written_by)."""
     etag: str = ""
-    """Of a file that was read with its content."""
+    """Set for a file that was read with its content."""
 
 
 def listing(process: Process, space_id: str, *, content: bool = False) -> list[File]:
-    """All files in the order of their paths: 1 LIST, with `content` 1 GET for each not seen before. Raises NotFound."""
+    """All files in the order of their paths: 1 LIST. With `content` also 1 GET for each file not seen before. Raises
+    NotFound.
+    """
     heads.load_recent(process, space_id)
     entries = contents.bank_files(process, space_id)
     if not content:
@@ -60,8 +62,8 @@ def listing(process: Process, space_id: str, *, content: bool = False) -> list[F
 
 
 def with_content(process: Process, entries: Sequence[Entry]) -> list[File]:
-    """The just listed files with their contents, without those that are gone by now: 1 GET for each that this process
-    has not read yet as it is listed, side by side.
+    """The just listed files with their contents, without those that are gone by now: 1 GET, in parallel, for each whose
+    listed version this process has not read yet.
     """
     found = process.store.map(lambda entry: _listed(process, entry), entries)
     return [_with_content(item) for item in found if item]

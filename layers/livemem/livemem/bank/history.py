@@ -59,7 +59,7 @@ class RecordDetail:
 def page(
     process: Process, space_id: str, *, limit: int, before: int | None, missing: list[str] | None = None
 ) -> tuple[list[RecordSummary], int | None]:
-    """Changes newest first, those with a number below `before`; and the number to continue with, or None.
+    """Changes with a number below `before`, newest first, and the number to continue with, or None.
 
     A record that cannot be read is left out, and its key is added to `missing`.
 
@@ -86,7 +86,7 @@ def _any_before(process: Process, space_id: str, number: int) -> bool:
 
 
 def _gone(process: Process, meta: Meta, first: int) -> Callable[[Record], bool]:
-    """Whether a change from number `first` on was undone: the head tells, or in an old space all the later records."""
+    """Whether a change from number `first` on was undone. The head shows it, or in an old space all later records."""
     if meta.undone is None:
         later = records.names(process, meta.space_id, since=first)
         read = records.read_each(process, meta.space_id, later)
@@ -99,7 +99,7 @@ def _gone(process: Process, meta: Meta, first: int) -> Callable[[Record], bool]:
 
 
 def read(process: Process, space_id: str, number: int) -> RecordDetail:
-    """One change with sources, diffs and metrics; raises NotFound."""
+    """One change with sources, diffs and metrics. Raises NotFound."""
     meta = heads.load(process, space_id).meta
     record = records.get(process, space_id, number)
     undone = _gone(process, meta, number)(record)
@@ -107,7 +107,7 @@ def read(process: Process, space_id: str, number: int) -> RecordDetail:
 
 
 def _holders(process: Process, space_id: str, record: Record, undone: bool) -> dict[str, int]:
-    """For each source of the record that is consolidated now, by which consolidation."""
+    """The number of the consolidation that holds each source of the record, for sources that are consolidated now."""
     if record.kind == "consolidation" and not undone:
         return {source.note_id: record.number for source in record.notes}
     # Its notes came back to life, and may have been folded again since.
@@ -117,7 +117,7 @@ def _holders(process: Process, space_id: str, record: Record, undone: bool) -> d
 
 
 def detail(space_id: str, record: Record, *, undone: bool, held: Mapping[str, int]) -> RecordDetail:
-    """A record as users read it; `held` has the consolidation of each source that is not live."""
+    """A record as users read it. `held` has the consolidation of each source that is not live."""
     synthesis = record.synthesis
     return RecordDetail(
         summary=summary(record, undone=undone),
@@ -167,9 +167,10 @@ def summary(record: Record, *, undone: bool) -> RecordSummary:
 def read_file(
     process: Process, space_id: str, path: str, *, at: str | None, sources: bool
 ) -> tuple[files.File, Citations | None]:
-    """A bank file as it is, or stood at the time `at` (time_travel.then), and what its sections rest on if `sources`.
+    """A bank file as it is, or stood at the time `at` (time_travel.then). With `sources` also the sources of its
+    sections.
 
-    Raises InvalidName, NotFound, InvalidRequest for both at once.
+    Raises InvalidName, NotFound, InvalidRequest if both are given.
     """
     files.check_path(path)
     if at is not None and sources:
@@ -195,7 +196,7 @@ def synthesis(process: Process, space_id: str, *, at: str | None) -> Synthesis:
 
 
 def check_number(text: str) -> int:
-    """The number of a consolidation in a path; raises InvalidRequest."""
+    """The number of a consolidation in a path. Raises InvalidRequest."""
     # Python reads the digits of other scripts as numbers too.
     if not (text.isascii() and text.isdecimal()) or len(text) > 9:
         raise InvalidRequest.of("number", "must be the number of a consolidation")

@@ -1,4 +1,4 @@
-"""The bank's part of upkeep: its keys; nothing of it needs maintenance."""
+"""The keys that the bank owns. Nothing in it needs maintenance."""
 
 from livemem.jobs.maintainable import Maintainable
 from livemem.store import keys

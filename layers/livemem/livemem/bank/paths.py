@@ -1,7 +1,7 @@
-"""Names of bank files (rules: docs/consolidation.md) and the repair of what an LLM proposes.
+"""Names of bank files (rules: docs/consolidation.md) and the repair of names that an LLM proposes.
 
-Two paths that differ only in case are two S3 objects but one file on the disks of macOS and Windows; the rules
-allow them, so whoever exports a bank has to look out for the clash.
+Two paths that differ only in case are two S3 objects but one file on the disks of macOS and Windows; the rules allow
+them, so an export of a bank must handle the clash.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_PROPOSED = 5 * MAX_LENGTH
 
 
 class BankPathError(LiveMemoryError, ValueError):
-    """A path cannot name a bank file; the message says which rule it breaks, in words fit for an LLM."""
+    """A path cannot name a bank file. The message says which rule it breaks, in words fit for an LLM."""
 
 
 def check_bank_path(path: str) -> None:

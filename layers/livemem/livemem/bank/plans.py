@@ -14,7 +14,7 @@ from livemem.store import keys
 
 @dataclass(frozen=True)
 class WaitingPlan:
-    """A plan that waits, as a change that is yet to be made; `outdated`: it can't be committed as it stands."""
+    """A waiting plan, shown as a change that is not made yet. `outdated`: it can't be committed as it stands."""
 
     review: Review
     agent: str | None
@@ -23,7 +23,7 @@ class WaitingPlan:
 
 
 def read(process: Process, space_id: str, run_id: str) -> WaitingPlan:
-    """The plan of a run that waits for approval: 2 GET. Raises InvalidName, NotFound where none waits."""
+    """The plan of a run that waits for approval: 2 GET. Raises InvalidName, NotFound if no plan waits."""
     keys.check_run_id(run_id)
     meta = heads.load(process, space_id).meta
     review = meta.pending_plan

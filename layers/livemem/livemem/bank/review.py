@@ -1,7 +1,7 @@
-"""Plans that wait for a person, approved and refused (changes/proposals.py).
+"""Approval and refusal of plans that wait for a person (changes/proposals.py).
 
-What is approved is what was read: the approval names the revision of the plan, and the commit succeeds only if nothing
-that the plan rests on has changed since. Else the plan is given up and a run is queued that makes another.
+A person approves exactly the plan that was read. The approval names the plan's revision. The commit succeeds only if
+nothing that the plan rests on has changed since. Else the plan is given up, and a queued run makes another.
 """
 
 from livemem import clock, limits
@@ -22,18 +22,18 @@ from livemem.store import keys
 from livemem.text.redaction import when
 
 KIND = "review"
-"""Of the lease under which somebody decides."""
+"""The kind of the lease under which a person's decision is applied."""
 
 
 class _Changed(LiveMemoryError):
-    """What the plan rests on is another by now. No user meets it."""
+    """The basis of the plan has changed. No user sees this error."""
 
 
 def approve(process: Process, principal: Principal, space_id: str, run_id: str, revision: str) -> RecordDetail:
-    """Commit the plan as it was read, and return the change that it made. A repeat finds it made.
+    """Commit the plan as it was read, and return the change that it made. A repeat returns the same change.
 
-    Raises InvalidName, NotFound, Forbidden, Conflict where no such plan waits, PlanOutdated where it can't be committed
-    any more (a run that makes another is queued), Busy, PreconditionLost.
+    Raises InvalidName, NotFound, Forbidden, Conflict if no such plan waits, PlanOutdated if it can't be committed any
+    more (then a queued run makes another), Busy, PreconditionLost.
     """
     run = _ask(process, principal, space_id, run_id)
     if run.result == "ok" and run.decided_by is not None and run.consolidation is not None:
@@ -51,10 +51,10 @@ def approve(process: Process, principal: Principal, space_id: str, run_id: str, 
 
 
 def refuse(process: Process, principal: Principal, space_id: str, run_id: str, reason: str | None) -> Run:
-    """Give the plan up: its notes stay live, and automatic consolidation pauses, as after an undo. A repeat finds it
-    refused.
+    """Give the plan up: its notes stay live, and automatic consolidation pauses, as after an undo. A repeat returns the
+    refused run.
 
-    Raises InvalidName, InvalidRequest or TooLarge (naming the field), NotFound, Forbidden, Conflict where none waits,
+    Raises InvalidName, InvalidRequest or TooLarge (naming the field), NotFound, Forbidden, Conflict if none waits,
     Busy, PreconditionLost.
     """
     if reason is not None:
@@ -69,7 +69,7 @@ def refuse(process: Process, principal: Principal, space_id: str, run_id: str, r
         _check_waits(head.meta, run, None)
         now = clock.iso(process.clock())
         decision = Decision(status="refused", message=reason, by=principal.name, at=now)
-        # Else its notes would set off the very run that was refused.
+        # Else the same notes would start a run like the refused one.
         reason_of_pause = f"the plan of the run {run.job_id} was refused"
         reviews.decide(process, head, decision, auto_paused=True, pause_reason=reason_of_pause)
     finally:
@@ -78,14 +78,14 @@ def refuse(process: Process, principal: Principal, space_id: str, run_id: str, r
 
 
 def _ask(process: Process, principal: Principal, space_id: str, run_id: str) -> Run:
-    """The run, whose plan the caller may decide on."""
+    """The run, if the caller may decide on its plan."""
     keys.check_run_id(run_id)
     corrections.check_may_correct(principal, heads.load(process, space_id).meta)
     return run_progress.view(process, space_id, run_id)
 
 
 def _check_waits(meta: Meta, run: Run, revision: str | None) -> None:
-    """Raise Conflict unless the run's plan waits, in that revision."""
+    """Raise Conflict unless the run's plan waits in this revision."""
     waits = meta.pending_plan
     if not waits or waits.run_id != run.job_id:
         raise Conflict(f"No plan of the run {run.job_id} waits for approval: it is {run.state!r}.")
@@ -114,7 +114,7 @@ def _approved(process: Process, principal: Principal, head: Head, own_id: str, r
 
 
 def _outdated(process: Process, principal: Principal, space_id: str) -> PlanOutdated:
-    """Queue the run that makes another plan; the error names it."""
+    """Queue the run that makes another plan. The returned error names the run."""
     head, run_id = heads.load(process, space_id), process.new_id()
     order = RunOrder(trigger="api", requested_by=principal.name)
     queue.enqueue(process, head, order, run_id=run_id)

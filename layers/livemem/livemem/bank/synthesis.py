@@ -22,7 +22,7 @@ class Synthesis:
 
 
 def read_synthesis(process: Process, space_id: str) -> Synthesis:
-    """The synthesis; raises NotFound if there was no consolidation yet."""
+    """The synthesis. Raises NotFound if there was no consolidation yet."""
     heads.load_recent(process, space_id)
     found = process.store.get(keys.synthesis(space_id))
     if not found:
@@ -31,7 +31,7 @@ def read_synthesis(process: Process, space_id: str) -> Synthesis:
 
 
 def parse_synthesis(text: str) -> Synthesis:
-    """The synthesis in the text of `_synthesis.md`; without readable front matter all of it is content."""
+    """The synthesis in the text of `_synthesis.md`. Without readable front matter all of it is content."""
     fields: dict[str, Any] = {}
     content = text
     with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""The bank as it stood after an earlier change: today's, with the changes since then taken back."""
+"""The bank as it stood after an earlier change: today's bank, with the later changes undone."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from livemem.spaces import rules
 from livemem.store import keys
 
 MOST_CHANGES = 1_000
-"""Records read to go back in time; each may hold a whole bank."""
+"""Most records that are read to go back in time. Each may hold a whole bank."""
 
 NUMBER_DIGITS = 9
 
@@ -64,7 +64,7 @@ def _last_before(process: Process, space_id: str, moment: datetime, at: str) -> 
         try:
             read[name.number] = records.read(process, space_id, name)
         except ObjectUnreadable:
-            # It was committed after the last of its notes was written, and nothing tells it better.
+            # It was committed after the last of its notes was written. No better time is known.
             return clock.parse(name.last)
         return clock.parse(read[name.number].committed_at)
 
@@ -76,12 +76,12 @@ def _last_before(process: Process, space_id: str, moment: datetime, at: str) -> 
 
 
 def bank_at(process: Process, space_id: str, moment: RecordedMoment, *, content: bool = False) -> list[File]:
-    """All files as they stood then, in the order of their paths; `last_modified` is that moment.
+    """All files as they stood then, in the order of their paths. Their `last_modified` is that moment.
 
-    Today's listing (with `content` also 1 GET each), and 1 GET for each later change. Raises Conflict if these are too
-    many.
+    The requests of today's listing (with `content` also 1 GET each), and 1 GET for each later change. Raises Conflict
+    if these are too many.
     """
-    # Today's files first: whatever changes them from now on is among the records, and is taken back.
+    # Today's files first: any later change of them is among the records, and is undone.
     today = {file.path: file for file in files.listing(process, space_id, content=content)}
     texts: dict[str, str | None] = {}
     for record in _since(process, space_id, moment):
@@ -99,7 +99,7 @@ def bank_at(process: Process, space_id: str, moment: RecordedMoment, *, content:
 
 
 def file_at(process: Process, space_id: str, path: str, moment: RecordedMoment) -> File:
-    """One file as it stood then; `last_modified` is that moment. Reads records until one knows the file.
+    """One file as it stood then. Its `last_modified` is that moment. Reads records until one holds the file.
 
     Raises InvalidName, NotFound (it did not exist then), Conflict (too many later changes).
     """
@@ -123,7 +123,7 @@ def file_at(process: Process, space_id: str, path: str, moment: RecordedMoment) 
 
 
 def synthesis_at(process: Process, space_id: str, moment: RecordedMoment) -> Synthesis:
-    """The synthesis as it stood then; raises NotFound if there was none, Conflict (too many later changes)."""
+    """The synthesis as it stood then. Raises NotFound if there was none, Conflict (too many later changes)."""
 
     def of(record: Record) -> SynthesisChange | None:
         return record.synthesis
@@ -140,7 +140,7 @@ def synthesis_at(process: Process, space_id: str, moment: RecordedMoment) -> Syn
 
 
 def rules_at(process: Process, space_id: str, moment: RecordedMoment) -> str:
-    """The rules as they stood then; raises NotFound if the space had none, Conflict (too many later changes)."""
+    """The rules as they stood then. Raises NotFound if the space had none, Conflict (too many later changes)."""
     if moment.record.rules:
         return moment.record.rules.after or ""
     today = rules.read(process, space_id)
@@ -151,7 +151,8 @@ def rules_at(process: Process, space_id: str, moment: RecordedMoment) -> str:
 
 
 def _since(process: Process, space_id: str, moment: RecordedMoment) -> Iterator[Record]:
-    """The records of the changes after it, oldest first, read as they are asked for, some at once.
+    """The records of the changes after that moment, oldest first. They are read as the caller consumes them, some at
+    once.
 
     Raises ObjectUnreadable at one that cannot be read, Conflict.
     """
@@ -160,7 +161,7 @@ def _since(process: Process, space_id: str, moment: RecordedMoment) -> Iterator[
         for name, found in records.read_each(process, space_id, later[start : start + records.AT_ONCE]):
             record = records.contents(space_id, name, found)
             if isinstance(record, ObjectUnreadable):
-                # It may have changed what is asked for.
+                # It may have changed the requested file.
                 raise record
             yield record
     if len(later) > MOST_CHANGES:

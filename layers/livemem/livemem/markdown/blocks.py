@@ -1,7 +1,7 @@
 """The blocks of a Markdown text on its top level, as markdown-it-py's CommonMark rules see them.
 
-What counts as a heading is decided by those rules, never by a pattern of ours: a `#` line in a code fence, an indented
-block, an HTML block, a quote or a list item is text.
+Those rules decide what counts as a heading, never a pattern of ours: a `#` line in a code fence, an indented block, an
+HTML block, a quote or a list item is text.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     Rule = Callable[[StateBlock, int, int, bool], bool]
 
 PARSE_EFFORT = 150_000
-"""What one text may take, see Effort. A line of a plain list takes four, a hard-wrapped line of text two: 500 kB of
-lines of twenty characters are within it. It is one to three seconds of CPU and up to 220 MB (measured, one core)."""
+"""The effort that one text may take, see Effort. A line of a plain list takes four, a hard-wrapped line of text two:
+500 kB of lines of twenty characters stay within it. It is one to three seconds of CPU and up to 220 MB (measured, one
+core)."""
 
 # Past its limit markdown-it skips the rest of the enclosing block, for a list the rest of the file. Its own limit of 20
 # (10 lists in each other) is too near to real files; the higher, the more time do hostile quotes take (once a level).
@@ -38,11 +39,11 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class SectionError(LiveMemoryError, ValueError):
-    """An edit, or the text itself, is refused; the message says why and what to do, in words fit for an LLM."""
+    """An edit, or the text itself, is refused. The message says why and what to do, in words fit for an LLM."""
 
 
 class Effort:
-    """What may still be spent on parsing: how often the parser may try its rules on a line.
+    """The effort left for parsing: how often the parser may still try its rules on a line.
 
     Nested lists and quotes have markdown-it look at the same lines again and again, up to 40 times all of them.
     """
@@ -56,7 +57,7 @@ class Effort:
         self._refusal = refusal
 
     def spend(self, amount: int) -> None:
-        """Count `amount` lines; raises SectionError with the refusal when that is more than is left."""
+        """Count `amount` lines. Raises SectionError with the refusal if fewer are left."""
         self._left -= amount
         if self._left < 0:
             raise SectionError(self._refusal)
@@ -76,7 +77,7 @@ class Heading(NamedTuple):
 
 
 class MarkdownBlock(NamedTuple):
-    """A block on the top level; of a list, each of its items is one.
+    """A block on the top level. Each item of a list is a block.
 
     ``item_of``: for an item the kind of its list ("bullet_list_open-"), else empty; ``begins_list``: it is the first
     one; ``spaced``: blank lines part the blocks directly inside of it.
@@ -156,7 +157,7 @@ def only_heading(text: str) -> Heading | None:
     """Return the heading that ``text`` is, if it is one heading and nothing else."""
     lines = split_lines(text.strip())
     blocks = parse(lines)
-    # A link definition is no block; only the line numbers tell that there is one.
+    # A link definition is no block. Only the line numbers show it.
     return blocks[0].heading if blocks and (blocks[0].start, blocks[0].end) == (0, len(lines)) else None
 
 
@@ -182,7 +183,7 @@ def _markdown() -> MarkdownIt:
 
 
 def _counted(rule: Rule) -> Rule:
-    """The rule, which spends of the text's effort each time that it is tried."""
+    """The rule, which spends some of the text's effort each time that it is tried."""
 
     def counted(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         state.env["effort"].spend(1 + (state.eMarks[start] - state.bMarks[start]) // _LONG_LINE)

@@ -30,8 +30,8 @@ Op = Literal["replace_section", "append_to_section", "prepend_to_section", "add_
 
 
 EDITS_EFFORT = 1_000_000
-"""What the edits of one file may take together, see Effort: up to ten seconds of CPU (measured, one core). An edit of
-a file of 8,000 list items takes 1,000, so 1,000 of them are within it: as many as an answer may have."""
+"""The effort that the edits of one file may take together, see Effort: up to ten seconds of CPU (measured, one core).
+An edit of a file of 8,000 list items takes 1,000. So it allows 1,000 such edits: as many as an answer may have."""
 # An edit moves all blocks and sections behind it, and looks at blank lines; so many take as long as a line to parse.
 _MOVED_PER_EFFORT = 10
 _LINES_PER_EFFORT = 50
@@ -39,7 +39,7 @@ _LINES_PER_EFFORT = 50
 
 @dataclass(frozen=True)
 class Edit:
-    """One change of one section. ``notes`` are the numbers of the notes that it rests on; they are not used here."""
+    """One change of one section. ``notes`` are the numbers of the notes that it rests on. They are not used here."""
 
     op: Op
     heading: str
@@ -50,9 +50,9 @@ class Edit:
 
 @dataclass(frozen=True)
 class _Document:
-    """A text being edited. Each of ``lines`` ends in a line ending; ``open_end``: the last one had none originally.
+    """A text being edited. Each of ``lines`` ends in a line ending. ``open_end``: the last one had none originally.
 
-    ``blocks`` and ``sections`` are what parsing all of the lines gives; ``effort`` is what the edits may still take.
+    ``blocks`` and ``sections`` are those of all lines. ``effort`` is the effort that the edits may still take.
     """
 
     lines: tuple[str, ...]
@@ -65,7 +65,7 @@ class _Document:
 
 @dataclass(frozen=True)
 class _Content:
-    """The content of an edit as lines of the document, without blank lines around it, and what it is made of."""
+    """The content of an edit as lines of the document, without blank lines around it, and its blocks."""
 
     lines: tuple[str, ...]
     blocks: tuple[MarkdownBlock, ...]
@@ -92,7 +92,7 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     - ``prepend_to_section``: below the heading; content that begins with a heading goes in front of the child sections.
     - ``add_section``: a new section, ``heading`` (or the last part of the path) being its ATX heading line, behind the
       section named by ``after``, else at the end of the path's parent, else at the end of the file.
-    - ``delete_section``: the section with its child sections; ``content`` is ignored.
+    - ``delete_section``: the section with its child sections. ``content`` is ignored.
 
     Raises SectionError, whose message names the edit, for a section that is missing, ambiguous or, with
     ``add_section``, exists already, for empty content where there must be some, for content with a heading that is not
@@ -222,7 +222,7 @@ def _content(document: _Document, edit: Edit, level: int, heading: str) -> _Cont
 
 
 def _closed_blocks(lines: list[str], effort: Effort) -> list[MarkdownBlock]:
-    """Return the blocks of lines without endings; raise if a heading behind them would still be a part of one."""
+    """Return the blocks of lines without endings. Raise if a heading behind them would still be a part of one."""
     *blocks, last = parse([line + "\n" for line in [*lines, "", "# end"]], effort)
     if not last.heading or last.start != len(lines) + 1:
         raise SectionError("the content leaves a code fence or an HTML block (comment, tag) open: close it")
@@ -230,7 +230,7 @@ def _closed_blocks(lines: list[str], effort: Effort) -> list[MarkdownBlock]:
 
 
 def _require(content: _Content) -> None:
-    # The notes of an edit count as recorded; an edit without content would lose them.
+    # The notes of an edit count as recorded. An edit without content would lose them.
     if not content.lines:
         raise SectionError("the content is empty")
 

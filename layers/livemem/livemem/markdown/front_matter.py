@@ -1,7 +1,7 @@
-"""Front matter: the YAML head of a Markdown file. Whoever can write into the bucket writes it, so reading has bounds.
+"""Front matter: the YAML head of a Markdown file. Any writer of the bucket may have written it, so reading has bounds.
 
-YAML can be a bomb: aliases and merge keys multiply what is written once, and deep nesting overflows the C stack. What
-front matter needs is a mapping of plain values, so the events of the parser are checked before anything is built.
+YAML can be a bomb: aliases and merge keys multiply a text that is written once, and deep nesting overflows the C stack.
+Front matter needs only a mapping of plain values. So the events of the parser are checked before anything is built.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import yaml
 from frontmatter.default_handlers import SafeLoader, YAMLHandler
 
 HEAD_CHARACTERS = 16_384
-"""Of a head. The longest of a note is 20 tags of 50 characters that YAML escapes by ten each."""
+"""Most characters of a head. The longest head of a note has 20 tags of 50 characters, each escaped by ten in YAML."""
 PLAIN_CHARACTERS = 1_000
-"""Of a value without quotes, which may be a number: one that long can be printed (int has a limit of 4,300 digits)."""
+"""Most characters of an unquoted value. A number of that length can be printed (int has a limit of 4,300 digits)."""
 NODES = 200
 DEPTH = 4
-"""Far beyond what notes have: five fields, one of them a list of at most 20 tags."""
+"""Far above the need of notes: five fields, one of them a list of at most 20 tags."""
 
 
 class _Handler(YAMLHandler):
@@ -50,7 +50,7 @@ def read(text: str) -> tuple[dict[str, Any], str]:
 
 
 def format_field(name: str, value: Any) -> str:
-    """One line of front matter; texts in quotes, with escapes for whatever would break out of it."""
+    """One line of front matter. Texts are in quotes, with escapes for characters that would break out of them."""
     return f"{name}: {_HANDLER.export(value, default_style=chr(34), default_flow_style=True, width=10**9)}\n"
 
 

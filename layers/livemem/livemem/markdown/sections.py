@@ -1,6 +1,6 @@
-"""Sections of a Markdown file: which there are, what they hold, and which one an address names.
+"""Sections of a Markdown file: their list, their contents, and the section that an address names.
 
-Pure functions on text; where the text comes from and who may change it is the callers' business.
+Pure functions on text. The callers decide where the text comes from and who may change it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def section_text(text: str, section: Section) -> str:
 
 
 def own_text(text: str, section: Section) -> str:
-    """Return what stands between the section's heading and its first child section, byte for byte."""
+    """Return the text between the section's heading and its first child section, byte for byte."""
     return "".join(split_lines(text)[section.body : section.own_end])
 
 
@@ -73,7 +73,7 @@ def _sections(text: str) -> tuple[Section, ...]:
 
 
 def nest(headings: Sequence[Heading], line_count: int) -> list[Section]:
-    """Return the sections of the headings, found from the last to the first: a section's end is known by then."""
+    """Return the sections of the headings. They are found from last to first, so each section's end is known."""
     paths: list[tuple[str, ...]] = []
     ancestors: list[tuple[int, tuple[str, ...]]] = []
     for heading in headings:

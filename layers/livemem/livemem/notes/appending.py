@@ -70,9 +70,9 @@ def append(process: Process, space_id: str, agent: str, draft: NoteDraft) -> Not
 
 
 def append_batch(process: Process, space_id: str, agent: str, drafts: Sequence[NoteDraft]) -> list[Note]:
-    """Append notes, all checked before the first is written, then one PUT each in parallel.
+    """Append notes: check all, then write them with one PUT each in parallel.
 
-    If the store fails on the way some are written: the error says so and the client may list what arrived.
+    If the store fails on the way, some notes are written. The error says so, and the client may list them.
     """
     if not drafts:
         raise InvalidRequest.of("notes", "must hold at least one note")
@@ -109,13 +109,13 @@ def new_note(
 
 
 def write(process: Process, note: Note) -> Note:
-    """Write the note, under another suffix where its name is taken; returns it as it was written. Raises NotFound."""
+    """Write the note, under another suffix if its name is taken. Returns it as it was written. Raises NotFound."""
     body = notes.format_note(note)
     for _ in range(APPEND_TRIES):
         written = stored.write_once(process.store, keys.note(note.space_id, note.note_id), body, content_type=MARKDOWN)
         if written.says_so:
             return note
-        # One chance in four thousand million; or it was folded since.
+        # A chance of one in four thousand million, or the note was folded since.
         there = written.other.body if written.other else _folded(process, note)
         if there == body:
             return note
@@ -125,7 +125,7 @@ def write(process: Process, note: Note) -> Note:
 
 
 def _folded(process: Process, note: Note) -> bytes | None:
-    """What was folded under the note's name."""
+    """The folded note of this name, as its object's bytes."""
     heads.load(process, note.space_id)
     kept = records.find_note(process, note.space_id, keys.parse_note_id(note.note_id))
     return kept.body if kept else None

@@ -30,7 +30,7 @@ CLAIMS_AT_ONCE = 1_000
 
 
 class KeyedNote(StoredDocument):
-    """`_idempotency/{sha256}.json`: the note of a key, the hash of what it says, and when the key came first."""
+    """`_idempotency/{sha256}.json`: the note of a key, a hash of its fields, and when the key came first."""
 
     most_bytes: ClassVar[int] = 4_096
 
@@ -44,7 +44,7 @@ def append_once(
 ) -> tuple[Note, bool]:
     """Append one note under the client's Idempotency-Key: 2 PUT. Returns the note and whether it is new.
 
-    The key's object names the note before the note is written, so a repeat completes a first try that died between.
+    The key's object names the note before the note is written. So a repeat completes a first try that died in between.
     Raises InvalidRequest if the key came with another note in the last 7 days.
     """
     if not 1 <= len(idempotency_key) <= limits.IDEMPOTENCY_KEY_CHARACTERS:
@@ -62,7 +62,8 @@ def append_once(
         return appending.write(process, note), True
     earlier = _read_claim(written.other.body) if written.other else None
     if not earlier or process.clock() - clock.parse(earlier.created_at) > IDEMPOTENCY_LIFE:
-        # Gone meanwhile: the sweep took it away, or somebody deletes the space. Of two who try now one must win too.
+        # Gone meanwhile: the sweep removed it, or a caller deletes the space. Of two requests that try now one must win
+        # too.
         if not stored.write_once(process.store, claim_key, claim, over=written.etag or None).says_so:
             raise PreconditionLost("The same Idempotency-Key is being used right now.")
         return appending.write(process, note), True
@@ -76,7 +77,7 @@ def append_once(
 
 
 def drop_expired_claims(process: Process, space_id: str) -> int:
-    """Delete what Idempotency-Keys left a day after their time, at most 1,000 of them; returns how many.
+    """Delete the objects of Idempotency-Keys a day after their time, at most 1,000. Returns how many.
 
     1 LIST per 1,000 keys and 1 DELETE each. Conditional: the key may just be in use for another note.
     """

@@ -1,4 +1,4 @@
-"""Once a day: what Idempotency-Keys left behind."""
+"""The daily maintenance of notes: it deletes expired Idempotency-Keys."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ def maintain(process: Process, space: Space) -> Mapping[str, float]:
 
 
 def kind(name: str) -> DocumentKind | None:
-    """Idempotency-Keys. A note is read whatever is in it."""
+    """The kind of an Idempotency-Key's document. Notes need none: any content can be read."""
     return DocumentKind(KeyedNote.from_bytes) if name.startswith("_idempotency/") else None
 
 

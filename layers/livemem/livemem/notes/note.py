@@ -15,19 +15,19 @@ _TURNS = re.compile(r"([1-9][0-9]{0,9})-([1-9][0-9]{0,9})")
 
 @dataclass(frozen=True)
 class CapturedFrom:
-    """What a note was captured from, that nobody wrote: the first and the last turn of a conversation."""
+    """The source of a captured note, which nobody wrote: the first and the last turn of a conversation."""
 
     conversation: str
     turns: tuple[int, int]
 
     def says(self) -> str:
-        """The same for a model."""
+        """The source in words, for a model."""
         return "captured by a model from turns {}-{} of a conversation".format(*self.turns)
 
 
 @dataclass(frozen=True)
 class Note:
-    """A note as users see it; `size` is the content's in bytes of UTF-8."""
+    """A note as users see it. `size`: of the content, in bytes of UTF-8."""
 
     note_id: str
     space_id: str
@@ -42,7 +42,8 @@ class Note:
     malformed: bool = False
     source: CapturedFrom | None = None
     redacted: Mapping[str, int] = field(default_factory=dict, hash=False)
-    """Of a note that was just written: how many secrets of each kind were taken out (text/redaction). Not stored."""
+    """How many secrets of each kind were taken out (text/redaction). Set for a note that was just written, and not
+    stored."""
 
 
 def format_note(note: Note) -> bytes:
@@ -63,7 +64,7 @@ def format_note(note: Note) -> bytes:
 
 
 def parse_note(space_id: str, name: keys.NoteName, body: bytes) -> Note:
-    """The note in an object. What does not parse is read with what its name tells and marked `malformed`."""
+    """The note in an object. One that does not parse takes its fields from its name, and is marked `malformed`."""
     text = body.decode("utf-8", errors="replace")
     fallback = Note(
         note_id=name.note_id,
@@ -102,7 +103,7 @@ def parse_note(space_id: str, name: keys.NoteName, body: bytes) -> Note:
 
 
 def _source(field: Any) -> CapturedFrom | None:
-    """What a note was captured from; None where it does not say so in the way that the service does."""
+    """The source of a captured note. None if the field is not in the form that the service writes."""
     conversation, turns = (field.get("conversation"), field.get("turns")) if isinstance(field, dict) else (None, None)
     match = _TURNS.fullmatch(turns) if isinstance(turns, str) else None
     if not match or not isinstance(conversation, str) or not keys.RUN_ID.fullmatch(conversation):

@@ -16,11 +16,11 @@ from livemem.store import keys
 from livemem.store.objects import Entry, Object
 
 TAG_SCAN = 500
-"""Notes read for one page that filters by tag: tags stand in the notes, all other filters in their names."""
+"""Most notes read for one page with a filter by tag. Tags are in the notes, all other filters are about names."""
 
 
 NAMES_SCAN = 5_000
-"""Names looked at for one page: all filters but that by tag are about names, of which a LIST gives 1,000."""
+"""Most names that are checked for one page: a LIST gives 1,000."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class NotesFilter:
     def of(
         cls, *, category: str | None, agent: str | None, tag: str | None, since: str | None, until: str | None
     ) -> "NotesFilter":
-        """The filter of a request's texts; raises InvalidRequest or InvalidName, naming the field."""
+        """The filter of a request's texts. Raises InvalidRequest or InvalidName, naming the field."""
         if category is not None and category not in keys.CATEGORIES:
             raise InvalidRequest.of("category", f"must be one of {', '.join(keys.CATEGORIES)}")
         if agent is not None:
@@ -45,7 +45,7 @@ class NotesFilter:
         return cls(category, agent, tag, _moment("since", since), _moment("until", until))
 
     def admits(self, name: keys.NoteName) -> bool:
-        """Whether a note of this name can be shown, as far as its name tells."""
+        """Whether a note of this name may be shown, as far as its name shows."""
         return (
             (self.category is None or name.category == self.category)
             and (self.agent is None or name.agent == self.agent)
@@ -71,7 +71,7 @@ class NotesPage:
 
 
 def get(process: Process, space_id: str, note_id: str) -> Note:
-    """A note, live or consolidated: 1 GET while it is live, else 1 LIST and the records that can hold it.
+    """A note, live or consolidated: 1 GET while it is live. Else 1 LIST and a read of the records that can hold it.
 
     Raises InvalidName, NotFound.
     """
@@ -104,9 +104,8 @@ def page(
     """One page of live notes in the order in which they were written, or back: a few LIST, however many there are
     (contents.notes_in_order), and at most `limit` GET (with a tag filter at most 500).
 
-    A note that this process has read before costs no GET.
-    A page of large notes, by tag, or with a filter that few notes pass may hold fewer than `limit` notes and still have
-    a next one. Raises NotFound.
+    A note that this process has read before costs no GET. A page may hold fewer than `limit` notes and still have a
+    next one: with large notes, a filter by tag, or a filter that few notes pass. Raises NotFound.
     """
     heads.load_recent(process, space_id)
     scan, end = _chosen(
@@ -140,8 +139,8 @@ def _behind(
 def _chosen(
     ordered: Iterator[tuple[Entry, keys.NoteName]], wanted: NotesFilter, most: int
 ) -> tuple[list[tuple[Entry, keys.NoteName]], str | None]:
-    """The first of the notes that the filter admits, up to `most` and to what one answer can hold, at least one; and
-    the id of the last that was looked at, None at the end.
+    """The first notes that the filter admits: at least one, at most `most`, and no more than one answer can hold. With
+    them the id of the last note that was checked, None at the end.
     """
     chosen: list[tuple[Entry, keys.NoteName]] = []
     size, last = 0, ""
@@ -158,7 +157,7 @@ def _chosen(
 
 
 def read_all(process: Process, space_id: str, entries: Sequence[Entry]) -> list[Note | None]:
-    """The notes of listed objects, in parallel, None for those that are gone by now; 1 GET for each unknown one."""
+    """The notes of listed objects, read in parallel: 1 GET for each unknown one. None for those that are gone."""
     known = [process.reads.get(Note, entry.key, entry.etag) for entry in entries]
     found = iter(process.store.get_many([entry.key for entry, note in zip(entries, known, strict=True) if not note]))
     return [note or _parsed(process, space_id, next(found)) for note in known]

@@ -1,4 +1,6 @@
-"""A space that is brought here, as a job: `restore`, `fork` or `import`. Its name is the arrival's id."""
+"""The provisioning of a space as a job: `restore`, `fork` or `import`. Its name is the id of the job in the space's
+head.
+"""
 
 from functools import partial
 
@@ -14,7 +16,7 @@ from livemem.spaces.head import Head
 
 
 def _find(kind: KindName, process: Process, _: Principal, space_id: str, name: str) -> Description:
-    """Also while nobody sees the space: 1 GET. Raises InvalidName, NotFound."""
+    """Find the job, also before the space is visible: 1 GET. Raises InvalidName, NotFound."""
     job = provisioning_job.load(process, space_id)
     if (job.kind, job.job_id) != (kind, name):
         raise NotFound("arrival", name)
@@ -22,7 +24,9 @@ def _find(kind: KindName, process: Process, _: Principal, space_id: str, name: s
 
 
 def listed(head: Head | None) -> list[tuple[int, KindName, str]]:
-    """The job that brought the space of this head, or brings it: its moment, its kind and its name."""
+    """The job that restored, forked or imported the space of this head, or is doing so: its moment, its kind and its
+    name.
+    """
     job = Provisioning.of(head.meta) if head else None
     if not job or not job.job_id:
         return []

@@ -1,8 +1,8 @@
-"""A space as it stood right after an earlier change, drawn up from a backup: what later changes did is taken back.
+"""A space as it stood right after an earlier change, made from a backup by undoing the later changes.
 
-Records tell it: each says what it found, and which notes it took. Only those later than the change are read. What no
-record tells of is told by its time (runs, memories), or comes as it is now (conversations, rooms, receipts of
-erasures).
+The records show it: each holds the state that its change found, and the notes that it took. Only records later than the
+change are read. Objects that no record covers are chosen by their time (runs, memories), or come as they are now
+(conversations, rooms, receipts of erasures).
 """
 
 import json
@@ -33,7 +33,7 @@ SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class EarlierObject:
-    """An object as it was then, which the backup has otherwise or no more."""
+    """An object as it was then. The backup has it in another state, or no more."""
 
     body: bytes
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -41,8 +41,8 @@ class EarlierObject:
 
 @dataclass(frozen=True)
 class EarlierSpace:
-    """The space right after the change. `items` are as the backup has them, but for those whose content tells that they
-    are of later (`keep`); `written` are the others by name.
+    """The space right after the change. `items` come as the backup has them, except those whose content shows that they
+    are later (`keep`). `written` are the other objects by name.
     """
 
     meta: Meta
@@ -52,7 +52,7 @@ class EarlierSpace:
     moment: datetime
 
     def keep(self, name: str, body: bytes) -> bool:
-        """Whether an object of this content was there then, or is of no time."""
+        """Whether an object of this content existed then, or has no time."""
         if is_run(name):
             number = _field(body, "consolidation")
             return not isinstance(number, int) or number <= self.number
@@ -64,12 +64,14 @@ class EarlierSpace:
 
 @dataclass
 class _Undoing:
-    """What the later changes found, oldest first: the first one that touched something tells how it was."""
+    """The states that the later changes found, oldest first. The first change that touched an object holds its earlier
+    state.
+    """
 
     files: dict[str, Before | None] = field(default_factory=dict)
     """By the path in the records."""
     notes: dict[str, bytes | None] = field(default_factory=dict)
-    """By id, of all notes that they tell of: the body of a live one, None of one that was folded."""
+    """By id, all notes that the records name: the body of a live note, None for a folded one."""
     consolidations: int = 0
     processed: int = 0
     undone: set[int] = field(default_factory=set)
@@ -93,8 +95,8 @@ class _Undoing:
 
 
 def check(known: Collection[int], number: int, newest: int) -> None:
-    """Raise NotFound where no record of this number is `known`, Conflict where there are too many changes behind it, or
-    their records were removed.
+    """Raise NotFound if no record of this number is `known`, Conflict if too many changes follow it, or their records
+    were removed.
     """
     if number not in known:
         raise NotFound("consolidation", str(number))
@@ -106,8 +108,8 @@ def check(known: Collection[int], number: int, newest: int) -> None:
 
 
 def draw_up(process: Process, source: SourceBackup, number: int) -> EarlierSpace:
-    """The space as it stood right after change `number`: 1 GET for its record and each later one, and where these hold
-    a consolidation for each earlier one up to the consolidation before.
+    """The space as it stood right after change `number`: 1 GET for its record and each later one. If these hold a
+    consolidation, 1 GET more for each earlier record back to the consolidation before.
 
     Raises NotFound, Conflict, BackupDamaged.
     """
@@ -174,7 +176,7 @@ def _meta(meta: Meta, record: Record, undoing: _Undoing, last: Record | None, na
         "total_notes_processed": max(meta.total_notes_processed - undoing.processed, 0),
         "last_run": record.run_id,
         "rules_changed_at": _rules_changed_at(record),
-        # Of changes by hand the time of the commit counts: no note is taken for folded that was not.
+        # For changes by hand the time of the commit counts. So no note is mistaken for a folded one.
         "folded_until": newest if meta.folded_until is None else min(newest, meta.folded_until),
         "undone": None if meta.undone is None else _undone(meta.undone, record.number, undoing.undone),
         "left_out": [],
@@ -189,7 +191,7 @@ def _meta(meta: Meta, record: Record, undoing: _Undoing, last: Record | None, na
 
 
 def _rules_changed_at(record: Record) -> str | None:
-    """What the head said of changed rules right after the change (changes/commit.py)."""
+    """The head's `rules_changed_at` right after the change (changes/commit.py)."""
     if record.folds():
         return None
     return record.committed_at if record.rules and record.kind != "undo" else record.rules_changed_at
@@ -208,7 +210,7 @@ def _undone(ranges: Sequence[tuple[int, int]], number: int, undone_later: set[in
 
 
 def _is_as_it_was(name: str, number: int, moment: datetime, undoing: _Undoing) -> bool:
-    """Whether what the backup has under this name was there then, as far as the name tells."""
+    """Whether the backup's object of this name existed then, as far as the name shows."""
     path = keys.path_in_records(name)
     if path is not None:
         return path not in undoing.files
@@ -225,7 +227,7 @@ def _is_as_it_was(name: str, number: int, moment: datetime, undoing: _Undoing) -
 
 
 def _memories_of_later(process: Process, source: SourceBackup, moment: datetime) -> set[str]:
-    """The operations on memories that came after a moment, and the snapshots that rest on them: a few GETs a kind."""
+    """The operations on memories after a moment, and the snapshots that rest on them: a few GETs a kind."""
     logs: dict[Kind, dict[int, BackupObject]] = {}
     for item in source.items:
         if one := memory_keys.parse_operation(f"x/{item.name}"):
@@ -263,7 +265,7 @@ def _written(undoing: _Undoing, recorded: Mapping[int, keys.RecordName]) -> Iter
 
 
 def _metadata(path: str, before: Before, recorded: Mapping[int, keys.RecordName]) -> dict[str, str]:
-    """What the object said of the change that wrote it, as far as its record is there."""
+    """The object's metadata about the change that wrote it, if the record of that change exists."""
     text = before.record
     if path == keys.SYNTHESIS:
         number = syntheses.parse_synthesis(before.content).consolidation_number
@@ -277,7 +279,7 @@ def _metadata(path: str, before: Before, recorded: Mapping[int, keys.RecordName]
 
 
 def _note_moment(note_id: str) -> datetime | None:
-    """When the note was written; None for what is the id of none."""
+    """When the note was written. None: it is not the id of a note."""
     try:
         return keys.parse_note_id(note_id).timestamp
     except InvalidName:

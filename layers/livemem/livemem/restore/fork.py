@@ -1,7 +1,8 @@
-"""Another space as one stands now, or stood right after an earlier change, with its history up to there.
+"""A fork: a new space with the contents of another as it stands now, or stood right after an earlier change, with its
+history up to there.
 
-A fork is brought from a backup, which is taken for it unless nothing has changed since the last one: so it is one
-state of the space, whatever happens in it meanwhile.
+A fork is made from a backup. The backup is taken for it unless nothing has changed since the last one. So the fork
+holds one state of the space, even if the space changes meanwhile.
 """
 
 from datetime import datetime
@@ -30,9 +31,9 @@ def order(
     process: Process, principal: Principal, space_id: str, target: str, at: int | None, deadline: datetime
 ) -> Head:
     """Take a backup of the space and claim the target for what `provision` then writes: the space as it stands now, or
-    right after change `at`. The same request again, while it is under way, goes on with it.
+    right after change `at`. The same request again, while the fork is under way, continues it.
 
-    Some GET and LIST, what the backup takes, and what the claim takes. Raises InvalidName, NotFound (the space, the
+    Some GET and LIST, and the requests of the backup and of the claim. Raises InvalidName, NotFound (the space, the
     change), SpaceExists, Conflict, Busy, Forbidden.
     """
     decision.check_space(principal, keys.check_space_id(space_id))
@@ -40,7 +41,7 @@ def order(
     meta = heads.load(process, space_id).meta
     if at is not None:
         known = {name.number for name in records.names(process, space_id, since=at)}
-        # What is committed and not written out yet will be when the backup is taken.
+        # The backup writes out changes that are committed and not written out yet.
         earlier.check(known | ({meta.changes} if meta.committed_run else set()), at, meta.changes)
     arrival = Arrival(
         arrival_id=process.new_id(),
@@ -62,9 +63,10 @@ def order(
 
 
 def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
-    """Finish the backup if that takes longer, and bring what it holds, or what the space held at the time.
+    """Finish the backup if it is incomplete, and write the backup's objects, or those of the space at the earlier
+    change.
 
-    Requests as of a restore, and for an earlier change 1 GET for each later one and 1 LIST per 1,000 objects. Raises
+    The requests of a restore. For an earlier change also 1 GET for each later one and 1 LIST per 1,000 objects. Raises
     NotFound, BackupDamaged, Conflict, Busy, OutOfTime, PreconditionLost.
     """
     arrival = head.meta.arrival
@@ -78,12 +80,12 @@ def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
 
 
 def _backup(process: Process, arrival: Arrival, deadline: datetime) -> bool:
-    """Go on with the backup if it is not complete: 1 GET where it is. False if time runs out."""
+    """Continue the backup if it is not complete: 1 GET if it is complete. False if time runs out."""
     assert arrival.space_id
     assert arrival.backup_id
     found = manifests.summary(process, arrival.space_id, arrival.backup_id)
     if not found or found.value.ended():
-        # What is gone is told when it is opened.
+        # A missing backup raises its error when it is opened.
         return True
     if deadline - process.clock() < 2 * restore.MARGIN:
         return False
@@ -96,7 +98,7 @@ def _provision_then(process: Process, source: SourceBackup, then: EarlierSpace, 
     restore.in_batches(process, list(then.written.items()), lambda one: _write(process, source, *one), deadline)
     wanted = {item.name for item in then.items} | then.written.keys()
     restore.clear_strays(process, source, wanted)
-    # Some of what was wanted was not there then.
+    # Some of the wanted objects did not exist then.
     return Provisioned(then.meta, sum(1 for _ in process.store.scan(keys.prefix(source.names.target))))
 
 

@@ -1,7 +1,7 @@
 """Importing an archive that was uploaded into a new space: one of ours, or a folder of Markdown files.
 
-It is read twice: first all of it is checked and nothing written; then, of exactly that version of the upload, the
-objects are written to a space that nobody sees yet (new_space.py).
+The worker reads it twice. First it checks all of it and writes nothing. Then it writes the objects of exactly that
+version of the upload to a space that nobody sees yet (new_space.py).
 """
 
 import logging
@@ -41,15 +41,15 @@ logger = logging.getLogger(__name__)
 MARGIN = timedelta(seconds=5)
 """Time that must be left for the rest."""
 CHECKED_AT_ONCE = 64 << 20
-"""Of an upload that is checked before the answer; a larger one takes longer than a request may."""
+"""Most bytes of an upload that is checked before the answer. A larger one takes longer than a request may."""
 WINDOW_BYTES = 8 << 20
 WINDOW_OBJECTS = 500
-"""Objects that are written side by side."""
+"""Objects that are written in parallel."""
 
 
 @dataclass(frozen=True)
 class Upload:
-    """Where an archive is put to: `url` takes it by PUT until `expires_at`, if it has the size that was told."""
+    """The place for an archive: `url` takes it by PUT until `expires_at`, if it has the announced size."""
 
     upload_id: str
     url: str
@@ -58,8 +58,8 @@ class Upload:
 
 @dataclass(frozen=True)
 class NewImport:
-    """An import as it is asked for. The description replaces that of the archive; rules are for Markdown files alone,
-    a space brings its own.
+    """A requested import. The description replaces that of the archive. Rules are for Markdown files alone: an archived
+    space has its own.
     """
 
     space_id: str
@@ -74,7 +74,7 @@ class NewImport:
 
 
 def begin_upload(process: Process, principal: Principal, size: int) -> Upload:
-    """A place for an archive of exactly `size` bytes, which is kept for a day: 1 GET, 1 PUT to count it.
+    """A place for an archive of exactly `size` bytes, kept for a day: 1 GET and 1 PUT to count it.
 
     Raises TooLarge above 1 GiB, InvalidRequest, CapReached.
     """
@@ -89,8 +89,9 @@ def begin_upload(process: Process, principal: Principal, size: int) -> Upload:
 
 
 def order(process: Process, principal: Principal, wanted: NewImport, deadline: datetime) -> Head:
-    """Check the archive and claim the space for what `provision` then writes: 1 HEAD, 1 GET, and what new_space.begin
-    does. One that is too large to be checked now is checked before anything of it is written; that tells the arrival.
+    """Check the archive and claim the space for what `provision` then writes: 1 HEAD, 1 GET, and the requests of
+    new_space.begin. If the archive is too large to be checked now, the worker checks it before it writes any of it, and
+    the job shows a failure.
 
     Raises InvalidName, InvalidRequest, NotFound (no such upload), TooLarge, InvalidArchive, SpaceExists, Conflict,
     Forbidden.
@@ -131,7 +132,8 @@ def _check_options(wanted: NewImport) -> None:
 
 
 def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
-    """Check the archive, and write what it holds into the space; what is there already is not written again.
+    """Check the archive, and write its objects into the space. Objects that the space holds already are not written
+    again.
 
     For A objects 2 GET, ceil(A/1000) LIST and 1 PUT each. Raises NotFound, InvalidArchive, TooLarge, InvalidRequest,
     OutOfTime before the end of the archive; the next invocation continues.
@@ -149,7 +151,7 @@ def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
 
 
 def end(process: Process, arrival: Arrival | None) -> None:
-    """Remove the upload of an import that is there: 1 DELETE. If that fails, it goes after a day."""
+    """Remove the upload of a finished import: 1 DELETE. If that fails, the upload expires after a day."""
     if arrival and arrival.upload_id:
         with suppress(StoreUnavailable):
             process.store.delete(keys.upload(arrival.upload_id))

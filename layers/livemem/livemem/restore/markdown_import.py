@@ -1,6 +1,7 @@
 """A folder of Markdown files, such as other tools keep as a memory bank, becomes a space of its own.
 
-All of it comes from the arrival and the files: so whoever goes on with it writes the same bytes.
+The space's contents depend on the job in its head and on the files alone. So a worker that continues the import writes
+the same bytes.
 """
 
 from collections.abc import Mapping
@@ -31,7 +32,7 @@ _IGNORED = (".DS_Store", "Thumbs.db", ".keep", ".gitkeep")
 
 @dataclass(frozen=True)
 class Folder:
-    """The bank that the files make, by path, and what is not as it was in them, in sentences."""
+    """The bank that the files make, by path, and warnings about changed texts and names, in sentences."""
 
     texts: Mapping[str, str]
     warnings: list[str]
@@ -70,7 +71,7 @@ def check_folder(contents: Contents) -> Folder:
 
 
 def _is_ignored(path: str) -> bool:
-    """Whether it is what a system leaves in folders."""
+    """Whether it is a file that an operating system leaves in folders."""
     parts = path.split("/")
     return "__MACOSX" in parts or parts[-1] in _IGNORED or parts[-1].startswith("._")
 
@@ -104,7 +105,7 @@ def _text(path: str, name: str, contents: Contents, warnings: list[str]) -> str:
 
 
 def provision(process: Process, head: Head, folder: Folder) -> Provisioned:
-    """Write the space that the files make: rules, bank, and one record, that of a change by hand. 1 PUT each."""
+    """Write the space that the files make: rules, bank, and one record of a change by hand. 1 PUT each."""
     arrival = head.meta.arrival
     assert arrival
     space_id = head.meta.space_id

@@ -1,9 +1,9 @@
-"""How a space is brought here as a whole: claimed, filled, and then seen by everybody at once; or given up.
+"""Provisioning a whole space: claim its id, fill it, and then make it visible at once, or give it up.
 
-The claim is the space's head, a tombstone with an `arrival` in it (provisioning_job.py). Who fills the space swaps the
-head first; the swap that makes the space visible succeeds only for whoever did so last. So of several workers one wins,
-and a late one harms nobody: what it writes is what is there already, by conditional writes where it could have been
-changed since. If all of them die the sweep goes on.
+The claim is the space's head, a tombstone that holds the job (provisioning_job.py). A worker swaps the head before it
+fills the space. The swap that makes the space visible succeeds only for the last such worker. So of several workers one
+wins, and a late one does no harm. It writes the same bytes again, by conditional writes if users could have changed
+them. If all workers die the sweep continues the job.
 """
 
 from dataclasses import dataclass
@@ -23,13 +23,14 @@ from livemem.store import keys, timing
 from livemem.store.capability_check import require_conditional_writes
 
 MOST_REMOVED = 100_000
-"""Objects that are removed at once: a few minutes, so that none of it comes when the id is free again."""
+"""Most objects that one removal takes. It lasts a few minutes, so that no delete request comes after the id is free
+again."""
 
 
 @dataclass(frozen=True)
 class Provisioned:
-    """All objects of the space are there but its head: how many with it, and what the head is to say. `meta` has the
-    space's own id and uid already.
+    """A space whose objects are all written except its head: their number with the head, and the head to write. `meta`
+    has the space's own id and uid already.
     """
 
     meta: Meta
@@ -37,13 +38,13 @@ class Provisioned:
 
 
 def going_on(process: Process, space_id: str, arrival: Arrival) -> Head | None:
-    """The head of the space if this very thing is being brought there already: 1 GET."""
+    """The head of the space if the same restore, fork or import is already under way there: 1 GET."""
     there = heads.find_any(process, keys.check_space_id(space_id))
     return there if there and there.meta.arriving() and _is_same(there.meta.arrival, arrival) else None
 
 
 def check_free(process: Process, principal: Principal, space_id: str) -> None:
-    """Raise what `begin` would raise where the id is not free: 1 GET, 1 LIST."""
+    """Raise the error of `begin` if the id is not free: 1 GET, 1 LIST."""
     try:
         _find_room(process, space_id)
     except (SpaceExists, SpaceBroken, Conflict):
@@ -52,11 +53,11 @@ def check_free(process: Process, principal: Principal, space_id: str) -> None:
 
 
 def begin(process: Process, principal: Principal, space_id: str, arrival: Arrival) -> Head:
-    """Claim the id for what is to be brought: 3 GET, 1 LIST, 2 PUT, and what it takes to add the space to the token's
-    list, or to count how many spaces it makes. The same request again, while it is under way, goes on with it.
+    """Claim the id for a restore, fork or import: 3 GET, 1 LIST, 2 PUT, and the requests to add the space to the
+    token's list, or to count it for the token's cap. The same request again, while the job is under way, continues it.
 
-    Raises InvalidName, SpaceExists, CapReached, Conflict (the id is not free), Forbidden instead of both where the
-    token may not see the space.
+    Raises InvalidName, SpaceExists, CapReached, Conflict (the id is not free). Raises Forbidden instead of SpaceExists
+    and Conflict where the token may not see the space.
     """
     keys.check_space_id(space_id)
     require_conditional_writes(process.store)
@@ -76,7 +77,7 @@ def _claim(process: Process, space_id: str, arrival: Arrival) -> Head:
         return there
     tombstone = _find_room(process, space_id)
     if tombstone:
-        # The deletion may have died before it did so.
+        # The deletion may have died before it did this.
         registries.forget_space(process, space_id)
     due_index.leave(process, space_id)
     now = clock.iso(process.clock())
@@ -111,7 +112,7 @@ def _find_room(process: Process, space_id: str) -> Head | None:
 def _is_same(there: Arrival | None, wanted: Arrival) -> bool:
     fields = {"kind", "at", "upload_id", "requested_by", "options"}
     if wanted.kind != "import":
-        # Where an import comes from is told by its archive, which may not be read yet.
+        # The archive of an import names its source space, and may not be read yet.
         fields.add("space_id")
     if wanted.kind != "fork":
         # A fork takes a backup of its own.
@@ -120,12 +121,12 @@ def _is_same(there: Arrival | None, wanted: Arrival) -> bool:
 
 
 def activated(process: Process, head: Head, there: Provisioned) -> Meta:
-    """What the head says from the swap on that makes the space visible."""
+    """The head that makes the space visible."""
     arrival = head.meta.arrival
     assert arrival
     return there.meta.model_copy(
         update={
-            # What was asked for is in the space by now; its head is read often.
+            # The options are in the space by now, and its head is read often.
             "arrival": arrival.model_copy(update={"objects": there.objects, "options": {}}),
             "deleted_at": None,
             "committed_run": None,
@@ -141,12 +142,12 @@ def activated(process: Process, head: Head, there: Provisioned) -> Meta:
 
 
 def clear(process: Process, space_id: str) -> None:
-    """Remove what was brought so far of a space whose tombstone tells why it was given up: the registry's 1 GET (and 1
-    PUT), 1 LIST and 1 DeleteObjects per 1,000 objects.
+    """Remove the objects written so far of a space whose tombstone says why it was given up: the registry's 1 GET (and
+    1 PUT), 1 LIST and 1 DeleteObjects per 1,000 objects.
 
     If it dies on the way, or there are more than 100,000, the sweep removes the rest as it does after a deletion.
     """
     registries.forget_space(process, space_id)
-    # What the runs have cost that came with it counts for the space in which they ran.
+    # The cost of copied runs counts for the space in which they ran.
     listed = process.store.scan(keys.prefix(space_id), limit=MOST_REMOVED)
     process.store.delete_many([entry.key for entry in listed if entry.key != keys.meta(space_id)])

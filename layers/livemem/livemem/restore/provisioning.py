@@ -1,4 +1,4 @@
-"""Restore, fork and import as kinds of jobs: what their worker does, whatever a space comes from."""
+"""Restore, fork and import as kinds of jobs, and the steps that their workers have in common."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -20,18 +20,18 @@ from livemem.store import keys
 from livemem.store.stored import Stored
 
 LASTS = timedelta(days=1)
-"""After which what could not be brought is not tried again."""
+"""The age at which an unfinished job is given up."""
 
 WAYS: Mapping[str, Callable[[Process, Head, datetime], Provisioned]] = {
     "restore": restore.provision,
     "fork": fork.provision,
     "import": importing.provision,
 }
-"""How the objects of each kind are brought."""
+"""The function that writes the objects of each kind of job."""
 
 
 def _step(work: Work[Provisioning]) -> End:
-    """Bring what is missing. Raises OutOfTime, and what says that it can't be brought."""
+    """Write the missing objects. Raises OutOfTime, and the errors for which the job is given up."""
     head = provisioning_job.head_of(work.stored)
     there = WAYS[work.job.kind](work.process, head, work.deadline)
     return End(changes={"meta": new_space.activated(work.process, head, there)})
@@ -54,11 +54,11 @@ KINDS: Mapping[str, Kind[Provisioning]] = {
 
 
 def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
-    """Bring what was just claimed in `head` for a request, and return the space; None where the rest of it is queued.
+    """Fill the space that a request just claimed in `head`, and return the space. None: the rest is queued.
 
-    The claim counts as taken: 1 PUT at the end, and what the steps take. Raises NotFound, BackupDamaged, NotFinished
-    and the like where it can't be brought: then it is given up, and nothing is left of it. Raises PreconditionLost
-    where somebody else is at it by now, StoreUnavailable.
+    The claim counts as a taken job: 1 PUT at the end, and the requests of the steps. Raises NotFound, BackupDamaged,
+    NotFinished and the like if the job can't be done. Then it is given up, and its objects are removed. Raises
+    PreconditionLost if another worker has the job by now, StoreUnavailable.
     """
     claimed = provisioning_job.of_head(head)
     raised: list[LiveMemoryError] = []
@@ -71,7 +71,7 @@ def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
     try:
         worked = _after(process, worker.go_on(Work(process, kind, claimed, deadline), taken=True))
     except StoreUnavailable:
-        # The last swap may have happened all the same: only a look tells.
+        # The last swap may have happened all the same. Only a read shows it.
         worked = Worked("ended", kind.find(process, claimed.value.space_id, claimed.value.job_id))
         if worked.outcome != "done":
             raise
@@ -93,14 +93,14 @@ def carry_out(
     *,
     found: Stored[Provisioning] | None = None,
 ) -> Worked[Provisioning]:
-    """Carry the job out in an invocation: what `worker.work` takes and raises."""
+    """Carry the job out in an invocation: the requests and errors of `worker.work`."""
     return _after(process, worker.work(process, kind, space_id, job_id, deadline, found=found))
 
 
 def _after(process: Process, worked: Worked[Provisioning]) -> Worked[Provisioning]:
-    """Do what follows the end of a job, if it was written here: remove the upload, or after a failure the objects."""
+    """Clean up after a job that this worker ended: remove the upload, or after a failure the objects."""
     ended = worked.stored
-    # What was read was ended by somebody else, perhaps long ago: by now another space may have the id.
+    # Another worker ended the job, perhaps long ago. By now another space may have the id.
     if worked.result == "ended" and ended and not ended.seen_at:
         heads.forget(process, ended.value.space_id)
         if ended.value.status == "failed":
@@ -111,15 +111,15 @@ def _after(process: Process, worked: Worked[Provisioning]) -> Worked[Provisionin
 
 
 def maintain(process: Process, head: Head) -> Mapping[str, float]:
-    """The sweep's look at what is being brought: hand it to an invocation where nobody works on it any more, without a
-    request of its own, and give it up after a day. What was done, as packages tell it.
+    """The sweep's look at a restore, fork or import: hand it to an invocation if no worker works on it any more,
+    without a request of its own, and give it up after a day. Returns the counts that packages report.
     """
     found = provisioning_job.of_head(head)
     job = found.value
     if jobs.is_held(found):
         return {MORE_WORK: 1}
     if process.clock() - clock.parse(job.created_at) > LASTS:
-        # Also where no invocation comes any more: the worker sees by itself that it is too late.
+        # Also if no invocation comes any more: the worker sees by itself that it is too late.
         carry_out(process, KINDS[job.kind], job.space_id, job.job_id, process.clock(), found=found)
         return {"given_up": 1, MORE_WORK: 1}
     worker.queue(process, KINDS[job.kind], job.space_id, job.job_id)

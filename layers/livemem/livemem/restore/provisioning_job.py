@@ -1,10 +1,11 @@
 """The job that restores, forks or imports a space: its document is the space's own head, a tombstone until its end.
 
-So one object says that the id is taken, who is at work and that the space is there, and no request is needed besides:
-to take the job is a swap of the head, and so is its end, which makes the space visible or tells why there is none.
+So one object shows that the id is taken, which worker has the job and that the space exists, and no further request is
+needed. A worker takes the job by a swap of the head, and ends it by another. The end makes the space visible or says
+why there is none.
 
-How often the job was taken is not kept: a large space takes many invocations, and says nothing between them. It is
-given up after a day.
+The head does not count how often the job was taken: a large space takes many invocations, and writes no progress
+between them. The job is given up after a day.
 """
 
 from collections.abc import Mapping
@@ -24,7 +25,8 @@ from livemem.store.stored import Stored
 class Provisioning(Job):
     """`_meta.json`, read as the job. Its subject is the backup or the upload that it comes from.
 
-    A head without such a job, or of a space that was deleted after it, has an empty id: so nobody finds a job there.
+    For a head without such a job, or of a space that was deleted after it, the id is empty. So nobody finds a job
+    there.
     """
 
     meta: Meta
@@ -73,12 +75,12 @@ class Provisioning(Job):
 
     @property
     def arrival(self) -> Arrival:
-        """What the head says of the job."""
+        """The head's field about the job."""
         assert self.meta.arrival
         return self.meta.arrival
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """The job with `changes`, of which the head keeps until when it is held, and its end."""
+        """The job with `changes`. Of these the head keeps how long the job is held, and its end."""
         after = super().changed(changes)
         arrival = after.arrival.model_copy(
             update={
@@ -90,27 +92,29 @@ class Provisioning(Job):
         return self.of(after.meta.model_copy(update={"rev": self.meta.rev + 1, "arrival": arrival}))
 
     def stamped(self, write_id: str) -> Self:
-        """The head as this write makes it."""
+        """The head with the id of this write."""
         return self.of(self.meta.stamped(write_id))
 
 
 def _failure(error: Mapping[str, str]) -> Failure:
-    # As it is: whoever wrote the head by hand, what it says is shown.
+    # Unchanged: a text that somebody wrote into the head by hand is shown as well.
     return Failure.model_construct(code=error.get("code", ""), detail=error.get("detail", ""))
 
 
 def of_head(head: Head) -> Stored[Provisioning]:
-    """The job in a head that was read."""
+    """The job in a head that was read or written."""
     return Stored(head.key, Provisioning.of(head.meta), head.etag, head.age, head.seen_at)
 
 
 def head_of(found: Stored[Provisioning]) -> Head:
-    """The head that the job is."""
+    """The head that holds the job."""
     return Head(found.key, found.value.meta, found.etag, found.age, found.seen_at)
 
 
 def load(process: Process, space_id: str) -> Provisioning:
-    """The job that brings the space here, or brought it: 1 GET. Raises InvalidName, NotFound where none did."""
+    """The job that restores, forks or imports the space, or did so: 1 GET. Raises InvalidName, NotFound if there is
+    none.
+    """
     head = heads.find_any(process, keys.check_space_id(space_id))
     job = Provisioning.of(head.meta) if head else None
     if not job or not job.job_id:

@@ -1,4 +1,4 @@
-"""What of an object must follow when it comes into another space: the space's id, and the uid of its life."""
+"""Changes to an object that is copied into another space: the space's id, and its uid."""
 
 import json
 import re
@@ -14,7 +14,7 @@ _HEAD = re.compile(rb"\A---[ \t]*\r?\n(?P<fields>.*?)^---[ \t]*\r?$", re.DOTALL 
 
 @dataclass(frozen=True)
 class Names:
-    """The space that objects come from, the one they come into, and the uid of that one."""
+    """The space that objects come from, their new space, and the uid of the new space."""
 
     source: str
     target: str
@@ -22,7 +22,7 @@ class Names:
 
 
 class _AnyRun(stored_documents.StoredDocument):
-    """A run of which only this is asked, so that it is read whatever else is in it."""
+    """The one field of a run that is needed here. So any run can be read, even with other invalid fields."""
 
     most_bytes: ClassVar[int] = Run.most_bytes
 
@@ -37,7 +37,7 @@ def follows(name: str, names: Names) -> bool:
 
 
 def relabel(name: str, body: bytes, names: Names) -> bytes:
-    """The object as it is to be in the other space. What can't be read stays as it is, but for a run in JSON."""
+    """The object for the other space. An unreadable object stays as it is, except a run in JSON."""
     if is_run(name):
         return _run(body, names)
     return _note(body, names) if _is_note(name) else _record(body, names)
@@ -49,7 +49,7 @@ def is_run(name: str) -> bool:
 
 
 def is_record(name: str) -> bool:
-    """Whether it is a record."""
+    """Whether the object of this name below a space is a record."""
     return name.startswith("_consolidations/") and keys.parse_record(f"x/{name}") is not None
 
 
@@ -58,7 +58,7 @@ def _is_note(name: str) -> bool:
 
 
 def _note(body: bytes, names: Names) -> bytes:
-    """With the id in the front matter replaced, if there it is that of the source."""
+    """The note with the id in its front matter replaced, if that is the id of the source."""
     head = _HEAD.match(body)
     if not head:
         return body
@@ -73,14 +73,14 @@ def _run(body: bytes, names: Names) -> bytes:
         run = Run.from_bytes(body)
     except ValueError:
         return _unreadable_run(body)
-    # What it used counts where it ran; of one that has ended nothing is counted any more.
+    # Its usage counts where it ran. A run that has ended is not counted any more.
     came = {} if run.ended() else {"came": True}
     return run.model_copy(update={"space_id": names.target, "uid": names.uid, **came}).to_bytes()
 
 
 def _unreadable_run(body: bytes) -> bytes:
-    """One that its model refuses, such as for a number beyond its bounds: who counts what runs have used reads less of
-    it (spaces/usage_counts.py), so it too is told that it came.
+    """A run that its model refuses, such as for a number beyond its bounds. The count of usage reads fewer fields
+    (spaces/usage_counts.py), so this run is marked as copied as well.
     """
     try:
         return _AnyRun.from_bytes(body).model_copy(update={"came": True}).to_bytes()

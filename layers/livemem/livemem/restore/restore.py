@@ -1,4 +1,4 @@
-"""Bringing a space back from a backup, under its own id or another one."""
+"""Restoring a space from a backup, under its own id or another one."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -23,21 +23,21 @@ from livemem.store import keys, stored, stored_documents
 from livemem.store.objects import MARKDOWN
 
 BATCH = 1_000
-"""Objects that are brought between two looks at the time."""
+"""Objects that are written between two looks at the time."""
 MARGIN = timedelta(seconds=5)
 """Time that must be left for the rest."""
 WRITE_TRIES = 5
 LARGEST_READ = 8 << 20
-"""Bytes of an object that is read to write it; larger ones are copied by the store, which knows no condition then."""
+"""Most bytes of an object that is read to write it. The store copies larger ones, without a condition."""
 
 T = TypeVar("T")
 Keep = Callable[[str, bytes], bool]
-"""Whether an object of this name and content is to be brought."""
+"""Whether an object of this name and content is to be restored."""
 
 
 def order(process: Process, principal: Principal, space_id: str, backup_id: str, target: str | None) -> Head:
-    """Claim the target (the backup's own space if None) for what `provision` then writes: 2 GET, and what the claim
-    takes.
+    """Claim the target (the backup's own space if None), which `provision` then fills: 2 GET, and the requests of the
+    claim.
 
     Raises NotFound (no complete backup), BackupDamaged, InvalidName, SpaceExists, Conflict, Forbidden.
     """
@@ -63,11 +63,11 @@ def order(process: Process, principal: Principal, space_id: str, backup_id: str,
 
 
 def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
-    """Copy all that the backup holds into the space, and verify it against the manifest.
+    """Copy all objects of the backup into the space, and verify them against the manifest.
 
-    For A objects 2 ceil(A/1000) LIST and 3 GET, and 1 CopyObject each, or 1 GET and 1 PUT for what could be changed
-    later or names the space. Raises NotFound, BackupDamaged, OutOfTime, PreconditionLost (the backup was changed
-    meanwhile).
+    For A objects 2 ceil(A/1000) LIST and 3 GET, and 1 CopyObject each, or 1 GET and 1 PUT for objects that users could
+    change later or that name the space. Raises NotFound, BackupDamaged, OutOfTime, PreconditionLost (the backup was
+    changed meanwhile).
     """
     with sources.opened(process, head) as source:
         meta = sources.read_head(process, source)
@@ -79,14 +79,14 @@ def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
 def provision_items(
     process: Process, source: SourceBackup, items: Sequence[BackupObject], deadline: datetime, keep: Keep | None = None
 ) -> None:
-    """Bring these objects of the backup, but for those that `keep` refuses; what is there already is not written again.
-    Raises OutOfTime.
+    """Write these objects of the backup, except those that `keep` refuses. Objects that the space holds already are not
+    written again. Raises OutOfTime.
     """
     in_batches(process, items, lambda item: _provision_item(process, source, item, keep), deadline)
 
 
 def in_batches(process: Process, items: Sequence[T], provision_one: Callable[[T], None], deadline: datetime) -> None:
-    """Bring these, as many as there is time for. Raises OutOfTime."""
+    """Provision these items, as many as there is time for. Raises OutOfTime."""
     for start in range(0, len(items), BATCH):
         if start and deadline - process.clock() < MARGIN:
             raise OutOfTime("The rest is brought by another invocation.")
@@ -94,9 +94,9 @@ def in_batches(process: Process, items: Sequence[T], provision_one: Callable[[T]
 
 
 def _provision_item(process: Process, source: SourceBackup, item: BackupObject, keep: Keep | None) -> None:
-    """Bring one object, verified, unless it is there. Raises BackupDamaged."""
+    """Write one object, verified, unless the space holds it. Raises BackupDamaged."""
     moved = follows(item.name, source.names)
-    # Nobody but who brings the space writes such objects into it, and the folder was empty before.
+    # Only this job's workers write such objects into the space, and the folder was empty before.
     if item.name in source.there if moved else source.has(item):
         return
     if not moved and (keys.is_immutable(item.name) or item.size > LARGEST_READ):
@@ -115,9 +115,9 @@ def write(
     metadata: Mapping[str, str] | None = None,
     content_type: str | None = None,
 ) -> None:
-    """Write an object of a space that nobody sees yet: 1 PUT. A repeat that comes late changes nothing.
+    """Write an object of a space that nobody sees yet: 1 PUT. A late repeat changes nothing.
 
-    Raises PreconditionLost where something else is there, and the space can be seen by now: another worker was faster.
+    Raises PreconditionLost if another object has the name, and the space is visible by now: another worker was faster.
     """
     content_type = content_type or (stored_documents.JSON if key.endswith(".json") else MARKDOWN)
     over = None
@@ -127,8 +127,8 @@ def write(
         )
         if written.says_so:
             return
-        # What a creation wrote that was not fast enough goes. What users have changed stays: they can't have done so
-        # between this look and the write, which then fails.
+        # Objects of a creation that lost the race go. Objects that users have changed stay: if they changed one between
+        # this look and the write, the write fails.
         if heads.find(process, key.partition("/")[0]):
             break
         over = written.etag or None
@@ -136,9 +136,9 @@ def write(
 
 
 def clear_strays(process: Process, source: SourceBackup, wanted: Collection[str]) -> None:
-    """Remove what was in the space and does not belong into it: a creation that was not fast enough may have left it.
+    """Remove objects from the space that do not belong into it. A creation that lost the race may have left them.
 
-    1 GET and 1 DELETE each where there is something. Raises PreconditionLost where the space can be seen by now.
+    1 GET and 1 DELETE each if there are any. Raises PreconditionLost if the space is visible by now.
     """
     strays = [entry for name, entry in source.there.items() if name not in wanted and name != keys.META]
     # As long as nobody sees the space, nothing of what was listed before is a user's.

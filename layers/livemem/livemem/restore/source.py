@@ -1,7 +1,8 @@
-"""A backup as the source of a space: checked as a whole before anything is written, and each object once more.
+"""A backup as the source of a space. It is checked as a whole before anything is written, and each object is checked
+again.
 
-Names in a manifest are input like any other. Whoever removes the backup, or changes it, while a space is brought from
-it is told apart from a backup that is damaged.
+Names in a manifest are input like any other. A backup that is removed or changed during the restore raises another
+error than a damaged backup.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,8 +28,8 @@ HOSTILE = "The manifest of the backup names what no space can hold, or one objec
 
 @dataclass(frozen=True)
 class SourceBackup:
-    """A backup, and the space that is brought from it: `items` are the objects to bring but for the head, `there` is
-    what the space holds already, by name.
+    """A backup, and the space that is made from it. `items` are the objects to write, without the head. `there` are the
+    objects that the space holds already, by name.
     """
 
     manifest: Manifest
@@ -38,24 +39,24 @@ class SourceBackup:
     there: Mapping[str, Entry]
 
     def key(self, item: BackupObject) -> str:
-        """Where the backup has the object."""
+        """The key of the object in the backup."""
         return keys.backup_object(self.manifest.space_id, self.manifest.job_id, item.name)
 
     def target(self, name: str) -> str:
-        """Where the space is to have the object of this name."""
+        """The key of the object of this name in the space."""
         return keys.prefix(self.names.target) + name
 
     def has(self, item: BackupObject) -> bool:
-        """Whether the space has the object already, as the backup has it."""
+        """Whether the space holds the object already, as the backup has it."""
         there = self.there.get(item.name)
         if not there or there.size != item.size:
             return False
-        # Where each copy has an ETag of its own: nobody but who brings the space writes notes and records into it.
+        # If each copy has an ETag of its own: only this job's workers write notes and records into the space.
         return there.etag == item.etag or (item.copy_etag is not None and keys.is_immutable(item.name))
 
 
 def checked_items(manifest: Manifest) -> tuple[BackupObject, ...]:
-    """All objects of a backup that belong into a space; raises BackupDamaged for names that no space can hold."""
+    """All objects of a backup that belong into a space. Raises BackupDamaged for names that no space can hold."""
     items = manifest.items or ()
     try:
         for item in items:
@@ -70,7 +71,7 @@ def checked_items(manifest: Manifest) -> tuple[BackupObject, ...]:
 
 
 def load(process: Process, head: Head) -> Stored[Manifest]:
-    """The complete backup that a space is brought from: 2 GET. Raises NotFound where it is gone, Busy."""
+    """The complete backup that a space is made from: 2 GET. Raises NotFound if it is gone, Busy."""
     arrival = head.meta.arrival
     assert arrival
     assert arrival.space_id
@@ -93,11 +94,11 @@ def complete(process: Process, space_id: str, backup_id: str) -> Stored[Manifest
 
 @contextmanager
 def opened(process: Process, head: Head) -> Iterator[SourceBackup]:
-    """The backup that a space is brought from, for as long as it is read: 2 GET, and 1 LIST per 1,000 objects of the
+    """The backup that a space is made from, for as long as it is read: 2 GET, and 1 LIST per 1,000 objects of the
     backup and of the space.
 
-    Raises NotFound where it is gone or goes meanwhile, BackupDamaged, PreconditionLost where it was changed (an erasure
-    does so): then trying again may help.
+    Raises NotFound if it is gone or is removed meanwhile, BackupDamaged, PreconditionLost if it was changed, as by an
+    erasure: then a new try may succeed.
     """
     saved = load(process, head)
     try:
@@ -116,7 +117,7 @@ def _source(process: Process, manifest: Manifest, head: Head) -> SourceBackup:
     kept = _listed(process, keys.backup_prefix(manifest.space_id, manifest.job_id))
     for item in items:
         found = kept.get(item.name)
-        # Where the store tells a SHA-256, the copy is compared with that.
+        # If the store gives a SHA-256, the copy is compared with that.
         if not found or found.size != item.size or not (_is_same(found.etag, item) or item.sha256):
             raise BackupDamaged(DAMAGED.format(item.name))
     names = Names(manifest.space_id, space_id, head.meta.uid)
@@ -133,7 +134,7 @@ def _is_same(etag: str, item: BackupObject) -> bool:
 
 
 def read(process: Process, source: SourceBackup, item: BackupObject) -> Object:
-    """One object of the backup: 1 GET. Raises BackupDamaged where it is not what the manifest says."""
+    """One object of the backup: 1 GET. Raises BackupDamaged if it differs from the manifest."""
     found = process.store.get(source.key(item))
     if not found or len(found.body) != item.size:
         raise BackupDamaged(DAMAGED.format(item.name))
@@ -143,7 +144,7 @@ def read(process: Process, source: SourceBackup, item: BackupObject) -> Object:
 
 
 def copy(process: Process, source: SourceBackup, item: BackupObject) -> None:
-    """Copy one object as it is: 1 CopyObject, 1 HEAD more where the store gives each copy an ETag of its own.
+    """Copy one object unchanged: 1 CopyObject, 1 HEAD more if the store gives each copy an ETag of its own.
 
     Raises BackupDamaged where it is not what the manifest says.
     """
@@ -162,7 +163,7 @@ def _is_whole(process: Process, source: SourceBackup, item: BackupObject, copied
 
 
 def read_head(process: Process, source: SourceBackup) -> Meta:
-    """The head as the backup has it, in the name of the new space: 1 GET. Raises BackupDamaged."""
+    """The backup's head, with the id of the new space: 1 GET. Raises BackupDamaged."""
     body = read(process, source, source.head).body
     try:
         meta = Meta.from_bytes(body)

@@ -1,8 +1,8 @@
 """How much of something one token, or one space, may have: the spaces that a token makes on a day, questions at once.
 
-Each thing that counts takes a place until a time: for a day, or for as long as it may last and then gives it back. The
-places that are taken stand in one small document of the space, or of the token, which is changed by compare-and-swap
-alone. So a cap holds however many ask at once, and wherever they are answered. It is a setting; 0 means no cap.
+Each thing that counts takes a place for a limited time: for a day, or until it ends and gives the place back. One small
+document of the space, or of the token, holds the places that are taken. It is changed by compare-and-swap alone. So a
+cap holds however many requests come at once, and wherever they are answered. A cap is a setting. 0 means no cap.
 """
 
 import logging
@@ -49,13 +49,15 @@ class Places(Revised):
     places: dict[str, list[TakenPlace]] = {}
 
     def standing(self, what: str, now: datetime) -> list[TakenPlace]:
-        """Those that are not over."""
+        """The places that are still taken."""
         return [one for one in self.places.get(what, []) if clock.parse(one.until) > now]
 
 
 @dataclass(frozen=True)
 class Cap:
-    """At most so many places, as the `setting` says; `of`: of this token alone. `said`: what there are so many of."""
+    """At most as many places as the `setting` says. `of`: only this token's places count. `said`: the counted things,
+    in words.
+    """
 
     setting: CapName
     said: str
@@ -66,7 +68,7 @@ class Cap:
 def making_space(process: Process, principal: Principal) -> Iterator[None]:
     """Let a token make a space, if it has not made too many on a day: 1 GET and 1 PUT. Raises CapReached.
 
-    One with `admin` for all spaces is not counted, since it could make itself another token.
+    A token with `admin` for all spaces is not counted, since it could make itself another token.
     """
     if "admin" in principal.permissions and not principal.space_ids:
         yield
@@ -78,7 +80,7 @@ def making_space(process: Process, principal: Principal) -> Iterator[None]:
 
 @contextmanager
 def beginning_upload(process: Process, principal: Principal) -> Iterator[None]:
-    """The same of an upload, for every token."""
+    """Let a token begin an upload, in the same way. This counts for every token."""
     cap = Cap("uploads_per_token_per_day", "uploads that this token has begun within a day")
     with _on_a_day(process, keys.caps_of_token(subject(process, principal)), "upload", cap):
         yield
@@ -86,7 +88,7 @@ def beginning_upload(process: Process, principal: Principal) -> Iterator[None]:
 
 @contextmanager
 def taking_backup(process: Process, space_id: str) -> Iterator[None]:
-    """The same of a backup of a space that somebody asks for."""
+    """Let a caller order a backup of a space, in the same way."""
     cap = Cap("backups_per_space_per_day", "backups of this space that were asked for within a day")
     with _on_a_day(process, keys.caps_of_space(space_id), "backup", cap):
         yield
@@ -94,14 +96,14 @@ def taking_backup(process: Process, space_id: str) -> Iterator[None]:
 
 @contextmanager
 def making_archive(process: Process, space_id: str) -> Iterator[None]:
-    """The same of an archive of a space, or of a backup of it."""
+    """Let a caller order an archive of a space, or of one of its backups, in the same way."""
     cap = Cap("exports_per_space_per_day", "archives of this space that were asked for within a day")
     with _on_a_day(process, keys.caps_of_space(space_id), "archive", cap):
         yield
 
 
 def begin_question(process: Process, space_id: str, question_id: str, by: str) -> None:
-    """Take a place for a question, until it has ended (`end_question`): 1 GET and 1 PUT. `by` is whoever asks.
+    """Take a place for a question, until it has ended (`end_question`): 1 GET and 1 PUT. `by` is the asking token.
 
     Raises CapReached.
     """
@@ -114,15 +116,15 @@ def begin_question(process: Process, space_id: str, question_id: str, by: str) -
 
 
 def end_question(process: Process, space_id: str, question_id: str) -> None:
-    """Give the place back: 1 GET, and 1 PUT if it has one. It fails nothing: the place ends by time."""
+    """Give the place back: 1 GET, and 1 PUT if it has one. A failure is harmless: the place ends by time."""
     settings = process.settings
     if settings.asks_at_once_per_space or settings.asks_at_once_per_token:
         _give_back(process, keys.caps_of_space(space_id), "question", question_id)
 
 
 def subject(process: Process, principal: Principal) -> str:
-    """What the places of a token are kept under: the hash of the first token that it was rotated from, without
-    `sha256:`, so that a rotation gives no new ones.
+    """The name under which a token's places are kept: the hash of the first token that it was rotated from, without
+    `sha256:`. So a rotation gives no new places.
     """
     own = principal.token_hash
     if own is None:
@@ -137,7 +139,7 @@ def subject(process: Process, principal: Principal) -> str:
 
 @contextmanager
 def _on_a_day(process: Process, key: str, what: str, cap: Cap) -> Iterator[None]:
-    """Take a place for a day; what fails gives it back, unless it may have happened."""
+    """Take a place for a day. A failed action gives it back, unless it may have happened."""
     if not getattr(process.settings, cap.setting):
         yield
         return

@@ -1,4 +1,4 @@
-"""What is in a space: its live notes and its bank files, as listings show them."""
+"""The contents of a space: its live notes and its bank files, as listings show them."""
 
 import threading
 from collections.abc import Iterator
@@ -23,7 +23,9 @@ LAST_SECOND = datetime.max.replace(microsecond=0, tzinfo=UTC)
 
 
 class _Newest:
-    """Since when the newest notes of spaces are, as this process has seen them: a guess, on which no answer depends."""
+    """The time from which a space's newest notes begin, as this process has seen it. It is a guess: no answer depends
+    on it.
+    """
 
     def __init__(self, _: Timer) -> None:
         self._since = LRUCache[str, int](KNOWN_SPACES)
@@ -48,7 +50,7 @@ def live_notes(process: Process, space_id: str, *, limit: int | None = None) -> 
 
 
 def notes_until(process: Process, space_id: str, moment: str | None) -> Iterator[Entry]:
-    """The live notes up to a compact time, inclusive, oldest first; all for None. Lazy: 1 LIST per 1,000."""
+    """The live notes up to a compact time, inclusive, oldest first. None: all of them. Lazy: 1 LIST per 1,000."""
     # `~` sorts behind all that a note's name can hold.
     stop = f"{keys.live_prefix(space_id)}{moment}~" if moment is not None else ""
     listing = process.store.scan(keys.live_prefix(space_id), stop=stop)
@@ -56,7 +58,7 @@ def notes_until(process: Process, space_id: str, moment: str | None) -> Iterator
 
 
 def waiting_notes(process: Process, meta: Meta, *, most: int) -> list[Entry]:
-    """At most `most` live notes of the space that wait for a consolidation: what is set aside does not.
+    """At most `most` live notes of the space that wait for a consolidation. Oversized notes do not wait.
 
     1 LIST of `most` keys and a few more; 2 where that is more than 1,000.
     """
@@ -74,13 +76,13 @@ def note_name(entry: Entry) -> keys.NoteName:
 
 
 def all_live_notes(process: Process, space_id: str) -> list[Entry]:
-    """All live notes, oldest first: where they are many, listed side by side in few round trips."""
+    """All live notes, oldest first. Many notes are listed in parallel, in few round trips."""
     return timeline.everything(process.store, _timeline(space_id), now=timeline.seconds(process.clock()))
 
 
 @dataclass(frozen=True)
 class Newest:
-    """The newest live notes, newest first; `listed` are all that there are; if not `exact`, there are more."""
+    """The newest live notes, newest first. `listed`: all notes that the look listed. If not `exact`, there are more."""
 
     entries: list[Entry]
     listed: list[Entry]
@@ -109,7 +111,7 @@ def notes_in_order(
 ) -> Iterator[tuple[Entry, NoteName]]:
     """The live notes from `since` to `until`, both inclusive, in the order in which they were written, or back.
 
-    Lazy: who stops early pays for little (timeline.newest_first), but notes of one second are always listed whole.
+    Lazy: a caller who stops early pays for little (timeline.newest_first). Notes of one second are always listed whole.
     """
     first = timeline.seconds(since) if since else None
     end = timeline.seconds(until) + 1 if until and until < LAST_SECOND else None
@@ -127,7 +129,7 @@ def notes_in_order(
 
 
 def _noting(process: Process, space_id: str, batches: Iterator[list[Entry]]) -> Iterator[list[Entry]]:
-    """The same batches; where the newest notes begin in them is kept for the next page."""
+    """The same batches. It keeps for the next page where the newest notes begin."""
     known, seen = process.cache(_Newest), 0
     for batch in batches:
         if batch and seen <= NEAR:
@@ -135,7 +137,7 @@ def _noting(process: Process, space_id: str, batches: Iterator[list[Entry]]) -> 
             known.put(space_id, _second(batch[max(seen - NEAR, 0)].key))
         yield batch
     if seen <= NEAR:
-        # So few are listed in one go.
+        # One listing holds so few.
         known.put(space_id, None)
 
 

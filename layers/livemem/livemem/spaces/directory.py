@@ -17,7 +17,7 @@ def ids(process: Process, *, start_after: str = "") -> Iterator[str]:
 
 
 def _possible(names: Iterable[str]) -> Iterator[str]:
-    """Those that can be ids of spaces: folders and entries of the registry may be of anybody's making."""
+    """The names that can be ids of spaces. Anybody may have made a folder or an entry of the registry."""
     for name in names:
         try:
             yield keys.check_space_id(name)
@@ -26,10 +26,10 @@ def _possible(names: Iterable[str]) -> Iterator[str]:
 
 
 def page(process: Process, principal: Principal, *, limit: int, after: str | None) -> tuple[list[Meta], str | None]:
-    """The spaces that the principal may see, by id, and the id to go on after; 1 GET each.
+    """The spaces that the principal may see, by id, and the id after which the next page begins. 1 GET each.
 
-    With a list of spaces in the token only these are looked up; else 1 LIST per 1,000 spaces of the account. A space
-    that can't be read is left out: health names it.
+    If the token lists spaces, only these are looked up. Else 1 LIST per 1,000 spaces of the account. A space that can't
+    be read is left out. Health names it.
     """
     if principal.space_ids:
         candidates = _possible(sorted(name for name in principal.space_ids if name > (after or "")))

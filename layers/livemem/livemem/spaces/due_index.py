@@ -1,23 +1,25 @@
-"""The due index: what is to be looked at from when on, so that one listing from the front finds all of it.
+"""The due index: entries that name work and the time from which it is due. One listing from the front finds all due
+work.
 
-`_due/{time}/{shard}-{space}/{kind}/{name}` is an object without content. Whoever begins what another may have to finish
-leaves an entry first. The sweep lists what is due once, and gives each package what is of its kinds
-(`Maintainable.due`); the digests' hourly look takes the rooms. A space at rest has no entry, but one of the kind
-`notes` where some wait for others to come, named by when the oldest was written: so the listing alone tells how long
+`_due/{time}/{shard}-{space}/{kind}/{name}` is an object without content. A process leaves an entry before it begins
+work that another may have to finish. The sweep lists the due entries once, and gives each package the entries of its
+kinds (`Maintainable.due`). The digests' hourly look takes the rooms. A space at rest has no entry, except one of the
+kind `notes` if notes wait for more notes. Its name is the time of the oldest note. So the listing alone shows how long
 notes wait.
 
-An entry is a hint. One that is lost costs time, until the daily look at all spaces; one too many costs a look.
+An entry is a hint. A lost entry delays work until the daily look at all spaces. A needless entry costs a look.
 
-None is lost while all goes well. An entry tells of what was sent until RELIED_ON after its time at the latest: whoever
-has written it relies on it until then, and writes the next one after. All of that is in the bucket when KEPT is over
-too. So what was listed after that, looked at and found done may go, without any condition: nobody writes that key any
-more. Of several entries for the same thing the last one is enough: it stays for as long as any of them is relied on.
+No entry is lost while all goes well. An entry covers requests that were sent until RELIED_ON after its time at the
+latest. Its writer relies on it until then, and writes the next entry after. All these requests have reached the bucket
+when KEPT is over too. If an entry was listed after that, and its work was found done, the sweep removes it without any
+condition: nobody writes that key any more. Of several entries for the same work the last is enough. It stays for as
+long as a process relies on any of them.
 
-The time comes first in a key, so that what is not due yet costs nothing: one request for each 1,000 entries that are.
-The shard, two digits of a hash of the space, lies below the time. In front it would make 256 listings of one. Below, it
-spreads the entries of one step, so that no common beginning of names is hot, and costs three bytes of a key. It does
-not spread the writes of one moment over times. They are few: a process writes an entry at most once in ten minutes, and
-S3 takes 3,500 writes a second below one prefix.
+The time comes first in a key, so that entries that are not due yet cost nothing. Due entries cost one request per
+1,000. The shard, two digits of a hash of the space, lies below the time. In front of the time it would make 256
+listings of one. Below the time it spreads the entries of one step, so that no common beginning of names is hot. It
+costs three bytes of a key. It does not spread the writes of one moment over times. They are few: a process writes an
+entry at most once in ten minutes, and S3 takes 3,500 writes a second below one prefix.
 """
 
 import threading
@@ -35,22 +37,22 @@ from livemem.store import due_keys, keys, objects, stored_documents, timing
 from livemem.store.due_keys import DueEntry, Kind
 
 FromNow = Literal["space", "room"]
-"""Kinds of which an entry tells that something is about to happen; those of the others tell when it is over."""
+"""Kinds whose entries say that work is about to begin. Entries of the other kinds say when work is over."""
 
 RELIED_ON = timedelta(minutes=10)
-"""For how long a process does not leave an entry again, and the steps of those that are due from now on."""
+"""For how long a process does not write the same entry again, and the steps of entries that are due from now on."""
 KEPT = timing.ANSWER + timing.REPEATED + timing.APART
-"""For how long an entry stays that nobody relies on any more: then there is the work itself, a request of it that comes
-late, and the time is of another clock."""
+"""For how long an entry stays after nobody relies on it any more. It covers the work itself, a late request of it, and
+a difference of clocks."""
 MOST_KNOWN = 10_000
 
 Done = Mapping[str, Mapping[str, float]]
-"""What was done for what was due: how many by what it was and by space."""
+"""Counts of the maintenance that was done, by its name and by space."""
 
 
 @dataclass(frozen=True)
 class Due:
-    """What is to be looked at, and its entries, the earliest first."""
+    """Work that is due, and its entries, the earliest first."""
 
     space_id: str
     kind: Kind
@@ -58,7 +60,7 @@ class Due:
     entries: tuple[DueEntry, ...]
 
     def may_go(self, now: datetime) -> bool:
-        """Whether nothing can come any more that relies on any of its entries."""
+        """Whether no request that relies on any of its entries can come any more."""
         relied_on = RELIED_ON if self.kind in due_keys.OF_SPACES else timedelta()
         return self.entries[-1].moment + relied_on + KEPT <= now
 
@@ -69,12 +71,12 @@ class Due:
 
     @property
     def superseded(self) -> list[str]:
-        """The keys of those before the last."""
+        """The keys of its entries before the last."""
         return self.written[:-1]
 
 
 class _Written:
-    """When this process has written entries, by the wall clock: others stand still while a machine is put to sleep."""
+    """When this process has written entries, by the wall clock. Other clocks stand still while a machine sleeps."""
 
     def __init__(self, _: Timer) -> None:
         self._moments = LRUCache[str, datetime](MOST_KNOWN)
@@ -96,31 +98,31 @@ class _Written:
 
 
 def leave(process: Process, space_id: str) -> None:
-    """Let the sweep look at the space from now on: 1 PUT, none if this process did so in the last ten minutes. Never
+    """Let the sweep look at the space from now on: 1 PUT, or none if this process did so in the last ten minutes. Never
     fails.
     """
-    # What it belongs to is worth more than the entry.
+    # A lost entry must not fail the work that it belongs to.
     with suppress(LiveMemoryError):
         leave_now(process, space_id, "space")
 
 
 def leave_now(process: Process, space_id: str, kind: FromNow) -> None:
-    """Enter what is about to happen: 1 PUT, none if this process did so in the same ten minutes. Raises
+    """Enter that work is about to begin: 1 PUT, or none if this process did so in the same ten minutes. Raises
     StoreUnavailable.
     """
     _write(process, due_keys.due(space_id, kind, "", due_keys.step_before(process.clock(), RELIED_ON)))
 
 
 def leave_at(process: Process, space_id: str, kind: Kind, name: str, moment: datetime) -> None:
-    """Enter that something is to be looked at from `moment` on, in steps of five minutes: 1 PUT, none if this process
-    did so just now. Raises StoreUnavailable.
+    """Enter work that is due from `moment` on, in steps of five minutes: 1 PUT, or none if this process did so just
+    now. Raises StoreUnavailable.
     """
     _write(process, due_keys.due(space_id, kind, name, due_keys.step_after(moment)))
 
 
 def leave_always(process: Process, space_id: str, kind: Kind, name: str) -> None:
-    """Enter something that is due at every look, until it is removed: 1 PUT, none if this process did so in the last
-    ten minutes. Never fails.
+    """Enter work that is due at every look, until its entry is removed: 1 PUT, or none if this process did so in the
+    last ten minutes. Never fails.
     """
     with suppress(LiveMemoryError):
         _write(process, due_keys.due(space_id, kind, name, due_keys.EVER))
@@ -140,12 +142,14 @@ def _write(process: Process, key: str) -> None:
 
 
 def listed(process: Process) -> Mapping[Kind, list[Due]]:
-    """What is due now, by kind, the earliest first: 1 LIST per 1,000 entries. What is no entry is left out."""
+    """The work that is due now, by kind, the earliest first: 1 LIST per 1,000 entries. Objects that are no entries are
+    left out.
+    """
     return _grouped(process.store.scan(due_keys.DUE, stop=due_keys.due_after(process.clock())))
 
 
 def always(process: Process, kind: Kind, *, most: int) -> list[Due]:
-    """What is due at every look, of one kind: 1 LIST; of the first `most` entries."""
+    """The work of one kind that is due at every look, among the first `most` entries: 1 LIST."""
     return _grouped(process.store.scan(due_keys.ALWAYS, limit=most)).get(kind, [])
 
 
@@ -167,9 +171,9 @@ def waits_since(one: Due) -> datetime | None:
 
 
 def settle(process: Process, done: Iterable[Due], still: Iterable[Due] = ()) -> None:
-    """Remove the entries that are needed no more: of what was found `done` after it was listed, unless something of it
-    can still come, and of what is `still` due those before the last. 1 DeleteObjects per 1,000. Never fails: the next
-    look does it.
+    """Remove the entries that are needed no more. `done` work was found done after it was listed: all its entries go,
+    or those before the last if a request of it can still come. Of work that is `still` due the entries before the last
+    go. 1 DeleteObjects per 1,000. Never fails: the next look does it.
     """
     now = process.clock()
     gone = [key for one in done for key in (one.written if one.may_go(now) else one.superseded)]

@@ -40,10 +40,10 @@ KNOWN_SPACES = 1_000
 LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 """The shape of a language tag (RFC 5646): `fr`, `pt-BR`, `zh-Hans`."""
 LANGUAGE_CHARACTERS = 35
-"""What RFC 5646, 4.4.1 asks to have room for."""
+"""The length for which RFC 5646, 4.4.1 requires room."""
 
 Corrections = Literal["admin", "write"]
-"""The permission that a correction by section takes."""
+"""The permission that a correction by section needs."""
 
 
 class Meta(Revised):
@@ -55,44 +55,44 @@ class Meta(Revised):
     created_at: Moment
     last_consolidation: Moment | None = None
     consolidation_count: Position = 0
-    """Consolidations that stand: an undo takes its own off again. Counted by the commit."""
+    """Number of consolidations that were not undone. The commit counts them."""
     total_notes_processed: Count = 0
     version: Count = LAYOUT
-    """Of the layout of all that is in the space."""
+    """The layout of all objects in the space."""
     rev: Count = 1
     """Grows by one with each change."""
     uid: Line
     consolidation_threshold: Count
     auto_paused: bool = False
     pause_reason: Line | None = None
-    """Why it is paused, as the end of a sentence; None: it is not, or an older version paused it."""
+    """Why the space is paused, as the end of a sentence. None: it is not paused, or an older version paused it."""
     corrections: Corrections = "admin"
     consolidation_mode: Mode = "auto"
     capture_allowed: bool = True
     """Whether notes may be captured from conversations."""
     language: str | None = None
-    """In which the bank is written; None: that of the rules."""
+    """The language in which the bank is written. None: that of the rules."""
     timezone: str | None = None
-    """In which its digests have their hours, by its IANA name; None: DEFAULT_TIMEZONE."""
+    """The time zone of its digests' hours, by its IANA name. None: DEFAULT_TIMEZONE."""
     changes: Position = 0
-    """Number of the newest change, of whatever kind: what a commit counts on from."""
+    """Number of the newest change of any kind. A commit continues this count."""
     rules_changed_at: Moment | None = None
-    """When the rules were changed, until a consolidation was told."""
+    """When the rules were changed. It is reset once a consolidation knows the change."""
     committed_run: Line | None = None
     last_run: Line | None = None
     """The run or change by hand that made the newest change."""
     folded_until: Line | None = None
-    """Compact time of the newest note that was ever folded: what was written later can't be in a record. None where
-    none was, or where an older version folded them: then the records tell.
+    """Compact time of the newest note that was ever folded. No record holds a note that was written later. None: no
+    note was folded, or an older version folded them. Then the records show it.
     """
     late_duplicates: list[str] = []
-    """Ids of live notes that a record holds, and whose deletion is decided."""
+    """Ids of live notes that a record holds, and that are to be deleted."""
     late_write_repair: LateWriteRepair | None = None
     runs_seen: Line | None = None
-    """Every run up to this one has ended and left nothing behind: the sweep looks at later ones alone."""
+    """Every run up to this one has ended and left nothing behind. The sweep looks at later runs alone."""
     undone: list[tuple[Number, Number]] | None = None
-    """Changes that do not stand any more: from an undone one to its undo. None where an older version made the space:
-    then the records tell.
+    """Ranges of changes that no longer hold: each from an undone change to its undo. None: an older version made the
+    space. Then the records show it.
     """
     prompt_cut: bool = False
     """Whether the model read only a part of the last consolidation's prompt, by the provider's count of tokens."""
@@ -100,12 +100,13 @@ class Meta(Revised):
     left_out: list[str] = []
     """Ids of the live notes that the last run which saw them neither used nor discarded."""
     arrival: Arrival | None = None
-    """Where the space came from if it was restored, forked or imported; in a tombstone: what is being brought there."""
+    """Where the space came from if it was restored, forked or imported. In a tombstone: the restore, fork or import
+    under way."""
     erasing: Erasing | None = None
     review: Review | None = None
     """The plan that waits for a person, or was decided just now."""
     deleted_at: Moment | None = None
-    """Set while the space is being deleted, or is not all there yet: for every reader it is gone."""
+    """Set while the space is being deleted, or is not complete yet. No reader sees such a space."""
 
     @model_validator(mode="after")
     def _counts_from_what_was_counted(self) -> Self:
@@ -133,14 +134,14 @@ class Meta(Revised):
         return self.erasing.at_work if self.erasing else None
 
     def arriving(self) -> bool:
-        """Whether somebody is bringing the space here, and it is not all there yet."""
+        """Whether a restore, fork or import fills the space, and it is not complete yet."""
         return bool(self.deleted_at and self.arrival and not self.arrival.ended())
 
     def with_undo(self, undoes: int, number: int) -> list[tuple[int, int]] | None:
-        """`undone` after change `number` took back change `undoes`."""
+        """`undone` after change `number` has undone change `undoes`."""
         if self.undone is None:
             return None
-        # Only the newest change that stands can be undone: what came between is not standing either.
+        # Only the newest change that still holds can be undone. So the changes between do not hold either.
         earlier = [(first, last) for first, last in self.undone if first < undoes]
         if earlier and earlier[-1][1] == undoes - 1:
             undoes = earlier.pop()[0]
@@ -204,21 +205,21 @@ def _parse(process: Process, space_id: str, found: Object) -> Meta:
         raise SpaceBroken(detail, key=found.key) from error
     refuse_newer(space_id, meta.version)
     if meta.space_id != space_id:
-        # A copied folder: what is written must never follow a name that access was not checked on.
+        # A copied folder. Writes must never follow a name for which access was not checked.
         detail = f"The _meta.json in the folder {space_id!r} is another space's. {MEND}"
         raise SpaceBroken(detail, key=found.key)
     return meta
 
 
 def refuse_newer(space_id: str, layout: int) -> None:
-    """Raise SpaceTooNew for a head that says it has a layout which this version of the service does not know."""
+    """Raise SpaceTooNew for a head with a layout that this version of the service does not know."""
     if layout > LAYOUT:
         key = f"{space_id}/{keys.META}"
         raise SpaceTooNew(f"The space {space_id!r} {TOO_NEW.format(layout, LAYOUT)}.", key=key)
 
 
 def _layout_of(body: bytes) -> int:
-    """The layout that a head names which this version of the service can't read otherwise; 0 where it names none."""
+    """The layout that a head names, if this version can't read the rest of the head. 0: it names none."""
     try:
         version = json.loads(body)["version"]
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -245,7 +246,7 @@ def refresh(process: Process, space_id: str) -> Head:
 
 
 def forget(process: Process, space_id: str) -> None:
-    """Let `load_recent` read the head anew: for who has written it as a part of another document."""
+    """Let `load_recent` read the head again. For callers that have written the head as a part of another document."""
     process.cache(_KnownHeads).drop(space_id)
 
 
@@ -261,7 +262,7 @@ def create(process: Process, meta: Meta, *, over: Head | None = None) -> Meta:
     standing = _parse(process, meta.space_id, written.other) if written.other else None
     if not standing or standing.uid != meta.uid:
         raise PreconditionLost("Somebody else has created it.")
-    # Ours was written, and somebody has changed it since.
+    # Our head was written, and another process has changed it since.
     return standing
 
 
@@ -279,8 +280,8 @@ def _changed(meta: Meta, changes: Mapping[str, object]) -> Meta:
 def update(
     process: Process, space_id: str, changes: Callable[[Meta], dict[str, object]], *, known: Head | None = None
 ) -> Head:
-    """Apply `changes` to the newest meta, again after each lost race: 1 GET and 1 PUT; no GET where `known` is the
-    newest head, no PUT where nothing is to be changed. Raises NotFound, at last PreconditionLost.
+    """Apply `changes` to the newest meta, again after each lost race: 1 GET and 1 PUT. No GET if `known` is the newest
+    head. No PUT if nothing changes. Raises NotFound, at last PreconditionLost.
     """
     changed = False
 
@@ -320,7 +321,8 @@ def patch(
     language: str | EllipsisType | None = ...,
     timezone: str | EllipsisType | None = ...,
 ) -> Meta:
-    """Change what a user may change of a space; None leaves a field alone, but is a value of `language` and `timezone`.
+    """Change the fields of a space that a user may change. None leaves a field alone, but is a value of `language` and
+    `timezone`.
 
     Raises InvalidRequest or TooLarge (naming the field) before anything is read, NotFound.
     """
@@ -350,13 +352,13 @@ def patch(
 
 
 def _without_review(meta: Meta, mode: Mode | None) -> dict[str, object]:
-    """Where nobody has to approve any more, nothing waits for it: the next run makes a plan of its own, and commits."""
+    """Drop the waiting plan if plans need no approval any more. The next run makes its own plan, and commits it."""
     return meta.decided(Decision(status="superseded", message=NO_REVIEW)) if mode == "auto" else {}
 
 
 def check_settings(meta: Meta) -> None:
-    """Raise InvalidRequest or TooLarge, naming the field, unless a head from outside says what a user may say by the
-    API, of all that a user may say.
+    """Raise InvalidRequest or TooLarge, naming the field, unless the API would accept the settings of a head from
+    outside. It checks the fields that a user may set.
     """
     check_layout(meta)
     limits.check_text("description", meta.description, limits.DESCRIPTION_BYTES, blank=True)
@@ -372,8 +374,8 @@ def check_layout(meta: Meta) -> None:
 
 
 def without_bad_settings(meta: Meta) -> Meta:
-    """A head from a backup without a language or time zone that the API would not take: whoever wrote it there, what a
-    space remembers is worth more. Other settings can't be dangerous. Raises InvalidRequest for a newer layout.
+    """A head from a backup, without a language or time zone that the API would refuse. A bad setting must not prevent
+    the restore of a space. Other settings can't be dangerous. Raises InvalidRequest for a newer layout.
     """
     check_layout(meta)
     changes: dict[str, None] = {}

@@ -1,12 +1,12 @@
-"""A space's life: creation and deletion.
+"""The lifecycle of a space: creation and deletion.
 
 Creation writes `_rules.md` first and `_meta.json` last. Deletion first marks `_meta.json` as deleted, by the same
 compare-and-swap that a consolidation commits with, and then removes everything else. So nothing can commit into a
-deleted space, and whatever was interrupted is told by what is left.
+deleted space. The objects that remain show which step was interrupted.
 
-The marked head stays, as a tombstone. A request of the deletion whose answer got lost is sent again by the store's
-client, later: for as long as that may be, no space of the same id is created. A later one is written over the
-tombstone by compare-and-swap, so there is never a moment without a head to compare with.
+The marked head stays, as a tombstone. If the answer to a request of the deletion is lost, the store's client sends the
+request again later. As long as that may happen, no space of the same id is created. A later space is written over the
+tombstone by compare-and-swap, so there is always a head to compare with.
 """
 
 import math
@@ -28,13 +28,13 @@ from livemem.store.objects import MARKDOWN
 from livemem.text.redaction import when
 
 TOMBSTONE_LIFE = timing.SWEEPING + timing.REPEATED + timing.MARGIN
-"""How long no space of the same id is created after a deletion, by the store's clock: longer than any request of it can
-come late. The slowest that deletes is the sweep."""
+"""How long no space of the same id is created after a deletion, by the store's clock. It is longer than any request of
+the deletion can be late. The slowest deleter is the sweep."""
 
 
 @dataclass(frozen=True)
 class SpaceRequest:
-    """A space as it is asked for; None takes the default."""
+    """A requested space. None takes the default."""
 
     space_id: str
     description: str = ""
@@ -47,11 +47,12 @@ class SpaceRequest:
 
 
 def create(process: Process, principal: Principal, wanted: SpaceRequest) -> Meta:
-    """Create a space and return its meta: 1 GET, 4 PUT. A token with a list of spaces gets it added; it is counted how
-    many it makes: 1 GET, 1 PUT.
+    """Create a space and return its meta: 1 GET, 4 PUT. If the token lists spaces, the new id is added to the list. The
+    space counts for the token's cap: 1 GET, 1 PUT.
 
-    Raises SpaceExists, InvalidRequest or TooLarge (naming the field), Conflict while a creation of the same id is under
-    way or shortly after its deletion, CapReached, Forbidden instead of both where the token may not see the space.
+    Raises SpaceExists, InvalidRequest or TooLarge (naming the field), CapReached, and Conflict while a creation of the
+    same id is under way or shortly after its deletion. Raises Forbidden instead of SpaceExists and Conflict where the
+    token may not see the space.
     """
     space_id = keys.check_space_id(wanted.space_id)
     try:
@@ -85,7 +86,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: Space
     )
     tombstone = find_tombstone(process, space_id)
     if tombstone:
-        # The deletion may have died before it did so.
+        # The deletion may have died before it did this.
         registries.forget_space(process, space_id)
     _claim_rules(process, space_id, text.encode())
     process.store.put(keys.live_keep(space_id), b"")
@@ -99,7 +100,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: Space
 
 
 def find_tombstone(process: Process, space_id: str) -> Head | None:
-    """The tombstone that a new space is written over, None where there was no space; raises SpaceExists, Conflict."""
+    """The tombstone that a new space is written over. None: there was no space. Raises SpaceExists, Conflict."""
     head = heads.find_any(process, space_id)
     if not head:
         return None
@@ -132,14 +133,14 @@ def _claim_rules(process: Process, space_id: str, text: bytes) -> None:
     if stored.write_if(process.store, key, text, content_type=MARKDOWN):
         return
     left = process.store.get(key)
-    # Somebody may have finished the creation meanwhile: then the rules are that space's.
+    # Another process may have finished the creation by now. Then the rules are that space's.
     if heads.find(process, space_id):
         raise SpaceExists(f"The space {space_id!r} exists already.")
     ours = {keys.meta(space_id), keys.rules(space_id), keys.live_keep(space_id), keys.bank_keep(space_id)}
     if any(entry.key not in ours for entry in process.store.scan(keys.prefix(space_id), limit=len(ours) + 1)):
         raise Conflict(f"The folder {space_id!r} holds orphans of another space; the sweep removes them. Try later.")
     if left and left.body == text:
-        # The same client repeats an interrupted creation; whoever writes the head first has created the space.
+        # The same client repeats an interrupted creation. The process that writes the head first has created the space.
         return
     if left and left.age < timing.DEAD_AFTER:
         raise Conflict(f"The space {space_id!r} is being created by somebody else; try again in 15 minutes.")
@@ -149,28 +150,28 @@ def _claim_rules(process: Process, space_id: str, text: bytes) -> None:
 
 
 def delete(process: Process, space_id: str, confirm: str | None) -> None:
-    """Delete a space, whose id is repeated in `confirm`, with all that is in it, and take it off all tokens' lists.
+    """Delete a space with all its objects, and remove it from all tokens' lists. The caller repeats the id in
+    `confirm`.
 
-    For A objects ceil(A/1000) LIST and DeleteObjects, 1 GET and 2 PUT, and the registry's 1 GET (and 1 PUT). If it dies
-    on the way the space is gone for its readers, and the sweep (or a creation of the same id after 21 minutes) removes
-    the rest. Raises NotFound, InvalidRequest, Busy while a commit is being applied or notes
-    are erased.
+    For A objects ceil(A/1000) LIST and DeleteObjects, 1 GET and 2 PUT, and the registry's 1 GET (and 1 PUT). If the
+    process dies on the way, readers no longer see the space. The sweep, or a creation of the same id after 21 minutes,
+    removes the rest. Raises NotFound, InvalidRequest, Busy while a commit is being applied or notes are erased.
     """
     if confirm != space_id:
         raise InvalidRequest.of("confirm", "must repeat the space's id: its notes and bank will be deleted")
     require_conditional_writes(process.store)
     head = heads.load(process, space_id)
     _refuse_while_at_work(head.meta)
-    # What comes late into the deleted space must be found as well.
+    # Late writes into the deleted space must be found as well.
     due_index.leave(process, space_id)
 
     def gone(meta: Meta) -> dict[str, object]:
         _refuse_while_at_work(meta)
-        # What somebody wrote goes; the rest tells when and which one it was.
+        # Texts of users go. The rest shows when it was deleted, and which space it was.
         return {"deleted_at": clock.iso(process.clock()), "description": "", "owner": None}
 
     heads.update(process, space_id, gone, known=head)
-    # Only now: a deletion that does not happen must not cost anybody a token.
+    # Only now: a deletion that does not happen must not change any token.
     registries.forget_space(process, space_id)
     delete_contents(process, space_id)
 
@@ -186,7 +187,7 @@ def _refuse_while_at_work(meta: Meta) -> None:
 def clear_orphans(process: Process, tombstone: Head) -> bool:
     """Remove what an interrupted deletion, or a write just after one, left in a space whose tombstone is old enough.
 
-    Returns whether there was anything: then the tombstone counts from now. 1 LIST where there is nothing.
+    Returns whether there was anything. If so, the tombstone's age counts from now. 1 LIST where there is nothing.
     """
     space_id = tombstone.meta.space_id
     if tombstone.age < TOMBSTONE_LIFE or tombstone.meta.arriving():
@@ -197,17 +198,17 @@ def clear_orphans(process: Process, tombstone: Head) -> bool:
     try:
         heads.swap(process, tombstone, deleted_at=clock.iso(process.clock()))
     except PreconditionLost:
-        # Somebody else is at it, or has created the space.
+        # Another process does this, or has created the space.
         return True
     delete_contents(process, space_id)
     return True
 
 
 def bury(process: Process, space_id: str) -> None:
-    """Remove what a creation left that died before it wrote the head, as if there had been a space that is deleted now.
+    """Remove the objects of a creation that died before it wrote the head, as if a space were deleted now.
 
-    The tombstone keeps everybody from creating it while these deletions may still come late. Raises PreconditionLost if
-    somebody was faster.
+    The tombstone prevents a creation while these deletions may still come late. Raises PreconditionLost if another
+    process was faster.
     """
     due_index.leave(process, space_id)
     now = clock.iso(process.clock())
@@ -225,7 +226,7 @@ def bury(process: Process, space_id: str) -> None:
 
 
 def delete_contents(process: Process, space_id: str) -> None:
-    """Delete all that is in a space that is gone for everybody, apart from its head."""
+    """Delete all objects, except the head, of a space that no reader sees any more."""
     head = keys.meta(space_id)
     doomed = [entry.key for entry in process.store.scan(keys.prefix(space_id)) if entry.key != head]
     # What the space's runs cost was paid for, and counts for its day.

@@ -8,7 +8,7 @@ from livemem.store.objects import Entry
 
 
 def oldest(live: Sequence[Entry]) -> datetime | None:
-    """When the oldest of the listed notes was written, by its name; None if there is none."""
+    """When the oldest of the listed notes was written, by its name. None if there is no note."""
     parsed = keys.parse_note(live[0].key) if live else None
     return parsed[1].timestamp if parsed else None
 

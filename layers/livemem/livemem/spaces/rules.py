@@ -20,7 +20,7 @@ def template(name: str) -> str:
 
 
 def chosen(text: str | None, template_name: str | None) -> str | None:
-    """The rules that a request asks for, by `rules` or `rules_template`; None if by neither.
+    """The rules that a request asks for, by `rules` or `rules_template`. None if it has neither.
 
     Raises InvalidRequest or TooLarge, which name the field.
     """
@@ -30,7 +30,7 @@ def chosen(text: str | None, template_name: str | None) -> str | None:
         raise InvalidRequest.of("rules_template", "give either rules or rules_template, not both")
     limits.check_text("rules", text, limits.RULES_BYTES)
     if text.strip().lower() in TEMPLATES:
-        # The word would be all that the LLM ever hears of how the bank should be.
+        # This word would be the LLM's only rule for the bank.
         raise InvalidRequest.of("rules", f"is a template's name: send it as `rules_template` ({', '.join(TEMPLATES)})")
     return text
 

@@ -1,10 +1,10 @@
-"""The totals of a day: what the LLM was used for, added up by space, in 16 small documents.
+"""The totals of a day: the use of the LLM, added up by space, in 16 small documents.
 
-A space is always in the same of them (`shard_of`), so what one space has used is 1 GET however many runs there were.
-What all have used is 1 LIST and at most 16 GETs, of those that this process has not read as they are now. No document
-is written by more than a sixteenth of the spaces.
+A space is always in the same document (`shard_of`). So the use of one space costs 1 GET however many runs there were.
+The use of all spaces costs 1 LIST and at most 16 GETs: one for each document that has changed since this process read
+it. At most a sixteenth of the spaces write one document.
 
-Each change has an id, and is made once: a repeat of it finds its id among the last ones.
+Each change has an id, and is made once. A repeat finds its id among the last ones.
 """
 
 import hashlib
@@ -25,14 +25,15 @@ from livemem.store.stored_documents import Moment
 
 SHARDS = 16
 MOST_RECENT = 500
-"""Ids of changes that a document remembers: what is repeated at all is repeated within hours, mostly seconds."""
+"""Ids of changes that a document remembers. A repeat comes within hours, mostly seconds."""
 MOST_OPEN = 500
-"""Calls under way that a document remembers; of more, those that have ended by time are added up for good."""
+"""Calls under way that a document remembers. If there are more, the calls that have ended by time are added up for
+good."""
 MOST_COUNT = 10**15
 
 
 class Sums(BaseModel, frozen=True, defer_build=True):
-    """What one space has used on a day."""
+    """The use of one space on a day."""
 
     runs: int = Field(0, ge=0, le=MOST_COUNT)
     failed_runs: int = Field(0, ge=0, le=MOST_COUNT)
@@ -55,7 +56,7 @@ class Sums(BaseModel, frozen=True, defer_build=True):
 
     @classmethod
     def of(cls, usage: Usage, *, runs: int = 0, failed_runs: int = 0, notes: int = 0) -> "Sums":
-        """Sums of what was just counted."""
+        """The sums of a `usage` that was just counted."""
         return cls.model_construct(
             runs=runs,
             failed_runs=failed_runs,
@@ -68,13 +69,13 @@ class Sums(BaseModel, frozen=True, defer_build=True):
 
 
 class Reservation(BaseModel, frozen=True, defer_build=True):
-    """A call that is under way. After `until` its worker has died: then it counts as its prompt, which was sent."""
+    """A call that is under way. After `until` its worker has died. Then it counts as its prompt, which was sent."""
 
     space_id: str
     prompt: int = Field(ge=0, le=MOST_COUNT)
     """Tokens of the prompt, estimated."""
     tokens: int = Field(ge=0, le=MOST_COUNT)
-    """What prompt and answer take at most, about."""
+    """Tokens of prompt and answer at most, estimated."""
     until: Moment
 
     def is_over(self, now: datetime) -> bool:
@@ -86,7 +87,7 @@ class Reservation(BaseModel, frozen=True, defer_build=True):
         return self.prompt if self.is_over(now) else self.tokens
 
     def sums(self) -> Sums:
-        """What it counts for until its worker says more."""
+        """The sums that it counts as until its worker says more."""
         return Sums.of(Usage(calls=1, estimated_tokens=self.prompt))
 
 
@@ -97,7 +98,7 @@ class Totals(Revised):
     open: dict[str, Reservation] = {}
     """Calls that are under way, by their ids."""
     recent: list[str] = []
-    """Ids of the last changes, the newest last."""
+    """Ids of the last changes, the newest at the end."""
 
     def settled(self, space_id: str | None = None) -> int:
         """Tokens of the calls that have ended, of one space or of all."""
@@ -105,7 +106,7 @@ class Totals(Revised):
         return sum(sums.usage.tokens for sums in (self.spaces.values() if space_id is None else some))
 
     def held(self, now: datetime, space_id: str | None = None, *, but: str = "") -> dict[str, int]:
-        """Tokens that calls under way keep from others, by call: those of one space or of all, without one."""
+        """Tokens that calls under way keep from others, by call: of one space or of all, but for the call `but`."""
         return {
             call_id: one.held(now)
             for call_id, one in self.open.items()
@@ -113,7 +114,7 @@ class Totals(Revised):
         }
 
     def by_space(self) -> dict[str, Sums]:
-        """What each space has used, with what is under way."""
+        """The use of each space, with its calls under way."""
         found = dict(self.spaces)
         for one in self.open.values():
             found[one.space_id] = found.get(one.space_id, Sums()).plus(one.sums())
@@ -122,15 +123,15 @@ class Totals(Revised):
 
 @dataclass(frozen=True)
 class Added:
-    """What is counted for a space, once for each id."""
+    """Sums to be counted for a space, once for each id."""
 
     change_id: str
     sums: Sums = field(default_factory=Sums)
 
 
 class _Seen:
-    """The documents as this process has seen them last, those of the newest two days, and a lock for each shard: the
-    threads of a process need not race each other.
+    """The documents of the newest two days as this process has seen them last, and a lock for each shard. The lock
+    keeps the threads of a process from racing each other.
     """
 
     def __init__(self, _: Timer) -> None:
@@ -150,7 +151,7 @@ class _Seen:
         return seen
 
     def settled(self, day: date) -> int:
-        """At least so many tokens are used up for good: sums never fall."""
+        """The least number of tokens that are used up for good. Sums never fall."""
         with self._lock:
             return sum(seen.value.settled() for (one, _), seen in self._last.items() if one == day)
 
@@ -162,7 +163,7 @@ def shard_of(space_id: str) -> int:
 
 
 def least_settled(process: Process, day: date) -> int:
-    """Tokens that are used up on this day for sure, of all spaces, as far as this process knows: no request."""
+    """Tokens that all spaces have surely used up on this day, as far as this process knows: no request."""
     return process.cache(_Seen).settled(day)
 
 
@@ -177,7 +178,7 @@ def _find(process: Process, day: date, shard: int) -> Stored[Totals] | None:
 
 
 def of_day(process: Process, day: date) -> list[Totals]:
-    """All documents of a day: 1 LIST, and 1 GET for each that is not as this process has seen it last.
+    """All documents of a day: 1 LIST, and 1 GET for each that has changed since this process read it.
 
     Raises StoreUnavailable.
     """
@@ -199,10 +200,10 @@ def of_day(process: Process, day: date) -> list[Totals]:
 def change(
     process: Process, day: date, space_id: str, make: Callable[[Totals], Totals | None], *, fresh: bool = False
 ) -> Totals:
-    """Write what `make` makes of the document that a space is in, and return it as it stands then: 1 PUT, and 1 GET
-    unless it is as this process has seen it last. `make` may be called again.
+    """Write what `make` makes of the document that a space is in, and return the new document: 1 PUT, and 1 GET unless
+    this process has seen its newest version. `make` may be called again.
 
-    `fresh`: what it decides must rest on the newest version. Raises StoreUnavailable, PreconditionLost.
+    `fresh`: `make` must decide on the newest version. Raises StoreUnavailable, PreconditionLost.
     """
     known, shard = process.cache(_Seen), shard_of(space_id)
     with known.locks[shard]:
@@ -219,7 +220,7 @@ def change(
 
 
 def add(process: Process, day: date, space_id: str, added: Sequence[Added], *, closes: str = "") -> None:
-    """Count these for a space, each once, and end the call `closes`, which they tell of: 1 PUT, 1 GET as in `change`.
+    """Count these for a space, each once, and end the call `closes`, which they describe: 1 PUT, 1 GET as in `change`.
 
     No PUT where all was counted before. Raises StoreUnavailable, PreconditionLost.
     """
@@ -251,12 +252,12 @@ def opened(totals: Totals, call_id: str, call: Reservation, now: datetime) -> To
     spaces, calls = dict(totals.spaces), {**totals.open, call_id: call}
     over = [one for one, old in totals.open.items() if old.is_over(now)]
     for one in over[: max(0, len(calls) - MOST_OPEN)]:
-        # Nobody will say more of it.
+        # Its worker will say no more.
         old = calls.pop(one)
         spaces[old.space_id] = spaces.get(old.space_id, Sums()).plus(old.sums())
     return totals.model_copy(update={"spaces": spaces, "open": calls})
 
 
 def closed(totals: Totals, call_id: str) -> Totals | None:
-    """The document without a call that was not made; None where it is not under way."""
+    """The document without a call that was not made. None: the call is not under way."""
     return totals.model_copy(update={"open": _without(totals.open, call_id)}) if call_id in totals.open else None

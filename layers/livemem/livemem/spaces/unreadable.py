@@ -1,8 +1,8 @@
 """Objects of a space that cannot be read: one error for all of them, and an entry in the due index.
 
-Who meets such an object enters it (spaces/due_index.py, kind `unreadable`, by its key), and the daily
-sweep looks for more. It is due at every look: a sweep removes the entry of an object that is mended or gone. So one
-LIST tells health of all spaces, and no space is read for it.
+A reader that meets such an object enters it (spaces/due_index.py, kind `unreadable`, by its key), and the daily sweep
+looks for more. The entry is due at every look. A sweep removes the entry of an object that is mended or gone. So health
+needs one LIST for all spaces, and reads no space.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from livemem.store.stored_documents import StoredDocument
 D = TypeVar("D", bound=StoredDocument)
 
 MOST = 1_000
-"""Entries that one look lists: one request."""
+"""Entries that one look lists, in one request."""
 MEND = (
     "An admin can set it aside (`livemem repair`), so that the rest goes on, or put back an earlier version of it from "
     "the bucket's versions or from a backup."
@@ -32,7 +32,7 @@ def error(key: str, kind: type[ObjectUnreadable] = ObjectUnreadable) -> ObjectUn
 
 
 def set_aside(key: str, kind: type[ObjectUnreadable] = ObjectUnreadable) -> ObjectUnreadable:
-    """The error for an object that was under this key, and was set aside."""
+    """The error for an object that was moved away from this key."""
     return kind(
         f"The object {key!r} could not be read and was set aside; `livemem repair` tells where it is kept, and puts it "
         "back.",
@@ -41,7 +41,7 @@ def set_aside(key: str, kind: type[ObjectUnreadable] = ObjectUnreadable) -> Obje
 
 
 def parsed(process: Process, kind: type[D], found: Object, raised: type[ObjectUnreadable] = ObjectUnreadable) -> D:
-    """The document in an object. Raises `raised`, an ObjectUnreadable, and enters it: 1 PUT, where it is none."""
+    """The document in an object. If it can't be read, raises `raised`, an ObjectUnreadable, and enters it: 1 PUT."""
     try:
         return kind.from_bytes(found.body)
     except ValueError as bad:
@@ -50,8 +50,8 @@ def parsed(process: Process, kind: type[D], found: Object, raised: type[ObjectUn
 
 
 def tolerated(process: Process, kind: type[D], found: Object, missing: list[str] | None = None) -> D | None:
-    """The document, or None where it cannot be read: for who goes on without. Enters it then: 1 PUT, and adds the
-    key to `missing`, for a list that would be silently short.
+    """The document, or None if it cannot be read, for callers that can continue without it. An unreadable one is
+    entered (1 PUT), and its key is added to `missing`, for a list that would be silently short.
     """
     try:
         return parsed(process, kind, found)
@@ -62,7 +62,7 @@ def tolerated(process: Process, kind: type[D], found: Object, missing: list[str]
 
 
 def leave(process: Process, key: str) -> None:
-    """Enter an object in the due index: 1 PUT, none if this process did so in the last ten minutes. Never fails."""
+    """Enter an object in the due index: 1 PUT, or none if this process did so in the last ten minutes. Never fails."""
     space_id, _, name = key.partition("/")
     if keys.SPACE_ID.fullmatch(space_id) and name:
         due_index.leave_always(process, space_id, "unreadable", key)
@@ -74,7 +74,7 @@ def remove(process: Process, key: str) -> None:
 
 
 def listed(process: Process) -> Mapping[str, list[str]]:
-    """The keys of the objects that are entered, by space: 1 LIST; the first 1,000."""
+    """The keys of the first 1,000 objects that are entered, by space: 1 LIST."""
     found: dict[str, list[str]] = {}
     for one in due_index.always(process, "unreadable", most=MOST):
         if is_of_space(one):
@@ -83,5 +83,5 @@ def listed(process: Process) -> Mapping[str, list[str]]:
 
 
 def is_of_space(one: Due) -> bool:
-    """Whether what is entered is an object of its space."""
+    """Whether the entered object is one of its space."""
     return one.name.startswith(keys.prefix(one.space_id))

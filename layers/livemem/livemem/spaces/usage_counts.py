@@ -1,8 +1,8 @@
-"""What the LLM was used for, counted as it happens (totals.py): calls with their tokens, and how runs ended.
+"""The use of the LLM, counted as it happens (totals.py): calls with their tokens, and how runs ended.
 
-A call counts when it has ended, and from before it is made where a budget is set (jobs/budget.py). A run
-counts for the day (UTC) on which it was queued, when it has ended or waits for approval; one that had nothing to do
-and asked nobody leaves no trace. Counting fails nothing: what could not be counted is logged.
+A call counts when it has ended. Where a budget is set (jobs/budget.py) it counts from before it is made. A run counts
+when it has ended or waits for approval, for the day (UTC) on which it was queued. A run that had nothing to do and made
+no call leaves no trace. A failure to count is logged, and fails nothing else.
 """
 
 import logging
@@ -24,17 +24,17 @@ from livemem.store.stored_documents import StoredDocument
 logger = logging.getLogger(__name__)
 
 KEPT_DAYS = 31
-"""As far back as one answer shows."""
+"""Most days that one answer shows."""
 
 WAITS: Final = "awaiting_approval"
-"""The result of a run on which nobody works, but which has not ended: its plan waits for a person."""
+"""The result of a run that has not ended, but on which no worker works: its plan waits for a person."""
 
 UNENDED = timedelta(days=1)
-"""A run that was queued longer ago has ended: the sweep sees to that."""
+"""A run that was queued longer ago has ended. The sweep ensures that."""
 
 
 class RunTold(StoredDocument):
-    """The fields of a run (jobs/run.py) that are asked for here."""
+    """The fields of a run (jobs/run.py) that this module reads."""
 
     model_config = ConfigDict(extra="ignore")
     most_bytes: ClassVar[int] = 64 << 20
@@ -49,12 +49,12 @@ class RunTold(StoredDocument):
     asking: Usage = Usage()
 
     def used(self) -> Usage:
-        """What it has asked of the LLM by now. What a worker was asking when it died is all that is known of it."""
+        """Its use of the LLM by now, with the call under way. Of a call whose worker died nothing else is known."""
         return self.usage + self.asking
 
     def parts(self, before: str | None) -> list[Added]:
-        """What is to be counted of it that was not when its result was `before` (None: it had none, or nobody knows),
-        each with the id under which it is counted once.
+        """The counts of the run that were not made yet when its result was `before` (None: it had none, or it is not
+        known). Each has the id under which it is counted once.
         """
         usage, found = self.used(), []
         asked_or_failed = bool(usage.calls) or self.result in ("ok", "error")
@@ -80,16 +80,16 @@ def end_call(process: Process, day: date, space_id: str, call_id: str, used: Usa
 
 
 def come_to_rest(process: Process, space_id: str, run: BaseModel, before: str | None) -> None:
-    """Count a run (jobs/run.py) that has ended, or waits for approval, and whose result was `before`; None: it had
-    none, or this is a repeat, in case that whoever ended it died over it. 1 GET, 1 PUT (totals.change); none where it
-    had nothing to do.
+    """Count a run (jobs/run.py) that has ended, or waits for approval, and whose result was `before`. None: it had no
+    result, or this is a repeat, in case the worker that ended it died before it counted. 1 GET, 1 PUT (totals.change),
+    or none where the run had nothing to do.
     """
     told = RunTold.model_validate(run.model_dump())
     if told.came or told.result is None or not (parts := told.parts(before)):
         return
     day = clock.parse(told.created_at).date()
     if process.clock().date() - day > timedelta(days=KEPT_DAYS):
-        # A plan that waited for so long: nobody is shown that day any more.
+        # A plan has waited for so long that no answer shows its day any more.
         return
     try:
         totals.add(process, day, space_id, parts, closes=told.job_id)
@@ -98,8 +98,8 @@ def come_to_rest(process: Process, space_id: str, run: BaseModel, before: str | 
 
 
 def keep(process: Process, space_id: str, run_keys: Iterable[str]) -> None:
-    """Count what the runs of a space have used that are about to be removed before they have ended: 1 GET for each that
-    was queued in the last day, and 1 GET and 1 PUT for each that asked. It may be done again.
+    """Count the use of a space's runs that are about to be removed before they have ended: 1 GET for each run that was
+    queued in the last day, and 1 GET and 1 PUT for each that made calls. It may be repeated.
     """
     since = process.clock() - UNENDED
     recent = [run_id for key in run_keys if (run_id := _run_id(key)) and clock.id_time(run_id) >= since]
