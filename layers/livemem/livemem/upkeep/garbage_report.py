@@ -41,7 +41,7 @@ class GarbageOfSpace:
     runs_removed: int = 0
     orphans: int = 0
     backups_removed: int = 0
-    """Backups that nobody finished, and that were removed."""
+    """Unfinished backups that were removed, or would be."""
     unfinished: bool = False
     """Whether there was too little time for all of it."""
 
@@ -96,7 +96,7 @@ class CollectedGarbage:
 
     @property
     def backups_removed(self) -> int:
-        """Backups that nobody finished, and that were removed."""
+        """Unfinished backups that were removed, or would be."""
         return sum(found.backups_removed for found in self.spaces)
 
     @property
