@@ -42,7 +42,7 @@ def search(session: McpSession, space_id: str, q: str, scope: str, limit: int) -
 
 
 def context(session: McpSession, space_id: str, q: str, **wanted: Any) -> ToolAnswer:
-    """The stored facts about a message."""
+    """The context for a message."""
     view = MessageContextView.of(message_context.context(session.process, space_id, q, **wanted))
     return ToolAnswer(message_context_as_markdown(view), telling.as_json(view))
 

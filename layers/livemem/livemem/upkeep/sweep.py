@@ -265,7 +265,7 @@ def _maintain(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[
         try:
             done.update(package.maintain(process, space))
         except ObjectUnreadable as error:
-            # The other packages do not need it; who could not read it has entered it.
+            # The other packages do not need it. The reader that could not read it has entered it.
             logger.warning("an object cannot be read", extra={"space_id": space_id, "key": error.key})
     if daily:
         unreadable_objects.look(process, space)
