@@ -1,4 +1,4 @@
-"""What the person who starts the runtime decides, by environment variables."""
+"""The choices of the person who starts the runtime, by environment variables."""
 
 import ipaddress
 import math
@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 
 
 class ConfigError(ValueError):
-    """Variables hold something that cannot be; the text is one sentence a line for the terminal."""
+    """Variables hold impossible values. The text is one sentence a line for the terminal."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Checks:
         self._problems = find_problems(variables, LAYERS)
 
     def read(self, name: str, reader: Callable[[str], _T], default: _T) -> _T:
-        """What `reader` makes of a variable; the default where it is unset, empty or wrong."""
+        """The value that `reader` makes of a variable, or the default where it is unset, empty or wrong."""
         text = self._variables.get(name)
         try:
             return reader(text) if text else default

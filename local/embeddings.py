@@ -31,7 +31,7 @@ def read_embeddings(variables: dict[str, str]) -> Embeddings:
 
 
 def provide(chosen: Embeddings, outer: Mapping[str, str], offline_url: str) -> dict[str, str]:
-    """The variables that follow from the choice, whatever the template says."""
+    """The variables that follow from the choice. They override the template."""
     if chosen.offline:
         return {
             _VARIABLE: offline_url,
@@ -47,7 +47,7 @@ def provide(chosen: Embeddings, outer: Mapping[str, str], offline_url: str) -> d
 
 
 def tell(chosen: Embeddings, offline_url: str) -> dict[str, object]:
-    """What the file of endpoints says of it."""
+    """The entry for it in the file of endpoints."""
     return {
         "embeddings": offline_url if chosen.offline else chosen.url,
         "embeddings_are_offline": chosen.offline,

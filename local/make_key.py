@@ -1,4 +1,4 @@
-"""`make key`: a bootstrap key and its SHA-256, which is all that the service is told of it.
+"""`make key`: a bootstrap key and its SHA-256, which is all that the service gets of it.
 
 `make key EXISTING=1` asks for a key that is there already, or reads it from stdin, and prints its SHA-256 alone.
 """

@@ -153,7 +153,7 @@ class Runtime:
         return FunctionPool(function, self._nursery, variables, FunctionLog(self.data.logs, function.logical_id))
 
     def _provide(self, s3_url: str | None, offline_url: str, key_sha256: str) -> dict[str, str]:
-        """The variables that the runtime decides, whatever the template says."""
+        """The variables that the runtime decides. They override the template."""
         provided = {
             "S3_BUCKET_NAME": self.config.bucket,
             "S3_ENDPOINT_URL": s3_url or "",

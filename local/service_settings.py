@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 
 def find_problems(variables: Mapping[str, str], layers: Iterable[str] = ()) -> list[str]:
-    """What is wrong with the variables of the service, one sentence for each; never a value.
+    """The problems of the service's variables, one sentence for each, never with a value.
 
     Args:
         variables: a whole environment; what the service does not read is not looked at.

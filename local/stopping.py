@@ -1,4 +1,4 @@
-"""Being asked to stop, by a signal at whatever moment it comes.
+"""Being asked to stop, by a signal that may come at any moment.
 
 `threading.Event` does not do: its `set` takes a lock, and a handler runs in the main thread, which may hold that very
 lock already, since it is just waiting, or since a second signal interrupts the handler of the first. Then it waits for

@@ -31,7 +31,7 @@ field of its answer."""
 OWN_TOKEN = {"rotate_token": ("OWN", "create_token", "", "token")}
 """Operations that the administrator's key can't do, and where their token comes from."""
 SPACES = {"get_arrival": "demo-imported"}
-"""Operations that are tried on another space than `demo`: one that another line has made."""
+"""Operations that are tried on another space than `demo`, which another line has made."""
 ARCHIVE = """\
 URL=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/export" | sed -E 's/.*"url": "([^"]+).*/\\1/')
 curl -sS -o demo.tar.gz "$URL"
@@ -64,9 +64,9 @@ BEFORE = {
     "approve_plan": READ,
     "refuse_plan": PLANNED,
 }
-"""What has to be done before an operation can be tried."""
+"""The commands that must run before an operation can be tried."""
 GIVEN = {"import_space": ("upload_id", "UPLOAD"), "approve_plan": ("plan_revision", "REVISION")}
-"""Fields of a body whose values the service gives out, and the shell's variable that has one by then."""
+"""Fields of a body whose values the service gives out, and the shell's variable that holds such a value by then."""
 INTRODUCTION = """\
 # API
 

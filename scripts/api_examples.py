@@ -80,7 +80,9 @@ ANSWERS: dict[str, dict[str, Any]] = {
 
 
 def resolve(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema that a reference to `components/schemas` means, with what stands beside the reference; or itself."""
+    """The schema that a reference to `components/schemas` names, with the fields beside the reference; or the schema
+    itself.
+    """
     reference = schema.get("$ref")
     if reference is None:
         return schema

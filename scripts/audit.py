@@ -1,7 +1,7 @@
 """Ask whether the locked packages have known vulnerabilities: `make audit`.
 
-pip-audit calls it a success when the database knows nothing of a package, or of all of them. Here that is no answer:
-what could not be asked is counted, and fails.
+pip-audit calls it a success when the database knows nothing of a package, or of all of them. Here that is no answer: a
+package that could not be checked is counted, and fails.
 """
 
 import json
@@ -34,7 +34,7 @@ COMMAND = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of the packages of one lock."""
+    """The findings about the packages of one lock."""
 
     asked: int
     unknown: list[str]
@@ -42,7 +42,7 @@ class Verdict:
     vulnerable: list[str]
     """A line for each vulnerability that is no exception."""
     excused: set[str]
-    """Ids of those that are."""
+    """Ids of those that are exceptions."""
 
     @property
     def clean(self) -> bool:
@@ -86,7 +86,7 @@ def _ask(lock: str) -> Mapping[str, Any] | None:
 
 
 def main() -> int:
-    """0 if every package of every lock was asked for and none is vulnerable."""
+    """0 if every package of every lock was checked and none is vulnerable."""
     clean, excused = True, set[str]()
     for lock in LOCKS:
         report = _ask(lock)

@@ -1,8 +1,8 @@
 """Writes what the client knows of the API (client/live_memory) from docs/openapi.json, or checks it.
 
 models.py has the bodies and answers, _groups.py and _async_groups.py a method for each operation of operations.json
-(scripts/openapi.py). What client and service must do alike (COPIED) is copied, since the client knows nothing of the
-service's code.
+(scripts/openapi.py). Code for things that client and service must do alike (COPIED) is copied, since the client has no
+access to the service's code.
 
 python -m scripts.client           write them
 python -m scripts.client --check   exit 1 if one of them is stale

@@ -50,7 +50,7 @@ MEMORY = 4 << 30
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change, told so that it is found again when its function stands in another file or line of the room."""
+    """A change, described so that it is found again when its function stands in another file or line of the package."""
 
     room: str
     function: str
@@ -58,7 +58,7 @@ class Mutant:
     statement: str
     expression: str
     nth: int
-    """Which of the places of the function of which all this is true."""
+    """The number of the place, among the function's places with the same values of the other fields."""
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Place:
     new: ast.AST
 
     def put(self, node: Any) -> Any:
-        """Put a node there; gives what was there before."""
+        """Put a node there, and return the node that was there before."""
         held = getattr(self.parent, self.field)
         if self.index is None:
             setattr(self.parent, self.field, node)
@@ -82,7 +82,7 @@ class Place:
         return before
 
     def watch(self, number: int) -> None:
-        """Let the code tell that it comes here, as `_reached(number)`."""
+        """Let the code report that it comes here, by `_reached(number)`."""
         node = self.put(None)
         self.put(node)
         told = ast.parse(f"(_reached({number}), None)[1]", mode="eval").body
@@ -93,7 +93,7 @@ class Place:
 
 
 def changed(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:  # noqa: C901 - a table of cases
-    """What can become of a node: (kind of change, the node that stands in its place)."""
+    """The possible changes of a node: (kind of change, the node in its place)."""
 
     def with_(**parts: Any) -> ast.AST:
         new = copy.copy(node)
@@ -125,7 +125,7 @@ def changed(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:  # noqa: C901 - a t
 
 
 def mutants(room: str) -> dict[Mutant, Place]:
-    """All mutants of a room, in the order of its files."""
+    """All mutants of a package, in the order of its files."""
     found: dict[Mutant, Place] = {}
     for file in sorted((HOUSE / "livemem" / room).glob("**/*.py")):
         tree = ast.parse(file.read_text("utf-8"))
@@ -179,7 +179,7 @@ def become(place: Place) -> None:
 
 
 def in_child(work: Callable[[], Any], seconds: int | None = None) -> Any:
-    """What `work` gives in a child process; None if that dies, or hangs longer than this."""
+    """The result of `work` in a child process. None if the process dies, or hangs longer than this."""
     with tempfile.TemporaryFile() as told:
         if not (child := os.fork()):
             os.setsid()
@@ -265,7 +265,7 @@ def _run(items: list[pytest.Item]) -> Iterator[tuple[bool, float]]:
 
 
 def table(results: Iterable[Mapping[str, Any]]) -> str:
-    """Room, mutants, killed, survived; then the survivors."""
+    """Package, mutants, killed, survived; then the survivors."""
     lines, rooms = ["", f"{'room':<16} mutants  killed  survived"], Counter(one["room"] for one in results)
     left = [one for one in results if not one["killed_by"]]
     for room, count in rooms.items():
@@ -282,7 +282,7 @@ def _sample(rooms: Iterable[str], size: int, seed: int) -> dict[Mutant, Place]:
 
 
 def _same(file: Path) -> dict[Mutant, Place]:
-    """The mutants of an earlier run that are still there; tells which are not."""
+    """The mutants of an earlier run that are still there. Prints which are not."""
     kept = json.loads(file.read_text("utf-8"))
     wanted = [Mutant(**{field.name: one[field.name] for field in fields(Mutant)}) for one in kept]
     there = {one: place for room in {one.room for one in wanted} for one, place in mutants(room).items()}

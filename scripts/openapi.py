@@ -128,7 +128,7 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     },
 }
 REQUIRED_QUERY = {("delete_space", "confirm"), ("erase_note", "erase"), ("erase_agent", "erase")}
-"""What the domain asks for with words of its own."""
+"""Parameters that the domain asks for with an error message of its own."""
 INFO = {
     "title": "Live Memory",
     "version": __version__,
@@ -264,7 +264,7 @@ def _used(schemas: dict[str, Any], paths: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tidy(schema: dict[str, Any]) -> None:
-    """Take off titles made of names, and say what is known of a value in one place."""
+    """Remove titles made of names, and describe a value in one place."""
     schema.pop("title", None)
     variants = schema.get("anyOf", [])
     for variant in variants:
@@ -322,7 +322,7 @@ def _complete_responses(made: dict[str, Any], operation: dict[str, Any], api: An
 
 
 def _revalidate(operation: dict[str, Any], good: dict[str, Any]) -> None:
-    """What a route says of itself that has an ETag."""
+    """The description of a route that has an ETag."""
     operation.setdefault("parameters", []).append(IF_NONE_MATCH)
     good["headers"] = {"ETag": ETAG, "Cache-Control": CACHE_CONTROL}
     operation["responses"]["304"] = {

@@ -1,4 +1,4 @@
-"""What is missing in the OpenAPI document, by name: descriptions, tags, short ids, examples that fit."""
+"""Finds gaps in the OpenAPI document: descriptions, tags, short ids, examples that fit."""
 
 import re
 from collections import Counter
@@ -15,7 +15,7 @@ SCHEMA_NAME = re.compile(r"[A-Z][A-Za-z]{1,29}")
 
 
 def problems(document: dict[str, Any]) -> list[str]:
-    """A line for whatever an agent or a developer would look for in vain; empty if the document is complete."""
+    """A line for each gap that an agent or a developer would meet; empty if the document is complete."""
     found = [*_operations(document), *_schemas(document), *_responses(document)]
     ids = Counter(operation.get("operationId") for _, operation in operations(document))
     return found + [f"{name}: {count} operations have this id" for name, count in ids.items() if count > 1]
@@ -80,7 +80,7 @@ def _example(document: dict[str, Any], where: str, described: dict[str, Any]) ->
 
 
 def validator(document: dict[str, Any], schema: dict[str, Any]) -> jsonschema.Draft202012Validator:
-    """What checks a value against a schema of the document."""
+    """The validator of a value against a schema of the document."""
     return jsonschema.Draft202012Validator({**schema, "components": document["components"]})
 
 

@@ -1,4 +1,4 @@
-"""operations.json: what the client's command line and the MCP tools know of each operation of the API.
+"""operations.json: the facts about each operation of the API for the client's command line and the MCP tools.
 
 Written with the OpenAPI document (scripts/openapi.py), once beside each of its two readers: client and service share no
 code.
@@ -35,7 +35,7 @@ SHORT = {
 """Names within a group that the rule of `short` does not give."""
 METHODS = ("get", "post", "put", "patch", "delete")
 DROPPED = {"title", "example", "examples", "pattern", "writeOnly"}
-"""Of a schema: what costs a model tokens and tells it little. The service checks the patterns."""
+"""Fields of a schema that cost a model tokens and say little. The service checks the patterns."""
 _JSON = "application/json"
 _LINES = "application/x-ndjson"
 _MARKDOWN = "text/markdown"
@@ -61,8 +61,8 @@ def _as_json(value: Any) -> str:
 def build(document: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """All operations by name, in the order of the document.
 
-    What is false or empty is left out. Of a field: `in` (path, query, header, body or lines), whether it is `required`,
-    and its JSON Schema, with what that refers to put in its place.
+    False and empty values are left out. Of a field: `in` (path, query, header, body or lines), whether it is
+    `required`, and its JSON Schema, with references resolved.
 
     Raises ValueError if two operations of a group have one name, or one has a name that no method can have.
     """
@@ -121,7 +121,7 @@ def _answer(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fields(document: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What the operation takes, by name; raises ValueError for a name that is there twice."""
+    """The parameters of the operation, by name. Raises ValueError for a name that occurs twice."""
     seen: set[str] = set()
     for name, place, required, schema in _taken(document, told):
         if name in seen:
@@ -152,7 +152,7 @@ def _resolved(document: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping
 
 
 def _slim(document: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema with what it refers to put in its place, and without what its readers do not need."""
+    """A schema with references resolved, and without the fields that its readers do not need."""
     whole = {**_resolved(document, schema), **{name: value for name, value in schema.items() if name != "$ref"}}
     slim = {name: value for name, value in whole.items() if name not in DROPPED and value not in ("", None)}
     # Bounds come as floats, and an array's own words say what is in it.

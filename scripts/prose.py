@@ -1,6 +1,6 @@
 """Whether the pages are written in plain technical English: sentence length, semicolons, and riddles.
 
-`python -m scripts.prose [PAGE ...]` prints a table of the pages and what is wrong with them; exit status 1 if one is
+`python -m scripts.prose [PAGE ...]` prints a table of the pages and their problems. The exit status is 1 if one is
 above a limit of `scripts/prose.toml`. Headings, tables, code and quotations are not prose.
 """
 
@@ -26,7 +26,7 @@ NOT_PROSE = {"table_open": "table_close", "heading_open": "heading_close", "bloc
 
 @dataclass(frozen=True)
 class Rules:
-    """What scripts/prose.toml says."""
+    """The limits and riddles of scripts/prose.toml."""
 
     limits: dict[str, float]
     riddles: list[tuple[re.Pattern[str], str]]
@@ -91,7 +91,7 @@ def _text(token: Token) -> str:
 
 
 def problems(name: str, markdown: str, rules: Rules) -> list[str]:
-    """What is wrong with a page, each with its line where it has one."""
+    """The problems of a page, each with its line where it has one."""
     prose, found = prose_of(markdown), []
     limits = rules.limits
     if prose.words > limits["words_per_sentence"]:
@@ -115,7 +115,7 @@ def pages() -> list[str]:
 
 
 def main(names: list[str]) -> int:
-    """Print the table and the problems; 1 where a page that is edited has one."""
+    """Print the table and the problems. Returns 1 where a page that is edited has one."""
     rules = Rules.read()
     failed = 0
     print(f"{'page':40} {'sentences':>9} {'words':>6} {';/100':>6}")

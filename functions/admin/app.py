@@ -1,4 +1,4 @@
-"""Spaces' life and rules, corrections of a bank by hand, and tokens."""
+"""Lifecycle and rules of spaces, corrections of a bank by hand, and tokens."""
 
 from typing import Any
 

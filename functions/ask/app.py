@@ -1,6 +1,4 @@
-"""Answers questions over HTTP, and goes on with those that take longer than the API allows, when it is invoked
-asynchronously.
-"""
+"""Answers questions over HTTP. Invoked asynchronously, it continues those that take longer than the API allows."""
 
 from datetime import timedelta
 from typing import Any
@@ -18,7 +16,7 @@ logger = function_logger("ask")
 
 
 def carry_on(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Go on with a question; raises if the store fails or the user is busy, so that Lambda tries again."""
+    """Continue a question. Raises if the store fails or the user is busy, so that Lambda tries again."""
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
     worked = question_work.carry_on(process(), event["space_id"], event["job_id"], deadline)
     metrics.report_question("ask", worked)

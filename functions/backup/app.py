@@ -1,4 +1,6 @@
-"""Backups and what rests on them, by request, by schedule, and what takes longer than a request may."""
+"""Backups and the operations that rest on them, by request and by schedule, and work that takes longer than a request
+may.
+"""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Conversations: what was said is appended, read and removed, and their summaries are read and brought up."""
+"""Conversations: turns are appended, read and removed, and summaries are read and brought up to date."""
 
 from typing import Any
 

@@ -16,7 +16,7 @@ logger = function_logger("counter")
 @logger.inject_lambda_context(clear_state=True)
 @event_source(data_class=S3Event)
 def handler(event: S3Event, context: LambdaContext) -> dict[str, Any]:
-    """Count once per space that the event's keys belong to; keys that are no live notes are ignored."""
+    """Count once per space that the event's keys belong to. Keys that are no live notes are ignored."""
     outcomes = counter.notice(process(), [unquote_plus(record.s3.get_object.key) for record in event.records])
     logger.info("counted", extra={"outcomes": outcomes})
     return outcomes

@@ -1,4 +1,4 @@
-"""Digests what was said in rooms: every hour what is due, and when it is invoked asynchronously."""
+"""Digests the messages of rooms: every hour those that are due, and when it is invoked asynchronously."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,7 +18,7 @@ logger = function_logger("digest")
 
 
 def carry_out(event: dict[str, Any], deadline: datetime, delivery: str) -> dict[str, Any]:
-    """Carry out the digests of an invocation, and tell what became of them."""
+    """Carry out the digests of an invocation, and return their outcomes."""
     worked = digest_work.carry_out(process(), event["space_id"], DigestOrder.of(event, delivery), deadline)
     metrics.report_digests("digest", worked)
     logger.info("digests carried out", extra={"results": [one.outcome for one in worked]})
@@ -32,7 +32,7 @@ def _told(worked: Worked[CurrentDigest]) -> dict[str, Any]:
 
 
 def start_due(deadline: datetime) -> dict[str, Any]:
-    """Queue what is due, and tell for how long messages wait."""
+    """Queue the due digests, and report for how long messages wait."""
     queued = due_digests.start_due(process(), deadline)
     hours = due_digests.longest_wait(process(), deadline)
     metrics.report_waiting("digest", hours)

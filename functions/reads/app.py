@@ -1,4 +1,4 @@
-"""Answers everything that only reads: spaces, notes, bank, synthesis, history, runs, health."""
+"""Answers all requests that only read: spaces, notes, bank, synthesis, history, runs, health."""
 
 from typing import Any
 

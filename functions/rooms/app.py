@@ -1,4 +1,4 @@
-"""Rooms: what is said in them is taken in and read; digests, which make memories of it, are started and told of."""
+"""Rooms: messages are taken in and read. Digests, which make memories of them, are started and shown."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Finds what is known of something, in one space or in several; and gives an agent what it needs at its start."""
+"""Searches one space or several, and gives an agent the context that it needs at its start."""
 
 from typing import Any
 

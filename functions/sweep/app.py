@@ -1,5 +1,5 @@
-"""Every 15 minutes, and once a day for all spaces: finishes what was interrupted, restarts missed triggers, reports
-stale notes.
+"""Every 15 minutes, and once a day for all spaces: finishes interrupted work, restarts missed triggers, reports stale
+notes.
 """
 
 from dataclasses import asdict

@@ -32,7 +32,7 @@ _CONTEXT = {"max_chars": 4_000, "max_turns": 1, "raw_chars": 1_000, "max_results
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of the conversation, and the turns that answer it."""
+    """A question about the conversation, and the turns that answer it."""
 
     text: str
     turns: tuple[int, ...]
@@ -102,7 +102,7 @@ def _run(service: Service, profile: Profile, *, full: bool, began: float) -> Non
 
 
 def _import(api: Client, talk: str, lines: Sequence[str]) -> None:
-    """Import the lines in calls of a bounded size; what there was no time for is sent again."""
+    """Import the lines in calls of a bounded size; lines for which there was no time are sent again."""
     left = list(lines)
     while left:
         size, count = 0, 0
@@ -139,7 +139,7 @@ def _await_summaries(api: Client, talk: str, progress: Progress, *, patience: fl
 
 
 def _check_turns(api: Client, talk: str, lines: Sequence[str]) -> None:
-    """Compare what was imported with what the log says."""
+    """Compare the imported turns with the log."""
     told = api.pages("list_turns", {**_talk(talk), "order": "oldest"})
     sent = [json.loads(line) for line in lines]
     names = ("message_id", "user_message", "assistant_message")

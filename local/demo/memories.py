@@ -4,7 +4,8 @@ Starts the local runtime on an empty store, says who the agent is, and posts the
 those of a day that ended an hour ago: the first part is digested because a digest was missed, the second by hand. Then
 the agent is asked three questions. The exit status is 0 only if each message was digested once, a fact that was said
 twice is one memory or is linked to the other one, each answer rests on a memory that answers it, and a memory for a
-minute is gone after that minute. Who says that two are one is the LLM; the offline one does so of the same words alone.
+minute is gone after that minute. The LLM decides whether two facts are one. The offline LLM does so only for the same
+words.
 """
 
 import argparse
@@ -36,7 +37,7 @@ PASSING = "The demo of memories is running right now."
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, and a word that a source of its answer must hold."""
+    """A question, and a word that a source of its answer must hold."""
 
     text: str
     word: str
@@ -135,7 +136,7 @@ def _told(digest: models.DigestView) -> str:
 
 
 def _show_memories(api: Client) -> None:
-    """What is remembered now, what was merged and what may be the same; raises DemoError if there is neither."""
+    """Print the memories, with those that were merged or may be the same. Raises DemoError if there is neither."""
     merged = [one for one in api.memories.list_changes(SPACE, limit=50).items if one.what == "merged"]
     newest = api.memories.search(SPACE, limit=50).items
     kinds = [[kind, sum(one.kind == kind for one in newest)] for kind in ("fact", "self", "goal")]

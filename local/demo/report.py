@@ -1,4 +1,4 @@
-"""What the demo shows: progress while it works, the bank, the table of the runs, and whether every note is there."""
+"""The output of the demo: progress while it works, the bank, the table of the runs, and whether every note is there."""
 
 import re
 import shutil
@@ -139,11 +139,11 @@ def check_notes(
     live: Sequence[str],
     records: Mapping[int, Sequence[str]],
 ) -> list[str]:
-    """What is wrong with the account of the notes; an empty list if every note is where it must be.
+    """The problems in the account of the notes. An empty list if every note is where it must be.
 
     Args:
-        posted: note id to what was sent.
-        answers: note id to what the API says of it now.
+        posted: note id to the note that was sent.
+        answers: note id to the API's answer about it now.
         live: the ids below `live/` in the bucket.
         records: number of a consolidation to the ids in its record in the bucket.
     """

@@ -66,7 +66,7 @@ class Demo:
         self._check_runs()
 
     def _check_runs(self) -> None:
-        # Nothing starts a failed run again before the next note or the sweep, so waiting would be in vain.
+        # Nothing starts a failed run again before the next note or the sweep, so waiting would not help.
         for key in self.service.bucket.keys(f"{SPACE}/_runs/"):
             run = {} if key.endswith(".plan.json") else json.loads(self.service.bucket.read(key))
             if run.get("result") == "error":
@@ -203,7 +203,7 @@ def _tell(demo: Demo, what: str) -> None:
 
 
 def _account(demo: Demo) -> list[str]:
-    """Compare what was posted with what the API and the bucket say."""
+    """Compare the posted notes with the API and the bucket."""
     with ThreadPoolExecutor(max_workers=4) as executor:
         told = executor.map(lambda note_id: demo.api.notes.get(SPACE, note_id).model_dump(), demo.posted)
         answers = dict(zip(demo.posted, told, strict=True))

@@ -1,1 +1,1 @@
-"""What stands between a socket and a function: HTTP framing, the API, the Invoke API, and the guard at its door."""
+"""The way from a socket to a function: HTTP framing, the API, the Invoke API, and the guard before them."""

@@ -34,7 +34,7 @@ def is_from_web_page(request: Request, names: Collection[str] = ()) -> bool:
 def _is_own_name(name: str, arrived_at: str, names: Collection[str]) -> bool:
     """A loopback address, the one at which the request arrived, or a name that is given.
 
-    No other name, whatever it ends in: who can answer for it in the browser's network can point it here.
+    No other name, with any ending: somebody who answers for it in the browser's network can point it here.
     """
     try:
         address = ipaddress.ip_address(name)

@@ -1,4 +1,4 @@
-"""The HTTP API: finds the function of a request, invokes it and answers; what API Gateway does on AWS."""
+"""The HTTP API: finds the function of a request, invokes it and answers, as API Gateway does on AWS."""
 
 import json
 import logging

@@ -160,7 +160,7 @@ class Server(socketserver.ThreadingTCPServer):
         self.server_close()
 
     def answer(self, request: Request) -> Response:
-        """Call the application; whatever it raises is logged and becomes a 500."""
+        """Call the application. Any exception is logged and becomes a 500."""
         with self._idle:
             self._busy += 1
         try:
@@ -303,7 +303,7 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 def _check_head(head: h11.Request) -> None:
-    """Refuse what h11 lets pass: it bounds what is incomplete, and looks neither at the version nor at the method."""
+    """Refuse requests that h11 lets pass: it bounds incomplete ones, and checks neither version nor method."""
     if not head.http_version.startswith(b"1."):
         raise _Refusal(505)
     if head.method == b"CONNECT":  # what follows would be no HTTP

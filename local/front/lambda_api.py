@@ -1,4 +1,4 @@
-"""Lambda's Invoke API: what boto3's `invoke` and the webhook of a MinIO server talk to."""
+"""Lambda's Invoke API, which boto3's `invoke` and the webhook of a MinIO server call."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _PATH = re.compile(r"^/2015-03-31/functions/(?P<name>[^/]+)/invocations/?$")
 class LambdaApi:
     """Answers `POST /2015-03-31/functions/{name}/invocations`; a name is a logical id, a FunctionName or an ARN.
 
-    Who may invoke may skip every check of the API, so only this machine and `allowed` networks may.
+    A caller of the Invoke API may skip every check of the API, so only this machine and `allowed` networks may.
     `bound_to` is the address or name that the server was told to listen on.
     """
 

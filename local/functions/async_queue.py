@@ -1,7 +1,7 @@
 """Asynchronous invocations: taken on durably, tried again after a failure, given up into a folder of dead letters.
 
-The counterpart of Lambda's event queue. What is waiting or running when the runtime ends, however it ends, is delivered
-again after the next start: at least once, as in Lambda.
+The counterpart of Lambda's event queue. Events that wait or run when the runtime ends, in any way, are delivered again
+after the next start: at least once, as in Lambda.
 """
 
 import json
@@ -21,8 +21,9 @@ from local.spool import Entry, Spool
 _log = logging.getLogger(__name__)
 
 RETRY_SECONDS = (60.0, 120.0)
-"""What Lambda waits before the second and the third attempt. Who meets another worker at the same work raises, and must
-not come again before that one is done or surely dead."""
+"""Seconds that Lambda waits before the second and the third attempt. A worker that meets another one at the same work
+raises, and must not come again before that one is done or surely dead.
+"""
 # An event that has reached no handler (no environment could be started) has met nobody.
 _START_AGAIN_SECONDS = (1.0, 3.0)
 

@@ -209,7 +209,7 @@ class Environment:
         return self._exited.done()
 
     def kill(self) -> None:
-        """Kill the environment, whatever it is doing; from any thread. Who waits for an outcome gets a failure."""
+        """Kill the environment, from any thread, at any time. A caller that waits for an outcome gets a failure."""
         self._nursery.kill(self._number)
 
     def discard(self) -> None:

@@ -14,7 +14,7 @@ PUT_EVENT = "s3:ObjectCreated:Put"
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "ANY"})
 
 Text = Callable[[Any], str | None]
-"""What CloudFormation makes of a value; None where only a deployment knows it."""
+"""The text that CloudFormation makes of a value. None where only a deployment knows it."""
 
 
 class TemplateError(ValueError):

@@ -1,4 +1,4 @@
-"""The environments of one function, and who waits for one.
+"""The environments of one function, and the invocations that wait for one.
 
 As in Lambda an environment works on one request at a time. A pool grows while requests wait, one environment after the
 other up to the function's reserved concurrency (or a limit of its own, where it reserves none), and keeps what it has;

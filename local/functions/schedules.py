@@ -53,7 +53,7 @@ def build_scheduled_event(schedule: Schedule, moment: datetime) -> dict[str, Any
 
 
 class CronPlan:
-    """Says when a cron schedule is due. What is missed while nobody asks is made up for once, not run by run."""
+    """Says when a cron schedule is due. Runs that are missed while nobody asks are made up for by one run."""
 
     def __init__(self, cron: Cron, now: datetime) -> None:
         """Plan from `now` (aware) on; nothing before it is made up for."""
@@ -110,7 +110,7 @@ class Scheduler:
             threading.Thread(target=self._run, args=(function, schedule), name=name, daemon=True).start()
 
     def stop(self) -> None:
-        """End; what is already handed to the queue stays there."""
+        """End. Events already handed to the queue stay there."""
         self._stopped.set()
 
     def _run(self, function: Function, schedule: Schedule) -> None:

@@ -1,4 +1,4 @@
-"""What the local runtime needs to know of template.yaml: the functions, with what calls them (event_sources.py).
+"""The facts of template.yaml that the local runtime needs: the functions, with their event sources (event_sources.py).
 
 Only the part of SAM that this project uses is understood. Anything else that would change what runs (another event
 type, an unknown S3 event) is an error with the place in its text, never skipped in silence.

@@ -42,7 +42,7 @@ def build_environment(
     Args:
         function: the declaration.
         outer: the variables of the runtime's own process, which override the template's values.
-        provided: what the runtime decides (addresses of its own servers); it overrides both.
+        provided: the variables that the runtime decides (addresses of its own servers). They override both.
         lambda_url: where boto3's Lambda client finds the Invoke API.
         own_credentials: the store is the caller's own: pass AWS credentials on instead of dummies, and profiles too
             unless S3_ACCESS_KEY_ID says which key opens the store.
@@ -83,5 +83,5 @@ def build_environment(
 
 
 def import_paths(function: Function) -> list[Path]:
-    """Return what comes first on the function's import path: its own folder, then its layers, as in Lambda."""
+    """Return the beginning of the function's import path: its own folder, then its layers, as in Lambda."""
     return [function.code, *function.layers]

@@ -27,7 +27,7 @@ Handler = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class WorkerSpec:
-    """What an environment needs to know at birth; travels as JSON."""
+    """The parameters that an environment needs at its start. They travel as JSON."""
 
     function_name: str
     function_arn: str

@@ -1,7 +1,7 @@
 """The process from which function environments are forked.
 
-It imports once what every function needs (libraries alone take half a second) and then does nothing but fork: a new
-environment costs milliseconds and shares these pages. It has a single thread, so forking is safe.
+It imports once the modules that every function needs (libraries alone take half a second) and then does nothing but
+fork: a new environment costs milliseconds and shares these pages. It has a single thread, so forking is safe.
 
 `multiprocessing`'s fork server would do the same, but it imports the parent's `__main__` again in every child, and it
 shares the state of all children among the threads of the parent without a lock.
@@ -72,7 +72,7 @@ def _receive_exactly(sock: socket.socket, size: int) -> bytes:
 
 
 class _Zygote:
-    """The loop: fork and kill on request, report who ended."""
+    """The loop: fork and kill on request, report the processes that ended."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
@@ -147,7 +147,7 @@ class _Zygote:
 
 
 def preload(layers: list[str]) -> None:
-    """Import every module of the layers that all functions have, and thereby nearly all that the functions want."""
+    """Import every module of the layers that all functions have, and so nearly all modules that the functions want."""
     sys.path[:0] = layers
     for package in pkgutil.iter_modules(layers):
         _try_import(package.name)

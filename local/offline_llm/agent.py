@@ -81,7 +81,7 @@ _SAYS = {
 
 @dataclass(frozen=True)
 class _Given:
-    """A call that was made, and what it gave."""
+    """A call that was made, and its result."""
 
     name: str
     result: Mapping[str, Any]
@@ -89,7 +89,7 @@ class _Given:
 
 @dataclass(frozen=True)
 class _State:
-    """The question, the tools that are offered now, and what was called for it."""
+    """The question, the tools that are offered now, and the calls that were made for it."""
 
     question: str
     offered: Collection[str]
@@ -100,7 +100,7 @@ class _State:
         return len(_FRENCH.findall(self.question)) > len(_ENGLISH.findall(self.question))
 
     def of(self, name: str) -> Mapping[str, Any] | None:
-        """What the first call of a tool gave; None if there was none."""
+        """The result of the first call of a tool. None if there was none."""
         return next((one.result for one in self.given if one.name == name), None)
 
     def says(self, what: str, more: str = "") -> str:
@@ -157,7 +157,7 @@ def _json(text: str) -> Any:
 
 
 def _wanted(state: _State) -> list[Call]:
-    """What is still to be done before the answer."""
+    """The calls to make before the answer."""
     stores, forgets = _to_store(state.question), _to_forget(state.question)
     if stores:
         return [] if state.given else [("store_memory", stores)]
@@ -175,7 +175,7 @@ def _wanted(state: _State) -> list[Call]:
 
 
 def _to_store(question: str) -> dict[str, Any] | None:
-    """What is to be remembered, as the arguments of the tool."""
+    """The memory to store, as the arguments of the tool. None if the question orders none."""
     found = None if _ASKS.search(question) else _REMEMBER.search(question)
     if not found or not found["what"].strip():
         return None
@@ -187,7 +187,7 @@ def _to_store(question: str) -> dict[str, Any] | None:
 
 
 def _to_forget(question: str) -> tuple[str, str] | None:
-    """What is to be forgotten, and why; the reason may be missing."""
+    """The text to forget, and the reason, which may be empty. None if the question orders none."""
     found = None if _ASKS.search(question) else _FORGET.search(question)
     if not found:
         return None

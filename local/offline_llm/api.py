@@ -24,7 +24,7 @@ class ApiError(Exception):
 
 
 def list_models(models: Mapping[str, str], created: int) -> dict[str, Any]:
-    """The answer to `GET /v1/models`; `models` has who made each, by its name."""
+    """The answer to `GET /v1/models`; `models` has the maker of each, by its name."""
     return {"object": "list", "data": [describe_model(models, name, created) for name in models]}
 
 

@@ -158,7 +158,7 @@ def _check_format(wanted: object) -> None:
 
 
 def _check_tools(tools: object) -> None:
-    """What is offered must be functions with names, `respond` among them: without it there is no answer."""
+    """Check that the tools are functions with names, `respond` among them: without it there is no answer."""
     if not tools:
         return
     functions = [tool.get("function") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []

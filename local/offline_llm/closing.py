@@ -86,7 +86,7 @@ class Waiting:
         self.counts.subtract(entry.stems)
 
     def weight(self, words: Iterable[str]) -> float:
-        """What subject words tell together: those that many entries share tell little about which of them is meant."""
+        """The weight of subject words together. Words that many entries share say little about which entry is meant."""
         # fsum, because the order of a set's words differs between processes and the result must not.
         return math.fsum(math.log(1 + len(self.entries) / max(1, self.counts[word])) for word in words)
 

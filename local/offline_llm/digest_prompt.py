@@ -1,4 +1,4 @@
-"""The request for what is worth remembering of the messages of a room, read from the chat messages that the service
+"""The request for the facts worth remembering of the messages of a room, read from the chat messages that the service
 sends to any model.
 
 The user message holds two JSON arrays, each on a line of its own below its heading: memories that are known, and the
@@ -27,7 +27,7 @@ class Said:
 
 @dataclass(frozen=True)
 class DigestRequest:
-    """What was said, and what is known already."""
+    """The messages, and the facts that are known already."""
 
     known: Sequence[str]
     said: Sequence[Said]

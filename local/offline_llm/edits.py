@@ -1,4 +1,4 @@
-"""What is to change in one bank file, as an entry of the answer: section edits where they can say it.
+"""The change of one bank file, as an entry of the answer: section edits where they can express it.
 
 The words of the contract are those of docs/consolidation.md; a heading is named by its line or by its path. A whole
 file is sent only when it is new, or where its headings cannot be told apart or its text ends in an open code fence.
@@ -293,7 +293,7 @@ def _level(outline: Outline, branch: _Branch, before: int | None) -> int:
 
 
 def _branch_content(branch: _Branch, level: int, spec: FileSpec) -> str:
-    """What stands below a new heading: its own bullets, then its sub-sections in the order of the rules."""
+    """The text below a new heading: its own bullets, then its sub-sections in the order of the rules."""
     lines: list[str] = []
     shown: tuple[str, ...] = ()
     for path, bullets in sorted(

@@ -46,7 +46,7 @@ class Encoder:
         return not self._broken and (self._model is not None or self._load is not load_model or has_package())
 
     def encode(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector of DIMENSIONS numbers for each text, whatever it holds; raises Unavailable."""
+        """One vector of DIMENSIONS numbers for each text, also for an empty one. Raises Unavailable."""
         with self._turn:
             rows = self._loaded()([readable(text) for text in texts]) if texts else []
         return [_finish(row, text) for row, text in zip(rows, texts, strict=True)]
@@ -58,7 +58,7 @@ class Encoder:
             try:
                 self._model = self._load()
             except Exception as error:
-                # Whatever a package of another architecture raises; it would raise it again.
+                # Any error that a package of another architecture raises. It would raise it again.
                 self._broken = True
                 _log.exception("the embedding model can't be loaded")
                 raise Unavailable from error
@@ -100,7 +100,7 @@ def _finish(row: Any, text: str) -> Vector:
 def by_hash(text: str) -> Vector:
     """A vector of length 1 along one axis, which the text's hash chooses: a stand-in that means nothing.
 
-    A vector of zeros would be like nothing at all, and breaks whoever divides by its length.
+    A vector of zeros would be similar to nothing, and breaks code that divides by its length.
     """
     digest = hashlib.sha256(text.encode(errors="replace")).digest()
     vector = array("f", bytes(4 * DIMENSIONS))

@@ -1,4 +1,4 @@
-"""A summary by fixed rules: whole sentences of what was said, those that tell most, in their order.
+"""A summary by fixed rules: the whole sentences that tell most, in their order.
 
 It is an extract, and says so: nothing is put in other words, so nothing is made up.
 """

@@ -1,5 +1,5 @@
-"""What is worth remembering of messages, by fixed rules: whole sentences that tell a decision, a change or how things
-are. Nothing is put in other words, so nothing is made up.
+"""Facts worth remembering of messages, by fixed rules: whole sentences that tell a decision, a change or a state.
+Nothing is put in other words, so nothing is made up.
 """
 
 import re

@@ -18,7 +18,7 @@ class PromptError(ValueError):
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be folded into what."""
+    """The notes to fold, the rules, and the bank into which they go."""
 
     rules: str
     bank: Mapping[str, str]

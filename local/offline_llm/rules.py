@@ -18,7 +18,7 @@ DAY = "YYYY-MM-DD"
 
 _FILE_NAME = re.compile(r"(?<![\w/:.<>*{}-])[A-Za-z0-9][A-Za-z0-9._/-]*\.md\b(?![\w/-])")
 _PREFIX = re.compile(r"^(?:\./|bank/|memory[_-]?bank/|\d+\.memory_bank/)+", re.IGNORECASE)
-# A file name that opens its line, whatever decoration stands before it.
+# A file name that opens its line, with any decoration before it.
 _LEADING_NAME = re.compile(
     r"^(?:[\s*`\"'(\[├└│─|+]|\d+[.)]\s|-\s)*(?P<name>[A-Za-z0-9][A-Za-z0-9._/-]*\.md)\b(?![\w/-])"
 )
@@ -136,7 +136,7 @@ def _closes(block: Block, base: int, origin: str) -> bool:
 
 
 def _describe(draft: _Draft, block: Block, base: int) -> None:
-    """Take from one block what it tells about a file: sections, or else a description."""
+    """Take from one block the facts about a file: sections, or else a description."""
     text = block.text
     if _BY_DAY.search(text):
         draft.by_day = True
@@ -168,7 +168,7 @@ def _describe(draft: _Draft, block: Block, base: int) -> None:
 
 
 def _describe_opening(draft: _Draft, block: Block, rest: str) -> None:
-    """The block that names the file: what stands behind the name describes it."""
+    """Read the block that names the file: the text behind the name describes it."""
     if block.kind == "row":
         for index, cell in enumerate(block.cells):
             if _own_name(draft.name, cell) is not None:

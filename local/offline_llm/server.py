@@ -62,7 +62,7 @@ class OfflineLlm:
         return describe_model(self._models(), path.removeprefix(_MODELS + "/"), self._started)
 
     def _models(self) -> dict[str, str]:
-        """Who made each model that is here, by its name."""
+        """The maker of each model that is here, by its name."""
         return {name: maker for name, maker in _MADE_BY.items() if name == MODEL or self._encoder.is_there()}
 
 

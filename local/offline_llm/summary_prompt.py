@@ -1,7 +1,7 @@
 """The request for a summary, read from the chat messages that the service sends to any model.
 
 The user message holds the length that is wanted, and on its last line a JSON array: turns, or summaries of earlier
-parts. What stands just before is on a line of its own above, and is not summarised.
+parts. The text just before them is on a line of its own above, and is not summarised.
 """
 
 import json
@@ -18,7 +18,7 @@ _HEADINGS = ("# Turns, oldest first (JSON array of ", "# Summaries, oldest first
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that was said, or told by an earlier summary."""
+    """A turn, or a part of an earlier summary."""
 
     who: str
     """`user`, `assistant`, or `` for a summary."""
@@ -27,7 +27,7 @@ class Part:
 
 @dataclass(frozen=True)
 class SummaryRequest:
-    """What is to be told in about `target` characters."""
+    """The parts to summarise in about `target` characters."""
 
     target: int
     parts: Sequence[Part]

@@ -1,4 +1,4 @@
-"""The synthesis of a consolidation: a short account of its notes and of what stays open."""
+"""The synthesis of a consolidation: a short account of its notes and of the open points."""
 
 import re
 from collections import Counter

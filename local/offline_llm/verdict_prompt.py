@@ -17,7 +17,7 @@ _ARTICLES = frozenset({"the"})
 """Others are words too: plan A, the LA office, le poste and la poste."""
 
 Pair = tuple[int, str, str]
-"""Its number, what is there, and the new note."""
+"""Its number, the text that is stored, and the new note."""
 
 
 def read_verdict_request(messages: Sequence[Mapping[str, Any]]) -> list[Pair]:

@@ -1,8 +1,8 @@
 """The embedded S3 server as one function from request to response: the order in which things happen.
 
-Reads run side by side. Whatever changes something runs alone, from the condition that it depends on to the copy on the
-disk; thus conditional writes are atomic, and what any reader has seen, and any client has had acknowledged, survives
-the process.
+Reads run side by side. A request that changes something runs alone, from the condition that it depends on to the copy
+on the disk. Thus conditional writes are atomic, and all that a reader has seen, or a client has had acknowledged,
+survives the process.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """Tells functions about puts: S3 event notifications for ObjectCreated:Put.
 
 An event goes to disk before the put is answered and is posted to the Invoke API of the runtime (as MinIO's webhook
-would do) until that has taken it on. So it is delivered at least once, whatever is killed in between.
+would do) until that has taken it on. This delivers it at least once, even if a process is killed in between.
 """
 
 import http.client
@@ -28,7 +28,7 @@ _POST_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Subscription:
-    """A function that is told about puts of matching keys."""
+    """A function that gets the puts of matching keys."""
 
     function: str
     trigger: PutTrigger
@@ -84,7 +84,7 @@ Post = Callable[[str, bytes], int]
 
 
 class Notifier:
-    """Finds the functions that a put concerns and sees to it that each is told."""
+    """Finds the functions that a put concerns and sees to it that each gets the event."""
 
     def __init__(self, subscriptions: list[Subscription], outbox: Path, post: Post) -> None:
         """Prepare; `post` sends an event to a function and returns the HTTP status, or raises OSError."""

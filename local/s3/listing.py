@@ -83,7 +83,7 @@ def _successor(text: str) -> str:
 
 @dataclass(frozen=True)
 class Listed:
-    """What a listing tells of an object."""
+    """The entry of an object in a listing."""
 
     modified: str
     etag: str

@@ -41,7 +41,7 @@ class Operation(Enum):
 
     @property
     def changes(self) -> bool:
-        """Tell whether the operation changes what the server holds."""
+        """Return whether the operation changes stored data."""
         return self.value[1]
 
 

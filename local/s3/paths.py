@@ -1,10 +1,10 @@
 """Object keys as file names: readable, reversible, and safe for every key that S3 allows.
 
-A key's parts between slashes become folders and a file. What is not a plain ASCII character is percent-encoded. S3
-knows no folders, so `a` and `a/b` may both be keys; to keep a file and a folder from wanting the same name, plain
-files always hold a dot and plain folders never do, and a name that breaks this gets a mark which percent-encoding
-cannot produce: `%` behind a file (`README%`), `%%` behind a folder (`v1.2%%`, also for empty parts, `.` and `..`).
-A part that is too long for a file system is cut, with `%+` behind each piece but the last.
+A key's parts between slashes become folders and a file. Characters that are not plain ASCII are percent-encoded. S3
+knows no folders, so `a` and `a/b` may both be keys; to keep a file and a folder from wanting the same name, plain files
+always hold a dot and plain folders never do, and a name that breaks this gets a mark which percent-encoding cannot
+produce: `%` behind a file (`README%`), `%%` behind a folder (`v1.2%%`, also for empty parts, `.` and `..`). A part that
+is too long for a file system is cut, with `%+` behind each piece but the last.
 
 On a file system that ignores case, keys which differ by case only would be one file.
 """

@@ -198,7 +198,7 @@ def _compare(expected: str, given: str) -> None:
 
 
 def _equal(left: str, right: str) -> bool:
-    """Compare in a time that tells nothing of where two texts differ."""
+    """Compare in a time that does not depend on where two texts differ."""
     return hmac.compare_digest(left.encode("utf-8", "replace"), right.encode("utf-8", "replace"))
 
 

@@ -1,4 +1,4 @@
-"""What is asked of Docker, through its command line client."""
+"""The requests to Docker, through its command line client."""
 
 import ipaddress
 import json

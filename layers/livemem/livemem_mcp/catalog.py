@@ -1,7 +1,7 @@
 """The tools that are made of routes: one for each operation that no core tool does as well.
 
-Their routes and arguments stand in `operations.json`, which `make openapi` writes from the code of the routes; so a new
-route has its tool, and listing them loads no route. What models are told of them stands in `words.toml`.
+Their routes and arguments stand in `operations.json`, which `make openapi` writes from the code of the routes. So a new
+route has its tool, and listing the tools loads no route. The texts for models stand in `words.toml`.
 """
 
 import json
@@ -25,7 +25,7 @@ def operations() -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def words() -> Mapping[str, Any]:
-    """What models are told of them: `core` (operations that have no tool here), `tools` and `arguments`."""
+    """The texts for models: `core` (operations that have no tool here), `tools` and `arguments`."""
     return tomllib.loads(files("livemem_mcp").joinpath("words.toml").read_text("utf-8"))
 
 

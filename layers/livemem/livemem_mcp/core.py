@@ -1,8 +1,8 @@
-"""The core tools: what an agent needs all day, each one call of the domain.
+"""The core tools, which an agent needs all day. Each is one call of the domain.
 
-Their names and descriptions are paid for in every session of every agent, so they are short. What looks into all of
-the memory is in `finding.py`: an agent's first calls, to load the memory and to note, need not wait for its packages.
-What the other tools are is in `catalog.py`.
+Their names and descriptions are paid for in every session of every agent, so they are short. Tools that look into all
+of the memory are in `finding.py`: an agent's first calls, to load the memory and to note, need not wait for its
+packages. The other tools are in `catalog.py`.
 """
 
 from collections.abc import Callable
@@ -180,7 +180,7 @@ def context(
     kinds: str | None = None,
     space_id: str | None = None,
 ) -> ToolAnswer:
-    """What is known about what the user just said."""
+    """All that is known about what the user just said."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
     space = session.enter("read", space_id)
@@ -201,7 +201,7 @@ def context(
     ttl={"type": "string", "description": "such as 30d"},
 )
 def remember(session: McpSession, content: str, space_id: str | None = None, **fields: Any) -> ToolAnswer:
-    """Keep one durable fact, such as a preference (kind self, goal: about you). What is known is merged."""
+    """Keep one durable fact, such as a preference (kind self, goal: about you). Known facts are merged."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
     draft = Fact(content=content, subjects=tuple(fields.pop("subjects", ())), **fields)
@@ -262,7 +262,7 @@ def _followed(session: McpSession, space: str, run: Run, *, wait: bool) -> ToolA
 
 
 def _may_wait(session: McpSession) -> bool:
-    """Wait a moment, and tell whether there is still time."""
+    """Wait a moment, and return whether there is still time."""
     if session.process.clock() + timedelta(seconds=POLL_SECONDS) >= session.until:
         return False
     session.pause(POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Tools that are made of routes: each call is carried out by the function that has the route, and the role for it.
+"""Tools that are made of routes. The function that has the route, and the role for it, carries out each call.
 
 So this function's own role stays as small as what it does itself: no token, no backup and no space can be removed with
 it. The caller's token goes along, and is asked there as for any HTTP request.
@@ -93,14 +93,14 @@ def _route(operation: Mapping[str, Any]) -> str:
 
 
 def _segment(place: re.Match[str], value: str) -> str:
-    """What stands in a path for an argument. A slash in it, or nothing, would make it the path of another operation."""
+    """The text of an argument in a path. A slash in it, or no text, would make it the path of another operation."""
     if not value or ("/" in value and not place[2]):
         raise InvalidRequest.of(place[1], "must not be empty, nor hold a slash")
     return value
 
 
 class ToldElsewhere(LiveMemoryError):
-    """What the route answered as an error, in its own words."""
+    """The error that the route answered, in its own words."""
 
 
 def _problem(status: Any, body: Any, headers: Any) -> LiveMemoryError:
@@ -117,7 +117,7 @@ def _problem(status: Any, body: Any, headers: Any) -> LiveMemoryError:
 
 
 def _no_answer(status: Any) -> StoreUnavailable:
-    """Not the route, but what runs it has answered: a function that was stopped, or none of ours."""
+    """The answer came not from the route but from its runtime: a function that was stopped, or none of ours."""
     told = status if isinstance(status, int) else "none"
     return StoreUnavailable(f"The function that has this operation answered with status {told}.")
 
@@ -131,7 +131,9 @@ def _object(body: Any) -> dict[str, Any] | None:
 
 
 def rendering(operation: Mapping[str, Any]) -> Renderer:
-    """What makes Markdown of an operation's JSON. The routes are loaded when one is first needed: they weigh."""
+    """The function that makes Markdown of an operation's JSON. The routes are loaded when one is first needed: they are
+    large.
+    """
     render, model = _renderer(operation["module"], _route(operation))
     return lambda data: render(model.model_validate(data))
 

@@ -1,6 +1,6 @@
 """The JSON-RPC message of a request, looked at before the SDK sees it: bounded, strict JSON, and one single message.
 
-The SDK tells clients of the older versions what its models say of a message that is none, and what the message held.
+To clients of older versions the SDK answers an invalid message with its models' complaints and the message's content.
 """
 
 import json
@@ -14,7 +14,7 @@ from livemem_http import bodies, texts
 
 
 class NoMessage(Exception):
-    """The body is no message that can be answered; `answer` says so as the protocol has it."""
+    """The body is no message that can be answered. `answer` is the protocol's error for it."""
 
     def __init__(self, code: int, message: str, message_id: str | int | None = None) -> None:
         super().__init__(code)

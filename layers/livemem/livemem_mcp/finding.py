@@ -1,4 +1,6 @@
-"""Core tools that look into all of the memory. They load what a search needs: so `core` waits until one is called."""
+"""Core tools that look into all of the memory. They load the packages of a search, so `core` imports this module when
+one is called.
+"""
 
 from typing import Any
 
@@ -29,7 +31,7 @@ NOTHING = "Nothing is known of it.\n"
 
 
 def search(session: McpSession, space_id: str, q: str, scope: str, limit: int) -> ToolAnswer:
-    """What is found, the best first."""
+    """The results, the best first."""
     if not 1 <= limit <= LIMIT_MOST:
         raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
     found = searching.search(session.process, space_id, SearchRequest.of(q, scope=scope, limit=limit))
@@ -40,13 +42,13 @@ def search(session: McpSession, space_id: str, q: str, scope: str, limit: int) -
 
 
 def context(session: McpSession, space_id: str, q: str, **wanted: Any) -> ToolAnswer:
-    """What is known of a message."""
+    """The context for a message."""
     view = MessageContextView.of(message_context.context(session.process, space_id, q, **wanted))
     return ToolAnswer(message_context_as_markdown(view), telling.as_json(view))
 
 
 def context_of_conversation(session: McpSession, space_id: str, q: str, conversation_id: str) -> ToolAnswer:
-    """What a conversation needs before its next call."""
+    """The context that a conversation needs before its next call."""
     wanted = contexts.ContextRequest.of(q)
     view = ContextView.of(contexts.context(session.process, space_id, conversation_id, wanted))
     return ToolAnswer(context_as_markdown(view) or NOTHING, telling.as_json(view))
@@ -68,7 +70,7 @@ def _kept(view: Written) -> str:
 
 
 def ask(session: McpSession, space_id: str, wanted: AskRequest) -> ToolAnswer:
-    """The answer, or a handle. In the toolset `read` nothing is stored or kept, whatever the token may."""
+    """The answer, or a handle. In the toolset `read` nothing is stored or kept, even if the token may write."""
     worked = question_work.ask(
         session.process,
         space_id,

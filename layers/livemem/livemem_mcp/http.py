@@ -28,8 +28,8 @@ STRUCTURED = {"true": True, "false": False}
 LOCAL = {"localhost", "127.0.0.1", "[::1]"}
 AUTHORITY = re.compile(r"(?P<host>[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?")
 ORIGIN = re.compile(rf"https?://(?P<authority>{AUTHORITY.pattern})")
-"""What a browser sends as a page's origin (RFC 6454, 6.1): neither a user nor a path, and nothing that another parser
-reads otherwise. A page of no such origin is answered as little as one without (`null`).
+"""The origin of a page, as a browser sends it (RFC 6454, 6.1): neither a user nor a path, and nothing that another
+parser reads otherwise. A page of no such origin is answered as little as one without (`null`).
 """
 
 

@@ -1,5 +1,5 @@
-"""The core tool `read`: one thing of the memory by its id, whole or in pages. Its kinds load what they need: so `core`
-waits until it is called.
+"""The core tool `read`: one thing of the memory by its id, whole or in pages. Its kinds load the packages that they
+need, so `core` imports it when it is called.
 
 An id is what start_session, search and context give: `bank/{path}`, `bank/{path}#{headings joined by " > "}`,
 `notes/{note_id}`, `memories/{memory_id}`, `conversations/{id}/turns/{n}`, `conversations/{id}/summaries/{level}/{n}`,
@@ -59,8 +59,8 @@ class _Place:
 
 
 def read(session: McpSession, space_id: str, reference: str, max_chars: int, cursor: str | None) -> ToolAnswer:
-    """What has this id, from its beginning or from where the page before ended; raises InvalidRequest, NotFound, and
-    what reading raises.
+    """The text with this id, from its beginning or from the end of the page before. Raises InvalidRequest, NotFound,
+    and the errors of reading.
     """
     if not CHARS_LEAST <= max_chars <= CHARS_MOST:
         raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")

@@ -1,7 +1,7 @@
 """Resources: a space's summary, rules, synthesis and bank files as Markdown, by address.
 
-`livemem://{space_id}/summary`, `.../rules`, `.../synthesis`, `.../bank/{path}`. Agents read them by tools; resources
-are for people, who put one into a conversation by hand.
+`livemem://{space_id}/summary`, `.../rules`, `.../synthesis`, `.../bank/{path}`. Agents read them by tools. Resources
+are for people: they put one into a conversation by hand.
 """
 
 import re
@@ -38,7 +38,7 @@ _TEMPLATES = {
 
 
 def templates() -> list[types.ResourceTemplate]:
-    """How addresses are made."""
+    """The templates of the addresses."""
     return [
         types.ResourceTemplate(uri_template=uri, name=uri.split("/", 3)[3], description=told, mime_type=MARKDOWN)
         for uri, told in _TEMPLATES.items()
@@ -46,7 +46,7 @@ def templates() -> list[types.ResourceTemplate]:
 
 
 def listed(session: McpSession, cursor: str | None) -> tuple[list[types.Resource], str | None]:
-    """A page: what there is in the connection's space, or in the next spaces that the token may see; raises
+    """A page: the resources of the connection's space, or of the next spaces that the token may see. Raises
     InvalidRequest for a cursor that no page gave, and LiveMemoryErrors.
     """
     after = cursors.decode_name(cursor)
@@ -81,7 +81,7 @@ def _resource(space_id: str, rest: str, told: str, size: int | None = None) -> t
 
 
 def read(session: McpSession, uri: str) -> str:
-    """The Markdown at an address; raises NotFound for one that can be none, and what reading raises."""
+    """The Markdown at an address. Raises NotFound for an invalid one, and the errors of reading."""
     place = _PATTERN.fullmatch(uri)
     if not place:
         raise NotFound("resource", uri[:200])

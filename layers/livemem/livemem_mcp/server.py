@@ -25,7 +25,7 @@ LISTS_KEPT_MS = 300_000
 
 
 def build(session: McpSession) -> Server[Any]:
-    """The server that answers this one request, on behalf of who sent it."""
+    """The server that answers this one request, on behalf of its sender."""
     request_id = session.request_id
     tools = {tool.name: tool for tool in toolsets.of(session)}
 
@@ -96,8 +96,8 @@ def _check_whole(params: types.PaginatedRequestParams | None) -> None:
 def called(
     session: McpSession, tools: dict[str, McpTool], name: str, arguments: dict[str, Any]
 ) -> types.CallToolResult:
-    """The result of one call. What went wrong is in it, marked as an error, in words that a model can act on; only a
-    tool that is unknown is an error of the protocol.
+    """The result of one call. A failure is in it, marked as an error, in words that a model can act on. Only an unknown
+    tool is an error of the protocol.
     """
     tool = tools.get(name)
     if not tool:
@@ -115,7 +115,7 @@ def called(
 
 
 def _check_size(tool: McpTool, text: str, data: Any) -> None:
-    """Raise AnswerTooLarge for what could not leave the function: the caller would get no result at all."""
+    """Raise AnswerTooLarge for a result that could not leave the function: the caller would get no result at all."""
     # As the SDK writes it, which is in ASCII.
     if sending.is_too_large({"body": json.dumps([text, data]), "isBase64Encoded": False}):
         answer_is = "The answer is" if tool.reads else "The call was carried out, but its answer is"
@@ -132,7 +132,7 @@ def _failed(error: LiveMemoryError, request_id: str) -> types.CallToolResult:
 def _told(
     request_id: str, about: Callable[[Any], Any] | None = None
 ) -> Callable[[Callable[[Any], Any]], Callable[[Any, Any], Awaitable[Any]]]:
-    """A handler whose errors are told as errors of the protocol; `about` makes their data of what was asked for."""
+    """A handler whose errors become errors of the protocol. `about` makes their data from the request's parameters."""
 
     def wrap(handler: Callable[[Any], Any]) -> Callable[[Any, Any], Awaitable[Any]]:
         @functools.wraps(handler)

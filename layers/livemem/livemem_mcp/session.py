@@ -1,4 +1,4 @@
-"""What one request is served with: who sends it, what its URL asks for, and the parts of this process."""
+"""The context of one request: its sender, the toolset and the space of its URL, and the parts of this process."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -16,10 +16,10 @@ from livemem_http import negotiation
 
 Toolset = Literal["core", "read", "full"]
 TOOLSETS: tuple[Toolset, ...] = ("core", "read", "full")
-"""`core`: what an agent needs all day. `read`: everything that only reads. `full`: everything."""
+"""`core`: the tools that an agent needs all day. `read`: all that only read. `full`: all."""
 
 Needs = Permission | Literal["any"]
-"""What a tool asks of the token: a permission, or any valid token."""
+"""The permission that a tool asks of the token, or `any` where every valid token will do."""
 
 Invoke = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 """Invokes a function (`reads`, `archives`) with an HTTP API event, and gives its answer; raises StoreUnavailable."""
@@ -27,8 +27,8 @@ Invoke = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class McpSession:
-    """One request, whose id stands in the logs of all that work for it. `space` is where a call acts that names no
-    space; `until` is when the answer must be there; `structured` says whether answers of tools come as JSON too;
+    """One request, whose id stands in the logs of all functions that work for it. A call that names no space acts in
+    `space`. The answer must be there by `until`. `structured` says whether answers of tools come as JSON too.
     `accept_language` is the request's header of that name.
     """
 
@@ -49,13 +49,13 @@ class McpSession:
         return needs == "any" or needs in self.principal.permissions
 
     def language(self, lang: Lang | None) -> Lang | None:
-        """The language of headings that the call names, else the request; None: the space has one, or it is English."""
+        """The language of headings that the call names, else the request. None: that of the space, else English."""
         return lang or negotiation.language(self.accept_language)
 
     def enter(self, needs: Permission, space_id: str | None) -> str:
         """The id of the space in which a call acts, once access to it is granted.
 
-        The one decision of all routes is asked again, for this permission and this space. Raises InvalidRequest,
+        The one access decision of all routes is made again, for this permission and this space. Raises InvalidRequest,
         Unauthenticated, Forbidden, InvalidName.
         """
         chosen = space_id or self.space

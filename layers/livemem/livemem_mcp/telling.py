@@ -1,4 +1,4 @@
-"""What tools tell of runs and questions: the result, or that it goes on and by which handle to ask for it."""
+"""The answers of tools about runs and questions: the result, or that the work continues and the handle to ask with."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from livemem_http.views.ask import AskView
 from livemem_mcp.tool import ToolAnswer
 
 GOING_ON = ("queued", "running")
-"""How a run stands that has no result yet."""
+"""The states of a run that has no result yet."""
 METRICS = (
     *("notes_processed", "notes_remaining", "notes_discarded", "bank_files_created", "bank_files_updated"),
     *("edits_applied", "llm_tokens_used"),
@@ -26,7 +26,7 @@ def as_json(view: BaseModel) -> dict[str, Any]:
 
 
 def of_run(space_id: str, run: Run) -> ToolAnswer:
-    """How a run stands."""
+    """The state of a run."""
     view = RunView.of(run)
     if run.status in GOING_ON:
         return _going_on(f"The run is {run.status}.", f"run:{space_id}:{run.job_id}", as_json(view))
@@ -45,7 +45,7 @@ def _ended(run: RunView) -> str:
 
 
 def of_question(space_id: str, asked: Question) -> ToolAnswer:
-    """How a question stands."""
+    """The state of a question."""
     view = AskView.of(asked)
     if not asked.ended():
         return _going_on(f"The question is {view.status}.", f"ask:{space_id}:{asked.job_id}", as_json(view))

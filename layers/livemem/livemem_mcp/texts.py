@@ -1,4 +1,4 @@
-"""What a client is told of the server, and the prompts: words for models, in one place."""
+"""The server's instructions for clients, and the prompts: words for models, in one place."""
 
 INSTRUCTIONS = """Shared, durable memory of this project for all its agents. \
 Call start_session before you begin. While you work, write a note for each decision, finding, problem or todo that \

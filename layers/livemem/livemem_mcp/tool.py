@@ -1,4 +1,4 @@
-"""A tool: what a model is told of it, how its arguments are checked, and what it answers."""
+"""A tool: its description for models, the check of its arguments, and its answer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ SHOWN_CHARACTERS = 300
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """What a call gives: Markdown, ready for a prompt, and the same as JSON. `failed`: what was asked for came to
-    nothing, though the call itself was carried out.
+    """The answer of a call: Markdown, ready for a prompt, and the same as JSON. `failed`: the work failed, though the
+    call itself was carried out.
     """
 
     text: str
@@ -30,8 +30,8 @@ class ToolAnswer:
 class McpTool:
     """One tool. `schema` is the JSON Schema of its arguments, a closed object.
 
-    `reads`: nothing changes. `destroys`: something may be gone afterwards, though there may be a way back. `repeats`:
-    a second call with the same arguments changes nothing more.
+    `reads`: nothing changes. `destroys`: data may be gone afterwards, though there may be a way back. `repeats`: a
+    second call with the same arguments changes nothing more.
     """
 
     name: str
@@ -67,7 +67,7 @@ class McpTool:
         return {**rest, "required": required} if required else rest
 
     def run(self, session: McpSession, arguments: Mapping[str, Any]) -> ToolAnswer:
-        """Check the arguments and make the call; raises InvalidRequest, and what the call raises."""
+        """Check the arguments and make the call. Raises InvalidRequest, and the errors of the call."""
         schema = self.schema_for(session)
         errors = sorted(Draft202012Validator(schema).iter_errors(dict(arguments)), key=relevance, reverse=True)
         if errors:

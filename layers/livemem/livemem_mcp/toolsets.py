@@ -8,11 +8,13 @@ from livemem_mcp.session import McpSession
 from livemem_mcp.tool import McpTool
 
 ASKS_ONLY = frozenset({"ask"})
-"""Core tools that write to nothing but their own record, and belong to those that read."""
+"""Core tools that write nothing but their own record, and so count as reading."""
 
 
 def of(session: McpSession) -> list[McpTool]:
-    """The tools of a session. What the token lacks the permission for is left out: it could only fail, and costs."""
+    """The tools of a session. Tools for which the token lacks the permission are left out: they could only fail, and
+    cost tokens.
+    """
     return [tool for tool in _wanted(session) if session.may(tool.needs)]
 
 

@@ -1,1 +1,1 @@
-"""What a note said is removed from wherever the bucket has it."""
+"""The words of a note are removed from every object of the bucket that holds them."""

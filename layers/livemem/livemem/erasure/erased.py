@@ -1,4 +1,4 @@
-"""What becomes of each object of a space, or of a backup of it, when notes, memories or turns are erased. Bytes in,
+"""The new bytes of each object of a space, or of a backup of it, when notes, memories or turns are erased. Bytes in,
 bytes out.
 
 A note that a record holds stays as a stub, so that history and undo go on; its words are taken out wherever else they
@@ -80,14 +80,14 @@ def contents_of(one: str, body: bytes) -> list[str]:
 
 
 def turns_of(note_id: str, body: bytes) -> Iterator[str]:
-    """The ids of the turns that a note was captured from; none of what is no note, or was written by somebody."""
+    """The ids of the turns that a note was captured from. None for an object that is no note or that somebody wrote."""
     try:
         source = notes.parse_note("", keys.parse_note_id(note_id), body).source
     except InvalidName:
         return
     if source:
         first, last = source.turns
-        # A block has few: who writes otherwise into the bucket can't make this long.
+        # A block has few: somebody who writes otherwise into the bucket can't make this long.
         for index in range(first, min(last, first + MOST_TURNS) + 1):
             yield conversation_keys.turn_id(source.conversation, index)
 
@@ -146,7 +146,7 @@ def fate(name: str, body: bytes, task: ErasureTask) -> Fate:
         return Fate(_scrubbed(body, task.pieces))
     changed = wanted != parsed
     if changed and keys.is_plan(name):
-        # Nobody will commit it: who could have was told by a swap of the head that it is too late.
+        # Nobody will commit it: a swap of the head has shut out the worker that could have.
         return Fate(None, frozenset(quoting))
     return Fate(_dump(wanted) if changed else body, frozenset(quoting))
 
@@ -244,5 +244,5 @@ def _scrubbed(body: bytes, pieces: Pieces) -> bytes:
 
 
 def _text(body: bytes) -> str:
-    # Whatever is no UTF-8 comes out again as it went in.
+    # Bytes that are no UTF-8 come out again as they went in.
     return body.decode(errors="surrogateescape")

@@ -1,9 +1,9 @@
 """Erasing notes, a memory or a turn: the words go from the space, its backups, archives and former versions; a receipt
 tells.
 
-It is a job under the space's lease, and gone on with by whoever comes next: the same request, its next invocation, or
-the sweep. The head names it while it is under way: then no backup is taken or restored. Afterwards the space is watched
-for as long as a write of before may come late, and looked at once more: then what came back goes as well.
+It is a job under the space's lease. The same request, its next invocation, or the sweep continues it. The head names it
+while it is under way: then no backup is taken or restored. Afterwards the space is watched for as long as an earlier
+write may come late, and looked at once more. Words that came back then go as well.
 """
 
 import logging
@@ -47,7 +47,7 @@ def erase_note(
     process: Process, principal: Principal, space_id: str, note_id: str, deadline: datetime, *, erase: bool
 ) -> Receipt:
     """Erase a note, live or consolidated, also one that only a backup holds. `running` in the receipt: the rest of it
-    is queued. The same request again goes on with it.
+    is queued. The same request again continues it.
 
     Request counts: steps.erase, and 1 GET for each of up to 200 spaces. Raises InvalidRequest unless `erase`,
     InvalidName, NotFound, Busy, PreconditionLost, StoreUnavailable.
@@ -67,11 +67,11 @@ def erase_agent(
 
 
 def erase_memory(process: Process, principal: Principal, space_id: str, memory_id: str, deadline: datetime) -> Receipt:
-    """The same for a memory, also for one that was deleted or has expired, or that only a backup holds; with those that
-    were merged into it, or into which it was.
+    """The same for a memory, also for one that was deleted or has expired, or that only a backup holds; with the
+    memories that were merged into it, or into which it was merged.
 
-    In a request that has no time it is begun, and nobody finds the memory from then on; the rest of it is queued.
-    Raises MemoriesBroken where nobody can tell what the space's memories are.
+    A request that has no time begins it, and queues the rest. From then on nobody finds the memory. Raises
+    MemoriesBroken where nobody can tell what the space's memories are.
     """
     memory_keys.check_memory_id(memory_id)
     keys.check_space_id(space_id)
@@ -83,7 +83,7 @@ def erase_turn(
     process: Process, principal: Principal, space_id: str, conversation_id: str, index: int, deadline: datetime
 ) -> Receipt:
     """The same for a turn of a conversation, also of one that only a backup holds. Its place, its times and its length
-    stay; the summaries that were made of it go, and are made anew without it.
+    stay; the summaries that were made of it go, and are made again without it.
     """
     conversation_keys.check_conversation_id(conversation_id)
     one = conversation_keys.turn_id(conversation_id, index)
@@ -102,7 +102,7 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Erasur
     due_index.leave(process, space_id)
     work = Work(process, KIND, Stored("", _new(process, principal, space_id, uid, wanted), ""), deadline)
     with _leased(work) as head:
-        # Raises where it can't be gone on with: then nothing is begun.
+        # Raises where it can't be continued: then nothing is begun.
         named = head.meta.erasing_now()
         at_work = receipts.find_readable(process, space_id, named) if named else None
         if at_work:
@@ -113,7 +113,7 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Erasur
         has_memory = any(erasing.is_known(process, space_id, one) for one in wanted.memory_ids)
         found = None
         with suppress(OutOfTime):
-            # Whoever goes on looks for them again.
+            # The worker that continues looks for them again.
             found = occurrences.find(work, wanted)
         if found and not found.bodies and (earlier := _earlier(process, head, wanted)):
             return earlier
@@ -123,7 +123,7 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Erasur
                 records.find_note(process, space_id, keys.parse_note_id(note_id))
             raise _unknown(wanted)
         begun = _begin(work, principal, head, wanted, found)
-        # Who had lost the lease may have committed before the head was swapped: then the notes are elsewhere by now.
+        # A worker without its lease may have committed before the swap of the head: then the notes are elsewhere now.
         # Memories are stored under no lease: where they are is told when nobody stores more to one (_erase).
         same = begun.meta.changes == head.meta.changes and not wanted.memory_ids
         return _go_on(work, found if same else None, taken=True).job or work.job
@@ -167,7 +167,7 @@ def _leased(work: Work[Receipt]) -> Iterator[Head]:
 
 
 def _fence(process: Process, head: Head) -> None:
-    """Swap the head: who holds a lease no more that was his can't commit now what he read before. 1 PUT."""
+    """Swap the head: then a worker that has lost its lease can't commit what it read before. 1 PUT."""
     swapped = heads.update(process, head.meta.space_id, lambda meta: {"erasing": meta.erasing}, known=head)
     recovery.recover(process, swapped)
 
@@ -196,7 +196,7 @@ def _begin(
 ) -> Head:
     """Write the receipt, and say in the head that the erasure is under way: 2 PUT. Returns the head after it.
 
-    A receipt that the head has never named is none: nothing was erased for it.
+    A receipt that the head has never named does not count: nothing was erased for it.
     """
     process, receipt = work.process, work.job
     copies = _copies(process, principal, receipt.space_id)
@@ -210,15 +210,17 @@ def _begin(
 
 
 def _begun(meta: Meta, head: Head, erasure_id: str) -> dict[str, object]:
-    """What the head says from then on. A plan that waits may quote what goes, and nobody may approve it any more."""
+    """The head's fields from then on. A plan that waits may quote erased words, so nobody may approve it any more."""
     given_up = Decision(status="superseded", message=reviews.ERASED)
     return {**_at_work(meta, head, erasure_id), **meta.decided(given_up)}
 
 
 def _at_work(meta: Meta, head: Head, erasure_id: str) -> dict[str, object]:
-    """The same of the erasure alone. Raises Busy where another is under way than `head` named, which has no receipt."""
+    """The field of the erasure alone. Raises Busy if another one is under way that `head` did not name. The one that it
+    named has no receipt.
+    """
     if meta.erasing_now() not in (None, erasure_id, head.meta.erasing_now()):
-        # Who stood still and lost the lease must not put another's out of the head.
+        # A worker that stood still and lost the lease must not remove another's from the head.
         raise Busy(ANOTHER)
     return {"erasing": (meta.erasing or Erasing()).model_copy(update={"at_work": erasure_id})}
 
@@ -240,7 +242,7 @@ def _came_from(process: Process, space_id: str) -> tuple[str, str | None]:
 
 
 def _resume(work: Work[Receipt], head: Head) -> Worked[Receipt]:
-    """Go on with the erasure that the head says is under way, or let the space be watched where it died at its end."""
+    """Continue the erasure that the head names as under way, or let the space be watched where it died at its end."""
     if work.job.ended():
         _let_watch(work)
         return Worked("ended", work.stored)
@@ -300,7 +302,7 @@ def _close_logs(process: Process, receipt: Receipt) -> None:
 
 
 def _wanted(receipt: Receipt) -> ErasureTarget:
-    """What is looked for: the notes that there were when it began, so that it ends."""
+    """The target of the search: only the notes that existed when the erasure began, so that it ends."""
     agent = None if receipt.ids else receipt.agent
     return ErasureTarget(frozenset(receipt.note_ids), agent, frozenset(receipt.memory_ids), frozenset(receipt.turns))
 
@@ -308,7 +310,7 @@ def _wanted(receipt: Receipt) -> ErasureTarget:
 def carry_out(
     process: Process, kind: Kind[Receipt], space_id: str, erasure_id: str, deadline: datetime
 ) -> Worked[Receipt]:
-    """Go on with an erasure in an invocation of its own, or look once more at one that was watched.
+    """Continue an erasure in an invocation of its own, or look once more at one that was watched.
 
     Raises StillAtWork, Busy, PreconditionLost, StoreUnavailable, ObjectUnreadable, so that it is tried again.
     """
@@ -333,7 +335,7 @@ def carry_out(
 
 
 def _go_on_after_end(work: Work[Receipt]) -> Worked[Receipt]:
-    """Go on where a worker died at its end, before it let the space be watched; or look at what was watched."""
+    """Continue where a worker died at its end, before it let the space be watched, or look at a watched erasure."""
     process, space_id = work.process, work.job.space_id
     if not _is_due(heads.load(process, space_id), work):
         return Worked("ended", work.stored)
@@ -352,7 +354,9 @@ def _is_due(head: Head, work: Work[Receipt]) -> bool:
 
 
 def _look_once_more(work: Work[Receipt], head: Head) -> Worked[Receipt]:
-    """Remove what a late request has brought back; then the space is watched no more, else from now on again."""
+    """Remove the objects that a late request has brought back. Without any the watch ends, else the erasure is at work
+    again.
+    """
     process, space_id, erasure_id = work.process, work.job.space_id, work.job.job_id
     _fence(process, head)
     try:
@@ -377,7 +381,7 @@ KIND = Kind(
     key=keys.erasure,
     step=_step,
     place=lambda receipt: places.of_space(receipt.space_id),
-    # What was begun is always finished.
+    # An erasure that was begun is always finished.
     is_final=lambda _: False,
     gives_up=False,
     on_end=_let_watch,

@@ -27,8 +27,8 @@ class Cleared:
 
 
 def clear_quoting(work: Work[Receipt], task: ErasureTask, clean: set[Known], skip: str) -> Cleared:
-    """Remove the former versions of all that belongs to the space in which something of what is erased stands; without
-    pieces to look for only of what can hold or name a note.
+    """Remove the former versions that hold erased text, of all that belongs to the space. Without pieces to look for
+    only those of objects that can hold or name a note.
 
     1 ListObjectVersions per 1,000 versions, 1 GET for each former one that is not `clean`, 1 DeleteObjects per 64 at
     most. Raises VersionsUnreachable, OutOfTime, StoreUnavailable.
@@ -102,7 +102,7 @@ def _name(key: str, space_id: str) -> str:
 
 
 def clear_former(work: Work[Receipt]) -> Cleared:
-    """Remove all former versions of the keys in the receipt's `removing`, and what says that they were deleted: 1
+    """Remove all former versions of the keys in the receipt's `removing`, and their delete markers: 1
     ListObjectVersions for each of up to 50 keys, for more per 1,000 versions of all; 1 to 2 DeleteObjects per 1,000.
     Raises as above.
     """
@@ -132,8 +132,8 @@ def _folder(key: str) -> str:
 
 
 def clear_derived(process: Process, space_id: str) -> Cleared:
-    """Remove all versions of what searches made of the space's texts, and of what the LLM said of memories, by their
-    hashes; the present ones too: it is made again.
+    """Remove all versions of the objects that searches made of the space's texts, and of the LLM's answers about
+    memories, by their hashes. The present ones go too: they are made again.
 
     3 ListObjectVersions and 3 LIST, and 1 DeleteObjects per 1,000 of each. Raises VersionsUnreachable,
     StoreUnavailable; the present ones are removed either way.

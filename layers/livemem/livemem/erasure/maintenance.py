@@ -12,7 +12,7 @@ from livemem.store import keys
 
 
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
-    """Queue an erasure that has not ended; no request where nothing is erased and watched."""
+    """Queue an erasure that has not ended. No request where no erasure is under way or watched."""
     if not space.head.meta.erasing:
         return {}
     due_index.leave(process, space.space_id)

@@ -1,5 +1,5 @@
-"""Where what is to be erased is, in the space and its backups: notes live, in records and plans; memories in logs;
-turns in conversations.
+"""The places of the notes, memories and turns to erase, in the space and its backups: notes live, in records and plans;
+memories in logs; turns in conversations.
 """
 
 from bisect import bisect_left
@@ -25,8 +25,8 @@ AT_ONCE = 64
 """Objects that are read, or written, between two looks at the time."""
 
 Known = tuple[str, str, int]
-"""Name below the space, ETag and size: wherever these are the same the content is, so that what a space and all its
-backups have in common is read once.
+"""Name below the space, ETag and size: where these are the same the content is the same. So an object that a space and
+all its backups have in common is read once.
 """
 
 
@@ -81,19 +81,19 @@ class ErasureTarget:
 
 @dataclass(frozen=True)
 class ErasurePlace:
-    """Where objects of a space lie: below its own prefix, or below that of one of its backups."""
+    """The prefix of objects of a space: its own, or that of one of its backups."""
 
     space_id: str
     backup_id: str | None = None
 
     @property
     def prefix(self) -> str:
-        """What their keys begin with."""
+        """The beginning of their keys."""
         return keys.backup_prefix(self.space_id, self.backup_id) if self.backup_id else keys.prefix(self.space_id)
 
     def entries(self, process: Process) -> Iterator[tuple[str, Entry]]:
-        """The objects by their names below the space, without those that hold no text, and what is derived of others,
-        which goes as a whole (steps.py): 1 LIST per 1,000.
+        """The objects by their names below the space: 1 LIST per 1,000. Without those that hold no text, and those that
+        are derived from others and go as a whole (steps.py).
         """
         for entry in process.store.scan(self.prefix):
             name = entry.key.removeprefix(self.prefix)
@@ -128,7 +128,7 @@ def places(process: Process, space_id: str) -> list[ErasurePlace]:
 
 
 def check_time(work: Work[Receipt]) -> None:
-    """Raise OutOfTime where only the time is left that it takes to say how far the work is."""
+    """Raise OutOfTime if only enough time is left to write how far the work is."""
     if not work.in_time():
         raise OutOfTime("The rest is done later.")
 
@@ -196,7 +196,7 @@ def _candidates(process: Process, place: ErasurePlace, wanted: ErasureTarget) ->
 
 
 def _objects_of(one: str) -> list[str]:
-    """What the names of a turn's objects begin with."""
+    """The beginnings of the names of a turn's objects."""
     parsed = conversation_keys.parse_turn_id(one)
     assert parsed
     return [

@@ -1,7 +1,7 @@
 """What becomes of the objects of conversations when turns are erased. Bytes in, bytes out.
 
-The turn stays in its place as one that says nothing, so that numbers and boundaries stay; what its tools gave, and the
-summaries that were made of it, go.
+The turn stays in its place as one that says nothing, so that numbers and boundaries stay; the results of its tools, and
+the summaries that were made of it, go.
 """
 
 from collections.abc import Mapping
@@ -42,8 +42,8 @@ def held_in(name: str, body: bytes) -> Mapping[str, bytes | None] | None:
 
 
 def contents_of(one: str, body: bytes) -> list[str]:
-    """What was said on both sides of a turn. What its tools were given and gave is other people's text, a file or a
-    page: it goes with the turn, and is not looked for elsewhere.
+    """The texts of both sides of a turn. Arguments and results of its tools are other people's text, a file or a page:
+    they go with the turn, and are not looked for elsewhere.
     """
     parsed = keys.parse_turn_id(one)
     turn = read(Turn, body)
@@ -54,7 +54,7 @@ def contents_of(one: str, body: bytes) -> list[str]:
 
 
 def fate(name: str, body: bytes, task: ErasureTask) -> Fate | None:
-    """What becomes of the object; None for one that is none of an erased turn's, or can't be read."""
+    """The object's fate. None for one that belongs to no erased turn, or can't be read."""
     one = turn_of(name)
     if one in task.ids:
         if one in task.kept:
@@ -77,7 +77,7 @@ def _indexes(task: ErasureTask, conversation_id: str) -> list[int]:
 
 def _of_capture(body: bytes, indexes: list[int], task: ErasureTask) -> Fate | None:
     """What a block names, without what it names of an erased turn, and without erased notes. It stays: the block must
-    not name anything anew.
+    not name anything again.
     """
     found = read(BlockCapture, body)
     if not found:

@@ -7,9 +7,9 @@ from livemem.store import room_keys as keys
 
 
 def fate(name: str, body: bytes, task: ErasureTask) -> Fate | None:
-    """What becomes of an extract; None for every other object, and for one that has nothing of what is erased.
+    """The fate of an extract. None for every other object, and for an extract without any erased text.
 
-    Whom a fact is about goes with what it says: a name alone is too short to be looked for.
+    The subjects of a fact go with its text: a name alone is too short to be looked for.
     """
     extract = read(Extract, body) if keys.is_extract(name) else None
     if not extract:

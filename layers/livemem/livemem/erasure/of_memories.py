@@ -1,6 +1,6 @@
 """What becomes of the objects of memories when notes or memories are erased. Bytes in, bytes out.
 
-Operations of an erased memory stay without its words, so that the log goes on; what other memories say is not touched.
+Operations of an erased memory stay without its words, so that the log has no gap. The words of other memories stay.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ def contents_of(memory_id: str, body: bytes) -> list[str]:
 
 
 def fate(name: str, body: bytes, task: ErasureTask) -> Fate | None:
-    """What becomes of the object; None for one that is not of memories, or can't be read."""
+    """The object's fate. None for one that is not of memories, or can't be read."""
     if keys.parse_vectors(f"x/{name}"):
         return Fate(_vectors_without(body, task))
     one = read(Operation, body) if keys.parse_operation(f"x/{name}") else None

@@ -1,7 +1,8 @@
-"""Receipts of erasures, `_erasures/{id}.json`: what was erased, when and where, and what could not be reached.
+"""Receipts of erasures, `_erasures/{id}.json`. A receipt says which notes, memories or turns were erased, when and
+where, and which places could not be reached.
 
-A receipt holds no word and no tag of a note or a memory. It is there before the head names it and anything is erased,
-and says `done` only when all is.
+It holds no word and no tag of a note or a memory. It is there before the head names it and anything is erased, and says
+`done` only when all is.
 """
 
 from datetime import datetime
@@ -32,7 +33,7 @@ VERSIONS_UNREACHABLE = "Former versions of objects: the store does not let the s
 
 
 def due(meta: Meta, now: datetime) -> list[str]:
-    """The erasures that somebody has to go on with: the one under way, or those whose watch has ended."""
+    """The erasures that a worker has to continue: the one under way, or those whose watch has ended."""
     if not meta.erasing:
         return []
     if meta.erasing.at_work:
@@ -53,7 +54,7 @@ def _without(erasing: Erasing, erasure_id: str) -> dict[str, object]:
 
 
 def find(process: Process, space_id: str, erasure_id: str, missing: list[str] | None = None) -> Stored[Receipt] | None:
-    """The receipt, or None: 1 GET. One that is another space's is none, nor is one that cannot be read, whose key is
+    """The receipt, or None: 1 GET. One of another space does not count, nor does one that cannot be read, whose key is
     added to `missing`.
     """
     read = partial(unreadable.tolerated, process, Receipt, missing=missing)
@@ -79,8 +80,8 @@ def view(process: Process, space_id: str, erasure_id: str) -> Receipt:
 def page(
     process: Process, space_id: str, *, limit: int, before: str | None = None, missing: list[str] | None = None
 ) -> tuple[list[Receipt], str | None]:
-    """The space's receipts, newest first, those before the id `before`, and the id to go on before, or None. One that
-    cannot be read is left out, and its key is added to `missing`.
+    """The space's receipts, newest first, those before the id `before`, and the id to continue before, or None. One
+    that cannot be read is left out, and its key is added to `missing`.
 
     1 LIST per 1,000 receipts, 1 GET and 1 more for each that is shown. Raises InvalidName, NotFound.
     """
@@ -97,5 +98,5 @@ def page(
 
 
 def _began(receipt: Receipt, at_work: str | None) -> bool:
-    """Whether it is done or will be: one whose beginning failed was never heard of, and nothing was erased for it."""
+    """Whether it is done or will be. Where the beginning failed no caller got a receipt, and nothing was erased."""
     return receipt.status == "done" or receipt.job_id == at_work

@@ -23,14 +23,14 @@ from livemem.store.stored import Stored, WriteOutcome
 
 TRIES = 20
 WRITTEN_BY = "erasure"
-"""The field of a backup's object that says which erasure wrote it: so that one which is repeated knows its own work
-from damage, until the manifest says it too.
+"""The field of a backup's object that says which erasure wrote it. By it a repeated erasure knows its own work from
+damage, until the manifest says it too.
 """
 
 
 @dataclass
 class Rewrites:
-    """What is to be changed, by place and name; what is `clean` needs no second look, wherever it is met."""
+    """The objects to change, by place and name. Objects in `clean` need no second look, in any place."""
 
     changes: dict[ErasurePlace, set[str]] = field(default_factory=lambda: defaultdict(set))
     quoted_in: set[str] = field(default_factory=set)
@@ -48,7 +48,7 @@ class Rewrites:
         return dict(found)
 
     def files(self) -> set[str]:
-        """What is to be changed of the space's bank files, its synthesis and its rules."""
+        """The names of the space's bank files to change, and of its synthesis and its rules."""
         own = (names for place, names in self.changes.items() if not place.backup_id)
         return {path for names in own for name in names if (path := keys.path_in_records(name))}
 
@@ -89,7 +89,7 @@ def kind(name: str) -> str:
 
 
 def concerns(name: str, task: ErasureTask) -> bool:
-    """Whether the object can hold or name what is erased; or quote it, where there are pieces to look for."""
+    """Whether the object can hold or name an erased item; or quote it, where there are pieces to look for."""
     if task.pieces.all:
         return True
     found = kind(name)
@@ -108,8 +108,8 @@ def clear_unfinished(process: Process, space_id: str) -> None:
 
 
 def clear_strays(process: Process, space_id: str) -> None:
-    """Remove what a late copy has brought into the folder of a backup that is gone, with its tombstone or without: 1
-    LIST, 1 GET each.
+    """Remove the objects that a late copy has brought into the folder of a backup that is gone, with its tombstone or
+    without: 1 LIST, 1 GET each.
     """
     for backup_id in catalog.ids(process, space_id):
         found = manifests.peek(process, space_id, backup_id)
@@ -118,10 +118,10 @@ def clear_strays(process: Process, space_id: str) -> None:
 
 
 def look(work: Work[Receipt], found: Occurrences, task: ErasureTask, skip: str) -> Rewrites:
-    """Find out what is to be changed, but for the object named `skip`: 1 LIST per 1,000 objects, 1 GET for each that is
-    not the same as one that was read before, 1 GET for each backup's manifest. Raises OutOfTime.
+    """Find the objects to change, but for the object named `skip`: 1 LIST per 1,000 objects, 1 GET for each that is not
+    the same as one that was read before, 1 GET for each backup's manifest. Raises OutOfTime.
 
-    Without pieces to look for only what can hold or name what is erased is read.
+    Without pieces to look for it reads only the objects that can hold or name the erased ones.
     """
     process, seen = work.process, Rewrites()
     for place in places(process, task.space_id):

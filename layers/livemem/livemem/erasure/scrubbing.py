@@ -1,7 +1,7 @@
 """Which words of a note are looked for in other texts, and how they are taken out there. Pure.
 
-One function does it in every text, whatever holds it. So texts that were equal before are equal afterwards, which undo
-and time travel rest on.
+One function does it in every text of every object. So texts that were equal before are equal afterwards. Undo and time
+travel rest on that.
 """
 
 import re
@@ -21,9 +21,9 @@ FEW = 100
 _UNSEPARATED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Thai, Lao, Burmese, Khmer, kana and Chinese characters: scripts that put no spaces between words."""
 _IN_WORD = re.compile(rf"[^\W_{_UNSEPARATED}]")
-"""A character that goes on a word. No underscore: it is emphasis."""
+"""A character that continues a word. No underscore: it is emphasis."""
 _TELLING = re.compile(rf"\S\s+\S|@|[{_UNSEPARATED}]")
-"""What a piece has at least: two words, an address, or a script in which that can't be told. So no path, id or time of
+"""A piece has at least two words, an address, or a script in which words can't be counted. So no path, id or time of
 the service's own documents ever holds one.
 """
 _OPENING = re.compile(r"^(?:[\s>*_~`|\"'“”«»-]|[+]\s|\d{1,9}[.)]\s|\[[ xX]\]\s)+")
@@ -41,9 +41,9 @@ class Pieces:
 
 
 def pieces_of(contents: Iterable[str]) -> Pieces:
-    """What is looked for of notes with these contents: each as a whole, and each of its lines that says enough, without
-    the Markdown around it and without the full stop, which who quotes leaves away. Headings and lines that are an URL
-    alone say nothing of their own.
+    """The pieces to look for of notes with these contents: each note as a whole, and each of its lines that says
+    enough. A line is taken without the Markdown around it and without the full stop, which a quotation leaves out.
+    Headings and lines that are a URL alone say nothing of their own.
     """
     found = {piece for content in contents for piece in _pieces(content)}
     longest_first = tuple(sorted(found, key=lambda piece: (-len(piece), piece)))

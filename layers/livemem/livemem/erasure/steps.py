@@ -1,7 +1,7 @@
-"""The steps of an erasure, in an order in which it can die anywhere and be gone on with.
+"""The steps of an erasure, in an order in which it can die anywhere and be continued.
 
-The notes, or memories, themselves tell what is to be looked for, so they go last: first their words are taken out of
-all else, in the space, in its backups and in former versions; then they are removed, and the versions that this leaves.
+The notes, or memories, themselves show which words to look for, so they go last. First their words are taken out of all
+else, in the space, in its backups and in former versions. Then they are removed, and the versions that this leaves.
 Each step finds nothing to do where it was done before.
 """
 
@@ -28,8 +28,8 @@ from livemem.store import conversation_keys, keys, vector_file
 
 
 def erase(work: Work[Receipt], found: Occurrences) -> None:
-    """Erase the receipt's notes, memories or turns, which were `found` where they are. Nobody else changes the space
-    meanwhile: who held the lease before was told so by a swap of the head.
+    """Erase the receipt's notes, memories or turns from the places in which they were `found`. Nobody else changes the
+    space meanwhile: a swap of the head has shut out the worker that held the lease before.
 
     For A objects in the space and its backups that are not the same, C of them to be changed, and B backups: A + 2C GET
     and C PUT or DELETE at the least (each object of the space that holds a note and quotes one is written twice), 2 GET
@@ -44,7 +44,7 @@ def erase(work: Work[Receipt], found: Occurrences) -> None:
     task = _task(process, receipt, found)
     own = f"_erasures/{receipt.job_id}.json"
     seen = rewriting.look(work, found, task, own)
-    # Before anything is changed: of what was changed by one that died nobody would know later.
+    # Before anything is changed: else nobody would know later what a worker changed that died.
     _note_look(work, seen)
     _rewrite_others(work, task, found, seen)
     rewriting.clear_strays(process, receipt.space_id)
@@ -79,7 +79,7 @@ def _task(process: Process, receipt: Receipt, found: Occurrences) -> ErasureTask
 
 
 def _note_look(work: Work[Receipt], seen: Rewrites) -> None:
-    """Enter what is going to be changed; of what was changed already by one that died it is entered."""
+    """Enter the objects to change. The objects that a worker changed before it died are entered already."""
     receipt = work.job
     counts = dict(receipt.counts)
     for kind, number in seen.counts().items():
@@ -93,8 +93,8 @@ def _note_look(work: Work[Receipt], seen: Rewrites) -> None:
 
 
 def _rewrite_others(work: Work[Receipt], task: ErasureTask, found: Occurrences, seen: Rewrites) -> None:
-    """Take the words out of all but the notes or memories themselves, of which one copy stays until all is done: the
-    space's.
+    """Take the words out of all but the notes or memories themselves, of which the space's copy stays until all is
+    done.
     """
     for place, names in seen.changes.items():
         kept = task.ids - found.own if place.backup_id else task.ids
@@ -115,10 +115,12 @@ def _is_made_of_turns(key: str) -> bool:
 
 
 def _tell_conversation(work: Work[Receipt], task: ErasureTask, one: str, seen: Rewrites) -> None:
-    """Tell those who make summaries of the conversation right now that the turn is erased, remove what they made of it
-    since the look, and have it made anew: 2 PUTs, 1 LIST per 1,000 summaries, 1 GET for each that is new.
+    """Tell the workers that make summaries of the conversation right now that the turn is erased, remove the summaries
+    that they made of it since the look, and have them made again: 2 PUTs, 1 LIST per 1,000 summaries, 1 GET for each
+    new one.
 
-    Who looks after this takes back its own (conversations/making.py); who looked before has written before.
+    A worker that looks after this takes back its own (conversations/making.py). One that looked before has written
+    before.
     """
     parsed = conversation_keys.parse_turn_id(one)
     assert parsed
@@ -137,8 +139,8 @@ def _tell_conversation(work: Work[Receipt], task: ErasureTask, one: str, seen: R
 
 
 def _note_sources(work: Work[Receipt], found: Occurrences) -> None:
-    """Enter the keys of the objects that hold them, or did: afterwards nothing tells them any more. And those of
-    files that a late request may bring back for a moment, which leaves a version (changes/late_write_repair.py): 1 GET.
+    """Enter the keys of the objects that hold them, or did: afterwards nothing shows them any more. And those of files
+    that a late request may bring back for a moment, which leaves a version (changes/late_write_repair.py): 1 GET.
     """
     receipt = work.job
     space_id = receipt.space_id

@@ -1,4 +1,4 @@
-"""What is erased in one space or backup, and what is to become of an object there."""
+"""The erasure in one space or backup, and the fate of an object there."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -14,11 +14,11 @@ D = TypeVar("D", bound=StoredDocument)
 
 @dataclass(frozen=True)
 class ErasureTask:
-    """What is erased in one space or backup: notes, memories and turns by their ids, and the pieces of their texts.
+    """The erasure in one space or backup: notes, memories and turns by their ids, and the pieces of their texts.
 
     `kept`: those that stay for now, because their pieces are still looked for elsewhere. `held`: the notes that a
-    record of this space or backup holds, which stay as stubs. `vectors`: what the memories' vectors are found by.
-    `texts`: all that was said, whole.
+    record of this space or backup holds, which stay as stubs. `vectors`: the names of the memories' vectors. `texts`:
+    the erased texts, whole.
     """
 
     space_id: str

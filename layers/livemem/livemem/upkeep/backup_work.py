@@ -26,11 +26,12 @@ CARRY_OUT: Mapping[str, Callable[..., Worked[Any]]] = {
     **dict.fromkeys(provisioning.KINDS, provisioning.carry_out),
     erasure.KIND.name: erasure.carry_out,
 }
-"""What carries out a job of a kind that needs more than the worker does, which it has the arguments of."""
+"""Functions for the kinds of jobs that need more than the worker does. They take the worker's arguments."""
 
 
 def carry_out(process: Process, payload: Mapping[str, Any], deadline: datetime) -> dict[str, Any]:
-    """Carry out a job of a `kind`, or what `payload` says under `do`; what does not fit in time is queued anew.
+    """Carry out a job of a `kind`, or the work that `payload` names under `do`. Work that does not fit in the time is
+    queued again.
 
     Raises KeyError for work that it does not know, StoreUnavailable and Busy, so that Lambda tries again.
     """

@@ -1,5 +1,5 @@
-"""Garbage collection by an operator's order: notes that nobody folds are folded or moved to a record, and what is left
-over of runs, backups and exports goes. Without an order the sweep does most of it; this tells at once what there is.
+"""Garbage collection by an operator's order: it folds notes that nobody folds, or moves them to a record, and removes
+orphans of runs, backups and exports. Without an order the sweep does most of it. This reports at once what it found.
 """
 
 import logging
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 AGE_MOST = 3_650
 SPACES_AT_ONCE = 16
 MOVING_AT_ONCE = 4
-"""Spaces whose notes are moved at once: what was begun must end within the margin."""
+"""Spaces whose notes are moved at the same time. Each move that was begun must end within the margin."""
 
 
 def collect(process: Process, principal: Principal, wanted: GarbageRequest, deadline: datetime) -> CollectedGarbage:

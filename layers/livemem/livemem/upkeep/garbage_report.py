@@ -1,4 +1,4 @@
-"""What is asked of garbage collection (garbage.py), and what it answers."""
+"""The request to garbage collection (garbage.py), and its report."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -10,8 +10,8 @@ Action = Literal["none", "consolidate", "move", "busy", "oversized_notes"]
 
 @dataclass(frozen=True)
 class GarbageRequest:
-    """What is asked for. A note is old from `max_age_days` on. `delete_only`: old notes are moved to a record and not
-    folded. `space_ids` empty: all spaces that the caller may see. Goes on behind the space `after`.
+    """The operator's request. A note is old from `max_age_days` on. `delete_only`: old notes are moved to a record and
+    not folded. `space_ids` empty: all spaces that the caller may see. Continues behind the space `after`.
     """
 
     max_age_days: int = AGE_DEFAULT
@@ -23,11 +23,11 @@ class GarbageRequest:
 
 @dataclass
 class GarbageOfSpace:
-    """What was found in a space, and done there unless it is a dry run.
+    """The garbage of a space, and what the call did there unless it is a dry run.
 
     `old_notes` are counted up to 10,000; `oldest` is when the first of them was written. `action`: a consolidation is
     queued (`run_id`), or the notes are moved; or somebody holds the space (`busy`), or they are too large for any run
-    (`oversized_notes`). `orphans` counts what interrupted work has left (changes/maintenance.py).
+    (`oversized_notes`). `orphans` counts the objects that interrupted work has left (changes/maintenance.py).
     """
 
     space_id: str
@@ -41,7 +41,7 @@ class GarbageOfSpace:
     runs_removed: int = 0
     orphans: int = 0
     backups_removed: int = 0
-    """What was left of backups that nobody finished."""
+    """Unfinished backups that were removed, or would be."""
     unfinished: bool = False
     """Whether there was too little time for all of it."""
 
@@ -52,7 +52,7 @@ class GarbageOfSpace:
 
 @dataclass(frozen=True)
 class GarbageFailure:
-    """A space in which something failed; what was done there before is in its `GarbageOfSpace`."""
+    """A space in which something failed. Its `GarbageOfSpace` has the work done there before."""
 
     space_id: str
     code: str
@@ -61,9 +61,9 @@ class GarbageFailure:
 
 @dataclass(frozen=True)
 class CollectedGarbage:
-    """What was found and done. `looked_at` counts spaces; `spaces` are those with anything to tell, by id. Archives and
-    uploads that are over (`exports_removed`, objects) are looked for where no spaces are named, by who may see all. If
-    there is `more`, a call with `after` as it is here goes on.
+    """The report of a call. `looked_at` counts spaces. `spaces` are those with anything to report, by id. Archives and
+    uploads that are over (`exports_removed`, objects) are looked for where no spaces are named and the caller may see
+    all. If there is `more`, a call with this `after` continues.
     """
 
     dry_run: bool
@@ -96,10 +96,10 @@ class CollectedGarbage:
 
     @property
     def backups_removed(self) -> int:
-        """What was left of backups that nobody finished."""
+        """Unfinished backups that were removed, or would be."""
         return sum(found.backups_removed for found in self.spaces)
 
     @property
     def orphans(self) -> int:
-        """What interrupted work has left."""
+        """Objects that interrupted work has left."""
         return sum(found.orphans for found in self.spaces)

@@ -25,7 +25,7 @@ MARGIN = timedelta(seconds=5)
 
 @dataclass(frozen=True)
 class GarbageCall:
-    """One call: who orders what, what is old by then, and until when there is time."""
+    """One call: its author, its request, the time up to which notes are old (`until`), and its deadline."""
 
     process: Process
     author: str
@@ -39,9 +39,9 @@ class GarbageCall:
 
 
 def clear_up(job: GarbageCall, found: GarbageOfSpace) -> None:
-    """Look at the space that `found` names, clear up in it unless it is a dry run, and put down there what came of it.
+    """Look at the space that `found` names, clear up in it unless it is a dry run, and write the outcome into it.
 
-    Raises NotFound if it is deleted meanwhile, and whatever fails.
+    Raises NotFound if it is deleted meanwhile, and any error of the steps.
     """
     space = maintainable.find(job.process, found.space_id)
     if not space:
@@ -124,7 +124,7 @@ def _clear_runs(job: GarbageCall, space: Space, found: GarbageOfSpace) -> None:
 
 
 def _clear_backups(job: GarbageCall, found: GarbageOfSpace) -> None:
-    """Clear away what is left of backups that nobody finished: 1 LIST, and 1 GET for each backup."""
+    """Remove backups that nobody finished: 1 LIST, and 1 GET for each backup."""
     process, space_id = job.process, found.space_id
     ids = catalog.ids(process, space_id)
     for backup_id, seen in zip(ids, catalog.looks(process, space_id, ids), strict=True):

@@ -25,7 +25,7 @@ from livemem.upkeep import packages, usage_report
 logger = logging.getLogger(__name__)
 
 Checks = dict[str, str | float | None]
-"""What was looked at, by name."""
+"""The results of the checks, by name."""
 
 CALL_COUNTS = timedelta(days=1)
 """For how long a call of the LLM that failed says how the LLM is, if none came after it."""
@@ -34,14 +34,14 @@ SPACES_LOOKED_AT = 200
 """Spaces that one health request looks into (3 requests each); the sweep and its alarms cover all of them."""
 
 SHOWN = 20
-"""Objects that cannot be read that are told of one space."""
+"""Objects that cannot be read that are named for one space."""
 
 Status = Literal["ok", "degraded", "error"]
 
 
 @dataclass(frozen=True)
 class Health:
-    """`oldest_pending_note_seconds` and whatever ends in `_detail` or `_model` is told with a token only."""
+    """`oldest_pending_note_seconds` and all names that end in `_detail` or `_model` are shown with a token only."""
 
     status: Status
     checks: Checks
@@ -199,7 +199,7 @@ def _unreadable(process: Process, principal: Principal) -> list[HealthProblem]:
 
 
 def _of_package(process: Process, space: Space, one: Maintainable) -> list[HealthProblem]:
-    """The package's problems; what it cannot read is told, and hides no other package's."""
+    """The package's problems. An object that it cannot read is reported, and hides no other package's problems."""
     try:
         return one.problems(process, space)
     except ObjectUnreadable as error:

@@ -89,7 +89,7 @@ def page(
     Those that make summaries are listed for one conversation alone, which is named. A page may be shorter than `limit`
     although there are more: it leaves out what the caller may not see, and what cannot be read, whose key is added to
     `missing`. 1 GET, 1 LIST for each kind and 1 more per 1,000 of its jobs, and for each job what `find` takes. Raises
-    InvalidName, InvalidRequest, NotFound: of a space that is being brought here there is the job that brings it.
+    InvalidName, InvalidRequest, NotFound. A space that is being provisioned has the job that provisions it.
     """
     if kind is not None and kind not in KINDS:
         raise InvalidRequest.of("kind", f"must be one of {', '.join(KIND_NAMES)}")

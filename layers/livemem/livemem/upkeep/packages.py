@@ -29,7 +29,7 @@ PACKAGES = (
     recall.MAINTAINABLE,
     ask.MAINTAINABLE,
 )
-"""In the order in which they are maintained: what is committed is finished before a new run is started."""
+"""In the order in which they are maintained: a committed change is finished before a new run is started."""
 
 
 def owned(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What is kept of an object that was set aside because it could not be read."""
+"""The record of an object that was set aside because it could not be read."""
 
 from livemem.store.stored_documents import Moment, StoredDocument
 

@@ -1,4 +1,4 @@
-"""Setting aside an object that cannot be read, so that the rest of its space goes on; and putting it back.
+"""Setting aside an object that cannot be read, so that the rest of its space works, and putting it back.
 
 The bytes are kept whole below `_quarantine/`, with a record of who did so, when and why. Then, by one conditional
 write, something else takes the object's place where a number or an id must not be given twice (`instead` of its kind).
@@ -35,9 +35,9 @@ NO_HEAD = (
 
 
 def set_aside(process: Process, principal: Principal, space_id: str, key: str, reason: str) -> Quarantined:
-    """Set an object of the space aside that cannot be read, and return what is known of it: some GETs, 2 PUTs, and 1
-    PUT or DELETE. A repeat that comes after it is refused as every object that is not there, or can be read. One that
-    was changed meanwhile is kept all the same, and stays in its place.
+    """Set an object of the space aside that cannot be read, and return its record: some GETs, 2 PUTs, and 1 PUT or
+    DELETE. A repeat that comes after it is refused, as for every object that is not there, or can be read. An object
+    that was changed meanwhile is kept all the same, and stays in its place.
 
     Raises NotFound, InvalidRequest (naming the field), Conflict where the object can be read, or changes meanwhile.
     """
@@ -80,8 +80,8 @@ def set_aside(process: Process, principal: Principal, space_id: str, key: str, r
 def put_back(process: Process, principal: Principal, space_id: str, quarantine_id: str) -> Quarantined:
     """Put an object back as it was, byte for byte, in the place of what has taken it: 3 GETs, 3 PUTs.
 
-    What could not be read then can be read now perhaps, by a newer version of the service. Raises InvalidName,
-    NotFound, Conflict where another object is in its place by now.
+    Perhaps a newer version of the service can read it now. Raises InvalidName, NotFound, Conflict where another object
+    is in its place by now.
     """
     keys.check_ulid("quarantine_id", quarantine_id)
     heads.load(process, space_id)
@@ -114,7 +114,7 @@ def _check_place(kept: Quarantined, key: str, there: Object | None) -> None:
 
 
 def load(process: Process, space_id: str, quarantine_id: str) -> Quarantined:
-    """What is known of an object that was set aside: 1 GET. Raises NotFound, ObjectUnreadable."""
+    """The record of an object that was set aside: 1 GET. Raises NotFound, ObjectUnreadable."""
     found = process.store.get(keys.quarantined(space_id, quarantine_id))
     if not found:
         raise NotFound("quarantined object", quarantine_id)
@@ -124,8 +124,8 @@ def load(process: Process, space_id: str, quarantine_id: str) -> Quarantined:
 def page(
     process: Process, space_id: str, *, limit: int, after: str | None = None, missing: list[str] | None = None
 ) -> tuple[list[Quarantined], str | None]:
-    """What was set aside in the space, by its ids, and the id to go on behind, None at the end: 1 LIST per 1,000, 1 GET
-    each. Raises NotFound, InvalidName.
+    """The objects set aside in the space, by their ids, and the id to continue behind, None at the end: 1 LIST per
+    1,000, 1 GET each. Raises NotFound, InvalidName.
     """
     if after is not None:
         keys.check_ulid("after", after)
@@ -171,7 +171,7 @@ def _replace(
     content_type: str = stored_documents.JSON,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Let `body` take the place of exactly what is there, None: nothing. Raises Conflict."""
+    """Put `body` in the place of exactly the stored object, None: of nothing. Raises Conflict."""
     over = there.etag if there else None
     done = (
         process.store.delete(key, if_match=over)

@@ -21,7 +21,7 @@ PAUSED = (
 
 
 def maintain(_: Process, space: Space) -> Mapping[str, float]:
-    """Nothing is to be done; but who holds the space may die."""
+    """Nothing is to be done, but a worker that holds the space may die."""
     return {MORE_WORK: 1} if space.busy else {}
 
 
@@ -37,7 +37,7 @@ def problems(_: Process, space: Space) -> list[HealthProblem]:
 
 
 def kind(name: str) -> DocumentKind | None:
-    """The head, the lease, and what is known of objects that were set aside."""
+    """The head, the lease, and the records of objects that were set aside."""
     if name == keys.META:
         return DocumentKind(Meta.from_bytes)
     if name == LEASE:

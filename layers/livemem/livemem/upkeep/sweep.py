@@ -1,8 +1,8 @@
-"""The sweep: what events and retries did not finish. Every 15 minutes what is due, once a day all spaces.
+"""The sweep finishes what events and retries did not. Every 15 minutes it looks at the due spaces, once a day at all.
 
-It lists the due index once (spaces/due_index.py). Each package looks at what is due of its kinds, and maintains its
-part of the spaces that are; here is only the way through them, the orphans of spaces whose deletion or creation was
-interrupted, and spaces that are being brought here.
+It lists the due index once (spaces/due_index.py). Each package looks at the due entries of its kinds, and maintains its
+part of the due spaces. This module only walks through them, and handles the orphans of interrupted deletions and
+creations, and spaces that are being provisioned.
 """
 
 import logging
@@ -31,9 +31,9 @@ SPACES_AT_ONCE = 64
 SHORTEST_ROUND = timedelta(seconds=30)
 """Time that must be left to begin with further spaces."""
 SHARE = timedelta(minutes=1)
-"""Of one space, however much there is to do in it: what is left is gone on with by the next sweep."""
+"""Time for one space, however much there is to do in it. The next sweep continues."""
 DUE_SHARE = 0.25
-"""Of the time that is left, for all that is due of one kind."""
+"""Share of the time that remains, for all due entries of one kind."""
 LAST_ROUND = timedelta(seconds=10)
 """The same, to enter those that were not reached."""
 
@@ -158,7 +158,7 @@ def _entered(due: Mapping[due_keys.Kind, Sequence[Due]]) -> dict[str, Entered]:
 def _look_at_due(
     process: Process, due: Mapping[due_keys.Kind, Sequence[Due]], report: SweepReport, deadline: datetime
 ) -> None:
-    """Let each package look at what is due of its kinds, and add to the report what was done."""
+    """Let each package look at the due entries of its kinds, and add to the report what was done."""
     for package in packages.PACKAGES:
         for kind, look in package.due.items():
             if not due.get(kind):
@@ -183,7 +183,7 @@ def _check_unreadable(process: Process, due: Sequence[Due], deadline: datetime) 
 
 
 def _share(process: Process, deadline: datetime) -> datetime:
-    """Until when something may go on that is not all there is to do."""
+    """Until when one part of the work may take its time."""
     now = process.clock()
     return now + DUE_SHARE * (deadline - now)
 
@@ -223,9 +223,7 @@ def _add_oldest(report: SweepReport, resting: Mapping[str, Entered], now: dateti
 def _look_after(
     process: Process, space_id: str, there: Entered, end: datetime, *, daily: bool
 ) -> tuple[Mapping[str, float] | None, list[str]]:
-    """What was done for the space until its share is over, None if that failed; and the entries of the index that may
-    go.
-    """
+    """The work done for the space in its share of the time, None if it failed; and the index entries that may go."""
     try:
         done, oldest = _maintain(process.within(min(process.clock() + SHARE, end)), space_id, daily=daily)
     except LiveMemoryError as error:
@@ -258,7 +256,7 @@ def _at_rest(process: Process, space_id: str, there: Entered, oldest: datetime |
 
 
 def _maintain(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[str, float], datetime | None]:
-    """What was done for the space, and when the oldest of its notes was written that wait."""
+    """The work done for the space, and when the oldest of its waiting notes was written."""
     space = maintainable.find(process, space_id, daily=daily)
     if not space:
         return _clear_orphans(process, space_id), None
@@ -267,7 +265,7 @@ def _maintain(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[
         try:
             done.update(package.maintain(process, space))
         except ObjectUnreadable as error:
-            # The other packages do not need it; who could not read it has entered it.
+            # The other packages do not need it. The reader that could not read it has entered it.
             logger.warning("an object cannot be read", extra={"space_id": space_id, "key": error.key})
     if daily:
         unreadable_objects.look(process, space)
@@ -275,8 +273,8 @@ def _maintain(process: Process, space_id: str, *, daily: bool) -> tuple[Mapping[
 
 
 def _clear_orphans(process: Process, space_id: str) -> Mapping[str, float]:
-    """Remove what an interrupted deletion or creation, or a write just after a deletion, left behind; and look after
-    what is being brought here.
+    """Remove what an interrupted deletion or creation, or a write just after a deletion, left behind. Continue the
+    provisioning of spaces.
     """
     head = heads.find_any(process, space_id)
     if head and not head.meta.deleted_at:

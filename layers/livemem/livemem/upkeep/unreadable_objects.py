@@ -1,4 +1,4 @@
-"""Looking for objects of spaces that cannot be read: what somebody met, and what was written lately.
+"""Looking for objects of spaces that cannot be read: those that a reader met, and those that were written lately.
 
 A body is checked as the package reads it that keeps the object (`kind` in its maintenance.py). No space is read as a
 whole but where an admin asks for it (`page`): the daily look reads what was written since the one before.
@@ -29,7 +29,7 @@ DAILY_MOST = 2_000
 DAILY_LISTED = 20_000
 """Objects that it lists of a space that has more than a page of them."""
 WITHOUT_DOCUMENTS = {"live", "bank", "rooms", "_search", "_vectors"}
-"""Folders of a space in which any body can be read, or whatever cannot is made again."""
+"""Folders of a space in which any body can be read, or an object that cannot be read is made again."""
 LOOKED_AT = {keys.META, "_lease.json"}
 """What every look at a space reads."""
 AT_ONCE = 64
@@ -117,7 +117,7 @@ def _listed(process: Process, space: Space) -> Iterable[Entry]:
 def page(
     process: Process, space_id: str, *, limit: int, after: str | None, until: datetime
 ) -> tuple[list[Broken], str | None]:
-    """The objects of a space that cannot be read, by their keys, and the key to go on behind, None at the end: all
+    """The objects of a space that cannot be read, by their keys, and the key to continue behind, None at the end: all
     documents of the space are read, up to 5,000 for a page and until shortly before `until`, 1 GET each.
 
     A page may hold fewer than `limit` and not be the last. Raises NotFound, SpaceBroken.

@@ -57,7 +57,7 @@ def of_all(process: Process, caller: Principal, *, days: int, until: date | None
     """The same of all spaces that the caller may see, with those that are deleted since: 1 LIST a day, and at most 16
     GETs.
 
-    The budget is the service's, so who may see some spaces only is told of none.
+    The budget is the service's, so a caller who may see some spaces only is shown none.
     """
     today = process.clock().date()
     wanted = _days(days, until or today)
