@@ -157,7 +157,7 @@ def settle(environ: Mapping[str, str], *, profile: str | None = None, space: str
             raise Refused(f"There is no profile {name}: `livemem --profile {name} login`.")
         stored = Profile()
     if said["url"] and not said["token"] and stored.token and check_url(said["url"]) != stored.url:
-        # A URL from another source must not get the token of this service.
+        # A URL from the environment must not get the token that is stored for another service.
         raise Refused(
             "LIVEMEM_URL names another service than the one that the stored token is for: set LIVEMEM_TOKEN too."
         )

@@ -132,7 +132,7 @@ def _stream(web: "httpx.Client", archive: Archive, part: _Part, show: Callable[[
                 part.size += len(piece)
                 show(_told(part, archive))
     except httpx.HTTPError as error:
-        # Its text may hold the URL, which anybody may use who has it.
+        # Its text may hold the URL, which works for everybody.
         raise _Broken(type(error).__name__) from None
 
 

@@ -35,7 +35,7 @@ _OF_STATUS: Final = {
     422: USAGE,
 }
 _OF_CODE: Final = {"bad_argument": USAGE, "not_the_service": LATER, "redirected": USAGE}
-"""Exit codes of errors that did not come from the service itself, at any status."""
+"""Exit codes of errors that did not come from the service itself. They hold at any status."""
 
 OF_RUN: Final = {
     "ok": OK,

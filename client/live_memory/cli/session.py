@@ -102,7 +102,7 @@ def plain(ctx: typer.Context, *, json: bool) -> Iterator[tuple[Program, Output]]
 
 
 def _write_no_more() -> None:
-    """Redirect the buffered output, which would fail again when Python ends."""
+    """Discard the buffered output, which would fail again when Python ends."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

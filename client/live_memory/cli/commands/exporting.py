@@ -30,7 +30,7 @@ def fetch(session: Session, operation: str, output: Path, *, force: bool, **argu
     """Let the service make the archive, and download it to `output`, whole or not at all."""
     output = output.expanduser()
     if output.exists() and not output.is_file():
-        # A device would be replaced by the file.
+        # The file would replace a device.
         raise Refused(f"{output} is no file.")
     if output.exists() and not force:
         raise Refused(f"{output} is there already. Take another name, or --force.", CONFLICT)

@@ -14,7 +14,7 @@ from live_memory.operations import Field, Operation
 
 _SCALARS: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool}
 _NO_WAY_BACK = {"erase_memory", "purge_tokens", "refuse_plan", "revoke_token", "rotate_token", "undo_consolidation"}
-"""In addition to every DELETE."""
+"""Operations that can't be undone, in addition to every DELETE."""
 _DRY_UNLESS_SAID = {"apply_retention", "collect_garbage"}
 
 _BODY = typer.Option("--body", help="The body as JSON, or @FILE, or - for stdin; options win over it.")

@@ -34,7 +34,7 @@ TEXT_BYTES = 50_000
 DESCRIPTION_BYTES = 500
 OWNER_BYTES = 200
 OBJECTS = 49_000
-"""Notes of a space: an archive has at most 50,000 members."""
+"""Objects of a space: an archive has at most 50,000 members."""
 REASON = "Imported."
 RULES = "Keep the files of the bank as they are made up now, and what they say up to date.\n"
 THRESHOLD = 30

@@ -20,7 +20,7 @@ LINE_BYTES = 900_000
 PIECE = 140_000
 """Characters of a part of a message that is too long for a line: each has at most six bytes in JSON."""
 RESULT_CHARACTERS = 100_000
-"""Size at which the input or result of a tool is cut."""
+"""Characters at which the input or result of a tool is cut."""
 CALLS = 500
 MESSAGES = 20_000
 """Number of messages of a conversation."""
@@ -63,7 +63,7 @@ class Chat:
 
     @property
     def folder(self) -> str:
-        """The name by which the service finds the conversation again, in the place of an agent's folder."""
+        """The folder by which the service finds the conversation again, in the place of an agent's folder."""
         known = (
             self.chat_id if self.chat_id.replace("-", "").replace("_", "").isalnum() and self.chat_id.isascii() else ""
         )

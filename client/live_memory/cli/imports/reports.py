@@ -12,7 +12,7 @@ Outcome = Literal["imported", "would_be_imported", "exists_already", "failed"]
 
 @dataclass
 class SpaceReport:
-    """A space that an import made. A field that is None is not known here."""
+    """A space that an import made, or would make. A field that is None is not known here."""
 
     space_id: str
     outcome: Outcome = "would_be_imported"

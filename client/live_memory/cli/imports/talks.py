@@ -20,7 +20,7 @@ from live_memory.cli.imports.unfit import BadPart, BadSource, shown
 
 BODY_BYTES = 1_000_000
 BODY_LINES = 500
-"""Bytes of one request: the service takes more, but its time for a request is limited."""
+"""Lines of one request: the service takes more, but its time for a request is limited."""
 UNFIT_STATUS = (400, 413, 422)
 NO_CHAT = "It holds no conversation of Claude or ChatGPT."
 

@@ -16,12 +16,11 @@ from live_memory.cli.init.hooks.state import Files, Session
 from live_memory.cli.init.hooks.transcripts import Part
 
 LINES = 40
-"""Bytes of one request: small enough to be carried out before a hook must end, so that the next hook continues after
-it.
+"""Lines of one request: few enough to be carried out before a hook must end, so that the next hook continues after it.
 """
 BYTES = 500_000
 TURN_CHARS = 60_000
-"""Size of one answer. A longer one becomes two turns."""
+"""Characters of one answer. A longer one becomes two turns."""
 REFUSED = (413, 422)
 GONE = 404
 KEPT = {"profile": "windows", "capture": "notes", "parameters": {"min_flush_chars": 500}}

@@ -19,7 +19,7 @@ from typing import Any
 from live_memory._redaction import Redaction
 
 MOST_CHARS = 60_000
-"""Size of one message. A longer one was pasted."""
+"""Characters of one message. A longer one was pasted."""
 MOST_BYTES = 4 * 1_048_576
 """Bytes of a file in one look. The next event reads the rest."""
 MOST_LINE = 2 * 1_048_576
