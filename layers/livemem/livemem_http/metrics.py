@@ -86,7 +86,7 @@ def report_digests(service: str, worked: Sequence["Worked[CurrentDigest]"]) -> N
 
 
 def report_waiting(service: str, hours: float) -> None:
-    """Emit how long the messages have waited for a digest in the room where they wait longest."""
+    """Emit for how many hours messages have waited for a digest, in the space where they wait longest."""
     metrics = Metrics(service=service)
     metrics.add_metric("HoursSinceDigest", MetricUnit.Count, hours)
     metrics.flush_metrics()
