@@ -34,7 +34,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # The command line is a part of this package, and its `--help` must not wait until httpx and pydantic are loaded.
+    # The command line is a part of this package, and its `--help` must not wait for httpx and pydantic to load.
     if name == "operations":
         return importlib.import_module("live_memory.operations")
     if name not in _HOMES:

@@ -1,4 +1,4 @@
-"""What an answer of the service, or of somebody else, says."""
+"""Reads an answer of the service, or of another server that answered instead."""
 
 import importlib
 import json
@@ -21,13 +21,13 @@ def read(response: httpx.Response, request: Request) -> Any:
     if not response.is_success:
         raise problem(response)
     in_markdown = request.headers.get("Accept") == MARKDOWN
-    # What is known of something may be nothing: that is Markdown too.
+    # A search may find nothing: the empty text is Markdown too.
     if not response.content and not (in_markdown and response.headers.get("Content-Type", "").startswith(MARKDOWN)):
         if request.operation.answer is None:
             return None
         raise _unexpected(response, "it is empty")
     if in_markdown:
-        # A sign-in page is no memory: hooks would put it before a model.
+        # A sign-in page is no memory: hooks would give it to a model.
         if not response.headers.get("Content-Type", "").startswith(MARKDOWN):
             raise _unexpected(response, "it is no Markdown")
         return response.content.decode("utf-8", "replace")
@@ -41,7 +41,7 @@ def as_model(request: Request, answer: Any) -> Any:
     """The answer as the operation's model; raises LiveMemoryError."""
     if request.operation.answer is None:
         return None
-    # Who needs no models does not wait for them.
+    # A program that needs no models does not load them.
     from pydantic import ValidationError  # noqa: PLC0415
 
     models = importlib.import_module("live_memory.models")
@@ -55,7 +55,7 @@ def as_model(request: Request, answer: Any) -> Any:
 
 
 def problem(response: httpx.Response) -> LiveMemoryError:
-    """The error that an answer other than a success tells."""
+    """The error of an answer that is no success."""
     status = response.status_code
     if response.is_redirect:
         detail = "It is answered with a redirect, which is not followed: the token would go with it. Check the URL."
@@ -73,7 +73,7 @@ def problem(response: httpx.Response) -> LiveMemoryError:
 
 
 def broken(error: httpx.HTTPError) -> LiveMemoryError:
-    """The error for a request that had no answer; it names the address of one that reached nobody."""
+    """The error for a request that had no answer. It names the address if no server was reached."""
     # These fail before the first byte is sent.
     before = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError))
     reason = str(error) or type(error).__name__
@@ -95,7 +95,7 @@ def _whereto(error: httpx.HTTPError) -> str:
 
 
 def _local(error: httpx.HTTPError) -> str:
-    """What to do where nothing listens on this machine."""
+    """The advice if nothing listens on this machine."""
     url = _url(error)
     if not url or url.host not in LOOPBACK:
         return ""
@@ -116,7 +116,7 @@ def _problem_document(response: httpx.Response) -> dict[str, Any]:
 
 
 def _code_of(status: int) -> str:
-    """Of an answer that somebody before the service gives."""
+    """The code of an answer that a proxy or gateway before the service gives."""
     return "throttled" if status == HTTPStatus.TOO_MANY_REQUESTS else "not_the_service"
 
 
@@ -140,5 +140,5 @@ def _request_id(response: httpx.Response, told: dict[str, Any]) -> str | None:
 
 
 def _seconds(told: str | None) -> int | None:
-    """Of Retry-After; the form with a date is not ours."""
+    """The seconds of Retry-After. The service does not use its form with a date."""
     return int(told) if told and told.isascii() and told.isdigit() and len(told) < 10 else None

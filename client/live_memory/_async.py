@@ -1,4 +1,4 @@
-"""The client for programs that do other things meanwhile."""
+"""The asynchronous client, for programs that do other work while they wait."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -17,7 +17,7 @@ from live_memory.errors import BadArgument
 class AsyncClient(AsyncGroups):
     """A client of Live Memory: a method for each operation, in groups, and the same by name.
 
-    Every method raises LiveMemoryError. It belongs to one event loop. To be closed, or used by `async with`.
+    Every method raises LiveMemoryError. It belongs to one event loop. Close it, or use it by `async with`.
     """
 
     def __init__(
@@ -33,13 +33,13 @@ class AsyncClient(AsyncGroups):
         """Connects to nothing yet.
 
         Args:
-            url: the service without /v1; else that of the environment (LIVEMEM_URL). By `http://` everybody on the way
-                reads the token: for one's own machine alone.
-            token: who asks; else that of the environment (LIVEMEM_TOKEN). With none (`""`) only health answers.
+            url: the service without /v1; else that of the environment (LIVEMEM_URL). By `http://` everybody on the
+                network reads the token: use it for your own machine only.
+            token: the token; else that of the environment (LIVEMEM_TOKEN). With none (`""`) only health answers.
             timeout: seconds to wait for a connection, and for each part of an answer.
-            retries: how often a request is sent again that had no answer, if nothing can be done twice by it.
-            transport: what sends requests, for tests and for settings of httpx's own.
-            sleep: what waits.
+            retries: how often a request without an answer is sent again, if it can't be carried out twice.
+            transport: sends the requests; for tests and for httpx's own settings.
+            sleep: waits for a number of seconds.
         """
         self._target = _exchange.target(url, token)
         self._policy = Policy(retries)
@@ -87,7 +87,7 @@ class AsyncClient(AsyncGroups):
         return await self._send(_building.build(name, arguments, lines=lines))
 
     async def pages(self, name: str, arguments: Mapping[str, Any]) -> AsyncIterator[Any]:
-        """The items of all pages of a list, read as they are asked for."""
+        """The items of all pages of a list, read as the caller asks for them."""
         if not _building.find(name).paged:
             raise BadArgument(f"{name} has no pages.")
         following: dict[str, Any] | None = dict(arguments)

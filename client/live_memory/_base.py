@@ -1,4 +1,4 @@
-"""What all models of bodies and answers have in common."""
+"""The base of all models of bodies and answers."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,11 +11,11 @@ _HIDDEN = frozenset({"token"})
 class Model(BaseModel):
     """A body or an answer of the API.
 
-    What a newer service answers besides stays in `model_extra`. A token is not shown by `repr`, so that it gets into no
-    log by chance.
+    Fields that only a newer service sends stay in `model_extra`. `repr` does not show a token, so that no log gets it
+    by chance.
     """
 
-    # Most programs need a few of these; the others are not built at all.
+    # Most programs need a few of these; the other models are not built at all.
     model_config = ConfigDict(extra="allow", frozen=True, defer_build=True, protected_namespaces=())
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:

@@ -1,4 +1,4 @@
-"""Requests made of an operation and its arguments."""
+"""Builds requests from an operation and its arguments."""
 
 import json
 import re
@@ -17,14 +17,14 @@ JSON = "application/json"
 MARKDOWN = "text/markdown"
 LINES = "application/x-ndjson"
 _TARGET_BYTES = 60_000
-"""httpx makes no longer address than 65,536 bytes, and the service refuses far shorter ones."""
+"""httpx makes no address longer than 65,536 bytes, and the service refuses far shorter ones."""
 _PLACE = re.compile(r"\{(\w+)(\+?)\}")
 _OF_METHODS = {"self", "lines", "idempotency_key"}
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request that is ready to be sent, as often as `repeatable` allows."""
+    """A request that is ready to be sent. `repeatable` says whether it may be sent again."""
 
     operation: Operation
     target: str
@@ -89,7 +89,7 @@ def _check(operation: Operation, arguments: Mapping[str, Any], key: str | None, 
         raise BadArgument(f"{name} needs {', '.join(missing)}.")
     if key is not None and not operation.takes_key:
         raise BadArgument(f"{name} takes no idempotency_key.")
-    # Others would be refused by no one but the wire.
+    # Only the transport would refuse others.
     if key is not None and not (1 <= len(key) <= 200 and key.isascii() and key.isprintable()):
         raise BadArgument("idempotency_key: must be 1 to 200 printable characters of ASCII.")
     if operation.lines != (lines is not None):
@@ -109,7 +109,7 @@ def _target(operation: Operation, given: Mapping[str, Any]) -> str:
 
 
 def _segments(place: re.Match[str], value: str) -> str:
-    """A value for a path, from which it can't get out: an empty segment or dots would make it another path."""
+    """A value for a path, which it can't escape: an empty segment or dots would make another path."""
     segments = value.split("/") if place[2] else [value]
     if any(segment in ("", ".", "..") for segment in segments):
         raise BadArgument(f"{place[1]}: must not be empty, nor have a segment that is empty or dots.")
@@ -129,7 +129,7 @@ def _text(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     """A value as JSON has it."""
-    # A model of pydantic, which who has none does not wait for.
+    # A pydantic model. A program without models does not load pydantic.
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json", exclude_unset=True)
     if isinstance(value, datetime) and value.tzinfo is None:

@@ -1,4 +1,4 @@
-"""A request until it has an answer, without sending anything itself: what both clients have in common."""
+"""The steps of a request until it has an answer, for both clients. Nothing here sends anything."""
 
 import os
 from collections.abc import Generator, Iterator, Mapping
@@ -22,13 +22,13 @@ Steps = Generator[Request | float, httpx.Response | httpx.HTTPError | None, Any]
 
 @dataclass(frozen=True)
 class Target:
-    """Where the service is, and who asks."""
+    """The address of the service, and the caller's token."""
 
     url: str
     token: str | None = field(repr=False)
 
     def options(self, timeout: float) -> dict[str, Any]:
-        """What a client of httpx is made with."""
+        """The arguments for a client of httpx."""
         headers = {"User-Agent": f"live-memory/{__version__}"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
@@ -37,13 +37,13 @@ class Target:
             "headers": headers,
             "timeout": timeout,
             "follow_redirects": False,
-            # A proxy has no business between a program and its own machine.
+            # A request to the own machine needs no proxy.
             "trust_env": httpx.URL(self.url).host not in _answers.LOOPBACK,
         }
 
 
 def target(url: str | None, token: str | None, variables: Mapping[str, str] = os.environ) -> Target:
-    """What is given, or the environment says; raises BadArgument."""
+    """The target from the arguments, else from the environment. Raises BadArgument."""
     url = (url or variables.get("LIVEMEM_URL") or "").strip().rstrip("/").removesuffix("/v1")
     token = (token if token is not None else variables.get("LIVEMEM_TOKEN", "")).strip() or None
     try:
@@ -51,7 +51,7 @@ def target(url: str | None, token: str | None, variables: Mapping[str, str] = os
         _ = parsed.port
         httpx.URL(url)
     except (ValueError, httpx.InvalidURL):
-        # What they say may hold a password.
+        # Their texts may hold a password.
         raise BadArgument("The URL of the service can't be read.") from None
     if url and "://" not in url:
         raise BadArgument("The URL of the service has no scheme: add http:// or https:// before it.")
@@ -65,9 +65,9 @@ def target(url: str | None, token: str | None, variables: Mapping[str, str] = os
 
 
 def steps(request: Request, policy: Policy) -> Steps:
-    """Yields what is to be sent and gets what came of it, or seconds to wait; returns the body.
+    """Yields each request to send and receives its result, or yields seconds to wait. Returns the body.
 
-    Raises LiveMemoryError once there is no hope.
+    Raises LiveMemoryError when no further try is left.
     """
     tries = 0
     in_doubt = False
@@ -89,7 +89,7 @@ def steps(request: Request, policy: Policy) -> Steps:
 
 
 def pauses(patience: float) -> Iterator[float]:
-    """Seconds between looks at something that goes on, `patience` in all: often at first, then seldom."""
+    """Seconds between looks at work that continues, `patience` in all: short at first, then longer."""
     waited, pause = 0.0, _SHORTEST_PAUSE
     while waited < patience:
         yield pause
@@ -103,7 +103,7 @@ def is_under_way(status: str) -> bool:
 
 
 def still_running(job: str, patience: float) -> LiveMemoryError:
-    """The error of who waited long enough."""
+    """The error after the caller's timeout."""
     return LiveMemoryError("still_running", f"The job {job} has not ended within {patience:.0f} s; it goes on.")
 
 

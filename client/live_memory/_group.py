@@ -1,4 +1,4 @@
-"""What all groups of methods have in common."""
+"""The base of all groups of methods."""
 
 from collections.abc import Callable
 from typing import Any

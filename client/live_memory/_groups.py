@@ -26,9 +26,8 @@ class ArchivesGroup(Group):
     def create_upload(self, *, size: int) -> models.UploadView:
         """Begin an upload.
 
-        Get a URL to which an archive of exactly so many bytes can be PUT within 15 minutes, to be imported then: an
-        export of this service, or a folder of Markdown files as a tar or tar.gz. At most 1 GiB. It is removed after a
-        day.
+        Get a URL to which you can PUT an archive of exactly this size within 15 minutes, to import it then: an export
+        of this service, or a folder of Markdown files as a tar or tar.gz. At most 1 GiB. It is removed after a day.
 
         Args:
             size: Its size in bytes, at most 1 GiB. The URL takes exactly so many.
@@ -38,7 +37,7 @@ class ArchivesGroup(Group):
     def download_backup(self, space_id: str, backup_id: str) -> models.ArchiveView:
         """Download a backup.
 
-        The same of a backup, also of a space that is deleted.
+        A backup as one file, like the export of a space, also if the space is deleted.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -49,8 +48,9 @@ class ArchivesGroup(Group):
     def export_space(self, space_id: str) -> models.ArchiveView:
         """Export a space.
 
-        The space as it stands now as one file: a tar.gz of its objects as they lie in the bucket, without any token
-        or secret. 202: it is being made, ask again. The URL works for 15 minutes, the archive is removed after a day.
+        The space as it is now, as one file: a tar.gz of its objects as they are in the bucket, without any token or
+        secret. 202: the archive is being made, ask again. The URL works for 15 minutes. The archive is removed after
+        a day.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -60,7 +60,7 @@ class ArchivesGroup(Group):
     def get_arrival(self, space_id: str) -> models.ArrivalView:
         """Look at an arrival.
 
-        How the restore, fork or import stands that brings the space here, or brought it.
+        The status of the restore, fork or import that makes or made the space.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -78,9 +78,9 @@ class ArchivesGroup(Group):
     ) -> models.ArrivalView:
         """Import a space.
 
-        Make a space of an uploaded archive. It is checked as a whole first: what breaks a rule is refused
-        (`invalid_archive`, `too_large`), and nothing is written. A folder of Markdown files becomes the bank, with
-        one entry in the history. 202: it goes on, look at `Location`.
+        Make a space of an uploaded archive. The service checks the whole archive first. If it breaks a rule, the
+        service refuses it (`invalid_archive`, `too_large`) and writes nothing. A folder of Markdown files becomes the
+        bank, with one entry in the history. 202: the import continues, see `Location`.
 
         Args:
             space_id: The id of the space that it becomes, which must not exist.
@@ -99,8 +99,8 @@ class BackupsGroup(Group):
     def create(self, space_id: str, *, description: str | None = None) -> models.BackupView:
         """Take a backup.
 
-        Copy all that is in the space, within the bucket. 201: it is complete. 202: it goes on, look at `Location`.
-        200: nothing has changed since the last one, which is answered, and says so (`unchanged_at`).
+        Copy the whole space, within the bucket. 201: the backup is complete. 202: the copy continues, see `Location`.
+        200: nothing has changed since the last backup. The answer is that backup, with `unchanged_at`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -111,7 +111,7 @@ class BackupsGroup(Group):
     def delete(self, space_id: str, backup_id: str) -> None:
         """Remove a backup.
 
-        Remove a backup, be it the only one.
+        Remove a backup, even if it is the only one.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -122,8 +122,8 @@ class BackupsGroup(Group):
     def fork_space(self, space_id: str, *, target_space_id: str, at: int | None = None) -> models.ArrivalView:
         """Fork a space.
 
-        Make another space as this one stands now, or stood after change `at` of its history; with the history up to
-        there. 202: it goes on, look at `Location`.
+        Make another space as this one is now, or was after change `at` of its history. It has the history up to
+        there. 202: the fork continues, see `Location`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -169,9 +169,9 @@ class BackupsGroup(Group):
     def restore(self, space_id: str, backup_id: str, *, target_space_id: str | None = None) -> models.ArrivalView:
         """Restore a backup.
 
-        Bring the space back as the backup has it, under its own id or another one, which must not exist. 201: it is
-        there, each object verified. 202: it goes on, look at `Location`; nobody sees the space until all of it is
-        there. The id of a space that was just deleted is free after 21 minutes.
+        Restore the space from the backup, under its own id or another one. No space may have this id. 201: the space
+        is complete, and each object is verified. 202: the restore continues, see `Location`. Nobody sees the space
+        until it is complete. The id of a deleted space is free 21 minutes after the deletion.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -202,7 +202,7 @@ class BankGroup(Group):
     ) -> models.FileWithSources:
         """Get a bank file.
 
-        A bank file with its content: as it is, or with `at` as it stood after an earlier change.
+        A bank file with its content: as it is, or with `at` as it was after an earlier change.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -255,7 +255,7 @@ class BankGroup(Group):
         """Write a bank file.
 
         Create a bank file (201) or replace it as a whole (200). The correction goes into the history with its author
-        and can be undone. It waits for nobody: while a consolidation is under way it is refused (`busy`).
+        and can be undone. It does not wait: while a consolidation is under way, the service refuses it (`busy`).
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -272,7 +272,7 @@ class ConsolidationsGroup(Group):
     def get(self, space_id: str, number: str) -> models.ChangeDetail:
         """Get a consolidation.
 
-        One change, of whatever kind, with the notes that went in and what it did to each file, as unified diffs.
+        One change of any kind, with the notes that it folded and its effect on each file, as unified diffs.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -296,10 +296,10 @@ class ConsolidationsGroup(Group):
     def undo(self, space_id: str, number: str) -> models.ChangeSummary:
         """Undo the newest change.
 
-        Bring bank, synthesis and rules back to what they were before a change, and its notes back to life. Only the
+        Bring bank, synthesis and rules back to their state before a change, and make its notes live again. Only the
         newest change that stands can be undone, so repeated undo walks back step by step. The undo is a change of its
-        own; after that of a consolidation no other starts by itself (`auto_paused`). The change's own route has its
-        diffs.
+        own. After the undo of a consolidation, no consolidation starts by itself (`auto_paused`). The change's own
+        route has its diffs.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -325,7 +325,7 @@ class ConversationsGroup(Group):
     ) -> models.TurnWritten:
         """Append a message.
 
-        Append one message, for who has no whole turns: it is a turn of its own with one side empty.
+        Append one message, for clients that have no whole turns. It becomes a turn of its own with one side empty.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -354,9 +354,9 @@ class ConversationsGroup(Group):
     ) -> models.TurnWritten:
         """Append a turn.
 
-        Append a turn, which is never changed afterwards; its author is the name of the token. Summaries follow by
-        themselves. With a `message_id` the request can be repeated safely: 201 is a new turn, 200 the one that is
-        there.
+        Append a turn, which is never changed afterwards; its author is the name of the token. The service makes
+        summaries by itself. With a `message_id` the request can be repeated safely: 201 is a new turn, 200 one that
+        exists already.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -375,8 +375,8 @@ class ConversationsGroup(Group):
     def close(self, space_id: str, conversation_id: str) -> models.ClosingView:
         """Close a conversation.
 
-        Say that the conversation is over for now: what is left of it is summarised at once. Further turns may come.
-        200: it is closed already behind its newest turn, or it has no turn (`closed` is false).
+        Close the conversation for now: its turns that have no summary yet are summarised at once. Further turns may
+        follow. 200: it is closed already after its newest turn, or it has no turn (`closed` is false).
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -398,9 +398,9 @@ class ConversationsGroup(Group):
     ) -> models.ConversationView:
         """Begin a conversation.
 
-        Begin a conversation. Nothing has to be said of it; with `cwd` (and `host`) it is found again by its folder.
-        How it is cut into blocks is fixed now: a full update of its summaries can build them anew with other
-        parameters.
+        Begin a conversation. All fields are optional. With `cwd` (and `host`) it is found again by its folder. The
+        parameters that cut it into blocks are fixed now. A full update of its summaries can build them again with
+        other parameters.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -442,7 +442,7 @@ class ConversationsGroup(Group):
     def get_summary_job(self, space_id: str, conversation_id: str, job_id: str) -> models.JobView:
         """Get a job.
 
-        A job: how it stands, what it made, or why it failed. Ask again until its status is final.
+        A job: its status, the summaries that it made, or why it failed. Ask again until its status is final.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -454,7 +454,7 @@ class ConversationsGroup(Group):
     def get_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.TurnView:
         """Get a turn.
 
-        One turn with all that its tools gave, however large.
+        One turn with all results of its tools, however large.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -468,9 +468,9 @@ class ConversationsGroup(Group):
     ) -> models.ImportedView:
         """Import turns.
 
-        Append what was said elsewhere, in the order of the lines. All lines are checked before the first is written.
-        Who is interrupted, or finds that some lines are `left` for want of time, sends the same once more: messages
-        that are there already stay as they are.
+        Append turns from elsewhere, in the order of the lines. All lines are checked before the first is written. If
+        the import is interrupted, or some lines are `left` for lack of time, send the same request again: messages
+        that exist already stay as they are.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -490,8 +490,7 @@ class ConversationsGroup(Group):
     ) -> models.ConversationPage:
         """List conversations.
 
-        The conversations of the space, or of a folder (`cwd`, on any machine or on `host`), those first that were
-        begun last.
+        The conversations of the space, or of a folder (`cwd`, on any machine or on `host`), the last begun first.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -515,8 +514,8 @@ class ConversationsGroup(Group):
     ) -> models.SummaryPage:
         """List summaries.
 
-        The summaries of a conversation with what they cover: the highest level first, of each level the newest. What
-        is at the end of the log and in no block yet has none: see its turns.
+        The summaries of a conversation with the turns that they cover: the highest level first, of each level the
+        newest first. Turns at the end of the log that are in no block yet have no summary: read the turns themselves.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -533,7 +532,7 @@ class ConversationsGroup(Group):
     ) -> models.JobPage:
         """List jobs of a conversation.
 
-        The runs that made summaries of the conversation, newest first, also those that failed.
+        The jobs that made summaries of the conversation, newest first, also those that failed.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -555,7 +554,7 @@ class ConversationsGroup(Group):
     ) -> models.TurnPage:
         """List turns.
 
-        The turns of a conversation as they were, always whole, but for large results of tools.
+        The turns of a conversation as they were, always whole, except large results of tools.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -570,7 +569,7 @@ class ConversationsGroup(Group):
     def redo_summary(self, space_id: str, conversation_id: str, level: str, n: str) -> models.JobView:
         """Redo a summary.
 
-        Make one summary anew; those above it follow. It goes on after the answer, look at `Location`.
+        Make one summary again, then those above it. The work continues after the answer, see `Location`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -606,8 +605,9 @@ class ConversationsGroup(Group):
     ) -> models.UpdateView:
         """Update summaries.
 
-        Make the summaries that are missing now, or all anew with other parameters (`full`). They also follow turns by
-        themselves. 200: they are up, or it was a dry run. 202: it goes on, look at `Location`.
+        Make the missing summaries now, or all again with other parameters (`full`). The service also makes them by
+        itself after new turns. 200: they are up to date, or it was a dry run. 202: the work continues, see
+        `Location`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -641,7 +641,7 @@ class DigestsGroup(Group):
     def get(self, space_id: str, slot: str) -> models.DigestView:
         """Get a digest.
 
-        A digest: how it goes, what it came to, and which chunks were given up.
+        A digest: its status, its results, and the chunks that were given up.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -652,7 +652,7 @@ class DigestsGroup(Group):
     def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.DigestPage:
         """List digests.
 
-        The digests of the space with what they came to, the newest first.
+        The digests of the space with their results, the newest first.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -664,8 +664,8 @@ class DigestsGroup(Group):
     def retry(self, space_id: str, slot: str) -> models.DigestRetried:
         """Retry what was given up.
 
-        Put the messages of the chunks that a digest gave up back into their rooms: the next digest takes them. It can
-        be done 30 minutes after the digest has ended.
+        Put the messages of the chunks that a digest gave up back into their rooms. The next digest takes them. This
+        is possible 30 minutes after the digest has ended.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -676,8 +676,8 @@ class DigestsGroup(Group):
     def start(self, space_id: str) -> models.DigestQueued:
         """Start a digest.
 
-        Digest now what is said in the rooms of the space, without waiting for its hour. It goes on after the answer:
-        ask for the digest (`Location`) until its `status` is `done`.
+        Digest the waiting messages of the space's rooms now, without waiting for the next digest time. The digest
+        continues after the answer: ask for it (`Location`) until its `status` is `done`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -691,7 +691,7 @@ class ErasureGroup(Group):
     def erase_agent(self, space_id: str, *, agent: str, erase: bool) -> models.ErasureView:
         """Erase an agent's notes.
 
-        The same for all notes of an agent.
+        Erase all notes of an agent for ever, as the erasure of one note does.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -703,9 +703,9 @@ class ErasureGroup(Group):
     def erase_memory(self, space_id: str, memory_id: str) -> models.ErasureView:
         """Erase a memory.
 
-        Remove all that a memory ever said for ever, also of one that was deleted or has expired: from its log,
-        backups, archives, old versions of objects, and where it is quoted. Nobody finds it from then on. 202: it goes
-        on and will be finished, look at `Location`. There is no way back.
+        Remove all content that a memory ever had, for ever, also of one that was deleted or has expired: from its
+        log, backups, archives, old versions of objects, and where it is quoted. No search finds it from then on. 202:
+        the erasure continues until it is complete, see `Location`. It cannot be undone.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -718,7 +718,7 @@ class ErasureGroup(Group):
 
         Remove a note's own words for ever: from live notes, records, runs, Idempotency-Keys, backups, archives, old
         versions of objects, and where the bank quotes them. The receipt names the sections that rest on the note, for
-        you to correct. 202: it goes on and will be finished, look at `Location`. There is no way back.
+        you to correct. 202: the erasure continues until it is complete, see `Location`. It cannot be undone.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -730,10 +730,10 @@ class ErasureGroup(Group):
     def erase_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.ErasureView:
         """Erase a turn.
 
-        Remove what was said in a turn for ever, with all that its tools were given and gave: from the conversation,
+        Remove the messages of a turn for ever, with the inputs and results of its tools: from the conversation,
         backups, archives, old versions of objects, and where it is quoted. The turn keeps its number and says that it
-        was erased; the summaries that cover it are removed, and made anew without it. A repeat of the message brings
-        nothing back. 202: it goes on and will be finished, look at `Location`. There is no way back.
+        was erased; the summaries that cover it are removed, and made again without it. A repeat of the message does
+        not bring it back. 202: the erasure continues until it is complete, see `Location`. It cannot be undone.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -772,9 +772,9 @@ class JobsGroup(Group):
     def get(self, job: str) -> models.JobStatusView:
         """Look at a job.
 
-        How long work of any kind stands: the `job` in the answer that began it, and in those of the kind's own
-        routes. Ask again until its `status` is final: `done`, `failed` or `cancelled`. Of questions that were asked
-        with `read` alone, and of erasures, those are told alone who could see them there.
+        The status of a job of any kind. Its id is `job` in the answer that began it, and in the answers of the kind's
+        own routes. Ask again until its `status` is final: `done`, `failed` or `cancelled`. A question that was asked
+        with `read` alone, and an erasure, are shown only to callers who may see them on their own routes.
 
         Args:
             job: The job, as the answer that began the work has it.
@@ -792,8 +792,8 @@ class JobsGroup(Group):
     ) -> models.JobStatusPage:
         """List jobs.
 
-        Long work in the space, the newest first, questions by when they last went on. Those that make summaries are
-        listed for one conversation: `kind=summaries` with its id.
+        The jobs of the space, the newest first. Questions are sorted by their last progress. Jobs that make summaries
+        are listed for one conversation: `kind=summaries` with its id.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -821,8 +821,9 @@ class MemoriesGroup(Group):
     ) -> models.Written:
         """Correct a memory.
 
-        Change what is sent of a memory, and leave the rest. What it said before goes to its history. `ttl` counts
-        from now; null: it never expires. Send the `revision` that you have read, and nobody's change is overwritten.
+        Change the fields of a memory that the body has; the others stay. The former content goes to its history.
+        `ttl` counts from now; null: it never expires. Send the `revision` that you have read, so that you overwrite
+        no other change.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -839,7 +840,7 @@ class MemoriesGroup(Group):
     def delete(self, space_id: str, memory_id: str, *, reason: str) -> None:
         """Delete a memory.
 
-        Delete a memory: its author may, and whoever has `admin`. The log keeps it, so it can be restored.
+        Delete a memory. Its author may do so, and a token with `admin`. The log keeps it, so it can be restored.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -851,7 +852,7 @@ class MemoriesGroup(Group):
     def get(self, space_id: str, memory_id: str) -> models.MemoryDetail:
         """Get a memory.
 
-        A memory with what it said before, and what it rests on.
+        A memory with its former content and its sources.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -870,8 +871,8 @@ class MemoriesGroup(Group):
         """List what was done to memories.
 
         All that was stored, merged, split, corrected, deleted and restored, the newest first, with who did it and
-        why. A deletion is taken back by its `restore`, a merge by a `split`, a correction by another one with the
-        former content.
+        why. Undo a deletion by `restore`, a merge by `split`, and a correction by another one with the former
+        content.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -898,8 +899,8 @@ class MemoriesGroup(Group):
     def restore(self, space_id: str, memory_id: str) -> models.MemoryDetail:
         """Restore a memory.
 
-        Take back the deletion of a memory, one's own or with `admin` anybody's. What would have expired by now is
-        given an hour. A memory that is there is answered as it is, so the request can be repeated.
+        Undo the deletion of your own memory, or with `admin` of any memory. If it would have expired by now, it lives
+        for another hour. A memory that is not deleted is returned as it is, so the request can be repeated.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -918,8 +919,9 @@ class MemoriesGroup(Group):
     ) -> models.MemoriesFound:
         """Search memories.
 
-        The memories that are most like a question, the best first with their scores. There is no threshold: whoever
-        asks decides what is near enough. Without a question the newest. What has expired is never given.
+        The memories that are most similar to a question, the best first with their scores. There is no threshold: the
+        caller decides which score is high enough. Without a question, the newest memories. Expired memories are never
+        returned.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -933,9 +935,9 @@ class MemoriesGroup(Group):
     def split(self, space_id: str, memory_id: str, *, idempotency_key: str | None = None) -> models.SplitView:
         """Split a memory.
 
-        Take the last merge of a memory back: it says again what it said before, and what was merged into it is a
-        memory of its own. Corrections stay with the content that they corrected. Again: the merge before that one.
-        Send an `Idempotency-Key` to be able to repeat the request safely.
+        Undo the last merge of a memory: it gets its former content back, and the merged content becomes a memory of
+        its own. Corrections stay with the content that they corrected. A second split undoes the merge before that
+        one. Send an `Idempotency-Key` to be able to repeat the request safely.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -963,9 +965,9 @@ class MemoriesGroup(Group):
         """Store a memory.
 
         Store one durable fact. Where a memory of its kind says the same in the same words, or the LLM says that it
-        does, both become one (200, `merged_into`): the content that says more stands, and the longer life; what it
-        said before is kept. Where the LLM says that it contradicts one, it takes its place. 201 is a memory of its
-        own. Send an `Idempotency-Key` to be able to repeat the request safely.
+        does, both become one (200, `merged_into`). The content that says more and the longer life are kept; the
+        former content goes to its history. Where the LLM says that the new memory contradicts one, the new one
+        replaces it. 201 is a memory of its own. Send an `Idempotency-Key` to be able to repeat the request safely.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -998,7 +1000,7 @@ class MemoriesGroup(Group):
     ) -> models.BatchView:
         """Store memories.
 
-        Store up to 50 memories, one after the other as if they came alone. All are checked before the first is
+        Store up to 50 memories, one after the other, as if each came alone. All are checked before the first is
         stored; each has its own result, so look at `failed`. With an `Idempotency-Key` a repeat stores only what was
         not stored.
 
@@ -1027,7 +1029,7 @@ class NotesGroup(Group):
 
         Write one note, which is never changed afterwards. Its agent is the name of the token. When the live notes
         reach the space's threshold, a consolidation starts by itself. Send an `Idempotency-Key` to be able to repeat
-        the request safely: 201 is a new note, 200 the one that is there already.
+        the request safely: 201 is a new note, 200 one that exists already.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1054,7 +1056,7 @@ class NotesGroup(Group):
     def get(self, space_id: str, note_id: str) -> models.NoteView:
         """Get a note.
 
-        A note by its id, whether it is live or consolidated. No consolidation loses it.
+        A note by its id, live or consolidated. No consolidation loses it.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1077,8 +1079,8 @@ class NotesGroup(Group):
     ) -> models.NotePage:
         """List live notes.
 
-        The notes that wait for a consolidation, newest first. All filters must fit. Notes that are consolidated
-        already are in the history, and each can still be asked for by its id.
+        The notes that wait for a consolidation, newest first. All filters must match. Notes that are consolidated
+        already are in the history, and each can still be read by its id.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1109,10 +1111,10 @@ class QuestionsGroup(Group):
     ) -> models.AskView:
         """Ask the agent that answers from memory.
 
-        Ask an agent that looks into memories, notes and conversations, and answers with what it rests on. With
-        `write` it may also store what it learns, and the questions of one user are a session. With `read` alone each
-        question stands alone and leaves nothing that others see. 200: it is answered, or has failed (`status`). 202:
-        it goes on, look at `Location`. Questions of one user are answered one after the other. Send an
+        Ask an agent that looks into memories, notes and conversations, and answers with its sources. With `write` the
+        agent may also store what it learns, and the questions of one user are a session. With `read` alone each
+        question is independent and leaves nothing that others see. 200: it is answered, or has failed (`status`).
+        202: it continues, see `Location`. Questions of one user are answered one after the other. Send an
         `Idempotency-Key` to be able to repeat the request safely.
 
         Args:
@@ -1132,8 +1134,8 @@ class QuestionsGroup(Group):
     def get(self, space_id: str, request_id: str) -> models.AskView:
         """Get a question.
 
-        A question and its answer. Ask again until its `status` is final. One that was asked with `read` alone is
-        there for who asked it alone.
+        A question and its answer. Ask again until its `status` is final. Only the token that asked a question with
+        `read` alone can see it.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1148,7 +1150,7 @@ class RoomsGroup(Group):
     def list(self, space_id: str) -> models.RoomList:
         """List rooms.
 
-        The rooms in which messages wait for a digest, or in which something was said in the last days.
+        The rooms in which messages wait for a digest, or that got messages in the last days.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1166,7 +1168,7 @@ class RoomsGroup(Group):
     ) -> models.RoomMessagePage:
         """List messages.
 
-        The messages of a room that wait for a digest. What was digested is found in memories.
+        The messages of a room that wait for a digest. Search memories for the messages that were digested.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1189,8 +1191,8 @@ class RoomsGroup(Group):
     ) -> models.MessagePosted:
         """Post a message.
 
-        Keep what somebody has said in a room, until the next digest makes memories of it. With a `message_id` the
-        request can be repeated safely: 201 is a new message, 200 one that is there already, or was digested since.
+        Keep a message in a room until the next digest makes memories of it. With a `message_id` the request can be
+        repeated safely: 201 is a new message, 200 one that exists already, or was digested since.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1208,8 +1210,8 @@ class RoomsGroup(Group):
     ) -> models.MessagesPosted:
         """Post messages.
 
-        Post up to 100 messages at once. All are checked before the first is kept; each has its own result: one whose
-        `message_id` came before with other words has an `error`.
+        Post up to 100 messages at once. All are checked before the first is kept; each has its own result. A message
+        whose `message_id` came before with another text has an `error`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1240,7 +1242,7 @@ class RunsGroup(Group):
     def get(self, space_id: str, run_id: str) -> models.RunView:
         """Get a run.
 
-        A run: how it stands, what it did, or why it failed. Ask again until its status is final.
+        A run: its status, what it did, or why it failed. Ask again until its status is final.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1252,8 +1254,8 @@ class RunsGroup(Group):
         """Get a plan that waits for approval.
 
         What a run whose status is `awaiting_approval` would do: its notes, the diffs, the synthesis, and the
-        `plan_revision` that an approval names. 404 once it is approved (then it is in the history), refused or
-        superseded.
+        `plan_revision` that an approval names. 404 once it is approved (then the change is in the history), refused
+        or superseded.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1267,7 +1269,7 @@ class RunsGroup(Group):
         """Get the usage of a space.
 
         Runs, folded notes, calls and tokens of the LLM by day (UTC), counted from the runs themselves. A run belongs
-        to the day on which it was queued. Dry runs and runs that failed count too: they are paid for.
+        to the day on which it was queued. Dry runs and runs that failed count too: they cost tokens as well.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1279,8 +1281,8 @@ class RunsGroup(Group):
     def get_usage(self, *, days: int | None = None, until: date | str | None = None) -> models.ServiceUsage:
         """Get the usage of all spaces.
 
-        The same of all spaces that the token may see, also of those that were deleted in the last 31 days, and which
-        used most.
+        The usage of all spaces that the token may see, also of those that were deleted in the last 31 days, and the
+        spaces that used most.
 
         Args:
             days: How many days up to the last one.
@@ -1291,7 +1293,7 @@ class RunsGroup(Group):
     def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.RunPage:
         """List runs.
 
-        Runs, newest first, as they stand: also those that failed, with the reason.
+        Runs with their status, newest first, also those that failed, with the reason.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1303,7 +1305,7 @@ class RunsGroup(Group):
     def list_of(self, *, space_id: str, limit: int | None = None, cursor: str | None = None) -> models.RunPage:
         """List the runs of a space by its name.
 
-        The same list as below the space, for who has the space's id in a parameter.
+        The list of a space's runs, with the space's id as a parameter.
 
         Args:
             space_id: The space.
@@ -1315,8 +1317,8 @@ class RunsGroup(Group):
     def refuse_plan(self, space_id: str, run_id: str, *, reason: str | None = None) -> models.RunView:
         """Refuse a plan.
 
-        Give a plan up. Its notes stay live, and no consolidation starts by itself (`auto_paused`), else it would plan
-        the same notes again: change the rules or correct the bank, then start a run. It needs what an approval needs.
+        Refuse a plan. Its notes stay live. No consolidation starts by itself (`auto_paused`), else it would plan the
+        same notes again. Change the rules or correct the bank, then start a run. It needs what an approval needs.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1336,11 +1338,12 @@ class RunsGroup(Group):
     ) -> models.RunQueued:
         """Start a consolidation.
 
-        Start a run that folds the live notes into the bank, whatever the threshold is. It goes on after the answer:
-        ask for the run (`Location`) until its status is final, or `awaiting_approval` in a space that wants that.
-        Without notes it ends with `nothing_to_do`. To fold another agent's notes alone needs `admin`. While a plan
-        waits for approval it is refused (`conflict`), but for a dry run, or with `replace`. Runs of a space are
-        started by hand ten seconds apart at the least (`cooldown`).
+        Start a run that folds the live notes into the bank, at any number of notes. The run continues after the
+        answer: ask for the run (`Location`) until its status is final, or `awaiting_approval` in a space that
+        requires approval. Without notes it ends with `nothing_to_do`. To fold another agent's notes alone needs
+        `admin`. While a plan waits for approval, the service refuses the run (`conflict`), except for a dry run or
+        with `replace`. Between two runs of a space that are started by hand, at least ten seconds must pass
+        (`cooldown`).
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1370,7 +1373,7 @@ class SearchGroup(Group):
     ) -> models.TalkAnswer:
         """Search a conversation.
 
-        What was said in a conversation, and its summaries, as far as they fit a question, the best first.
+        The turns and summaries of a conversation that fit a question, the best first.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1400,7 +1403,7 @@ class SearchGroup(Group):
     ) -> models.TalkAnswer:
         """Search conversations.
 
-        The same in all conversations of a folder, or of the space.
+        The turns and summaries that fit a question in all conversations of a folder, or of the space, the best first.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1430,9 +1433,9 @@ class SearchGroup(Group):
     ) -> models.ContextView:
         """Load a conversation's context.
 
-        What an agent is to know before its next call to the model: the newest turns as they were, what was said and
-        summarised before about the same, and the summaries of level 1 that are in none of level 2 yet. Nothing is
-        shown twice. A source that fails or takes too long is named in `degraded`, and the rest comes.
+        The context for an agent's next call to the model: the newest turns as they were, earlier turns and summaries
+        about the same subject, and the summaries of level 1 that are in none of level 2 yet. Nothing is shown twice.
+        A source that fails or takes too long is named in `degraded`, and the other sources are still used.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1452,8 +1455,8 @@ class SearchGroup(Group):
     ) -> models.MessageContextView:
         """Load what is known over all kinds.
 
-        What is known of what somebody says, over notes, bank, conversations, memories and rooms: up to ten items, the
-        best first, each with when it was said. What is not relevant enough is left out. Nothing comes twice.
+        What the space knows about a message, from notes, bank, conversations, memories and rooms: up to ten items,
+        the best first, each with its time. Items that are not relevant enough are left out. Nothing comes twice.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1475,9 +1478,9 @@ class SearchGroup(Group):
     ) -> models.MemoryContextView:
         """Load what is known of a message.
 
-        What an agent is told before it answers somebody: what was said about the same in a room, or in all of the
-        space, and the facts that are nearest to it. A source that fails or takes too long is named in `degraded`, and
-        the rest comes.
+        The context for an agent that answers a person: messages about the same subject in a room, or in all rooms of
+        the space, and the nearest facts. A source that fails or takes too long is named in `degraded`, and the other
+        sources are still used.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1492,8 +1495,8 @@ class SearchGroup(Group):
     def rooms(self, space_id: str, *, q: str, room: str | None = None, limit: int | None = None) -> models.RoomAnswer:
         """Search rooms.
 
-        What is said in a room, or in all of a space, as far as it fits a question, the best first: what no digest has
-        taken yet, and what is relevant enough (`ROOM_MIN_RELEVANCE`). What has no vector yet is not held to that.
+        The messages of a room, or of all rooms of a space, that fit a question, the best first. They must wait for a
+        digest and be relevant enough (`ROOM_MIN_RELEVANCE`). That limit does not apply to messages without a vector.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1524,8 +1527,8 @@ class SearchGroup(Group):
 
         The live notes, sections of the bank, consolidated notes, parts of conversations, memories and messages of
         rooms that fit a question best, by its words and, with an embedding model, by its meaning. All filters must
-        fit: only notes and memories have a category or tags (the subjects of a memory), sections and summaries no
-        author.
+        match. Only notes and memories have a category or tags (the subjects of a memory). Sections and summaries have
+        no author.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1565,9 +1568,8 @@ class SearchGroup(Group):
     ) -> models.SearchAnswer:
         """Search several spaces.
 
-        The same in several spaces at once: first what is best in each, then what is second. Scores of different
-        spaces can't be compared. A space that can't be searched now is named in `failed_spaces`, and the others
-        answer.
+        Search several spaces at once: first the best hit of each, then the second of each. Scores of different spaces
+        can't be compared. A space that can't be searched now is named in `failed_spaces`, and the others answer.
 
         Args:
             q: What to look for: words or a question. `"a phrase"` must be there, `-word` must not, `begin*` stands
@@ -1634,7 +1636,7 @@ class SpacesGroup(Group):
         """Create a space.
 
         Create a space with rules of your own or of a template (`standard`, if you name none). A token that may use
-        only some spaces gets this one added. The id of a deleted space is free again after 21 minutes.
+        only some spaces gets this one added. The id of a deleted space is free again 21 minutes after the deletion.
 
         Args:
             space_id: The id of the space.
@@ -1655,8 +1657,8 @@ class SpacesGroup(Group):
     def delete(self, space_id: str, *, confirm: str) -> None:
         """Delete a space.
 
-        Delete a space with its notes, bank, rules and history. The only way back is a backup: those stay. While a
-        change is being written out, or notes are erased, it is refused (`busy`).
+        Delete a space with its notes, bank, rules and history. Backups stay, and only they can bring the space back.
+        The service refuses (`busy`) while a change is being written out, or notes are erased.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1694,9 +1696,9 @@ class SpacesGroup(Group):
     ) -> models.StartView:
         """Start a session.
 
-        What an agent is given at its start, within so many characters: what holds now (what the rules mark as *load
-        first*), what answers `q`, new notes, the synthesis, what changed last, and the names of all that is left out.
-        A section is given whole or named. Everything at once: the summary.
+        The context for the start of an agent, within a number of characters: the current sections (which the rules
+        mark as *load first*), sections that answer `q`, new notes, the synthesis, the last changes, and the names of
+        all that is left out. A section is either given whole or named. The summary gives everything at once.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1711,7 +1713,7 @@ class SpacesGroup(Group):
         """Get all that an agent loads at its start.
 
         The space, its rules, the synthesis, every bank file with its content in the order of the rules, and the
-        newest live notes, in one answer of at most 6 MB. An agent asks for it when it starts.
+        newest live notes, in one answer of at most 6 MB. An agent loads it when it starts.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1734,8 +1736,9 @@ class SpacesGroup(Group):
     def list_stale(self, space_id: str, *, days: int | None = None, limit: int | None = None) -> models.StaleView:
         """List what may be out of date.
 
-        Sections of the bank and memories that nobody has confirmed for so many days, the longest first. A note that a
-        section rests on confirms it, as a correction does; a memory is confirmed by whoever stores the same again.
+        Sections of the bank and memories that nobody has confirmed for this number of days, the longest first. A note
+        that a section rests on confirms the section, and so does a correction. A caller who stores the same memory
+        again confirms it.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1762,8 +1765,8 @@ class SpacesGroup(Group):
 
         Change the fields that the body has. Only an admin may change `corrections`, `consolidation_mode` and
         `capture_allowed`. If the threshold is reached now, or the space is no longer paused, a consolidation starts
-        at once; `started_run` names it. With `consolidation_mode` `auto` a plan that waits is given up, and its notes
-        go into the next run.
+        at once; `started_run` names it. With `consolidation_mode` `auto` a plan that waits is discarded, and its
+        notes go into the next run.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1798,9 +1801,9 @@ class SpacesGroup(Group):
     ) -> models.Rules:
         """Change the rules.
 
-        Replace the rules, by a text of your own or by a template. The change goes into the history and can be undone;
-        the bank itself stays as it is until the next consolidation, which is told of it. Rules that are the same
-        already are refused (`conflict`).
+        Replace the rules, by a text of your own or by a template. The change goes into the history and can be undone.
+        The bank itself stays as it is until the next consolidation, which sees the new rules. The service refuses
+        rules that are the same already (`conflict`).
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1827,9 +1830,9 @@ class TokensGroup(Group):
     ) -> models.TokenMade:
         """Make a token.
 
-        Make a token for an agent. The answer is the only place where it is ever shown. It is in force at once. It
-        ends at the latest with the token that makes it, and `made_by` names that. If the answer is lost, nobody has
-        the token: revoke it by the list, and make another.
+        Make a token for an agent. Only this answer ever shows the token. It is valid at once. It expires at the
+        latest with the token that makes it, which `made_by` names. If the answer is lost, nobody has the token: find
+        it in the list, revoke it, and make another.
 
         Args:
             name: The agent that uses it: its notes bear this name.
@@ -1845,8 +1848,8 @@ class TokensGroup(Group):
     def delete(self, token_hash: str) -> None:
         """Remove a token.
 
-        Remove a token from the registry: then nobody can tell any more that there was one. It lets nobody in within
-        30 seconds. Those that it was rotated to stay, and those that it made: to end them too, revoke it first.
+        Remove a token from the registry without a trace. Within 30 seconds the service accepts it no longer. The
+        tokens that it was rotated to and those that it made stay valid: to end them too, revoke it first.
 
         Args:
             token_hash: The hash of the token, or its first 16 hex digits or more, if they fit no other.
@@ -1856,8 +1859,8 @@ class TokensGroup(Group):
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.TokenPage:
         """List tokens.
 
-        All tokens, also those that are revoked or have expired. With a list of spaces in the caller's own token only
-        those that can reach no other space.
+        All tokens, also those that are revoked or have expired. If the caller's own token has a list of spaces, only
+        tokens that can reach no other space.
 
         Args:
             limit: The most items that the page may hold.
@@ -1878,8 +1881,9 @@ class TokensGroup(Group):
     ) -> models.TokenView:
         """Change a token.
 
-        Change what a token may do, where, for how long, or who answers for it. It is in force within 30 seconds. What
-        is given must end at the latest with the token of the request.
+        Change what a token may do, where, for how long, or who answers for it. The change is in force within 30
+        seconds. If the change gives the token more permissions, spaces or time, it must expire no later than the
+        token of the request.
 
         Args:
             token_hash: The hash of the token, or its first 16 hex digits or more, if they fit no other.
@@ -1904,9 +1908,9 @@ class TokensGroup(Group):
     ) -> models.TokenRevoked:
         """Revoke a token.
 
-        Let nobody in by this token any more, nor by those that it was rotated to, nor by those that any of these
-        made. `others` names what ended with it, of what the caller may manage. It is in force within 30 seconds.
-        There is no way back; its notes stay.
+        Revoke this token, the tokens that it was rotated to, and the tokens that any of these made. `others` names
+        the other tokens that were revoked, as far as the caller may manage them. The revocation is in force within 30
+        seconds. It cannot be undone. The token's notes stay.
 
         Args:
             token_hash: The hash of the token, or its first 16 hex digits or more, if they fit no other.
@@ -1919,10 +1923,10 @@ class TokensGroup(Group):
     def rotate(self, *, grace_seconds: int | None = None, idempotency_key: str | None = None) -> models.TokenRotated:
         """Replace one's own token.
 
-        Get a new token of the same name, permissions, spaces and expiry; the one of the request works on for a while
-        (`old_expires_at`), but manages no tokens any more. A token is rotated once. With an `Idempotency-Key` a
-        repeat, of one whose answer was lost, makes another new token and revokes the lost one; for ten minutes also
-        if the old token has ended.
+        Get a new token of the same name, permissions, spaces and expiry; the one of the request stays valid until
+        `old_expires_at`, but manages no tokens any more. A token is rotated once. If the answer was lost, a repeat
+        with the same `Idempotency-Key` makes another new token and revokes the lost one. This works for ten minutes
+        also if the old token has expired.
 
         Args:
             grace_seconds: For how long the old token works on, in seconds.
@@ -1945,8 +1949,8 @@ class UpkeepGroup(Group):
     ) -> models.RetentionReport:
         """Apply retention.
 
-        Remove old backups of all spaces that the token may see, also of deleted ones, as it is done by night: the
-        newest ones and the young ones are kept, and never the only complete one of a space is removed. A dry run
+        Remove old backups of all spaces that the token may see, also of deleted ones, as the nightly retention does.
+        It keeps the newest and the young backups, and never removes the only complete backup of a space. A dry run
         unless you say otherwise.
 
         Args:
@@ -1968,8 +1972,8 @@ class UpkeepGroup(Group):
     ) -> models.GarbageReport:
         """Collect garbage.
 
-        Start a consolidation where live notes are old, or move them to a record; remove old documents of runs, what
-        interrupted work has left, and archives that have expired. A dry run unless you say otherwise.
+        Start a consolidation where live notes are old, or move them to a record. Remove old documents of runs,
+        orphans of interrupted work, and archives that have expired. A dry run unless you say otherwise.
 
         Args:
             max_age_days: A live note is old from so many days on.
@@ -2001,9 +2005,9 @@ class UpkeepGroup(Group):
         """List what cannot be read.
 
         Read all documents of the space, and list those that cannot be read, because somebody changed them in the
-        bucket or they were damaged. What does not need them goes on; set them aside (`POST .../quarantine`) to let
-        the rest go on, or put earlier versions of them back in the bucket. Follow `next_cursor` to the end: a page
-        reads up to 5,000 objects.
+        bucket or they were damaged. Work that does not need them continues. Set them aside (`POST .../quarantine`) to
+        let the other work continue, or put earlier versions of them back in the bucket. Follow `next_cursor` to the
+        end: a page reads up to 5,000 objects.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -2015,9 +2019,9 @@ class UpkeepGroup(Group):
     def quarantine_object(self, space_id: str, *, key: str, reason: str) -> models.QuarantinedView:
         """Set aside what cannot be read.
 
-        Move an object that cannot be read to a key of its own in the space, byte for byte, with who did so, when and
-        why. What needs it goes on without: a number that it had is not given again. An object that can be read is
-        refused (409).
+        Move an object that cannot be read to a key of its own in the space, byte for byte, and keep who did so, when
+        and why. Work that needs the object continues without it: its number, if it had one, is not given again. The
+        service refuses an object that can be read (409).
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -2029,8 +2033,8 @@ class UpkeepGroup(Group):
     def restore_quarantined(self, space_id: str, quarantine_id: str) -> models.QuarantinedView:
         """Put back what was set aside.
 
-        Put an object back under its key, byte for byte; refused (409) where another one is there by now. What still
-        cannot be read is named again, and can be set aside again.
+        Put an object back under its key, byte for byte; refused (409) if another object has this key by now. If it
+        still cannot be read, it is listed again, and can be set aside again.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.

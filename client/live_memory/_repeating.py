@@ -1,4 +1,4 @@
-"""What may be sent again, and when: never what could be done twice."""
+"""Decides which requests are sent again, and when. A request that could be carried out twice is never sent again."""
 
 import random
 import secrets
@@ -12,19 +12,19 @@ from live_memory.operations import Operation
 _AT_FIRST_SECONDS = 0.25
 _AT_MOST_SECONDS = 8.0
 _LONGEST_WAIT_SECONDS = 60
-"""What asks for more patience than this is told to the caller, who knows what else there is to do."""
+"""Seconds. If the service asks for a longer wait, the caller gets the error and decides."""
 
 _SAFE_CHANGES = frozenset(
     {
-        # Both say how something is to be.
+        # Both set a state.
         "patch_space",
         "patch_token",
-        # The second finds it done, or makes what nobody will use.
+        # The second request finds the work done, or makes something that nobody will use.
         "close_conversation",
         "create_upload",
         "purge_tokens",
         "revoke_token",
-        # Each line has a name of its own.
+        # Each line has an id of its own.
         "import_turns",
     }
 )
@@ -45,7 +45,7 @@ def named(operation: Operation, body: Mapping[str, Any]) -> dict[str, Any]:
 def is_repeatable(operation: Operation, body: Mapping[str, Any]) -> bool:
     """Whether a second request does nothing that the first has not done.
 
-    All that reads, replaces or removes; what has an Idempotency-Key; messages that have ids, and they all have.
+    These are requests that read, replace or remove, that have an Idempotency-Key, or whose messages all have ids.
     """
     if operation.method in ("GET", "PUT", "DELETE") or operation.takes_key:
         return True
@@ -64,7 +64,7 @@ class Policy:
 
     retries: int
     chance: Callable[[], float] = random.random
-    """From 0 to 1; all clients that were cut off at once must not come back at once."""
+    """From 0 to 1; clients that lost their connections together must not all return together."""
 
     def pause(self, error: LiveMemoryError, *, repeatable: bool, tries: int) -> float | None:
         """Seconds until the next try; None: there is none.
@@ -74,14 +74,14 @@ class Policy:
             repeatable: whether the request may be carried out twice.
             tries: how many there were.
         """
-        # A request that did not get through, or was turned away, was not carried out, whatever it is.
+        # A request that did not reach the service, or was refused, was not carried out, whether repeatable or not.
         if not error.curable or not (repeatable or error.code == "no_connection" or error.status == 429):
             return None
-        # A conflict is for the caller to look at.
+        # The caller must look at a conflict.
         if error.status == 409 or tries > self.retries:
             return None
         if error.retry_after is not None:
-            # Not before it is over, nor all at once.
+            # Clients return after the wait, but not all at once.
             return error.retry_after + self.chance() if error.retry_after <= _LONGEST_WAIT_SECONDS else None
         ceiling: float = min(_AT_MOST_SECONDS, _AT_FIRST_SECONDS * 2.0 ** (tries - 1))
         return ceiling * (0.5 + self.chance() / 2)

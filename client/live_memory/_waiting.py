@@ -1,4 +1,4 @@
-"""Jobs, with the wait for one: the one way in which a program waits for long work of any kind."""
+"""Jobs, and the wait for one: the way in which a program waits for long work of any kind."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ class Jobs(JobsGroup):
         timeout: float = TIMEOUT,
         on_poll: Callable[["models.JobStatusView"], None] | None = None,
     ) -> "models.JobStatusView":
-        """The job once it has ended, whatever came of it; raises LiveMemoryError (`still_running`) after `timeout` s.
+        """The job once it has ended, with any result. Raises LiveMemoryError (`still_running`) after `timeout` s.
 
         Args:
             job: the `job` in the answer that began it.
@@ -47,7 +47,7 @@ class Jobs(JobsGroup):
 
 
 class AsyncJobs(AsyncJobsGroup):
-    """The same for asyncio."""
+    """Long work of any kind in one form, for asyncio."""
 
     def __init__(self, invoke: Callable[[str, dict[str, Any]], Any], sleep: Callable[[float], Awaitable[None]]) -> None:
         super().__init__(invoke)

@@ -1,9 +1,9 @@
-"""What goes wrong, as one exception."""
+"""The client's errors, as one exception."""
 
 from dataclasses import dataclass
 
 _PASSING = frozenset({429, 502, 503, 504})
-# They come with 503, and no waiting helps: somebody has to mend something, or it is done already.
+# They come with 503, and waiting does not help: a person must repair something, or the work is done already.
 _LASTING = frozenset(
     {
         "commit_unfinished",
@@ -21,7 +21,7 @@ _LASTING = frozenset(
 
 @dataclass(frozen=True)
 class FieldProblem:
-    """What is wrong with one field of a request."""
+    """The error in one field of a request."""
 
     field: str
     message: str
@@ -32,13 +32,13 @@ class LiveMemoryError(Exception):
 
     Attributes:
         status: the status of the answer; None: there was none.
-        code: what is wrong; stable. Of an answer of the service, one of docs/errors.md. Else `no_connection`,
+        code: the kind of error; stable. Of an answer of the service, one of docs/errors.md. Else `no_connection`,
             `no_answer`, `not_the_service`, `redirected`, `unexpected_answer`, `bad_argument` or `still_running`.
-        detail: what is wrong and what to do, in words.
-        fields: what is wrong with which field.
+        detail: the error and what to do, in words.
+        fields: the fields with errors.
         request_id: by which the service's log can be searched.
         retry_after: seconds after which it makes sense to try again, if the service says so.
-        repeated: whether an earlier try had no answer, so that this may be about something that is done already.
+        repeated: whether an earlier try had no answer, so that the work may be done already.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class LiveMemoryError(Exception):
 
 
 class BadArgument(LiveMemoryError, ValueError):
-    """Nothing was sent: the arguments make no request."""
+    """The arguments make no valid request. Nothing was sent."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("bad_argument", detail)

@@ -13,7 +13,7 @@ from live_memory._base import Model
 
 
 class About(Model):
-    """What the service is and what it allows."""
+    """The service's version and limits."""
 
     version: str
     """The version of the service."""
@@ -26,7 +26,7 @@ class About(Model):
 
 
 class Approval(Model):
-    """Which plan is approved: nobody approves what he has not seen."""
+    """The revision of the plan that is approved, so that nobody approves an unseen plan."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -36,7 +36,7 @@ class Approval(Model):
 
 
 class ArchiveView(Model):
-    """The archive of a backup (tar.gz), or how far it is."""
+    """The archive of a backup (tar.gz), or its progress."""
 
     status: Literal["queued", "running", "done", "failed", "cancelled"] | str
     """`queued` and `running`: ask again after `Retry-After` seconds. `done`: it is there."""
@@ -63,7 +63,7 @@ class ArchiveView(Model):
 
 
 class ArrivalView(Model):
-    """How a space comes here as a whole: by a restore, a fork or an import."""
+    """The provisioning of a whole space: by a restore, a fork or an import."""
 
     space_id: str
     """The id of the space that it becomes."""
@@ -140,7 +140,7 @@ class BackupView(Model):
 
 
 class BudgetView(Model):
-    """What may be used on a day, and what of it was used today (UTC)."""
+    """The daily budget, and the part of it that was used today (UTC)."""
 
     tokens_per_day: int | None
     """The limit; null: none."""
@@ -186,7 +186,7 @@ class CallView(Model):
 
 
 class CapturedFromView(Model):
-    """What a note was captured from: nobody wrote it."""
+    """The source of a note that was captured: no agent wrote it."""
 
     conversation_id: str
     """The conversation."""
@@ -232,7 +232,7 @@ class ChangeSummary(Model):
 
 
 class ChunkGivenUp(Model):
-    """A chunk that the model gave nothing of use for, three times. Its messages are kept."""
+    """A chunk for which the model gave no usable answer three times. Its messages are kept."""
 
     chunk: int
     """Its number."""
@@ -283,14 +283,14 @@ class ConversationView(Model):
 
 
 class CoversView(Model):
-    """What a summary covers."""
+    """The turns or summaries that a summary covers."""
 
     turns: list[Any]
     """The first and the last turn, at least in part."""
 
 
 class DigestQueued(Model):
-    """A digest that was asked for."""
+    """A digest that was requested."""
 
     slot: str
     """The digest: the time (UTC) at which it was due, or asked for."""
@@ -301,7 +301,7 @@ class DigestQueued(Model):
 
 
 class DigestRetried(Model):
-    """What was put back."""
+    """The messages that were put back."""
 
     messages: int
     """Messages that are in their rooms again; the next digest takes them."""
@@ -332,7 +332,7 @@ class FailedSpaceView(Model):
 
 
 class FieldProblem(Model):
-    """What is wrong with one field."""
+    """The error in one field."""
 
     field: str
     """The field of the body, the path or the query."""
@@ -341,7 +341,7 @@ class FieldProblem(Model):
 
 
 class FileContent(Model):
-    """A bank file as it is to be."""
+    """The new content of a bank file."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -353,7 +353,7 @@ class FileContent(Model):
 
 
 class FileDiff(Model):
-    """What a change did to one file. The path of the space's rules is `_rules.md`."""
+    """The effect of a change on one file. The path of the space's rules is `_rules.md`."""
 
     path: str
     """The path of the file below the bank."""
@@ -387,7 +387,7 @@ class FileView(Model):
 
 
 class Fork(Model):
-    """Another space as this one stands, or stood."""
+    """Another space as this one is, or was."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -399,7 +399,7 @@ class Fork(Model):
 
 
 class FormerView(Model):
-    """What a memory said before, or what was said in other words."""
+    """The former content of a memory, or the same statement in other words."""
 
     content: str
     """What it said."""
@@ -412,7 +412,7 @@ class FormerView(Model):
 
 
 class GarbageWanted(Model):
-    """What is to be cleared up; without a body it is only told."""
+    """The garbage to remove. Without a body it is only reported."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -465,7 +465,7 @@ class HitView(Model):
 
 
 class Import(Model):
-    """A space to be made of an archive: of one of ours, or of a folder of Markdown files."""
+    """A space that an import makes of an archive: an export of this service, or a folder of Markdown files."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -483,7 +483,7 @@ class Import(Model):
 
 
 class ImportedView(Model):
-    """What an import did."""
+    """The result of an import."""
 
     imported: int
     """Lines that became turns."""
@@ -507,7 +507,7 @@ class JobError(Model):
 
 
 class JobProblem(Model):
-    """Why a job failed, or what it waits for: what is missing is tried again by itself."""
+    """The reason why a job failed, or what it waits for. The service tries the missing summaries again by itself."""
 
     code: str
     """See the errors of a run in errors.md."""
@@ -516,7 +516,7 @@ class JobProblem(Model):
 
 
 class JobProgress(Model):
-    """How far a job is."""
+    """The progress of a job."""
 
     done: int
     """Parts that are done: objects of a copy, summaries, questions of a digest."""
@@ -525,7 +525,7 @@ class JobProgress(Model):
 
 
 class KnownView(Model):
-    """Something that is known of a message."""
+    """An item that the space knows about a message."""
 
     kind: Literal["note", "archive", "bank", "turn", "summary", "memory", "message"] | str
     """What it is, as searches name it."""
@@ -544,7 +544,7 @@ class KnownView(Model):
 
 
 class LevelPlan(Model):
-    """What would be done on a level."""
+    """The work that would be done on a level."""
 
     level: int
     """1: of turns; 2 and 3: of summaries of the level below."""
@@ -561,7 +561,7 @@ class LevelPlan(Model):
 
 
 class LevelView(Model):
-    """How far the summaries of a level are."""
+    """The progress of the summaries of a level."""
 
     level: int
     """1: of turns; 2 and 3: of summaries."""
@@ -574,7 +574,7 @@ class LevelView(Model):
 
 
 class ListedConversation(Model):
-    """A conversation as a list shows it."""
+    """A conversation in a list."""
 
     conversation_id: str
     """The id of the conversation, an ULID."""
@@ -604,7 +604,7 @@ class LiveSize(Model):
 
 
 class LlmUsage(Model):
-    """What was asked of the LLM."""
+    """The use of the LLM."""
 
     calls: int
     """Calls, corrections among them."""
@@ -628,7 +628,7 @@ class MakerView(Model):
 
 
 class MemoryChange(Model):
-    """What is to be another way; what is not sent stays as it is."""
+    """The fields to change. A field that is not sent keeps its value."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -646,7 +646,7 @@ class MemoryChange(Model):
 
 
 class MemoryChangeView(Model):
-    """One thing that was done to a memory. What does not apply is left out."""
+    """One change of a memory. Fields that do not apply are left out."""
 
     number: int
     """Its number in the log of the kind, from 1."""
@@ -697,7 +697,7 @@ class MemoryChangeView(Model):
 
 
 class MessageContextView(Model):
-    """What is known of a message."""
+    """The items that the space knows about a message."""
 
     markdown: str
     """All of it, ready for a prompt; empty where nothing is relevant enough."""
@@ -710,7 +710,7 @@ class MessageContextView(Model):
 
 
 class MessagePosted(Model):
-    """What became of a message."""
+    """The result for a message."""
 
     message_id: str
     """The message's own id, or the one that the service gave it."""
@@ -727,7 +727,7 @@ class MessagePosted(Model):
 
 
 class MessagesPosted(Model):
-    """What became of each message, in their order."""
+    """The result for each message, in their order."""
 
     items: list[MessagePosted]
     """One for each message that was sent."""
@@ -744,7 +744,7 @@ class NewBackup(Model):
 
 
 class NewConsolidation(Model):
-    """Which notes to consolidate; without a body all that are live, up to the service's own bound of a run."""
+    """The notes to consolidate. Without a body, all live notes, up to the service's limit for a run."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -760,7 +760,7 @@ class NewConsolidation(Model):
 
 
 class NewMemory(Model):
-    """A memory to be stored; its author is the name of the token."""
+    """A memory to store. Its author is the name of the token."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -786,7 +786,7 @@ class NewMemory(Model):
 
 
 class NewMessage(Model):
-    """A message of its own, for who has no whole turns: a turn with one side empty."""
+    """A single message, for clients that have no whole turns: a turn with one side empty."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -806,7 +806,7 @@ class NewMessage(Model):
 
 
 class NewNote(Model):
-    """A note; its agent is the name of the token, its time that of the request."""
+    """A note. Its agent is the name of the token. Its time is that of the request."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -820,7 +820,7 @@ class NewNote(Model):
 
 
 class NewNotes(Model):
-    """Notes to be written in one request; if one of them is refused, none is written."""
+    """Notes to write in one request. If one of them is refused, none is written."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -830,7 +830,7 @@ class NewNotes(Model):
 
 
 class NewQuarantine(Model):
-    """Which object is to be set aside."""
+    """The object to set aside."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -858,7 +858,7 @@ class NewQuestion(Model):
 
 
 class NewRoomMessage(Model):
-    """A message to be posted."""
+    """A message to post."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -874,7 +874,7 @@ class NewRoomMessage(Model):
 
 
 class NewRoomMessages(Model):
-    """Messages to be posted at once."""
+    """Messages to post in one request."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -884,7 +884,7 @@ class NewRoomMessages(Model):
 
 
 class NewSpace(Model):
-    """A space to be created. Without `rules` and `rules_template` it gets the template `standard`; not both."""
+    """A space to create, with `rules` or `rules_template`, not both. Without them it gets the template `standard`."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -908,7 +908,7 @@ class NewSpace(Model):
 
 
 class NewToken(Model):
-    """A token to be made. It gets at most what the token of the request has itself."""
+    """A token to make. It gets at most the permissions and spaces of the token of the request."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -928,7 +928,7 @@ class NewToken(Model):
 
 
 class NewTurn(Model):
-    """A turn: what the user said, and all up to what the user says next. One side may be empty."""
+    """A turn: a message of the user, and all that follows up to the user's next message. One side may be empty."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -948,7 +948,7 @@ class NewTurn(Model):
 
 
 class NewUpload(Model):
-    """An archive that is to be put into the store."""
+    """An archive that the caller will upload to the store."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -998,7 +998,7 @@ class NoteView(Model):
 
 
 class PastMoment(Model):
-    """The change after which rules, synthesis and bank stood so. The rest is of today."""
+    """The change after which rules, synthesis and bank were as shown. The other fields are current."""
 
     change: int
     """The number of the change."""
@@ -1022,7 +1022,7 @@ class PendingPlan(Model):
 
 
 class PlanView(Model):
-    """A dry run: nothing of it is done. What is not made yet is taken to be as long as is asked for."""
+    """A dry run: it changes nothing. A summary that does not exist yet counts with the length that is requested."""
 
     generation: int
     """The generation that it would be done in."""
@@ -1058,7 +1058,7 @@ class Problem(Model):
 
 
 class ProvenanceView(Model):
-    """Who stored a memory, and what it rests on."""
+    """The author of a memory, and its sources."""
 
     author: str
     """The name of an agent, which is that of its token."""
@@ -1077,7 +1077,7 @@ class ProvenanceView(Model):
 
 
 class QuarantinedView(Model):
-    """An object that was set aside. What does not apply is left out."""
+    """An object that was set aside. Fields that do not apply are left out."""
 
     quarantine_id: str
     """The id under which it is kept, an ULID."""
@@ -1116,7 +1116,7 @@ class Refusal(Model):
 
 
 class RemovedBackup(Model):
-    """A backup that goes."""
+    """A backup that retention removes."""
 
     backup_id: str
     """Its id."""
@@ -1127,7 +1127,7 @@ class RemovedBackup(Model):
 
 
 class Restoration(Model):
-    """Where to restore to; without a body under the space's own id."""
+    """The id under which to restore. Without a body, it is the space's own id."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1137,7 +1137,7 @@ class Restoration(Model):
 
 
 class RetentionWanted(Model):
-    """What is to be kept; without a body what the settings say, and nothing is removed."""
+    """The backups to keep. Without a body, the settings apply and nothing is removed."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1153,7 +1153,7 @@ class RetentionWanted(Model):
 
 
 class Revocation(Model):
-    """How far a revocation reaches."""
+    """The other tokens that a revocation ends."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1216,7 +1216,7 @@ class RoomView(Model):
 
 
 class Rotation(Model):
-    """How a token is rotated."""
+    """The options of a rotation."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1258,7 +1258,7 @@ class RunQueued(Model):
 
 
 class RunView(Model):
-    """A run: one attempt to consolidate, and how it stands."""
+    """A run: one attempt to consolidate, and its status."""
 
     run_id: str
     """The id of the run, an ULID."""
@@ -1371,7 +1371,7 @@ class SectionSources(Model):
 
 
 class SectionToCorrect(Model):
-    """A section of a bank file that rests on an erased note, and may say in other words what the note said."""
+    """A section of a bank file that rests on an erased note. It may still say the same as the note in other words."""
 
     path: str
     """The path of the file."""
@@ -1382,7 +1382,7 @@ class SectionToCorrect(Model):
 
 
 class Seen(Model):
-    """What the search looked at."""
+    """The documents that the search looked at."""
 
     documents: int
     """Documents that this environment knows of the space, of all kinds."""
@@ -1393,7 +1393,7 @@ class Seen(Model):
 
 
 class ShownSummaryView(Model):
-    """A summary as it is shown."""
+    """A summary as the context shows it."""
 
     level: int
     """1: of turns; 2 and 3: of summaries of the level below."""
@@ -1420,7 +1420,7 @@ class ShownSummaryView(Model):
 
 
 class ShownTurnView(Model):
-    """A turn as it is shown."""
+    """A turn as the context shows it."""
 
     turn_index: int
     """Its number."""
@@ -1445,7 +1445,7 @@ class ShownTurnView(Model):
 
 
 class SourceView(Model):
-    """Something that the answer rests on: a tool has shown it for this very question."""
+    """A source of the answer: a tool has shown it to the agent for this question."""
 
     kind: str
     """What it is: a memory (`fact`, `self`, `goal`), a note (`note`, `archive`), a section of the bank (`bank`), or part of a conversation (`turn`, `summary`)."""
@@ -1458,7 +1458,7 @@ class SourceView(Model):
 
 
 class SpaceChange(Model):
-    """What is to be changed; what is left out stays as it is."""
+    """The fields to change. A field that is left out keeps its value."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1533,7 +1533,7 @@ class SpaceChanged(Model):
 
 
 class SpaceGarbage(Model):
-    """What was found in a space, and done there unless it was a dry run."""
+    """The garbage that was found in a space. Unless it was a dry run, it was also removed or consolidated."""
 
     space_id: str
     """The id of the space."""
@@ -1560,7 +1560,7 @@ class SpaceGarbage(Model):
 
 
 class SpaceProblem(Model):
-    """Something about a space that needs a look."""
+    """A problem of a space that a person should look at."""
 
     space_id: str
     """The id of the space."""
@@ -1571,7 +1571,7 @@ class SpaceProblem(Model):
 
 
 class SpaceRetention(Model):
-    """What goes of one space's backups."""
+    """The backups of one space that retention removes."""
 
     space_id: str
     """The id of the space."""
@@ -1586,7 +1586,7 @@ class SpaceRetention(Model):
 
 
 class SpaceView(Model):
-    """A space: its `_meta.json` without what is internal to a deletion."""
+    """A space: its `_meta.json` without the internal fields of a deletion."""
 
     space_id: str
     """The id of the space."""
@@ -1646,7 +1646,7 @@ class StaleItemView(Model):
 
 
 class StaleView(Model):
-    """What nobody has confirmed for long."""
+    """Sections and memories that nobody has confirmed for long."""
 
     items: list[StaleItemView]
     """The longest unconfirmed first, at most `limit`."""
@@ -1668,7 +1668,7 @@ class StartPartView(Model):
 
 
 class StartView(Model):
-    """What an agent is given at the start of a session."""
+    """The context for an agent at the start of a session."""
 
     space_id: str
     """The id of the space."""
@@ -1683,7 +1683,7 @@ class StartView(Model):
 
 
 class SummariesUpdate(Model):
-    """What is to be done about the summaries. `profile` and the parameters go with `full` alone."""
+    """The update of summaries to make. `profile` and the parameters are allowed only with `full`."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1728,8 +1728,8 @@ class SummariesUpdate(Model):
 
 class SummaryView(Model):
     """
-    A block of turns or a group of summaries whose end is fixed, with its summary. What does not apply, and what is
-    empty, is left out.
+    A block of turns or a group of summaries whose end is fixed, with its summary. Fields that do not apply or are
+    empty are left out.
     """
 
     level: int
@@ -1797,7 +1797,7 @@ class SynthesisView(Model):
 
 
 class TalkHitView(Model):
-    """Something that was said, or a summary of it."""
+    """A turn, or a summary of turns."""
 
     kind: Literal["turn", "summary"] | str
     """`turn`: one side of a turn, or its tools; `summary`: a summary of turns or of summaries."""
@@ -1834,7 +1834,7 @@ class TalkHitView(Model):
 
 
 class TokenChange(Model):
-    """What is to be changed; what is left out stays as it is. The name stays: notes bear it."""
+    """The fields to change. A field that is left out keeps its value. The name never changes: notes have it."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1964,7 +1964,7 @@ class TokenShown(Model):
 
 
 class TokenView(Model):
-    """A token, without the token itself."""
+    """A token's entry, without the secret itself."""
 
     hash: str
     """What the registry knows the token by: its SHA-256. The token itself is stored nowhere."""
@@ -1989,7 +1989,7 @@ class TokenView(Model):
 
 
 class TokensPurged(Model):
-    """What was removed."""
+    """The tokens that were removed."""
 
     purged: int
     """How many tokens were removed."""
@@ -2017,7 +2017,10 @@ class ToolCallView(Model):
 
 
 class Tunables(Model):
-    """How a conversation is cut into blocks and groups. What is left out is as it was, or as the service has it."""
+    """
+    The parameters that cut a conversation into blocks and groups. A parameter that is left out keeps its value, or
+    has the service's default.
+    """
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2053,7 +2056,7 @@ class Tunables(Model):
 
 
 class TurnView(Model):
-    """A turn. What does not apply is left out."""
+    """A turn. Fields that do not apply are left out."""
 
     turn_index: int
     """The number of the turn in the conversation, from 1."""
@@ -2121,7 +2124,7 @@ class UnreadablePage(Model):
 
 
 class UploadView(Model):
-    """Where to put an archive that is to be imported."""
+    """The URL to which to upload an archive that will be imported."""
 
     upload_id: str
     """The id of the upload, an ULID."""
@@ -2132,7 +2135,7 @@ class UploadView(Model):
 
 
 class Used(Model):
-    """What runs did and what they cost."""
+    """The work of runs and its cost."""
 
     runs: int
     """Runs that have ended, or wait for approval; not those with nothing to do."""
@@ -2153,7 +2156,7 @@ class Used(Model):
 
 
 class UsedBySpace(Model):
-    """What the runs of a space did."""
+    """The work of the runs of a space."""
 
     runs: int
     """Runs that have ended, or wait for approval; not those with nothing to do."""
@@ -2176,7 +2179,7 @@ class UsedBySpace(Model):
 
 
 class UsedOnDay(Model):
-    """What runs that were queued on a day did."""
+    """The work of the runs that were queued on one day."""
 
     runs: int
     """Runs that have ended, or wait for approval; not those with nothing to do."""
@@ -2199,7 +2202,7 @@ class UsedOnDay(Model):
 
 
 class WhoAmI(Model):
-    """What a token is and may do."""
+    """A token and its permissions."""
 
     name: str
     """The name of the token, and so of the agent that writes with it."""
@@ -2212,7 +2215,7 @@ class WhoAmI(Model):
 
 
 class Written(Model):
-    """A memory as it stands now, and how what was sent met one that was there."""
+    """A memory as it is now, and how the content of the request was combined with a memory that existed."""
 
     memory_id: str
     """The id of the memory, an ULID."""
@@ -2255,7 +2258,7 @@ class Written(Model):
 
 
 class AskView(Model):
-    """A question and, once it is `done`, its answer; `error` tells why one has `failed`."""
+    """A question and, once it is `done`, its answer. `error` is the reason if it has `failed`."""
 
     request_id: str
     """The id of the question."""
@@ -2299,7 +2302,7 @@ class BackupPage(Model):
 
 
 class BankSize(Model):
-    """The bank of a space at a glance."""
+    """The bank files of a space, with their number and size."""
 
     files_count: int
     """How many files there are."""
@@ -2310,7 +2313,7 @@ class BankSize(Model):
 
 
 class BatchItem(Model):
-    """What became of one memory of a batch."""
+    """The result for one memory of a batch."""
 
     index: int
     """Its place in the request, from 0."""
@@ -2325,7 +2328,7 @@ class BatchItem(Model):
 
 
 class BatchView(Model):
-    """What became of each memory of a batch."""
+    """The result for each memory of a batch."""
 
     items: list[BatchItem]
     """One for each memory, in the order of the request."""
@@ -2398,7 +2401,7 @@ class ChangePage(Model):
 
 
 class ConversationDetail(Model):
-    """A conversation with how far its turns and summaries go."""
+    """A conversation with the progress of its turns and summaries."""
 
     conversation_id: str
     """The id of the conversation, an ULID."""
@@ -2452,7 +2455,7 @@ class ConversationPage(Model):
 
 
 class DigestCounts(Model):
-    """What a digest came to."""
+    """The results of a digest."""
 
     messages: int
     """Messages that it took."""
@@ -2546,7 +2549,7 @@ class FileList(Model):
 
 
 class FileWithSources(Model):
-    """A bank file, and what its sections rest on."""
+    """A bank file, and the sources of its sections."""
 
     path: str
     """The path of the file below the bank."""
@@ -2596,7 +2599,7 @@ class FoundMemory(Model):
 
 
 class GarbageReport(Model):
-    """What garbage collection found and did."""
+    """The results of a garbage collection."""
 
     dry_run: bool
     """Whether nothing was done."""
@@ -2627,7 +2630,7 @@ class GarbageReport(Model):
 
 
 class HealthView(Model):
-    """How the service is."""
+    """The health of the service."""
 
     status: Literal["ok", "degraded", "error"] | str
     """`ok`; `degraded`: it works, but something needs a look; `error`: it does not work."""
@@ -2640,7 +2643,7 @@ class HealthView(Model):
 
 
 class JobStatusView(Model):
-    """Long work of any kind, and how it stands. What came of it is told by the kind's own route."""
+    """A job of any kind, and its status. The kind's own route shows its result."""
 
     job: str
     """Its id, which says where it is: the space, the kind and a name."""
@@ -2742,7 +2745,7 @@ class MemoriesFound(Model):
 
 
 class MemoryChangePage(Model):
-    """A page of what was done to memories."""
+    """A page of changes of memories."""
 
     unreadable: list[str] | None = None
     """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
@@ -2753,7 +2756,7 @@ class MemoryChangePage(Model):
 
 
 class MemoryContextView(Model):
-    """What an agent is told before it answers somebody."""
+    """The context for an agent that answers a person."""
 
     markdown: str
     """Both blocks, ready for a prompt."""
@@ -2799,7 +2802,7 @@ class MemoryDetail(Model):
 
 
 class MemoryView(Model):
-    """A memory. What does not apply is left out."""
+    """A memory. Fields that do not apply are left out."""
 
     memory_id: str
     """The id of the memory, an ULID."""
@@ -2828,7 +2831,7 @@ class MemoryView(Model):
 
 
 class NewMemories(Model):
-    """Memories to be stored in one request, one after the other."""
+    """Memories to store in one request, one after the other."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2854,7 +2857,7 @@ class NotePage(Model):
 
 
 class OpenConversation(Model):
-    """A conversation to be begun; all of it may be left out."""
+    """A conversation to begin. All fields are optional."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2887,7 +2890,7 @@ class QuarantinedPage(Model):
 
 
 class RetentionReport(Model):
-    """What retention removed, or would remove."""
+    """The backups that retention removed, or would remove."""
 
     dry_run: bool
     """Whether nothing was removed."""
@@ -2902,7 +2905,7 @@ class RetentionReport(Model):
 
 
 class RoomAnswer(Model):
-    """What was found in rooms, the best first."""
+    """The messages that were found in rooms, the best first."""
 
     ranking: Literal["bm25", "hybrid"] | str
     """`hybrid`: by words and by meaning; `bm25`: by words alone, because no embedding model is configured, or it did not answer."""
@@ -2944,7 +2947,7 @@ class RunPage(Model):
 
 
 class RunPlan(Model):
-    """What a run would do, once somebody approves it."""
+    """The plan of a run, which the run carries out once somebody approves it."""
 
     run_id: str
     """The id of the run, an ULID."""
@@ -2983,7 +2986,7 @@ class RunPlan(Model):
 
 
 class SearchAnswer(Model):
-    """What was found, the best first."""
+    """The documents that were found, the best first."""
 
     ranking: Literal["bm25", "hybrid"] | str
     """`hybrid`: by words and by meaning; `bm25`: by words alone, because no embedding model is configured, or it did not answer."""
@@ -3000,7 +3003,7 @@ class SearchAnswer(Model):
 
 
 class SectionsView(Model):
-    """What is shown, as data: the same as in the Markdown, and as it was written."""
+    """The content of the Markdown as data, as it was written."""
 
     recent_turns: list[ShownTurnView]
     """The newest turns, in the order in which they were said."""
@@ -3013,7 +3016,7 @@ class SectionsView(Model):
 
 
 class ServiceUsage(Model):
-    """The same of all spaces that the token may see."""
+    """The usage of the LLM of all spaces that the token may see."""
 
     items: list[UsedOnDay]
     """The days in their order, those without runs too."""
@@ -3026,7 +3029,7 @@ class ServiceUsage(Model):
 
 
 class SpaceInfo(Model):
-    """A space, and how much is in it."""
+    """A space, and the size of its content."""
 
     space_id: str
     """The id of the space."""
@@ -3088,7 +3091,7 @@ class SpacePage(Model):
 
 
 class SpaceSummary(Model):
-    """A space, and all that an agent needs of it at its start."""
+    """A space, with all that an agent needs of it at its start."""
 
     space_id: str
     """The id of the space."""
@@ -3167,7 +3170,7 @@ class SummaryPage(Model):
 
 
 class TalkAnswer(Model):
-    """What was found in conversations, the best first."""
+    """The turns and summaries that were found in conversations, the best first."""
 
     ranking: Literal["bm25", "hybrid"] | str
     """`hybrid`: by words and by meaning; `bm25`: by words alone, because no embedding model is configured, or it did not answer."""
@@ -3202,7 +3205,7 @@ class TurnPage(Model):
 
 
 class UpdateView(Model):
-    """What came of an update."""
+    """The result of an update."""
 
     status: Literal["planned", "nothing_to_do", "done", "running", "queued", "failed"] | str
     """`done` and `nothing_to_do`: the summaries are up. `planned`: see `plan`. `queued`, `running`: it goes on, see the job; its `error` is what it waits for. `failed`: see the job."""
@@ -3215,7 +3218,7 @@ class UpdateView(Model):
 
 
 class UsageReport(Model):
-    """What the LLM was used for, by day."""
+    """The usage of the LLM by day."""
 
     items: list[UsedOnDay]
     """The days in their order, those without runs too."""
@@ -3226,7 +3229,7 @@ class UsageReport(Model):
 
 
 class ContextView(Model):
-    """What an agent is given before its next call to the model."""
+    """The context for an agent's next call to the model."""
 
     markdown: str
     """All of it, ready for a prompt."""

@@ -1,4 +1,4 @@
-"""All operations of the API, as `operations.json` has them: what each takes and answers."""
+"""All operations of the API, as `operations.json` has them: the arguments and the answer of each."""
 
 import enum
 import json
@@ -19,7 +19,7 @@ class Unset(enum.Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""What stands for a field that is not sent, where None would be sent as null."""
+"""The value for a field that is not sent, where None would be sent as null."""
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,15 @@ class Field:
 
     name: str
     type: str
-    """Of JSON: string, integer, number, boolean, array or object."""
+    """The JSON type: string, integer, number, boolean, array or object."""
     required: bool
     description: str
     choices: tuple[str, ...]
     """The values that it may have, where they are few."""
     items: str | None
-    """The type of what is in an array."""
+    """The type of an array's elements."""
     nullable: bool
-    """Whether null says something else than leaving it out, as it may in a change."""
+    """Whether null has another meaning than leaving the field out, as it may in a change."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,12 @@ class Operation:
 
     @property
     def fields(self) -> Mapping[str, Field]:
-        """All that it takes, by name; no name is twice in one operation."""
+        """All its arguments, by name. No name occurs twice in one operation."""
         return {**self.path_parameters, **self.query, **self.body}
 
 
 class _Operations(Mapping[str, Operation]):
-    """By name. The file is read when one is first asked for, and an operation is made when it is."""
+    """Operations by name. The file is read at the first access. Each operation is built at its first access."""
 
     def __init__(self) -> None:
         self._made: dict[str, Operation] = {}
@@ -103,7 +103,7 @@ OPERATIONS: Mapping[str, Operation] = _Operations()
 def _operation(name: str, written: Mapping[str, Any]) -> Operation:
     taken: dict[str, dict[str, Field]] = {}
     for field, told in written["fields"].items():
-        # Elsewhere null says the same as nothing.
+        # Elsewhere null means the same as a missing field.
         nullable = written["method"] == "PATCH" and told["in"] == "body"
         taken.setdefault(told["in"], {})[field] = _field(field, told, nullable)
     return Operation(

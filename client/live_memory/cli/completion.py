@@ -1,4 +1,4 @@
-"""What a shell completes besides commands and options: the ids of spaces, asked of the service."""
+"""Completion of the ids of spaces, which the service lists."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,7 @@
-"""Where the service is and who asks: options win over the environment, the environment wins over the file.
+"""The service's address and the caller's token: options win over the environment, the environment wins over the file.
 
-The file holds tokens, so nobody but its owner may read it: it is written with mode 600 in a folder with mode 700, to a
-temporary name first, and one that others may read is refused.
+The file holds tokens, so only its owner may read it. It is written with mode 600 in a folder with mode 700, to a
+temporary name first. A file that others may read is refused.
 """
 
 import os
@@ -26,7 +26,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 @dataclass(frozen=True)
 class Profile:
-    """One service as the file names it; None is what it does not say."""
+    """One service as the file names it. A value that the file does not give is None."""
 
     url: str | None = None
     token: str | None = None
@@ -41,7 +41,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Settings:
-    """What holds for this call, and where each of it is from (`option`, `environment`, `file` or None)."""
+    """The settings of this call, and the origin of each (`option`, `environment`, `file` or None)."""
 
     profile: str
     url: str | None
@@ -75,7 +75,7 @@ def file_path(environ: Mapping[str, str]) -> Path:
     """The configuration file: LIVEMEM_CONFIG, or `livemem/config.toml` where this system keeps such files."""
     if named := environ.get("LIVEMEM_CONFIG"):
         return Path(named).expanduser()
-    # Some milliseconds that only who needs the file should pay.
+    # Loading takes some milliseconds. Only a command that needs the file should pay them.
     import platformdirs  # noqa: PLC0415
 
     return platformdirs.user_config_path("livemem", appauthor=False) / "config.toml"
@@ -85,7 +85,7 @@ def read(path: Path) -> dict[str, Profile]:
     """The profiles of the file, none if there is no file. Raises Refused if others may read it, or if it is broken."""
     try:
         with path.open("rb") as file:
-            # The file that is open, not whatever its name leads to by now.
+            # The open file, not the file that has its name by now.
             if os.name == "posix" and os.fstat(file.fileno()).st_mode & OTHERS:
                 raise Refused(f"{path} holds tokens and can be read by others: `chmod 600 {path}`, then try again.")
             found = tomllib.load(file)
@@ -108,7 +108,7 @@ def _profile(path: Path, name: str, fields: Mapping[str, Any]) -> Profile:
 
 
 def keep(path: Path, name: str, profile: Profile | None) -> None:
-    """Write one profile, or take it out (None); the others and all comments stay as they are. Raises Refused."""
+    """Write one profile, or remove it (None). The others and all comments stay as they are. Raises Refused."""
     import tomlkit  # noqa: PLC0415 - only who logs in or out writes
 
     read(path)
@@ -141,12 +141,12 @@ def _write(path: Path, text: str) -> None:
 
 
 def profile_name(environ: Mapping[str, str], said: str | None) -> str:
-    """The profile that was named, or the usual one."""
+    """The profile that was named, or the default one."""
     return said or environ.get("LIVEMEM_PROFILE") or DEFAULT_PROFILE
 
 
 def settle(environ: Mapping[str, str], *, profile: str | None = None, space: str | None = None) -> Settings:
-    """What holds for this call. Raises Refused: a profile that is not there, or a token that would go astray."""
+    """The settings of this call. Raises Refused for a missing profile, or a token that would go to another service."""
     name = profile_name(environ, profile)
     said = {field: environ.get(f"LIVEMEM_{field.upper()}") or None for field in ("url", "token", "space")}
     # With all of it in the environment (a container, CI) a file is not even looked for.
@@ -157,7 +157,7 @@ def settle(environ: Mapping[str, str], *, profile: str | None = None, space: str
             raise Refused(f"There is no profile {name}: `livemem --profile {name} login`.")
         stored = Profile()
     if said["url"] and not said["token"] and stored.token and check_url(said["url"]) != stored.url:
-        # Whoever can set a URL must not thereby be sent the token of another service.
+        # A URL from the environment must not get the token that is stored for another service.
         raise Refused(
             "LIVEMEM_URL names another service than the one that the stored token is for: set LIVEMEM_TOKEN too."
         )
@@ -190,7 +190,7 @@ def check_url(url: str) -> str:
 
 
 def is_open(url: str) -> bool:
-    """Whether whoever is on the way can read what is sent there, the token too."""
+    """Whether others on the network can read requests to this URL, and their token."""
     parts = urlsplit(url)
     return parts.scheme == "http" and parts.hostname not in LOOPBACK
 

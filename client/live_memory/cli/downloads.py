@@ -1,8 +1,7 @@
 """Downloading an archive: whole, verified and under its name, or not at all.
 
-It goes to a file beside its place that nobody else may read. A connection that breaks is taken up where it broke; a URL
-that has expired meanwhile is asked for anew. At the end its size is what the service said, and the checksum inside of
-it is what its bytes give.
+The bytes go to a file beside the target that only the user may read. After a broken connection, the download resumes
+where it broke. A fresh URL replaces one that has expired meanwhile. At the end, size and inner checksum must be right.
 """
 
 import os
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     import httpx
 
 TRIES = 5
-"""Connections that may break in a row without a byte, and URLs that may be asked for."""
+"""Number of connections that may break in a row without a byte, and number of URLs that may be requested."""
 PIECE = 1 << 18
 GZIP = 31
 """The window of zlib that reads gzip and checks its sum."""
@@ -31,23 +30,23 @@ Archive = Mapping[str, Any]
 
 
 class _Broken(Exception):
-    """The connection broke, or the store had no answer; it may be taken up again."""
+    """The connection broke, or the store had no answer. The download may resume."""
 
 
 class _Stale(Exception):
-    """The URL works no more, or leads to another archive than the one that was begun."""
+    """The URL no longer works, or leads to another archive than the one that was begun."""
 
 
 @dataclass
 class _Part:
-    """What is there so far. `etag` names the very archive that was begun."""
+    """The bytes that were downloaded so far. `etag` identifies the archive that was begun."""
 
     file: IO[bytes]
     size: int = 0
     etag: str | None = None
 
     def again(self) -> None:
-        """Begin anew."""
+        """Start again from the first byte."""
         self.file.seek(0)
         self.file.truncate()
         self.size, self.etag = 0, None
@@ -91,7 +90,7 @@ def _fetch(
                 _stream(web, archive, part, show)
                 if archive.get("size") in {None, part.size}:
                     return part.size
-                # It ended well, so it is another one than the service told of.
+                # It ended well, so it is another archive than the one that the service announced.
                 raise _Stale
             except _Stale:
                 renewed += 1
@@ -111,12 +110,12 @@ def _told(part: _Part, archive: Archive) -> str:
 
 
 def _stream(web: "httpx.Client", archive: Archive, part: _Part, show: Callable[[str], None]) -> None:
-    """Get what is missing, and append it. Raises _Broken, _Stale."""
+    """Get the missing bytes, and append them. Raises _Broken, _Stale."""
     import httpx  # noqa: PLC0415 - not for who downloads nothing
 
     # Without If-Match the rest of another archive could follow the beginning of this one.
     more = {"Range": f"bytes={part.size}-", "If-Match": part.etag} if part.size and part.etag else {}
-    # What the transport packs itself would have other sizes than the service said.
+    # A body that the transport compresses would have another size than the service said.
     headers = {"Accept-Encoding": "identity", **more}
     try:
         with web.stream("GET", archive["url"], headers=headers) as answer:
@@ -127,13 +126,13 @@ def _stream(web: "httpx.Client", archive: Archive, part: _Part, show: Callable[[
             if answer.status_code == 200:
                 part.again()
             part.etag = answer.headers.get("etag", part.etag)
-            # As they come: what waited for a whole piece would be lost when the connection breaks.
+            # As they come: bytes that wait for a whole piece would be lost when the connection breaks.
             for piece in answer.iter_raw():
                 part.file.write(piece)
                 part.size += len(piece)
                 show(_told(part, archive))
     except httpx.HTTPError as error:
-        # Its text may hold the URL, which whoever has it may use.
+        # Its text may hold the URL, which works for everybody.
         raise _Broken(type(error).__name__) from None
 
 
@@ -147,7 +146,7 @@ def _check_sum(file: IO[bytes]) -> None:
                 raise zlib.error("something follows")
             rest = piece
             while rest:
-                # Bounded: what packs well must not fill the memory.
+                # Bounded: highly compressed data must not fill the memory.
                 reader.decompress(rest, PIECE)
                 rest = reader.unconsumed_tail
             if reader.unused_data:

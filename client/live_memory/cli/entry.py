@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def _open_what_is_closed() -> None:
-    """Python has None for a stream that its caller has closed, as some daemons and hooks do."""
+    """Open the streams that the parent process has closed, as some daemons and hooks do: Python has None for them."""
     sys.stdin = sys.stdin or Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - for as long as the program runs
     sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115

@@ -1,4 +1,4 @@
-"""What the exit codes mean, and which one an answer of the service leads to."""
+"""The meaning of the exit codes, and the exit code for each answer of the service."""
 
 from typing import Final
 
@@ -35,7 +35,7 @@ _OF_STATUS: Final = {
     422: USAGE,
 }
 _OF_CODE: Final = {"bad_argument": USAGE, "not_the_service": LATER, "redirected": USAGE}
-"""Of what the service itself did not say, whatever the status is that came along."""
+"""Exit codes of errors that did not come from the service itself. They hold at any status."""
 
 OF_RUN: Final = {
     "ok": OK,
@@ -46,11 +46,11 @@ OF_RUN: Final = {
     "superseded": CONFLICT,
     "error": FAILED,
 }
-"""Of a run that goes on no more, by its status."""
+"""Exit codes of a run that has ended, by its status."""
 
 
 class Refused(Exception):
-    """What the command line itself refuses: said in one sentence, with what to do; `code` is the exit code."""
+    """A refusal of the command line itself: one sentence that says what to do. `code` is the exit code."""
 
     def __init__(self, message: str, code: int = USAGE) -> None:
         super().__init__(message)
@@ -59,7 +59,7 @@ class Refused(Exception):
 
 def of_error(problem: LiveMemoryError) -> int:
     """The exit code for an error of the service, or for no answer at all."""
-    # A gateway says this before the service does.
+    # A gateway answers with this status before the service does.
     if problem.code in _OF_CODE and problem.status != 413:
         return _OF_CODE[problem.code]
     if problem.status in _OF_STATUS:

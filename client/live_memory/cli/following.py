@@ -1,9 +1,9 @@
-"""Which notes are new since the last look: each is told once, also if it was consolidated between two looks.
+"""The notes that are new since the last look. Each is shown once, also if it was consolidated between two looks.
 
-A note is live, or it stands in the record of the change that folded it. A look reads the live notes first and the
-records then, so a note that moves meanwhile is seen in one of them or in both, and at the latest by the next look. The
-service names notes by its own clock to the second, and what was written a moment earlier may arrive a moment later: so
-each look goes back by `OVERLAP` behind the newest note, and what was told already is known by its id.
+A note is live, or it stands in the record of the change that folded it. A look reads the live notes first and then the
+records. So a note that moves meanwhile is seen in one of them or in both, and at the latest by the next look. The
+service names notes by its own clock to the second, and a note that was written earlier may appear later. So each look
+goes back by `OVERLAP` before the newest note. Ids show which notes were shown already.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,13 +13,13 @@ from itertools import takewhile
 from typing import Any, Protocol
 
 OVERLAP = timedelta(minutes=2)
-"""How late a note may come to light: a write is tried again for less than a minute, and clocks differ by less."""
+"""How late a note may become visible: a write is tried again for less than a minute, and clocks differ by less."""
 
 Note = dict[str, Any]
 
 
 class Source(Protocol):
-    """What is asked of the service."""
+    """The requests that following sends to the service."""
 
     def newest(self, count: int) -> Sequence[Note]:
         """At most `count` live notes, the newest."""
@@ -36,7 +36,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Seen:
-    """What was told so far: the newest note's time, the last change that was read, the ids within the overlap."""
+    """The state so far: the newest note's time, the last change that was read, the ids within the overlap."""
 
     newest: datetime | None = None
     change: int = 0
@@ -44,14 +44,14 @@ class Seen:
 
     @property
     def since(self) -> datetime | None:
-        """What is older than this was told, or was there before; None while there was no note at all."""
+        """Notes older than this were shown, or existed before. None while there was no note at all."""
         return self.newest - OVERLAP if self.newest else None
 
 
 def begin(source: Source, count: int, now: datetime) -> tuple[list[Note], Seen]:
-    """Where to go on from now: at most `count` live notes that are there, oldest first, and what is taken as seen.
+    """The start: at most `count` live notes, oldest first, and the state that counts as seen.
 
-    What is folded while this looks around counts as new, unless it is among these notes.
+    A note that is folded during this look counts as new, unless it is among these notes.
     """
     number = next((int(change["number"]) for change in source.changes()), 0)
     notes = list(source.newest(max(count, 1)))
@@ -73,7 +73,7 @@ def _last_folded(source: Source, number: int) -> Sequence[Note]:
 
 
 def _recently_folded(source: Source, number: int, since: datetime) -> list[Note]:
-    """The notes that were folded since then: an undo may bring them back, and then they are not new."""
+    """The notes that were folded since then. An undo may make them live again, and then they are not new."""
     # A change that was committed earlier has folded earlier notes alone.
     later = takewhile(lambda change: _moment(change["committed_at"]) >= since, source.changes())
     chosen = [change["number"] for change in later if change["number"] <= number and _folds(change)]
@@ -81,7 +81,7 @@ def _recently_folded(source: Source, number: int, since: datetime) -> list[Note]
 
 
 def look(source: Source, seen: Seen, now: datetime) -> tuple[list[Note], Seen]:
-    """The notes that are new since `seen`, oldest first, and what is seen now."""
+    """The notes that are new since `seen`, oldest first, and the new state."""
     found = {note["note_id"]: note for note in source.live(seen.since)}
     changes = list(takewhile(lambda change: change["number"] > seen.change, source.changes()))
     for change in filter(_folds, changes):
@@ -99,7 +99,7 @@ def _folds(change: dict[str, Any]) -> bool:
 
 
 def _time(note: Note) -> datetime:
-    # The id begins with the time; an object that was put there by hand may say any other.
+    # The id begins with the time; an object that was put there by hand may have any other.
     return datetime.strptime(note["note_id"][:15], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
 
 
@@ -117,7 +117,7 @@ def _before(note: Note, since: datetime | None) -> bool:
 
 
 def _newest(notes: Iterable[Note], former: datetime | None, now: datetime) -> datetime | None:
-    # One that was put there by hand may lie in the future: what is written until then must not be missed.
+    # A note that was put there by hand may have a future time. Notes written until then must not be missed.
     times = [min(_time(note), now) for note in notes]
     return max([*times, *([former] if former else [])], default=None)
 

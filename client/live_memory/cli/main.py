@@ -1,6 +1,6 @@
 """The program `livemem`.
 
-Nothing here loads httpx or pydantic: that takes longer than all the rest, and help and completion have no use for it.
+Nothing here loads httpx or pydantic: that takes longer than all the rest, and help and completion do not need them.
 Commands load them when they connect (program.py).
 """
 
@@ -108,8 +108,8 @@ app.add_typer(group.app, name="api", rich_help_panel=OPERATE)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Carry a command out and give its exit code. With `--json` wrong usage is a document too; that of a hook is never
-    2, by which Claude Code is told not to let the model stop, or to drop what the user said.
+    """Carry out a command and return its exit code. With `--json` wrong usage is a document too. The exit code of a
+    hook is never 2: with 2, Claude Code would not let the model stop, or would drop the user's message.
     """
     in_json, by_hook = "--json" in arguments, "hook" in arguments[:1]
     if not in_json and not by_hook:

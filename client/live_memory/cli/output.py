@@ -1,4 +1,4 @@
-"""What a command says: its result on stdout, everything else on stderr; JSON where it was asked for."""
+"""The output of a command: its result on stdout, everything else on stderr. JSON if the user asked for it."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -40,26 +40,26 @@ class Output:
         sys.stdout.flush()
 
     def text(self, text: str) -> None:
-        """A text as it is; for a terminal without what it would obey. Ends with a newline."""
+        """A text as it is. For a terminal, without control characters. Ends with a newline."""
         shown = texts.clean(text) if self.is_terminal(sys.stdout) else text
         sys.stdout.write(shown if shown.endswith("\n") else shown + "\n")
         sys.stdout.flush()
 
     def result(self, value: Any, show: Callable[[], None]) -> None:
-        """The value as JSON, or what `show` makes of it for people."""
+        """The value as JSON, or in the form that `show` makes for people."""
         if self.json:
             self.document(value)
         else:
             show()
 
     def say(self, text: str) -> None:
-        """A word to the person at the command: stderr, and nothing with `--json`."""
+        """A message to the user: on stderr, and nothing with `--json`."""
         if not self.json:
             sys.stderr.write(texts.clean(text) + "\n")
             sys.stderr.flush()
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """A table for a terminal; for a program the rows alone, their columns parted by tabs."""
+        """A table for a terminal. For a program only the rows, with tabs between columns."""
         cells = [["" if cell is None else texts.one_line(str(cell)) for cell in row] for row in rows]
         if not self.styled:
             sys.stdout.write("".join("\t".join(row) + "\n" for row in cells))
@@ -88,7 +88,7 @@ class Output:
             console.print(Text(texts.clean(line), style=style), soft_wrap=True)
 
     def console(self, *, stderr: bool = False) -> "Console":
-        """A rich console on which nothing that others wrote is read as markup, emoji or number."""
+        """A rich console that does not read texts of others as markup, emoji or numbers."""
         from rich.console import Console  # noqa: PLC0415
 
         terminal = self.is_terminal(sys.stderr if stderr else sys.stdout)

@@ -1,6 +1,6 @@
-"""The outer world of the command line, handed to every command: environment, terminal, clock, connections.
+"""The environment of the command line, given to every command: variables, terminal, clock, connections.
 
-Tests put their own in its place; nothing of it lives in a module.
+Tests replace it. No module holds any of it.
 """
 
 import os
@@ -39,7 +39,7 @@ def _is_terminal(stream: TextIO) -> bool:
 
 @dataclass(frozen=True)
 class Program:
-    """What the commands need of the world. `profile` is the one that was named on the command line."""
+    """The dependencies of the commands. `profile` is the one that was named on the command line."""
 
     profile: str | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)

@@ -1,4 +1,4 @@
-"""What a command reads: a text from an argument, from stdin or from a file, and lines of JSON."""
+"""Reads the input of a command: a text from an argument, from stdin or from a file, and lines of JSON."""
 
 import json
 import sys
@@ -10,11 +10,11 @@ from live_memory.cli.exits import Refused
 from live_memory.cli.program import Program
 
 MOST_BYTES = 64 * 1_048_576
-"""Of stdin, which may never end."""
+"""Bytes of stdin, which may never end."""
 
 
 def text(program: Program, said: str | None, what: str) -> str:
-    """The text that was said, or stdin if it is `-` or was left out. Raises Refused if there is none."""
+    """The text of the argument, or stdin if it is `-` or was left out. Raises Refused if there is none."""
     if said not in {None, "-"}:
         return str(said)
     if said is None and program.is_terminal(sys.stdin):
@@ -26,7 +26,7 @@ def text(program: Program, said: str | None, what: str) -> str:
 
 
 def stdin(what: str) -> str:
-    """All of stdin, as UTF-8 whatever the locale says. Raises Refused."""
+    """All of stdin, as UTF-8 in any locale. Raises Refused."""
     body = sys.stdin.buffer.read(MOST_BYTES + 1)
     if len(body) > MOST_BYTES:
         raise Refused(f"{what}: stdin has more than {MOST_BYTES >> 20} MiB.")
@@ -60,7 +60,7 @@ def json_value(given: str, what: str) -> Any:
 
 
 def json_lines(source: str, what: str) -> Iterator[tuple[int, Any]]:
-    """The objects of lines of JSON with the numbers of their lines; empty lines are none. Raises Refused."""
+    """The objects of lines of JSON with the numbers of their lines; empty lines are skipped. Raises Refused."""
     # Not splitlines: a line of JSON may hold other line ends than \n in a string.
     for number, line in enumerate(source.split("\n"), start=1):
         if not line.strip():

@@ -1,4 +1,4 @@
-"""One command at work: who asks which service, where the result goes, and what becomes of an error."""
+"""One running command: its service and token, its output, and its errors."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Session:
-    """What a command works with."""
+    """The dependencies of a command."""
 
     program: Program
     settings: Settings
@@ -31,7 +31,7 @@ class Session:
 
     @property
     def space(self) -> str:
-        """The space that was meant; raises Refused if none was."""
+        """The space of the command. Raises Refused if there is none."""
         return self.settings.need_space()
 
     def call(self, operation: str, *, idempotency_key: str | None = None, **arguments: Any) -> Any:
@@ -39,7 +39,7 @@ class Session:
         return self.client.call(operation, given(arguments), idempotency_key=idempotency_key)
 
     def here(self, operation: str, **arguments: Any) -> Any:
-        """The same in the space."""
+        """Call an operation in the command's space."""
         return self.call(operation, space_id=self.space, **arguments)
 
     def pages(self, operation: str, **arguments: Any) -> Iterator[Any]:
@@ -55,9 +55,10 @@ class Session:
         typed: str | None = None,
         more: Callable[[], str] = lambda: "",
     ) -> None:
-        """Ask before what can't be taken back, or not easily; raises Refused where nobody can be asked.
+        """Ask before an action that can't be undone, or not easily. Raises Refused if nobody can be asked.
 
-        `typed` is what has to be typed where yes is said too easily; `more` what to know, worked out if one is asked.
+        `typed` is the text to type if a plain yes is too easy. `more` gives details, computed only if the user is
+        asked.
         """
         if yes:
             return
@@ -77,13 +78,13 @@ def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def program_of(ctx: typer.Context) -> Program:
-    """The outer world; while a shell completes, nobody has made it yet."""
+    """The program. While a shell completes, it does not exist yet and is made here."""
     return ctx.obj if isinstance(ctx.obj, Program) else Program()
 
 
 @contextmanager
 def plain(ctx: typer.Context, *, json: bool) -> Iterator[tuple[Program, Output]]:
-    """A command that asks no service. What it refuses is said, and ends it with its exit code."""
+    """A command that asks no service. A refusal is shown, and ends the command with its exit code."""
     program = program_of(ctx)
     try:
         yield program, Output(json, program.is_terminal, program.environ)
@@ -91,7 +92,7 @@ def plain(ctx: typer.Context, *, json: bool) -> Iterator[tuple[Program, Output]]
         tell({"title": "Refused", "code": "refused", "detail": str(refusal)}, str(refusal), json=json)
         raise typer.Exit(refusal.code) from None
     except BrokenPipeError:
-        # `livemem history | head -1`: who reads has seen enough, and that is no failure.
+        # `livemem history | head -1`: the reader has seen enough, and that is no failure.
         _write_no_more()
         raise typer.Exit(exits.OK) from None
     except OSError as error:
@@ -101,14 +102,14 @@ def plain(ctx: typer.Context, *, json: bool) -> Iterator[tuple[Program, Output]]
 
 
 def _write_no_more() -> None:
-    """What is still in the buffers would fail once more when Python ends."""
+    """Discard the buffered output, which would fail again when Python ends."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
 def opened(ctx: typer.Context, *, json: bool, space: str | None = None, **options: Any) -> Iterator[Session]:
-    """A command that asks the service. Its errors are told, and end the command with their exit codes."""
+    """A command that asks the service. Its errors are shown, and end the command with their exit codes."""
     with plain(ctx, json=json) as (program, out):
         settings = config.settle(program.environ, profile=program.profile, space=space)
         url, token = settings.need_url(), settings.need_token()
@@ -121,7 +122,7 @@ def opened(ctx: typer.Context, *, json: bool, space: str | None = None, **option
 
 
 def problem_document(problem: LiveMemoryError) -> dict[str, Any]:
-    """The error as the service's problem document, or one like it where nobody answered."""
+    """The error as the service's problem document, or a similar one if nobody answered."""
     fields = [{"field": one.field, "message": one.message} for one in problem.fields]
     return given(
         {
@@ -137,7 +138,7 @@ def problem_document(problem: LiveMemoryError) -> dict[str, Any]:
 
 
 def tell_problem(problem: LiveMemoryError, *, json: bool) -> None:
-    """Say what went wrong, and what to do about it, on stderr."""
+    """Show the error, and what to do about it, on stderr."""
     lines = [problem.detail]
     lines += [f"  {one.field}: {one.message}" for one in problem.fields if one.message not in problem.detail]
     if problem.status == 401:
@@ -150,8 +151,8 @@ def tell_problem(problem: LiveMemoryError, *, json: bool) -> None:
 
 
 def tell(document: Mapping[str, Any], message: str, *, json: bool) -> None:
-    """Say on stderr what ended a command: the document with `--json`, else the message."""
-    # Details quote what was sent, which may be hostile too.
+    """Show on stderr the error that ended a command: the document with `--json`, else the message."""
+    # Details quote the request, which may be hostile too.
     text = texts.as_json(document) if json else f"livemem: {texts.clean(message)}"
     sys.stderr.write(text + "\n")
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""How notes, runs and changes look to a person."""
+"""Shows notes, runs and changes to a person."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ Styled = list[tuple[str, str]]
 
 
 def note(found: dict[str, Any]) -> Styled:
-    """A note: a line that says whose it is, and its text."""
+    """A note: a line with its agent, and its text."""
     tags = "".join(f" #{texts.one_line(tag)}" for tag in found["tags"])
     folded = f" (consolidated: {found['consolidation']})" if found.get("consolidation") else ""
     head = f"{texts.moment(found['timestamp'])} {found['agent']} {found['category']}{tags}{folded}"
@@ -32,7 +32,7 @@ def diff(text: str) -> Styled:
 
 
 def metrics(counted: dict[str, Any]) -> str:
-    """What a run has counted, in words; only what is above zero."""
+    """The counts of a run, in words; only those above zero."""
     names = {
         "notes_processed": "notes folded",
         "notes_discarded": "discarded",
@@ -50,7 +50,7 @@ def metrics(counted: dict[str, Any]) -> str:
 
 
 def run(found: dict[str, Any]) -> Styled:
-    """How a run ended."""
+    """The result of a run."""
     if found["status"] == "error":
         error = found.get("error") or {}
         return [
@@ -71,7 +71,7 @@ def run(found: dict[str, Any]) -> Styled:
 
 
 def plan(found: dict[str, Any]) -> Styled:
-    """What a run would do: the diffs of its plan."""
+    """The plan of a run, as diffs."""
     lines: Styled = []
     for change in found.get("changes", []):
         lines += [(f"{change['action']} {change['path']}", "bold"), *diff(change.get("diff") or ""), ("", "")]

@@ -1,4 +1,4 @@
-"""What others wrote, made fit for a terminal: notes and banks may hold anything."""
+"""Makes texts of others safe for a terminal: notes and banks may hold anything."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ from live_memory._invisible import json_escaped, visible
 
 
 def clean(text: str) -> str:
-    """The text with what a terminal would obey, and what nobody sees, shown as what it is; newlines and tabs stay."""
+    """The text with control and invisible characters shown as escapes. Newlines and tabs stay."""
     return visible(text)
 
 
@@ -18,18 +18,20 @@ def one_line(text: str, width: int | None = None) -> str:
 
 
 def cut(line: str, width: int) -> str:
-    """At most `width` characters of a line; where it was longer, its last one is an ellipsis."""
+    """At most `width` characters of a line. If it was longer, the last one is an ellipsis."""
     return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
 
 
 def as_json(value: Any, *, indent: int | None = None) -> str:
-    """The value as JSON. Whatever a terminal would obey is escaped, so the JSON may go anywhere and says the same."""
-    # Newlines and what indents stand outside of strings; json.dumps has escaped those inside.
+    """The value as JSON. Characters that control a terminal are escaped, so any output may show it. The value is the
+    same.
+    """
+    # Newlines and indentation are outside of strings. json.dumps has escaped those inside.
     return json_escaped(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
 def size(count: int) -> str:
-    """A number of bytes as people read it."""
+    """A number of bytes in a readable form."""
     amount = float(count)
     for unit in ("B", "kB", "MB"):
         if amount < 1000:

@@ -1,4 +1,4 @@
-"""Waiting for what goes on in the service, with a display where there is a terminal and plain lines where not."""
+"""Waits for work of the service, with a display on a terminal and plain lines elsewhere."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,10 +13,10 @@ from live_memory.errors import LiveMemoryError
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0
 """Seconds between two looks: most work is done within a second or two, the rest takes minutes."""
 LONGEST_REST = 60.0
-"""Seconds between two looks at what is refused for now."""
+"""Seconds between two tries of a request that is refused for now."""
 CONFLICT = 409
 PATIENCE = 3600.0
-"""Seconds after which nothing more is to be expected: a run or a copy that died is given up by then."""
+"""Seconds after which the wait ends: the service has given up a run or a copy that died by then."""
 
 Ask = Callable[[], Any]
 
@@ -30,10 +30,10 @@ def wait(
     first: Any = None,
     rest: Callable[[Any], float] | None = None,
 ) -> Any:
-    """Ask until it is done, and return the last answer. `first` is an answer that is there already; `rest` tells from
-    an answer how many seconds to wait, where that is known.
+    """Ask until the work is done, and return the last answer. `first` is an answer that the caller has already. `rest`
+    gives the seconds to wait from an answer, if they are known.
 
-    Raises Refused after an hour: nothing is lost then, and the message says how to look again.
+    Raises Refused after an hour. Nothing is lost then: the message says how to look again.
     """
     until = session.program.now() + PATIENCE
     pause = FIRST_PAUSE
@@ -51,7 +51,7 @@ def wait(
 
 @contextmanager
 def progress(out: Output) -> Iterator[Callable[[str], None]]:
-    """Shows what is going on: a spinner on a terminal; else a line whenever it has changed; nothing with `--json`."""
+    """Shows the progress: a spinner on a terminal, else a line at each change, nothing with `--json`."""
     if out.live:
         from rich.text import Text  # noqa: PLC0415 - only where it is shown
 
@@ -69,7 +69,7 @@ def progress(out: Output) -> Iterator[Callable[[str], None]]:
 
 
 def run(session: Session, run_id: str) -> Any:
-    """Wait for a consolidation; returns the run as it ended."""
+    """Wait for a consolidation. Returns the ended run."""
     return wait(
         session,
         lambda: session.here("get_run", run_id=run_id),
@@ -79,7 +79,7 @@ def run(session: Session, run_id: str) -> Any:
 
 
 def job(session: Session, job_id: str) -> Any:
-    """Wait for work of any kind; returns the job as it ended."""
+    """Wait for a job of any kind. Returns the ended job."""
     return wait(
         session,
         lambda: session.call("get_job", job=job_id),
@@ -89,7 +89,7 @@ def job(session: Session, job_id: str) -> Any:
 
 
 def arrival(session: Session, space_id: str, first: Any) -> Any:
-    """Wait for a restore, fork or import into `space_id`; returns the arrival as it ended."""
+    """Wait for a restore, fork or import into `space_id`. Returns its final status."""
     return wait(
         session,
         lambda: session.call("get_arrival", space_id=space_id),
@@ -100,8 +100,8 @@ def arrival(session: Session, space_id: str, first: Any) -> Any:
 
 
 def free(session: Session, ask: Ask) -> Any:
-    """Ask for what is refused for now, such as a restore under the id of a space that was deleted just now, until it is
-    not; returns the answer. Raises what the service refuses it with for good.
+    """Repeat a request that is refused for now, such as a restore under the id of a space that was deleted just now.
+    Returns the answer once it is accepted. Raises the error if the service refuses it for good.
     """
 
     def asked() -> Any:

@@ -1,7 +1,7 @@
-"""The HTTP side of a function: routes with what they need, access, bodies, and errors as problem documents.
+"""The HTTP side of a function: routes with their permissions, access, bodies, and errors as problem documents.
 
-Order for every request: route, size of the body, access, query, JSON, model. So nobody without access learns what a
-query or body should be, and nothing is parsed that is too large.
+Order for every request: route, size of the body, access, query, JSON, model. So a caller without access does not learn
+the form of a query or body. A body that is too large is never parsed.
 """
 
 import inspect
@@ -59,9 +59,9 @@ def _rule(key: str) -> str:
 
 
 class Resolver(APIGatewayHttpResolver):
-    """Powertools' resolver, told which route to call and with what, instead of matching the path a second time.
+    """Powertools' resolver, which is given the route and its parameters instead of matching the path a second time.
 
-    Its own way is a regular expression over `rawPath`, which need not find what API Gateway found.
+    Powertools itself matches `rawPath` with a regular expression, which may find another route than API Gateway did.
     """
 
     def __init__(self) -> None:
@@ -122,9 +122,9 @@ class Api:
 
         `also`: other statuses of the same answer, for OpenAPI. `markdown` makes the Markdown form of what the handler
         returns, for clients that prefer `text/markdown`. `revalidated`: the answer has an ETag, and is not sent again
-        to who names it (304). `lines`: the body is no JSON object, and is read with `text`. OpenAPI has the handler's
-        name as the operation's id, its docstring as the description, and puts it under `tag`. `refuses`: statuses of
-        errors beyond those that its path and method imply.
+        to a client that names it (304). `lines`: the body is no JSON object, and is read with `text`. OpenAPI has the
+        handler's name as the operation's id, its docstring as the description, and puts it under `tag`. `refuses`:
+        statuses of errors beyond those that its path and method imply.
         """
         key = f"{method} {path}"
         self.needs[key] = needs
@@ -164,7 +164,7 @@ class Api:
         return register
 
     def _noting(self, handler: Callable[..., Any]) -> Callable[..., Any]:
-        """The handler, which leaves its model for the renderer: a response only has it as JSON."""
+        """The handler, which also keeps its model for the renderer: a response has the model only as JSON."""
 
         @wraps(handler)
         def noting(**arguments: Any) -> Any:
@@ -206,7 +206,7 @@ class Api:
         answer = sending.compressed(answer, headers.get("accept-encoding"))
         # Problem documents are short, so what is too large is the answer to a request that succeeded.
         if answer["statusCode"] < HTTPStatus.BAD_REQUEST and sending.is_too_large(answer):
-            # Lambda would refuse it, and API Gateway would answer for us, without a word of help.
+            # Lambda would refuse it, and API Gateway would answer instead of us, without help for the client.
             answer_is = "The answer is" if match.reads else "The request was carried out, but the answer is"
             # Compressed it may be small enough.
             how = "" if answer["isBase64Encoded"] else ", or take it compressed (Accept-Encoding: gzip)"
@@ -229,7 +229,7 @@ class Api:
                 rotation=secret.rotation_digest(key) if needs == "rotation" and key else None,
             )
         except NotConfigured:
-            # Nobody's token can be trusted; what is told to anybody (health says why) is told to this caller too.
+            # No token can be trusted. This caller gets what everybody gets (health says why).
             if needs != "nothing":
                 raise
             return None
@@ -241,18 +241,18 @@ class Api:
         return {field.alias for field in self.resolver.registered(match.key).dependant.query_params}
 
     def answer_model(self, key: str) -> type[BaseModel]:
-        """The model of what a declared route answers, which its handler returns, or a response of it."""
+        """The model of a declared route's answer. Its handler returns this model, or a response with it."""
         returned = get_type_hints(self.resolver.registered(key).func)["return"]
         found: type[BaseModel] = next(iter(get_args(returned)), returned)
         return found
 
     def principal(self) -> Principal:
-        """Who sent the request that is being answered."""
+        """The sender of the request that is being answered."""
         found: Principal = self.resolver.context["principal"]
         return found
 
     def caller(self) -> Principal | None:
-        """Who sent the request, or None on a route that needs no token."""
+        """The sender of the request, or None on a route that needs no token."""
         return self.resolver.context.get("principal")
 
     def json(self, status: int, body: BaseModel, headers: dict[str, str] | None = None) -> Response[Any]:
@@ -286,7 +286,9 @@ class Api:
 
 
 def _negotiated(render: Renderer) -> Callable[..., Response[Any]]:
-    """A middleware: the handler's answer in the form that the client prefers. In Markdown what nobody sees is shown."""
+    """A middleware: the handler's answer in the form that the client prefers. Markdown shows invisible characters as
+    escapes.
+    """
 
     def negotiate(app: Any, next_middleware: Callable[[Any], Response[Any]]) -> Response[Any]:
         response = next_middleware(app)

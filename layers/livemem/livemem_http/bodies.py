@@ -18,7 +18,7 @@ from livemem.store.stored_documents import BadShape
 BODY_VALUES = 20_000
 """Values in one body, nested ones included. A batch of 100 notes with 20 tags each has about 2,500."""
 BODY_DEPTH = 20
-"""Objects and lists within each other. No body of the API has more than 4, but for what tools are given and give."""
+"""Objects and lists within each other. No body of the API has more than 4, except inputs and results of tools."""
 NUMBER_CHARACTERS = 100
 
 
@@ -59,14 +59,14 @@ def parse(text: str) -> dict[str, Any]:
 def check_lines(text: str) -> None:
     """Raise, as `parse` does, unless each line of the text has a depth and a number of values that are allowed.
 
-    What the lines are, JSON or not, is told by who reads them.
+    The reader of the lines checks whether they are JSON.
     """
     for line in text.split("\n"):
         _check_shape(line)
 
 
 def _check_shape(text: str) -> None:
-    """Raise unless depth and number of values are allowed. Of what is no JSON the parser will say so."""
+    """Raise unless depth and number of values are allowed. The parser reports later if the text is no JSON."""
     try:
         stored_documents.check_shape(text, values=BODY_VALUES, depth=BODY_DEPTH)
     except BadShape as error:
@@ -78,7 +78,7 @@ def _check_shape(text: str) -> None:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        # The usual reading, the last one wins, would drop the others without a word.
+        # The usual reading, the last one wins, would drop the others silently.
         raise MalformedBody("An object of the body has the same key twice.")
     return found
 

@@ -1,7 +1,7 @@
 """One logger per function, which the domain's own loggers follow: JSON lines with the request's id.
 
-LOG_LEVEL is theirs alone. At DEBUG the libraries write down what they send and get: the key of the LLM as SSM gives it,
-tokens in headers, notes on their way to the store.
+LOG_LEVEL is theirs alone. At DEBUG the libraries log all that they send and receive: the key of the LLM as SSM gives
+it, tokens in headers, notes on their way to the store.
 """
 
 import logging
@@ -23,7 +23,7 @@ lines for each request.
 def function_logger(service: str) -> Logger:
     """The logger of a function. The packages log with the standard library; their records come out the same way."""
     _quiet_libraries()
-    # Read here, since a module is loaded before settings may fail; of a level that is none, health speaks.
+    # Read here, since a module is loaded before settings may fail. Health reports an invalid level.
     level = os.environ.get("LOG_LEVEL", "").upper()
     logger = Logger(service=service, level=level if level in get_args(LogLevel) else "INFO")
     for package in PACKAGES:

@@ -30,8 +30,8 @@ def bank(answer: FileList) -> str:
 
 
 def file(answer: FileWithSources) -> str:
-    """The file as it is; what nobody sees is shown at the door (api.py). With its name as heading if what its sections
-    rest on was asked as well.
+    """The file as it is. The resolver (api.py) shows invisible characters. If the caller also asked for the sources of
+    the sections, the file's name is its heading.
     """
     if answer.sections is None:
         return answer.content or ""
@@ -47,7 +47,7 @@ def synthesis(answer: SynthesisView) -> str:
 
 
 def summary(answer: SpaceSummary) -> str:
-    """All that an agent loads at its start."""
+    """All that an agent loads at the start of its session."""
     parts = [f"# Space {answer.space_id}", answer.description]
     if answer.pending_plan and not answer.at:
         parts.append(

@@ -1,5 +1,5 @@
-"""Metrics of runs, summaries, questions and digests in CloudWatch (EMF): what the alarms and the dashboard of
-template.yaml rest on.
+"""Metrics of runs, summaries, questions and digests in CloudWatch (EMF): the alarms and the dashboard of template.yaml
+use them.
 
 Their namespace is the stack's own, by POWERTOOLS_METRICS_NAMESPACE in template.yaml.
 
@@ -43,7 +43,7 @@ def report(metrics: Metrics, run: Run | None) -> dict[str, Any]:
 
 
 def report_summaries(service: str, worked: Sequence[Worked[SummariesJob]]) -> None:
-    """Emit what one invocation made of summaries and what that took; nothing where it did nothing.
+    """Emit the summaries that one invocation made and their cost. Emit nothing if it did nothing.
 
     Calls and tokens have the names that a consolidation's have, so that one alarm can add them up.
     """
@@ -61,7 +61,7 @@ def report_summaries(service: str, worked: Sequence[Worked[SummariesJob]]) -> No
 
 
 def report_question(service: str, worked: "Worked[Question]") -> None:
-    """Emit what one request or invocation did of a question, and what that asked of the LLM.
+    """Emit the work of one request or invocation on a question, and its use of the LLM.
 
     Calls and tokens have the names that a consolidation's have, so that one alarm can add them up.
     """
@@ -74,7 +74,7 @@ def report_question(service: str, worked: "Worked[Question]") -> None:
 
 
 def report_digests(service: str, worked: Sequence["Worked[CurrentDigest]"]) -> None:
-    """Emit what one invocation made of digests and what that took, under the names that a consolidation's have."""
+    """Emit the digests that one invocation made and their cost, under the names of a consolidation's metrics."""
     used = sum((one.used for one in worked), Usage())
     metrics = Metrics(service=service)
     metrics.add_metric("DigestsDone", MetricUnit.Count, len([one for one in worked if one.outcome == "done"]))
@@ -86,7 +86,7 @@ def report_digests(service: str, worked: Sequence["Worked[CurrentDigest]"]) -> N
 
 
 def report_waiting(service: str, hours: float) -> None:
-    """Emit for how long messages wait for a digest, where they wait longest."""
+    """Emit for how many hours messages have waited for a digest, in the space where they wait longest."""
     metrics = Metrics(service=service)
     metrics.add_metric("HoursSinceDigest", MetricUnit.Count, hours)
     metrics.flush_metrics()

@@ -24,7 +24,9 @@ def prefers_markdown(accept: str | None) -> bool:
 
 
 def takes_gzip(accept_encoding: str | None) -> bool:
-    """Whether an Accept-Encoding header takes gzip, and no less gladly than the bare answer; without one: no."""
+    """Whether an Accept-Encoding header takes gzip, with at least the weight of the uncompressed answer. Without the
+    header: no.
+    """
     codings = dict(_range(part) for part in parse_http_list(accept_encoding or ""))
     gzip = codings.get("gzip", codings.get("x-gzip", codings.get("*", 0.0)))
     return gzip > 0 and gzip >= codings.get("identity", 0.0)
@@ -32,7 +34,7 @@ def takes_gzip(accept_encoding: str | None) -> bool:
 
 def language(accept_language: str | None) -> Lang | None:
     """The language of headings that an Accept-Language header likes best (RFC 9110, 12.5.4), the first of equals; None
-    where it names none that there is.
+    if the service has none of them.
     """
     named = [_range(part) for part in parse_http_list((accept_language or "")[:LANGUAGES_READ])]
     known = [(weight, lang) for tag, weight in named for lang in LANGUAGES if lang == tag.partition("-")[0]]

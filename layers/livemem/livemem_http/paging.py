@@ -1,4 +1,4 @@
-"""What every list takes in its query."""
+"""The query parameters that every list takes."""
 
 from typing import Annotated
 

@@ -19,14 +19,14 @@ logger = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 SHOWN_ERRORS = 20
 SHOWN_CHARACTERS = 500
-"""Of one text of a problem document: names and values of the client's come back in it."""
+"""Characters of one text of a problem document: it repeats names and values that the client sent."""
 READ_CHARACTERS = 20_000
-"""Of such a text that are looked through for secrets; what is behind them is not shown."""
+"""Characters of such a text that are searched for secrets. The rest of the text is not shown."""
 LOCATIONS = ("body", "query", "path", "header", "form")
 
 
 class FieldProblem(BaseModel):
-    """What is wrong with one field."""
+    """The error in one field."""
 
     field: Annotated[str, Field(description="The field of the body, the path or the query.", examples=["category"])]
     message: Annotated[str, Field(description="What is wrong with it.", examples=["must not be empty"])]
@@ -54,12 +54,12 @@ class Problem(BaseModel):
 def own(error: Exception, request_id: str) -> LiveMemoryError:
     """Any error as one of ours; every one with a 5xx leaves a log line with the request's id.
 
-    What is unexpected is logged by type and place, never by text: that may hold data.
+    An unexpected error is logged by type and place. Its text is never logged: it may hold data.
     """
     known = _known(error)
     if known:
         if known.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            # What is unavailable is for now somebody else's fault; only a 500 is a defect.
+            # Unavailability is a fault of another service. Only a 500 is a defect.
             level = logging.ERROR if known.status == HTTPStatus.INTERNAL_SERVER_ERROR else logging.WARNING
             logger.log(level, "request failed", extra={"code": known.code, "request_id": request_id})
         return known
@@ -107,7 +107,7 @@ def _known(error: Exception) -> LiveMemoryError | None:
 
 
 def shown(text: str) -> str:
-    """A text of an error as it is told: no longer than is read, and without secrets."""
+    """A text of an error as the answer shows it: shortened, and without secrets."""
     # Names and values of the client's come back in it.
     text = redact(text[:READ_CHARACTERS])[0]
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."

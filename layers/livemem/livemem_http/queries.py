@@ -1,4 +1,4 @@
-"""Names in a query: an unknown or a repeated one is told, since leaving it out would answer another question."""
+"""Names in a query: an unknown or a repeated one is an error, since ignoring it would answer another question."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""Memories as Markdown, ready for a prompt: each is an item, which no text can forge."""
+"""Memories as Markdown, ready for a prompt: each is an item, and no text can forge an item."""
 
 from collections.abc import Sequence
 
@@ -16,12 +16,12 @@ from livemem_http.views.rooms import RoomMessagePage, RoomMessageView
 
 
 def found(answer: MemoriesFound) -> str:
-    """What was found, one item each."""
+    """The memories that were found, one item each."""
     return _memories(answer.items)
 
 
 def newest(answer: MemoryList) -> str:
-    """The newest, one item each."""
+    """The newest memories, one item each."""
     return _memories(answer.items)
 
 
@@ -32,7 +32,7 @@ def memory(answer: MemoryDetail) -> str:
 
 
 def changes(answer: MemoryChangePage) -> str:
-    """What was done, one item each."""
+    """The changes of memories, one item each."""
     more = f"There are more: cursor={answer.next_cursor}" if answer.next_cursor else ""
     return joined("\n".join(map(_change, answer.items)) or "Nothing was stored.", more)
 

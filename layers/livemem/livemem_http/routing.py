@@ -1,8 +1,8 @@
-"""Which route an event is for, and with which parameters: decided here, once, before anything else is done.
+"""Finds the route of an event and its parameters: once, before any other work.
 
-API Gateway tells the path three times: `routeKey`, `pathParameters`, `rawPath`. The route is taken from the first, its
+API Gateway sends the path three times: `routeKey`, `pathParameters`, `rawPath`. The route is taken from the first, its
 parameters from the second, and the third (like the method) must agree. Access is checked on those parameters and the
-handler gets the same ones. What is unknown, or does not agree, is no route.
+handler gets the same ones. An event that is unknown, or does not agree, has no route.
 """
 
 import re

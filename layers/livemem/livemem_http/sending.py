@@ -1,7 +1,8 @@
-"""The last steps of an answer: not sent again to who has it (RFC 9110, 13), compressed where that is taken (12.5.3).
+"""The last steps of an answer: not sent again to a client that has it (RFC 9110, 13), compressed if the client accepts
+that (12.5.3).
 
-Both look at the finished body alone. So a 304 is told to nobody who would not have got the 200, and what an ETag stands
-for is what would be sent: no token, no erasure and no clock can come between the two.
+Both look at the finished body alone. So only a client that would get the 200 gets the 304, and an ETag stands for the
+body that would be sent. No token, erasure or clock can make the two differ.
 """
 
 import base64
@@ -15,13 +16,15 @@ from livemem import limits
 from livemem_http import negotiation
 
 COMPRESSED_TO = 32 * 1024 * 1024
-"""Bytes of a body up to which it is compressed: a function has neither time nor memory for more."""
+"""Bytes of the largest body that is compressed: a function has neither time nor memory for more."""
 COMPRESSED_FROM = 1_024
-"""Bytes of a body from which it is compressed: below that the head of gzip and a packet's size eat what it saves."""
+"""Bytes of the smallest body that is compressed: below that the header of gzip and the size of a packet cost what
+compression saves.
+"""
 LEVEL = 5
 """Of zlib: level 6 takes a third more time on Markdown, for 1 % less."""
 CACHE_CONTROL = "private, no-cache"
-"""Who asked may keep it, and asks again each time; nobody between may keep it."""
+"""The client may keep the answer, and asks again each time. No cache in between may keep it."""
 
 _ETAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 
@@ -29,7 +32,7 @@ _ETAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 def revalidated(answer: dict[str, Any], if_none_match: str | None) -> dict[str, Any]:
     """The answer with an ETag; 304 without a body where `if_none_match` names it, or is `*`.
 
-    The ETag is weak, one for the compressed body and the plain one. What is no ETag in the header is passed over.
+    The ETag is weak, one for the compressed body and the plain one. Invalid ETags in the header are ignored.
     """
     headers = answer["headers"]
     # The type too: JSON and Markdown of one thing are two representations.

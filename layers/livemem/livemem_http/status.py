@@ -1,4 +1,4 @@
-"""Health of this process's parts: the one answer that is given even while the settings can't be read."""
+"""Health of this process's parts: the only answer that needs no readable settings."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def look_at_health(caller: Principal | None) -> "Health":
-    """Health as the caller may know it, None: as anybody may."""
+    """Health with the details that the caller may see. None: with those that everybody may see."""
     # It knows all rooms, and most that a function is asked for is not health.
     from livemem.upkeep import health  # noqa: PLC0415
 

@@ -38,7 +38,7 @@ def _broken(value: Any, place: tuple[str, ...]) -> Iterator[str]:
 
 
 def sendable_values(value: Any) -> Any:
-    """The same of all texts in JSON values, but for names."""
+    """JSON values, with `sendable` applied to all texts except names."""
     if isinstance(value, str):
         return sendable(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Conversations as Markdown, ready for a prompt: each turn or summary is an item, which no text can forge."""
+"""Conversations as Markdown, ready for a prompt: each turn or summary is an item, and no text can forge an item."""
 
 from livemem.text.items import joined, within_item
 from livemem_http.views.conversations import ConversationPage, ListedConversation
@@ -37,7 +37,7 @@ def _conversation(one: ListedConversation) -> str:
 def _turn(one: TurnView) -> str:
     who = within_item(", ".join(filter(None, (one.user, one.author))))
     lines = [f"- [Turn {one.turn_index}, {one.said_at}, {who}]"]
-    # A message that names its author is that person's or agent's, whatever its role is.
+    # A message that names its author belongs to that person or agent, in any role.
     named = f"{within_item(one.author)}: " if one.written_by else ""
     if one.user_message:
         lines.append(f"  {named or (one.role or 'user').capitalize() + ': '}{within_item(one.user_message)}")

@@ -1,4 +1,4 @@
-"""Who asks which service: `login`, `logout`, `whoami`, `config`."""
+"""The caller's token and service: `login`, `logout`, `whoami`, `config`."""
 
 import sys
 from typing import Annotated, Any
@@ -25,7 +25,8 @@ def login(
 ) -> None:
     """Check a token and keep it in a file that only you can read.
 
-    It is taken from LIVEMEM_TOKEN, else asked for, else read from stdin; never from the arguments, which others see.
+    It comes from LIVEMEM_TOKEN, else from a prompt, else from stdin. It never comes from the arguments, which others
+    see.
     """
     with plain(ctx, json=json) as (program, out):
         path = config.file_path(program.environ)
@@ -73,7 +74,7 @@ def _token(program: Program) -> str:
 
 
 def _check(program: Program, wanted: Profile, space: str | None) -> dict[str, Any]:
-    """Who the token is; raises LiveMemoryError if the service does not know it, or not the space."""
+    """The identity of the token. Raises LiveMemoryError if the service does not know the token or the space."""
     with program.connect(wanted.url, wanted.token) as client:
         who: dict[str, Any] = client.call("get_whoami", {})
         if space:
@@ -98,7 +99,7 @@ def logout(ctx: typer.Context, json: Json = False) -> None:
 
 
 def whoami(ctx: typer.Context, json: Json = False) -> None:
-    """Say who you are for the service, and what you may do where."""
+    """Show your name at the service, and your permissions in each space."""
     with opened(ctx, json=json) as session:
         who = session.call("get_whoami")
         session.out.result(who, lambda: _who(session.out, who, session.settings))
@@ -116,7 +117,7 @@ def _who(out: Output, who: dict[str, Any], settings: Settings) -> None:
 
 
 def show_config(ctx: typer.Context, json: Json = False) -> None:
-    """Show what holds for your commands and where it is from; never a token."""
+    """Show the settings of your commands and where each is from; never a token."""
     with plain(ctx, json=json) as (program, out):
         path = config.file_path(program.environ)
         settings = config.settle(program.environ, profile=program.profile)

@@ -1,4 +1,4 @@
-"""What restore, fork and import have in common: a space that arrives."""
+"""Shared by restore, fork and import: a space is provisioned."""
 
 from typing import Any
 
@@ -10,7 +10,9 @@ from live_memory.cli.session import Session
 
 
 def tell(session: Session, space_id: str, arrival: dict[str, Any], *, wait: bool) -> None:
-    """Wait for the arrival where that was asked for, and say how it stands; a failed one ends in exit code 1."""
+    """Wait for the restore, fork or import if the user asked for that, and show its status. If it failed, exit with
+    code 1.
+    """
     if wait:
         arrival = waiting.arrival(session, space_id, arrival)
     session.out.result(arrival, lambda: session.out.text(space_id))

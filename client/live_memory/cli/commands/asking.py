@@ -22,7 +22,7 @@ def start(
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """Show what an agent is given at its start: what holds now, what is new, and the names of all the rest."""
+    """Show the context for an agent's start: the current sections, new notes, and the names of all other sections."""
     with opened(ctx, json=json, space=space) as session:
         arguments = {"space_id": session.space, "q": query, "max_chars": max_chars, "lang": lang}
         _markdown(session, "get_start", arguments)

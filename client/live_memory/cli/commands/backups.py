@@ -1,4 +1,4 @@
-"""Backups and the way back: `backup create`, `list`, `show`, `restore`, `download`, `delete`."""
+"""Backups and restores: `backup create`, `list`, `show`, `restore`, `download`, `delete`."""
 
 from itertools import islice
 from pathlib import Path
@@ -86,8 +86,8 @@ def restore(
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """Bring a space back as the backup has it. A space that is there is never overwritten. With --wait also under the
-    id of a space that was deleted just now: that is free again after 21 minutes.
+    """Restore a space from a backup. An existing space is never overwritten. With --wait also under the id of a space
+    that was deleted just now: that id is free again after 21 minutes.
     """
     with opened(ctx, json=json, space=space) as session:
 
@@ -114,7 +114,7 @@ def download(
 
 @app.command("delete")
 def delete(ctx: typer.Context, backup_id: BackupId, yes: Yes = False, space: Space = None, json: Json = False) -> None:
-    """Delete a backup, be it the only one."""
+    """Delete a backup, even if it is the only one."""
     with opened(ctx, json=json, space=space) as session:
         session.confirm(f"Delete the backup {backup_id} of {session.space}?", yes=yes)
         session.here("delete_backup", backup_id=backup_id)

@@ -1,4 +1,4 @@
-"""How notes become a bank, and the way back: `consolidate`, `history`, `diff`, `undo`."""
+"""Consolidation, the history and its undo: `consolidate`, `history`, `diff`, `undo`."""
 
 from itertools import islice
 from typing import Annotated, Any
@@ -29,7 +29,7 @@ def consolidate(
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """Fold the live notes into the bank. Exit code 7: there was nothing to fold; 5: somebody else is at it."""
+    """Fold the live notes into the bank. Exit code 7: there was nothing to fold; 5: another run is at work."""
     with opened(ctx, json=json, space=space) as session:
         arguments = {"agent": agent, "max_notes": max_notes, "dry_run": dry_run or None, "replace": replace or None}
         queued = session.here("start_consolidation", **arguments)
@@ -72,7 +72,7 @@ def _changes(out: Output, found: list[dict[str, Any]]) -> None:
 
 
 def _told(one: dict[str, Any]) -> list[Any]:
-    """Number, time, kind, notes, who and state of a change."""
+    """Number, time, kind, notes, author and state of a change."""
     kind = f"undo of {one['undoes']}" if one.get("undoes") else one["kind"]
     who = one.get("author") or one.get("model") or ""
     if one.get("approved_by"):
@@ -82,7 +82,7 @@ def _told(one: dict[str, Any]) -> list[Any]:
 
 
 def _two_lines(one: dict[str, Any], width: int) -> list[tuple[str, str]]:
-    """A change on a terminal of so many columns: what it was, then as many of its files as have room."""
+    """A change on a terminal of this many columns: its data, then as many of its files as have room."""
     number, when, kind, notes, who, state = _told(one)
     parts = [when, kind, texts.count(notes, "note"), who and f"by {who}", state]
     head = f"{number:>4}  " + "  ".join(texts.one_line(part) for part in parts if part)
@@ -108,7 +108,7 @@ def diff(
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """Show what a change did to the bank, as a diff."""
+    """Show the effect of a change on the bank, as a diff."""
     with opened(ctx, json=json, space=space) as session:
         found = session.here("get_consolidation", number=number)
         session.out.result(found, lambda: _diff(session, found, with_notes=notes))
@@ -125,7 +125,7 @@ def _diff(session: Session, found: dict[str, Any], *, with_notes: bool) -> None:
 
 
 def undo(ctx: typer.Context, number: Number, yes: Yes = False, space: Space = None, json: Json = False) -> None:
-    """Take a change back; its notes are live again."""
+    """Undo a change; its notes are live again."""
     with opened(ctx, json=json, space=space) as session:
         session.confirm(f"Take change {number} of {session.space} back?", yes=yes)
         found = session.here("undo_consolidation", number=number)

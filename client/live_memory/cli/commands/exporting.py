@@ -27,10 +27,10 @@ def export(
 
 
 def fetch(session: Session, operation: str, output: Path, *, force: bool, **arguments: Any) -> None:
-    """Have the archive made, and download it to `output`, whole or not at all."""
+    """Let the service make the archive, and download it to `output`, whole or not at all."""
     output = output.expanduser()
     if output.exists() and not output.is_file():
-        # Its place would be taken, were it a device.
+        # The file would replace a device.
         raise Refused(f"{output} is no file.")
     if output.exists() and not force:
         raise Refused(f"{output} is there already. Take another name, or --force.", CONFLICT)

@@ -15,7 +15,7 @@ def wait(
     job: Annotated[str, typer.Argument(metavar="JOB", help="The `job` in the answer that began the work.")],
     json: Json = False,
 ) -> None:
-    """Wait until long work of any kind has ended, and show how. Exit code 1: it failed or was cancelled."""
+    """Wait until a job of any kind has ended, and show its result. Exit code 1: it failed or was cancelled."""
     with opened(ctx, json=json) as session:
         found = waiting.job(session, job)
         session.out.result(found, lambda: _ended(session, found))

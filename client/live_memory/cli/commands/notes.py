@@ -93,7 +93,7 @@ def remember(
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """Store a fact, which is kept once."""
+    """Store a fact. The same fact is kept only once."""
     with opened(ctx, json=json, space=space) as session:
         made = session.here(
             "store_memory",

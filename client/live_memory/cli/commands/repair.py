@@ -1,4 +1,4 @@
-"""What to do about objects that cannot be read: `repair`."""
+"""Repair of objects that cannot be read: `repair`."""
 
 from itertools import islice
 from typing import Annotated, Any
@@ -30,7 +30,8 @@ def repair(
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """List the objects of a space that cannot be read, or set one aside so that the rest goes on. Its bytes are kept.
+    """List the objects of a space that cannot be read, or set one aside so that other work continues. Its bytes are
+    kept.
 
     Exit code 7: everything can be read.
     """

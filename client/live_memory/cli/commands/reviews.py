@@ -32,7 +32,7 @@ def list_plans(ctx: typer.Context, space: Space = None, json: Json = False) -> N
 
 
 def _waiting(session: Session) -> list[dict[str, Any]]:
-    # The space knows it; among the runs any number of dry ones may be newer.
+    # The space names it. In the list of runs, any number of dry runs may be newer.
     plan = session.here("get_space").get("pending_plan")
     return [session.here("get_run", run_id=plan["run_id"])] if plan else []
 
@@ -85,7 +85,7 @@ def approve(
     with opened(ctx, json=json, space=space) as session:
         run = _chosen(session, run_id)
         if revision is None:
-            # Nobody approves what he has not seen, so there is no --yes here.
+            # Nobody may approve an unseen plan, so there is no --yes here.
             if session.out.json or not session.program.is_terminal(sys.stdin):
                 raise Refused("Which plan have you read? Name its --revision; `livemem review show` tells it.")
             found = session.here("get_plan", run_id=run)
@@ -107,7 +107,7 @@ def refuse(
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """Give a plan up. Its notes stay live, and nothing starts by itself until you have started a run."""
+    """Refuse a plan. Its notes stay live, and no consolidation starts by itself until you have started a run."""
     with opened(ctx, json=json, space=space) as session:
         run = _chosen(session, run_id)
         session.confirm(f"Refuse the plan of the run {run}?", yes=yes)

@@ -111,7 +111,7 @@ def change_space(
     timezone: Timezone = None,
     json: Json = False,
 ) -> None:
-    """Change a space's settings; those that are not named stay."""
+    """Change a space's settings. Settings that are not named stay."""
     changes = {
         "description": description,
         "owner": owner,
@@ -137,7 +137,7 @@ def rules_of_space(
     reason: Annotated[str | None, typer.Option(help="Why, for the history.")] = None,
     json: Json = False,
 ) -> None:
-    """Show a space's rules, or put others."""
+    """Show a space's rules, or replace them."""
     with opened(ctx, json=json, space=space_id) as session:
         if file or template:
             text = reading.file(file, "The rules") if file else None
@@ -157,7 +157,7 @@ def fork_space(
     wait: Wait = False,
     json: Json = False,
 ) -> None:
-    """Make another space as this one stands, with its history."""
+    """Make another space as this one is, with its history."""
     with opened(ctx, json=json, space=space_id) as session:
         arriving.tell(session, target, session.here("fork_space", target_space_id=target, at=at), wait=wait)
 
@@ -169,7 +169,7 @@ def delete_space(
     confirm: Annotated[str | None, typer.Option(help="The id once more, where nobody can be asked.")] = None,
     json: Json = False,
 ) -> None:
-    """Delete a space with all that is in it. Its backups stay, and nothing else does."""
+    """Delete a space with all its content. Only its backups stay."""
     with opened(ctx, json=json, space=space_id) as session:
         if confirm is None:
             session.confirm(
@@ -189,7 +189,9 @@ def delete_space(
 
 
 def _what_goes(session: Session) -> str:
-    """What a deletion removes, and what would be left: for who named the wrong space, or has no backup."""
+    """The content that a deletion removes, and the backups that stay: a warning for a user who named the wrong space,
+    or has no backup.
+    """
     found = session.here("get_space")
     complete = (one for one in session.pages("list_backups", limit=10) if one["complete"])
     newest = next(complete, None)

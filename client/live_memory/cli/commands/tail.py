@@ -27,7 +27,7 @@ def tail(
 ) -> None:
     """Follow the new notes of a space until Ctrl-C.
 
-    Each is told once, also one that is consolidated at once.
+    Each note is shown once, also one that is consolidated at once.
     """
     with opened(ctx, json=json, space=named(space_id, space)) as session:
         source = _Service(session)
@@ -36,7 +36,7 @@ def tail(
             _show(session, found)
             _follow(session, source, seen)
         except KeyboardInterrupt:
-            # That is how one ends it.
+            # Ctrl-C is the usual end.
             raise typer.Exit from None
 
 
@@ -67,7 +67,7 @@ def _show(session: Session, found: Iterable[dict[str, Any]]) -> None:
 
 @dataclass(frozen=True)
 class _Service:
-    """What following asks, asked of the service."""
+    """The requests of following, sent to the service."""
 
     session: Session
 

@@ -49,7 +49,7 @@ def create(
 
 
 def _hand_over(session: Session, made: dict[str, Any]) -> None:
-    """The token alone on stdout, so that it can be piped to where it belongs."""
+    """The token alone on stdout, so that it can be piped to another program."""
     session.out.result(made, lambda: session.out.text(made["token"]))
     session.out.say(
         f"This is shown once. {made['name']} logs in with `livemem login --url {session.settings.need_url()}`, which"
@@ -61,7 +61,7 @@ def _hand_over(session: Session, made: dict[str, Any]) -> None:
 
 @app.command("list")
 def list_tokens(ctx: typer.Context, json: Json = False) -> None:
-    """List the tokens that you may manage; never what they are, only their hashes."""
+    """List the tokens that you may manage, by their hashes. The tokens themselves are never shown."""
     with opened(ctx, json=json) as session:
         found = list(session.client.pages("list_tokens", {"limit": 100}))
         session.out.result({"items": found}, lambda: _tokens(session.out, found))
@@ -92,7 +92,7 @@ def revoke(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Revoke a token, with what it was exchanged for and what it made: within 30 seconds it is worth nothing."""
+    """Revoke a token, with the tokens that it was rotated to or made. Within 30 seconds none of them is valid."""
     also = [
         *(["what it was exchanged for"] if successors else []),
         *(["what it has made"] if descendants else []),
@@ -131,7 +131,7 @@ def rotate(
         former = config.read(path)[name] if is_stored else config.Profile()
         key = key or former.rotation or secrets.token_hex(16)
         if is_stored:
-            # First: who is cut off now asks again under the same name.
+            # First: after an interruption the next try uses the same key.
             config.keep(path, name, replace(former, rotation=key))
         else:
             session.out.say(f"If this is cut off, say within ten minutes: `livemem token rotate --key {key}`.")
@@ -139,7 +139,7 @@ def rotate(
         if not is_stored:
             _hand_over(session, made)
             return
-        # Shown if it can't be kept: else nobody would have it.
+        # Shown if it can't be saved: else nobody would have it.
         try:
             config.keep(path, name, replace(former, token=made["token"], rotation=None))
         except Exception:

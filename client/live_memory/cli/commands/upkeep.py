@@ -1,4 +1,4 @@
-"""What who operates the service needs: `erase`, `gc`, `usage`, `health`."""
+"""Commands for operators of the service: `erase`, `gc`, `usage`, `health`."""
 
 from typing import Annotated, Any
 
@@ -66,7 +66,9 @@ def gc(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Say what waits for too long or was left behind; with --really see to it. Exit code 7: there is nothing."""
+    """Show work that waits for too long, and orphans. With --really, start the work and remove the orphans. Exit code
+    7: there is nothing.
+    """
     with opened(ctx, json=json) as session:
         if really:
             where = ", ".join(space) if space else "all spaces that you may see"
@@ -79,7 +81,7 @@ def gc(
         spaces: list[dict[str, Any]] = []
         report: dict[str, Any] = {"more": True, "after": None}
         while report["more"]:
-            # Each call works for some seconds; what it could not do is the next one's.
+            # Each call works for some seconds. The next call does the rest.
             report = session.call("collect_garbage", **arguments, space_ids=space or None, after=report["after"])
             spaces += report["spaces"]
             if session.out.json:
@@ -119,7 +121,7 @@ def usage(
     everywhere: Annotated[bool, typer.Option("--all", "-a", help="Of all spaces that you may see.")] = False,
     json: Json = False,
 ) -> None:
-    """Show what the LLM was used for, by day."""
+    """Show the usage of the LLM, by day."""
     with opened(ctx, json=json, space=space) as session:
         if everywhere or not session.settings.space:
             found = session.call("get_usage", days=days)
@@ -139,7 +141,7 @@ def _usage(out: Output, found: dict[str, Any]) -> None:
 
 
 def health(ctx: typer.Context, json: Json = False) -> None:
-    """Say how the service is. Exit code 1: it does not work, or something needs a look."""
+    """Show the health of the service. Exit code 1: it does not work, or a person should look at something."""
     with opened(ctx, json=json) as session:
         found = session.call("get_health")
         session.out.result(found, lambda: _health(session.out, found))

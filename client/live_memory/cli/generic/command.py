@@ -14,7 +14,7 @@ from live_memory.operations import Field, Operation
 
 _SCALARS: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool}
 _NO_WAY_BACK = {"erase_memory", "purge_tokens", "refuse_plan", "revoke_token", "rotate_token", "undo_consolidation"}
-"""Beside all that is a DELETE."""
+"""Operations that can't be undone, in addition to every DELETE."""
 _DRY_UNLESS_SAID = {"apply_retention", "collect_garbage"}
 
 _BODY = typer.Option("--body", help="The body as JSON, or @FILE, or - for stdin; options win over it.")
@@ -27,7 +27,7 @@ _LINES = typer.Option("--lines", help="The file with the lines of JSON; - for st
 
 
 def function(operation: Operation) -> Callable[..., None]:
-    """A function that typer makes a command of."""
+    """The function from which typer makes the command."""
 
     def run(ctx: typer.Context, **said: Any) -> None:
         _run(ctx, operation, said)
@@ -78,7 +78,7 @@ def _metavar(field: Field) -> str | None:
 
 
 def _extras(operation: Operation) -> list[inspect.Parameter]:
-    """What is no field: how it is sent and how it is answered."""
+    """The options that are no fields: the form of the request and of the answer."""
     wanted = {
         "body_": (Annotated[str | None, _BODY], None, bool(operation.body)),
         "lines_": (Annotated[str, _LINES], "-", operation.lines),

@@ -22,7 +22,7 @@ class _Tags(TyperGroup):
 
 
 class _Operations(TyperGroup):
-    """Those of the tag that it is named by."""
+    """The operations of the tag that is its name."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return [one.short for one in _operations(self.name)]
@@ -53,7 +53,7 @@ def _of_tag(tag: str) -> Any:
 
 
 def _operations(tag: str | None = None) -> "list[Operation]":
-    # The table is long: only who calls an operation waits for it.
+    # The table is long: only a command that calls an operation loads it.
     from live_memory.operations import OPERATIONS  # noqa: PLC0415
 
     return sorted((one for one in OPERATIONS.values() if tag in {None, one.tag}), key=lambda one: (one.tag, one.short))

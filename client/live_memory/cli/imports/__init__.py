@@ -1,1 +1,1 @@
-"""What others keep, brought here: exports, folders of Markdown, conversations, buckets of another implementation."""
+"""Imports from other sources: exports, folders of Markdown, conversations, buckets of another implementation."""

@@ -1,6 +1,6 @@
 """A copy of a bucket of chrlesur/live-memory: each of its spaces becomes an archive, as if it were exported here.
 
-So notes keep their names, times, agents, categories and tags. The bank begins with one entry in the history, that of a
+Notes keep their names, times, agents, categories and tags. The bank begins with one entry in the history, that of a
 change by hand. Tokens are never taken: not `_system/tokens.json`, and not the one that a space may have in its head.
 """
 
@@ -24,28 +24,28 @@ from live_memory.cli.imports.unfit import BadPart, BadSource, shown
 SPACE_ID = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
 META_BYTES = 1 << 20
 FILE_BYTES = 4 << 20
-"""Of any file, which is read whole."""
+"""Bytes of any file, which is read as a whole."""
 BANK_FILE_BYTES = 500_000
 BANK_BYTES = 16 << 20
-"""Of all bank files together: they are in memory, and once more in the record."""
+"""Bytes of all bank files together: they are in memory, and a second time in the record."""
 BANK_FILES = 1_000
 TEXT_BYTES = 50_000
-"""Of rules, and of the synthesis."""
+"""Bytes of the rules, and of the synthesis."""
 DESCRIPTION_BYTES = 500
 OWNER_BYTES = 200
 OBJECTS = 49_000
-"""Of a space; an archive has at most 50,000 members."""
+"""Objects of a space: an archive has at most 50,000 members."""
 REASON = "Imported."
 RULES = "Keep the files of the bank as they are made up now, and what they say up to date.\n"
 THRESHOLD = 30
-"""Notes from which on a space consolidates by itself: the service's own default."""
+"""Number of notes at which a space consolidates by itself: the service's own default."""
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _OURS = ("_consolidations/", "_runs/", "memories/", "conversations/", "rooms/")
 
 
 @dataclass
 class OldSpace:
-    """A space of such a bucket: what is needed whole. Its notes are packed as they come."""
+    """A space of such a bucket: the parts that are needed as a whole. Its notes are packed one by one."""
 
     folder: str
     meta: Mapping[str, Any]
@@ -99,7 +99,7 @@ def name_of(space: OldSpace, wanted: str | None) -> str:
 
 
 def pack(source: Source, space: OldSpace, space_id: str, target: IO[bytes], author: str, threshold: int) -> SpaceReport:
-    """Write the space as an archive; what is said of it is in the report. Raises BadSource."""
+    """Write the space as an archive, and describe it in the report. Raises BadSource."""
     report = SpaceReport(space_id, source=space.folder or source.path.name, notes=0)
     packer = Packer(target, space_id)
     try:
@@ -189,7 +189,7 @@ def _take_bank_file(space: OldSpace, path: str, text: str, report: SpaceReport) 
 
 
 def _finish(packer: Packer, space: OldSpace, report: SpaceReport, author: str, threshold: int) -> None:
-    """What is made of all of it: rules, bank, synthesis, the record of their coming, and the head."""
+    """Add the objects made of the whole space: rules, bank, synthesis, the record of the import, and the head."""
     created = _created(space)
     record = _record(space, report.space_id, author, created)
     metadata = {"consolidation": "1", "record": record["name"]} if record else None
@@ -227,7 +227,7 @@ def _seconds(moment: datetime) -> str:
 
 
 def _record(space: OldSpace, space_id: str, author: str, moment: str) -> dict[str, Any] | None:
-    """The record of the change that brings bank and synthesis; None where there is neither."""
+    """The record of the change that adds bank and synthesis. None if there is neither."""
     if not space.bank and not space.synthesis.strip():
         return None
     changes: list[dict[str, Any]] = [
@@ -286,7 +286,7 @@ def _fitting(value: object, limit: int, name: str, report: SpaceReport) -> str:
 
 
 def _ulid(moment: str, content: object) -> str:
-    """An id of a moment that the content makes: the same for a repeat."""
+    """An id of a moment, made from the content: a repeat gets the same id."""
     milliseconds = int(datetime.fromisoformat(moment).timestamp() * 1_000)
     digest = hashlib.sha256(_json(content)).digest()[:10]
     number = int.from_bytes(milliseconds.to_bytes(6, "big") + digest, "big")

@@ -1,6 +1,6 @@
-"""A conversation as the export of ChatGPT has it: a tree of messages, of which one branch is what the user sees.
+"""A conversation as the export of ChatGPT has it: a tree of messages, of which the user sees one branch.
 
-The form of the export is not documented. What is read here: `conversation_id` or `id`, `title`, `update_time`,
+The form of the export is not documented. These fields are read: `conversation_id` or `id`, `title`, `update_time`,
 `current_node`, and of each node in `mapping` its `parent` and `message`.
 """
 
@@ -14,7 +14,7 @@ from live_memory.cli.imports.unfit import BadPart
 SERVICE = "chatgpt.com"
 
 _INWARD = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
-"""What is no part of what was said."""
+"""Kinds of content that are no part of the conversation."""
 
 
 def chat(value: dict[str, Any]) -> Chat:
@@ -38,7 +38,7 @@ def chat(value: dict[str, Any]) -> Chat:
 
 
 def _current(nodes: dict[str, Any], leaf: object) -> list[str]:
-    """The nodes from the root to the current one; without one, to the newest."""
+    """The nodes from the root to the current one. Without a current one, to the newest."""
     parents: dict[str, str | None] = {}
     for name, node in nodes.items():
         parent = chats.dictionary(node).get("parent")
@@ -80,7 +80,7 @@ def _message(name: str, message: dict[str, Any], left_out: Counter[str]) -> Mess
 
 
 def _text(content: dict[str, Any], left_out: Counter[str]) -> str:
-    """What a message says; what is no text is counted, and shown by its kind."""
+    """The text of a message. Other content is counted, and shown by its kind."""
     texts = []
     for part in chats.items(content.get("parts")):
         if isinstance(part, str):

@@ -1,4 +1,4 @@
-"""Conversations that were led elsewhere, and the lines as which the service takes them in."""
+"""Conversations from other services, and the lines of JSON that import them."""
 
 import hashlib
 import json
@@ -13,24 +13,24 @@ from live_memory.cli.imports.unfit import BadPart
 
 TITLE_BYTES = 500
 ID_CHARACTERS = 180
-"""Of a message's id: the service takes 200, and parts of a long message are numbered."""
+"""Characters of a message's id: the service takes 200, and parts of a long message are numbered."""
 NAME_CHARACTERS = 200
 LINE_BYTES = 900_000
-"""Of a line; the service takes 1 MiB in a request."""
+"""Bytes of a line: the service takes 1 MiB in a request."""
 PIECE = 140_000
-"""Characters of a part of a message that fits into no line: each has at most six bytes in JSON."""
+"""Characters of a part of a message that is too long for a line: each has at most six bytes in JSON."""
 RESULT_CHARACTERS = 100_000
-"""Of what a tool was given or gave, beyond which it is cut."""
+"""Characters at which the input or result of a tool is cut."""
 CALLS = 500
 MESSAGES = 20_000
-"""Of a conversation."""
+"""Number of messages of a conversation."""
 
 Role = Literal["user", "assistant", "tool"]
 
 
 @dataclass(frozen=True)
 class Message:
-    """One message. `tool`: of an assistant's message, the tool that it calls; of a tool's one, its name."""
+    """One message. `tool`: in an assistant's message, the tool that it calls; in a tool's message, its name."""
 
     message_id: str
     role: Role
@@ -41,7 +41,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Turn:
-    """What a user said, with all up to what the user says next."""
+    """A message of the user, with all that follows up to the user's next message."""
 
     message_id: str
     user: str = ""
@@ -52,7 +52,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Chat:
-    """A conversation; `left_out` counts what of it is not taken, by what it is."""
+    """A conversation. `left_out` counts its content that is not imported, by kind."""
 
     service: str
     chat_id: str
@@ -63,7 +63,7 @@ class Chat:
 
     @property
     def folder(self) -> str:
-        """By what the service finds the conversation again: where an agent has its folder."""
+        """The folder by which the service finds the conversation again, in the place of an agent's folder."""
         known = (
             self.chat_id if self.chat_id.replace("-", "").replace("_", "").isalnum() and self.chat_id.isascii() else ""
         )
@@ -76,7 +76,7 @@ class Chat:
 
 
 def turns(messages: Iterable[Message]) -> list[Turn]:
-    """The turns that messages make. Raises BadPart for an id that is there twice."""
+    """The turns that messages make. Raises BadPart for an id that occurs twice."""
     made: list[Turn] = []
     ids: list[str] = []
     seen: set[str] = set()
@@ -97,7 +97,9 @@ def turns(messages: Iterable[Message]) -> list[Turn]:
 
 
 def _id_of(ids: Sequence[str]) -> str:
-    """The id of a turn: another one once it has another end, so that what is there already never contradicts it."""
+    """The id of a turn. A turn with another end gets another id, so that it never contradicts a turn that was imported
+    before.
+    """
     name = ids[0] if len(ids) == 1 else f"{ids[0]}:{ids[-1]}"
     return name if len(name) <= ID_CHARACTERS else hashlib.sha256(name.encode()).hexdigest()
 
@@ -124,8 +126,8 @@ def _cut(text: str) -> str:
 
 
 def lines(turn: Turn) -> Iterator[str]:
-    """A turn as lines of JSON: one, or several where no line could hold it. Not a character of what was said is lost;
-    of tools only the names are kept then.
+    """A turn as lines of JSON: one, or several where no line could hold it. No character of the messages is lost. Of
+    tools only the names are kept then.
     """
     more = {"client_timestamp": turn.timestamp} if turn.timestamp else {}
     whole = {"message_id": turn.message_id, "user_message": turn.user, "assistant_message": turn.assistant, **more}
@@ -147,7 +149,7 @@ def _line(value: Mapping[str, Any]) -> str:
 
 
 def text_of(value: object) -> str:
-    """A text without halves of surrogate pairs, which are no text; empty for whatever is none."""
+    """A text without halves of surrogate pairs, which are no text. Empty for a value that is no text."""
     if not isinstance(value, str):
         return ""
     try:
@@ -172,7 +174,7 @@ def title_of(value: object) -> str:
 
 
 def moment(value: object) -> str | None:
-    """A time in ISO 8601, from such a text or from seconds since 1970; None for what is none."""
+    """A time in ISO 8601, from such a text or from seconds since 1970. None for a value that is no time."""
     try:
         if isinstance(value, str):
             found = datetime.fromisoformat(value)
@@ -199,10 +201,10 @@ def branch(parents: Mapping[str, str | None], leaf: str) -> list[str]:
 
 
 def dictionary(value: object) -> dict[str, Any]:
-    """A JSON object; an empty one for whatever is none."""
+    """A JSON object. An empty one for a value that is none."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: object) -> list[Any]:
-    """A JSON list; an empty one for whatever is none."""
+    """A JSON list. An empty one for a value that is none."""
     return value if isinstance(value, list) else []

@@ -1,6 +1,6 @@
 """A conversation as the export of Claude has it: messages in a row, among them those that were edited or tried again.
 
-https://privacy.claude.com says how to get an export; its form is not documented. What is read here: `uuid`, `name`,
+https://privacy.claude.com says how to get an export; its form is not documented. These fields are read: `uuid`, `name`,
 `updated_at`, and of `chat_messages` `uuid`, `parent_message_uuid`, `sender`, `text` or `content`, `created_at`, and the
 names of `attachments` and `files`.
 """
@@ -38,7 +38,7 @@ def chat(value: dict[str, Any]) -> Chat:
 
 
 def _current(rows: list[dict[str, Any]], leaf: object) -> list[dict[str, Any]]:
-    """The messages that lead to the last one; all of them where the export does not say what follows what."""
+    """The messages that lead to the last one; all of them if the export does not give their order."""
     by_id = {chats.id_of(row.get("uuid"), "a message"): row for row in rows}
     if len(by_id) < len(rows):
         raise BadPart("holds a message twice")
@@ -49,7 +49,7 @@ def _current(rows: list[dict[str, Any]], leaf: object) -> list[dict[str, Any]]:
     newest = max(reversed(by_id), key=lambda name: chats.moment(by_id[name].get("created_at")) or "")
     last = leaf if isinstance(leaf, str) and leaf in by_id else newest
     way = chats.branch(parents, last)
-    # Where it does not begin as the conversation does, a message between is missing, and all that is there is better.
+    # If the branch does not begin as the conversation does, a message between is missing. Then all messages are better.
     return [by_id[name] for name in way] if parents[way[0]] == rows[0]["parent_message_uuid"] else rows
 
 
@@ -71,7 +71,7 @@ def _messages(row: dict[str, Any], left_out: Counter[str]) -> list[Message]:
 
 
 def _attached(row: dict[str, Any], left_out: Counter[str]) -> list[str]:
-    """What was attached, by name: the files themselves are not in an export, and their texts are no conversation."""
+    """The names of attached files. The files themselves are not in an export, and their texts are no conversation."""
     names = []
     for kind in ("attachments", "files"):
         for one in chats.items(row.get(kind)):

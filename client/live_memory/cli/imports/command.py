@@ -48,10 +48,10 @@ def import_command(
 
     SOURCE is an export of this service (.tar.gz), which becomes a new space; a folder of Markdown files, which becomes
     the bank of a new space; an export of conversations by Claude or ChatGPT (the zip, or its conversations.json), which
-    go into a space that is there; or a copy of a bucket of chrlesur/live-memory, each of whose spaces becomes one here.
+    go into an existing space; or a copy of a bucket of chrlesur/live-memory, each of whose spaces becomes one here.
 
-    What it is is found out, and all of it is checked before anything is sent. A repeat imports nothing twice. Exit code
-    1: some of it is left out, and told.
+    The command detects the kind of the source, and checks all of it before it sends anything. A repeat imports nothing
+    twice. Exit code 1: some content was left out. The report names it.
     """
     with plain(ctx, json=json) as (_, out):
         order = _order(source, space, description, rules, rules_template, threshold, since, cut)
@@ -98,7 +98,7 @@ def _text_of(rules: Path) -> str:
 
 
 def _checked(order: "Order", out: Output, *, dry_run: bool) -> "tuple[Source, TalkReport | None] | None":
-    """What the source is, with the conversations that it holds; None after a dry run, which has told all."""
+    """The source, with the conversations that it holds. None after a dry run, which has printed its report."""
     from live_memory.cli.imports import running  # noqa: PLC0415
     from live_memory.cli.imports.unfit import BadSource  # noqa: PLC0415
 
@@ -164,7 +164,7 @@ def _make_spaces(session: Session, source: "Source", order: "Order") -> None:
 
 
 def _tell(out: Output, source: "Source", reports: "list[SpaceReport] | list[TalkReport]") -> None:
-    """Say what was done, or would be; raises Exit with 1 where something is left out."""
+    """Show the work that was done, or would be. Raises Exit with 1 if something is left out."""
     complete = all(report.complete for report in reports)
     document = {"kind": source.kind, "complete": complete, "reports": [report.document() for report in reports]}
     out.result(document, lambda: out.text("\n".join(line for report in reports for line in report.lines())))

@@ -1,4 +1,4 @@
-"""What a source is, told by the names of its files."""
+"""Detects the kind of a source by the names of its files."""
 
 import re
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ Kind = Literal["export", "bucket", "chats", "markdown"]
 META = "_meta.json"
 MANIFEST = "_manifest.json"
 CHATS_BYTES = 512 << 20
-"""Of all files of conversations together. Exports of years of daily use have about 200 MiB."""
+"""Bytes of all files of conversations together. Exports of years of daily use have about 200 MiB."""
 EXPORT_BYTES = 1 << 30
-"""Of an export of this service as a file: what it takes."""
+"""Bytes of an export of this service as a file: the service's own limit."""
 NOTHING = (
     "Nothing in it can be imported. A source is an export of this service (.tar.gz), a folder of Markdown files, an "
     "export of conversations by Claude or ChatGPT (a zip, or its conversations.json), or a copy of a bucket of "
@@ -28,7 +28,7 @@ _CHATS = re.compile(r"(?:[^/]+/)?conversations(?:-[0-9]+)?\.json")
 
 @dataclass(frozen=True)
 class Source:
-    """What is to be imported: where it lies, what it is, and its files with their sizes."""
+    """The source of an import: its path, its kind, and its files with their sizes."""
 
     path: Path
     kind: Kind
@@ -44,7 +44,7 @@ class Source:
 
 
 def is_head(path: str) -> bool:
-    """Whether a file is what a space begins with."""
+    """Whether a file is the head of a space."""
     return path == META or (path.endswith(f"/{META}") and path.count("/") == 1)
 
 
@@ -54,7 +54,7 @@ def is_of_chats(path: str) -> bool:
 
 
 def look(path: Path) -> Source:
-    """Find out what a source is: all of it is read once, and only names are kept. Raises BadSource."""
+    """Detect the kind of a source. It reads the whole source once, and keeps only names. Raises BadSource."""
     if str(path).startswith(("s3:/", "http:/", "https:/")):
         raise BadSource("A source is a file or folder here: copy it first, with `aws s3 sync s3://BUCKET FOLDER`, say.")
     sizes = {file.path: file.size for file in files.files(path)}

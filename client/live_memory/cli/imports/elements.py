@@ -1,7 +1,7 @@
 """A long JSON list read element by element, so that an export of any size needs the memory of its largest conversation.
 
-The text is only cut here: where an element ends is told by brackets and quotes alone. What is in it the JSON parser of
-the standard library reads, whose depth is bounded so.
+This module only cuts the text: brackets and quotes show the end of an element. The JSON parser of the standard library
+reads each element. So its depth is bounded.
 """
 
 import re
@@ -11,7 +11,7 @@ from live_memory.cli.imports.unfit import BadSource
 
 ELEMENT_BYTES = 64 << 20
 DEPTH = 100
-"""Of brackets in brackets; exports have about ten."""
+"""Depth of nested brackets. Exports have about ten."""
 NO_LIST = "is no list of conversations"
 CUT = "ends too early: it was cut"
 
@@ -23,9 +23,9 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def elements(chunks: Iterable[bytes], limit: int = ELEMENT_BYTES) -> Iterator[bytes | None]:
-    """The objects of a list as they stand in the text; None for one of more than `limit` bytes.
+    """The objects of a list as the text has them. None for an object of more than `limit` bytes.
 
-    Raises BadSource, whose message goes on where the name of the file stands.
+    Raises BadSource. Its message continues after the name of the file.
     """
     source = _Source(chunks)
     source.skip(_SPACE, bom=True)
@@ -45,7 +45,7 @@ def elements(chunks: Iterable[bytes], limit: int = ELEMENT_BYTES) -> Iterator[by
 
 
 class _Source:
-    """The text so far, from `start` on; `at` is how far it was read."""
+    """The text so far, from `start` on. `at` is the reading position."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
@@ -59,7 +59,7 @@ class _Source:
         return bool(chunk)
 
     def skip(self, what: re.Pattern[bytes], *, bom: bool = False) -> None:
-        """Go behind all that fits, and forget it."""
+        """Skip the bytes that match, and forget them."""
         while bom and len(self.text) < len(_BOM) and self.more():
             pass
         if bom and self.text.startswith(_BOM):
@@ -73,7 +73,7 @@ class _Source:
                 return
 
     def take(self) -> bytes:
-        """The next byte; none at the end."""
+        """The next byte. Empty at the end."""
         if self.at == len(self.text) and not self.more():
             return b""
         self.at += 1
@@ -115,7 +115,7 @@ def _element(source: _Source, limit: int) -> bytes | None:
 
 
 def _goes_on(source: _Source, quoted: bool) -> bool:
-    """Whether there is more to look at: what waits (a backslash, say) needs the next chunk."""
+    """Whether there is more to read: a byte that waits (such as a backslash) needs the next chunk."""
     left = len(source.text) - source.at
     waits = not left or (quoted and left == 1 and source.text.endswith(b"\\"))
     return not waits or source.more()

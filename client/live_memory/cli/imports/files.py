@@ -1,7 +1,7 @@
 """The files of a source, whether it is a folder, a tar, a tar.gz, a zip or one file: in order, with bounds.
 
-Whoever made the source may be hostile. Nothing of it is ever written to the disk under a name of its own, nothing that
-lies elsewhere is read, and no more of it than one piece is in memory.
+The author of the source may be hostile. No file is written to the disk under a name from the source. No file outside of
+the source is read. At most one piece of it is in memory.
 """
 
 import os
@@ -29,7 +29,7 @@ def files(source: Path) -> Iterator[File]:
 
 
 def is_zip(source: Path) -> bool:
-    """Whether a file says to be a zip."""
+    """Whether a file has the signature of a zip."""
     return _start(source).startswith((b"PK\x03\x04", b"PK\x05\x06"))
 
 
@@ -91,7 +91,7 @@ def _of_path(path: Path, name: str) -> File | None:
 
 
 def _read(path: Path, size: int | None = None) -> Iterator[bytes]:
-    """The content of a file, of one that grows meanwhile no more than it had."""
+    """The content of a file. If the file grows meanwhile, no more than its former size."""
     left = path.stat().st_size if size is None else size
     try:
         with path.open("rb") as opened:

@@ -16,7 +16,7 @@ FILES = 1_000
 
 
 def pack(source: Source, space_id: str, target: IO[bytes]) -> SpaceReport:
-    """Write the Markdown files of the source as an archive. Raises BadSource for what the service would refuse."""
+    """Write the Markdown files of the source as an archive. Raises BadSource for files that the service refuses."""
     wanted = [path for path in source.sizes if path.endswith(".md")]
     if len(wanted) > FILES:
         raise BadSource(f"It has {len(wanted)} Markdown files, but a bank has at most {FILES}.")
@@ -45,7 +45,7 @@ def pack(source: Source, space_id: str, target: IO[bytes]) -> SpaceReport:
             if name != path:
                 report.changed.append(f"{shown(path)} is {name} now.")
             names[name] = path
-            # In a folder, so that the service takes nothing off the names.
+            # In a folder, so that the service removes no part of the names.
             packer.add(f"bank/{name}", text.encode())
         packer.end()
     finally:

@@ -1,4 +1,4 @@
-"""What a file of a source may be: its bounds, and which paths it may have."""
+"""The files of a source: their bounds, and the paths that they may have."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from live_memory.cli.imports.unfit import BadSource, shown
 
 MEMBERS = 50_000
-"""Files and folders of a source: what the service takes of an archive."""
+"""Files and folders of a source: the service's limit for an archive."""
 UNPACKED_BYTES = 4 << 30
 NAME_BYTES = 900
 PIECE = 1 << 18
@@ -27,12 +27,12 @@ class File:
 
 
 def is_skipped(path: str) -> bool:
-    """Whether it is what a system or another tool leaves in folders: hidden files and folders, and the like."""
+    """Whether a system or another tool left the file in the folder: hidden files and folders, and the like."""
     return any(part.startswith(".") or part in _SKIPPED for part in path.split("/"))
 
 
 def checked(path: str) -> str:
-    """The path of a member of an archive, without a leading `./`; raises BadSource for one that leads elsewhere."""
+    """The path of a member of an archive, without a leading `./`; raises BadSource for one that leads outside."""
     path = path.removeprefix("./")
     problem = path_problem(path)
     if problem:

@@ -1,8 +1,8 @@
-"""Notes and names of chrlesur/live-memory (checked against its version 1.2.0), made into what a space here holds.
+"""Converts notes and names of chrlesur/live-memory (checked against its version 1.2.0) to those of a space here.
 
 There a note is `live/{YYYYMMDD}T{HHMMSS}_{agent}_{category}_{8 hex digits}.md`, with the fields `timestamp`, `agent`,
-`category`, `tags` (JSON) and `space_id` in its front matter. Here it is the same; but an agent's name has no
-underscore, and a note has a size.
+`category`, `tags` (JSON) and `space_id` in its front matter. Here the form is the same, but an agent's name has no
+underscore, and the size of a note is limited.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ NOTE_BYTES = 100_000
 PIECE = 80_000
 """Bytes of a part of a note that is too large; lines stay whole where they can."""
 HEAD_CHARACTERS = 20_000
-"""Of front matter: what is longer is none."""
+"""Characters of front matter: a longer one counts as content."""
 TAGS = 20
 TAG_CHARACTERS = 50
 
@@ -36,7 +36,7 @@ _NO_PATH = re.compile(r"[^A-Za-z0-9._/-]+")
 
 @dataclass(frozen=True)
 class OldNote:
-    """A note, ready to be written; `changed` says what of it is not as it was."""
+    """A note, ready to be written. `changed` names the parts that are not as they were."""
 
     moment: datetime
     agent: str
@@ -63,13 +63,13 @@ class OldNote:
         return replace(self, suffix=f"{(int(self.suffix, 16) + 1) % 16**8:08x}")
 
     def parts(self) -> Iterator["OldNote"]:
-        """The note, or several that hold its content where one is not enough."""
+        """The note, or several notes if one can't hold its content."""
         if len(self.content.encode()) <= NOTE_BYTES:
             yield self
             return
         note = replace(self, changed=[*self.changed, "is several notes now: it was too large for one"])
         for piece in _pieces(self.content):
-            # Who writes them gives each a name of its own.
+            # The caller that writes them gives each a name of its own.
             yield replace(note, content=piece)
             note = replace(note, changed=())
 
@@ -97,7 +97,7 @@ def read(name: str, raw: bytes) -> OldNote:
 
 
 def _times(compact: str, timestamp: str) -> tuple[datetime, str]:
-    """When it was written: in its name, whole seconds, and in its front matter."""
+    """The time of its writing: in its name (whole seconds), and in its front matter."""
     told = chats.moment(timestamp)
     try:
         named = datetime.strptime(compact, "%Y%m%dT%H%M%S").replace(tzinfo=UTC) if compact else None
@@ -123,7 +123,7 @@ def _value(raw: str) -> str:
 
 
 def _tags(raw: str) -> tuple[list[str], bool]:
-    """The tags, and whether they are all there as they were."""
+    """The tags, and whether all of them are unchanged."""
     try:
         found = json.loads(raw) if raw else []
     except (ValueError, RecursionError):
@@ -135,12 +135,12 @@ def _tags(raw: str) -> tuple[list[str], bool]:
 
 
 def agent_of(name: str) -> str:
-    """An agent's name as it can be here: letters, digits and hyphens."""
+    """An agent's name in the form that is allowed here: letters, digits and hyphens."""
     return _NO_AGENT.sub("-", name).strip("-")[:64].strip("-") or "agent"
 
 
 def _quoted(text: str) -> str:
-    """A YAML text in double quotes, with escapes for whatever could break out of them (YAML 1.2, 5.7)."""
+    """A YAML text in double quotes, with escapes for characters that could end it (YAML 1.2, 5.7)."""
     return f'"{"".join(_escaped(character) for character in text)}"'
 
 
@@ -154,7 +154,7 @@ def _escaped(character: str) -> str:
 
 
 def _pieces(content: str) -> Iterator[str]:
-    """The content in parts, cut behind lines where that is possible; none is blank."""
+    """The content in parts, cut after lines where possible. No part is blank."""
     left = content.encode()
     while left:
         end = len(left) if len(left) <= PIECE else left.rfind(b"\n", PIECE // 2, PIECE) + 1 or PIECE
@@ -166,7 +166,7 @@ def _pieces(content: str) -> Iterator[str]:
 
 
 def bank_path(path: str, taken: Mapping[str, str]) -> str:
-    """The path of a bank file as it can be here, another one than those that are taken. Raises BadPart."""
+    """The path of a bank file in the form that is allowed here, different from those in use. Raises BadPart."""
     text = unicodedata.normalize("NFKC", path)
     text = "".join(character for character in text if unicodedata.category(character) != "Cf")
     text = _NO_PATH.sub("-", text).lstrip("_")

@@ -1,4 +1,4 @@
-"""Writing an archive as the service takes it: `tar.gz`, a folder for the space, last its `_manifest.json`.
+"""Writes an archive in the form that the service takes: `tar.gz`, a folder for the space, last its `_manifest.json`.
 
 The same content makes the same bytes, so a repeat of an import sends the same archive.
 """
@@ -41,13 +41,13 @@ class Packer:
         return len(self._listed)
 
     def end(self) -> None:
-        """Write the manifest, of a space, and the end."""
+        """Write the manifest (only of a space) and the end."""
         if self._space_id:
             self._write(f"{self._space_id}/{MANIFEST}", self._manifest(self._space_id))
         self.close()
 
     def close(self) -> None:
-        """Give back what writing takes, also where it came to no end."""
+        """Release the resources of writing, also after an error."""
         with suppress(ValueError):
             self._tar.close()
         self._gzip.close()

@@ -1,18 +1,18 @@
-"""What an import did, or would do: for people and for programs."""
+"""The results of an import or of a dry run, for people and for programs."""
 
 from collections import Counter
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 NAMED = 100
-"""Things that are named one by one; of more the number is told."""
+"""Number of items that are named one by one. Of more items only the number is shown."""
 
 Outcome = Literal["imported", "would_be_imported", "exists_already", "failed"]
 
 
 @dataclass
 class SpaceReport:
-    """A space that was made of something. What is None is not known here."""
+    """A space that an import made, or would make. A field that is None is not known here."""
 
     space_id: str
     outcome: Outcome = "would_be_imported"
@@ -24,11 +24,11 @@ class SpaceReport:
     synthesis: bool | None = None
     objects: int | None = None
     changed: list[str] = field(default_factory=list)
-    """What is not as it was, in sentences."""
+    """Content that was changed, in sentences."""
     left_out: list[str] = field(default_factory=list)
-    """What is not taken though it should be, in sentences."""
+    """Content that was not imported although it should be, in sentences."""
     not_taken: Counter[str] = field(default_factory=Counter)
-    """What is never taken, and how often it is there."""
+    """Kinds of content that are never imported, with their counts."""
     error: str | None = None
 
     @property
@@ -36,7 +36,7 @@ class SpaceReport:
         return self.outcome in ("imported", "would_be_imported") and not self.left_out
 
     def document(self) -> dict[str, Any]:
-        """For programs: what says nothing is left out."""
+        """For programs. Empty fields are left out."""
         return _document(self)
 
     def lines(self) -> list[str]:
@@ -69,9 +69,9 @@ class TalkReport:
     imported: int = 0
     """Turns that are new."""
     repeated: int = 0
-    """Turns that were there already."""
+    """Turns that existed already."""
     skipped: int = 0
-    """Conversations that hold nothing, or that are older than asked for."""
+    """Conversations that are empty, or older than requested."""
     left_out: list[str] = field(default_factory=list)
     not_taken: Counter[str] = field(default_factory=Counter)
 

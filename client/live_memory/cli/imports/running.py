@@ -1,4 +1,4 @@
-"""An import as a whole: what the source is, what is to be made of it, and then the making."""
+"""An import as a whole: it detects the source, plans the spaces or conversations, and makes them."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -20,14 +20,14 @@ NEEDS_SPACE = "Say into which space: --space."
 FOR_MARKDOWN = "Rules can be given for a folder of Markdown files alone: a space brings its own."
 SEVERAL = "It holds {} spaces, which keep their ids. Give the folder of one of them, to name it with --space."
 TOLD_EVERY = 20
-"""Conversations after which it is told how far it is."""
+"""Number of conversations after which the progress is shown."""
 ANONYMOUS = "import"
-"""Whose change the coming of a bank is, where nobody is logged in: a dry run."""
+"""The author of the import's change if nobody is logged in, as in a dry run."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """An import as it is asked for; `rules` and `rules_template` for Markdown files, `profile` and `since` for
+    """An import as the user requests it: `rules` and `rules_template` for Markdown files, `profile` and `since` for
     conversations, `threshold` for spaces of a bucket.
     """
 
@@ -41,14 +41,14 @@ class Order:
     threshold: int = buckets.THRESHOLD
 
     def options(self) -> dict[str, str]:
-        """What the service is told besides the archive."""
+        """The options that go to the service with the archive."""
         wanted = {"description": self.description, "rules": self.rules, "rules_template": self.rules_template}
         return {name: value for name, value in wanted.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Parcel:
-    """An archive that is ready to be sent, with what is in it."""
+    """An archive that is ready to be sent, with its report."""
 
     archive: IO[bytes]
     report: SpaceReport
@@ -56,7 +56,7 @@ class Parcel:
 
 @dataclass(frozen=True)
 class World:
-    """What an import works with: the service, what puts files to a URL, how to wait, whom to tell."""
+    """The dependencies of an import: the service, the upload to a URL, the wait, and the output."""
 
     service: talks.Service
     web: httpx.Client
@@ -65,7 +65,7 @@ class World:
 
 
 def look(order: Order) -> Source:
-    """What the source is; raises BadSource, also where the order does not fit it."""
+    """The source and its kind. Raises BadSource, also if the order does not fit it."""
     source = detection.look(order.path)
     if source.kind != "markdown" and (order.rules is not None or order.rules_template is not None):
         raise BadSource(FOR_MARKDOWN)
@@ -77,7 +77,7 @@ def look(order: Order) -> Source:
 
 
 def plan_talk(source: Source, order: Order) -> TalkReport:
-    """The conversations that there are to import."""
+    """The conversations to import."""
     return talks.plan(source, _wanted(order))
 
 
@@ -87,7 +87,7 @@ def _wanted(order: Order) -> talks.Wanted:
 
 @contextmanager
 def packed(source: Source, order: Order, author: str = ANONYMOUS) -> Iterator[list[Parcel]]:
-    """All spaces that are to be made, as archives in files that nobody else sees. Raises BadSource."""
+    """All spaces to make, as archives in files that nobody else sees. Raises BadSource."""
     with ExitStack() as stack:
         if source.kind == "export":
             yield [Parcel(stack.enter_context(source.path.open("rb")), _of_export(source, order))]
@@ -99,7 +99,7 @@ def packed(source: Source, order: Order, author: str = ANONYMOUS) -> Iterator[li
 
 
 def _place(stack: ExitStack) -> IO[bytes]:
-    """A file without a name, which is gone when it is closed."""
+    """A file without a name, which is removed when it is closed."""
     return stack.enter_context(cast("IO[bytes]", tempfile.TemporaryFile()))
 
 
@@ -117,7 +117,7 @@ def _of_bucket(stack: ExitStack, source: Source, space: buckets.OldSpace, order:
 
 
 def _of_export(source: Source, order: Order) -> SpaceReport:
-    """What an export of this service says to hold; the service checks it as a whole."""
+    """The content that an export of this service states. The service checks the whole export."""
     tops = {path.partition("/")[0] for path in source.sizes}
     if len(tops) > 1:
         raise BadSource("It is no export of this service: there are several folders in it.")
@@ -132,7 +132,7 @@ def _of_export(source: Source, order: Order) -> SpaceReport:
 
 
 def send_all(world: World, parcels: list[Parcel], order: Order) -> list[SpaceReport]:
-    """Make a space of each archive. Of several one that is refused is told, and the others go on; raises
+    """Make a space of each archive. If one of several is refused, report it and continue with the others. Raises
     LiveMemoryError otherwise.
     """
     for parcel in parcels:
@@ -160,7 +160,7 @@ def _send(service: Service, world: World, parcel: Parcel, options: Mapping[str, 
 
 
 def talk(world: World, source: Source, order: Order, planned: TalkReport) -> TalkReport:
-    """Import the conversations; raises LiveMemoryError, and whoever repeats it goes on."""
+    """Import the conversations. Raises LiveMemoryError. A repeat continues the import."""
     total = planned.conversations
 
     def told(done: int) -> None:

@@ -1,4 +1,4 @@
-"""Bringing an archive to the service: it is put to a URL of the store, and the service makes a space of it."""
+"""Sends an archive to the service: a PUT to a URL of the store, and the service makes a space of it."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +17,7 @@ FAILED = "The archive could not be put to the store's URL: {}. Nothing was impor
 
 
 class Service(Protocol):
-    """What is needed of the client."""
+    """The methods of the client that are needed here."""
 
     def call(self, name: str, arguments: dict[str, Any]) -> Any:
         """Call an operation, JSON in and out."""
@@ -31,16 +31,16 @@ def send(
     options: Mapping[str, str],
     sleep: Callable[[float], None],
 ) -> dict[str, Any]:
-    """Import an archive as a new space, and return how its arrival ended (`done` or `failed`).
+    """Import an archive as a new space, and return the final status of the import (`done` or `failed`).
 
-    Raises LiveMemoryError, such as `space_exists`, and `still_running` where it takes too long.
+    Raises LiveMemoryError, such as `space_exists`, and `still_running` if it takes too long.
     """
     upload = service.call("create_upload", {"size": archive.seek(0, os.SEEK_END)})
     _put(web, upload["url"], archive, sleep)
     try:
         arrival = service.call("import_space", {"space_id": space_id, "upload_id": upload["upload_id"], **options})
     except LiveMemoryError as error:
-        # It may be under way by a request whose answer was lost.
+        # A request whose answer was lost may have started the import.
         arrival = _ours(service, space_id, upload["upload_id"]) if error.status in (None, 409) else None
         if not arrival:
             raise
@@ -63,7 +63,7 @@ def _ours(service: Service, space_id: str, upload_id: str) -> dict[str, Any] | N
 
 
 def _put(web: httpx.Client, url: str, archive: IO[bytes], sleep: Callable[[float], None]) -> None:
-    """PUT it, again after what may pass: the same bytes to the same place. No token goes there."""
+    """PUT the archive, again after an error that may pass: the same bytes to the same URL. The request has no token."""
     size = archive.seek(0, os.SEEK_END)
     reason = ""
     for tries in range(TRIES):

@@ -1,6 +1,8 @@
-"""Taking conversations into a space: first all of the export is read and nothing sent, then one after the other.
+"""Imports conversations into a space: it first reads the whole export and sends nothing, then sends one after the
+other.
 
-A repeat finds each conversation by the folder that its id makes, and each turn by its own id: nothing comes twice.
+A repeat finds each conversation by the folder that its id makes, and each turn by its own id: nothing is imported
+twice.
 """
 
 import json
@@ -18,19 +20,19 @@ from live_memory.cli.imports.unfit import BadPart, BadSource, shown
 
 BODY_BYTES = 1_000_000
 BODY_LINES = 500
-"""Of one request: the service takes more, but has only so much time for it."""
+"""Lines of one request: the service takes more, but its time for a request is limited."""
 UNFIT_STATUS = (400, 413, 422)
 NO_CHAT = "It holds no conversation of Claude or ChatGPT."
 
 
 class Service(Protocol):
-    """What is needed of the client."""
+    """The methods of the client that are needed here."""
 
     def call(self, name: str, arguments: dict[str, Any]) -> Any:
         """Call an operation, JSON in and out."""
 
     def send_lines(self, name: str, arguments: dict[str, Any], lines: list[str]) -> Any:
-        """Call one that takes lines of JSON."""
+        """Call an operation that takes lines of JSON."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Unfit:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Into which space conversations are to go, how they are cut there, and from which day on (`2026-02-20`)."""
+    """The target of the conversations: the space, the parameters of their blocks, and the first day (`2026-02-20`)."""
 
     space_id: str
     profile: str = "windows"
@@ -60,7 +62,7 @@ def read(source: Source) -> Iterator[Chat | Unfit]:
             for number, element in enumerate(elements(file.content), 1):
                 yield _chat(f"{file.path}, conversation {number}", element, seen)
         except BadSource as error:
-            # What is wrong with the list itself is told without the file's name.
+            # An error of the list itself is shown without the file's name.
             reason = str(error)
             raise BadSource(reason if reason[0].isupper() else f"{shown(file.path)} {reason}.") from None
 
@@ -96,7 +98,7 @@ def _fit(wanted: Wanted, chat: Chat) -> bool:
 
 
 def plan(source: Source, wanted: Wanted) -> TalkReport:
-    """What there is to import, without a request. Raises BadSource."""
+    """The plan of the import, without a request. Raises BadSource."""
     report = TalkReport(wanted.space_id, dry_run=True)
     for chat in read(source):
         if isinstance(chat, Unfit):
@@ -121,8 +123,8 @@ def carry_out(
     planned: TalkReport,
     on_chat: Callable[[int], None] = lambda _: None,
 ) -> TalkReport:
-    """Import what was planned; raises LiveMemoryError, and whoever repeats it goes on. `on_chat` is told how many
-    conversations are done.
+    """Import the planned conversations. Raises LiveMemoryError. A repeat continues the import. `on_chat` gets the
+    number of conversations that are done.
     """
     report = planned
     report.dry_run = False
@@ -157,7 +159,7 @@ def _bring(service: Service, wanted: Wanted, chat: Chat, report: TalkReport) -> 
 
 
 def _conversation(service: Service, wanted: Wanted, chat: Chat, report: TalkReport) -> str:
-    """The conversation's id here, begun if need be. Of two that were begun at once the first one is taken."""
+    """The conversation's id here. If there is none, begin the conversation. Of two begun at once, use the first."""
     place = {"space_id": wanted.space_id, "cwd": chat.folder, "host": chat.service}
     found = _found(service, place)
     if not found:
@@ -174,7 +176,7 @@ def _begin(service: Service, conversation: dict[str, Any]) -> None:
     try:
         service.call("create_conversation", conversation)
     except LiveMemoryError as error:
-        # Without an answer it may have been begun all the same: who looks for it finds out.
+        # Without an answer it may have been begun anyway: the search for it shows that.
         if error.status is not None:
             raise
 
@@ -185,7 +187,7 @@ def _found(service: Service, place: dict[str, Any]) -> str | None:
 
 
 def _bodies(chat: Chat) -> Iterator[list[str]]:
-    """The lines of a conversation, as many together as fit into a request."""
+    """The lines of a conversation, in bodies that fit into a request."""
     body: list[str] = []
     size = 0
     for turn in chat.turns:

@@ -1,4 +1,4 @@
-"""The files of a tar or tar.gz that anybody may have made."""
+"""The files of a tar or tar.gz, whose author may be hostile."""
 
 import gzip
 import io
@@ -12,15 +12,15 @@ from live_memory.cli.imports.members import MEMBERS, PIECE, UNPACKED_BYTES, File
 from live_memory.cli.imports.unfit import BadSource, shown
 
 RATIO = 200
-"""How many bytes one byte may unpack to, beyond the first `FREE_BYTES`: what the service takes. A bomb has 1,000."""
+"""How many bytes one byte may unpack to, beyond the first `FREE_BYTES`: the service's limit. A bomb has 1,000."""
 FREE_BYTES = 16 << 20
 HEADER_BYTES = 1 << 20
-"""tarfile reads an extended header in one go, whatever size it says to have."""
+"""tarfile reads an extended header at once, at any size that it states."""
 DAMAGED = "The archive is no tar and no tar.gz, or it is damaged."
 
 
 class _Unpacked(io.RawIOBase):
-    """The bytes of a tar, read forward alone, with bounds on what is read at once and on what they unpack to."""
+    """The bytes of a tar, read only forward, with bounds on a single read and on the unpacked size."""
 
     def __init__(self, raw: IO[bytes], packed: bool) -> None:
         self._raw = raw
@@ -58,7 +58,7 @@ class _Unpacked(io.RawIOBase):
         return self._at
 
     def check_end(self) -> None:
-        """Raise BadSource unless the end was marked as such: tarfile takes a broken header for the end."""
+        """Raise BadSource unless the archive has its end marker: tarfile takes a broken header for the end."""
         piece = self._last
         while not piece.strip(b"\0"):
             piece = self.read(PIECE)

@@ -2,13 +2,13 @@
 
 
 class BadSource(Exception):
-    """The source is nothing that can be imported, or breaks a rule: nothing of it is sent. Said to people as it is."""
+    """The source can't be imported, or breaks a rule. Nothing of it is sent. The text is shown to the user."""
 
 
 class BadPart(Exception):
-    """One conversation or note is unfit, and the others are not: it is told and left out."""
+    """One conversation or note is unfit. The import leaves it out, reports it, and imports the others."""
 
 
 def shown(text: str) -> str:
-    """A name out of a source for people, whatever is in it."""
+    """A name from a source, safe to show to people."""
     return ascii(text if len(text) <= 200 else text[:200] + "...")

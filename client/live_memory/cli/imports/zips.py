@@ -1,4 +1,4 @@
-"""The files of a zip that anybody may have made."""
+"""The files of a zip, whose author may be hostile."""
 
 import io
 import stat
@@ -15,13 +15,13 @@ RATIO = 200
 """How many bytes one byte may unpack to, beyond the first `FREE_BYTES`. Chats have less than 20."""
 FREE_BYTES = 16 << 20
 NAMES_BYTES = 64 << 20
-"""Of the list of members, which zipfile reads in one go."""
+"""Bytes of the list of members, which zipfile reads at once."""
 DAMAGED = "The zip is damaged, or of a kind that can't be read."
 _READABLE = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class _Careful(io.FileIO):
-    """A file of which no more is read at once than the names of a zip may have."""
+    """A file with a bound on a single read: the size that the names of a zip may have."""
 
     def read(self, size: int | None = -1) -> bytes:
         limit = NAMES_BYTES if size is None or size < 0 else size

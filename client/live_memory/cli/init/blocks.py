@@ -43,7 +43,7 @@ def take_out(text: str, marks: Marks) -> str:
 
 
 def find(text: str, marks: Marks) -> tuple[int, int] | None:
-    """Where the block begins and where the text goes on after it. Raises NotPlain if the markers don't pair up."""
+    """The start of the block, and the start of the text after it. Raises NotPlain if the markers don't pair up."""
     begins = _lines(text, marks.begin)
     ends = _lines(text, marks.end)
     if not begins and not ends:

@@ -1,6 +1,6 @@
-"""What each client needs, and where it looks for it: the MCP server, the rules text, hooks.
+"""The files that each client needs, and their places: the MCP server, the rules text, hooks.
 
-Which document each format was checked against: docs/agents/hooks.md.
+docs/agents/hooks.md names the document against which each format was checked.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ OWNER_ONLY = 0o600
 
 @dataclass(frozen=True)
 class Fitting:
-    """What is written for a client, what its user must do by hand, and what there is to know."""
+    """The files to write for a client, the steps that its user must do by hand, and remarks."""
 
     places: list[Place]
     by_hand: list[ByHand] = field(default_factory=list)
@@ -27,7 +27,7 @@ class Fitting:
 
 
 def fitting(client: str, setup: Setup) -> Fitting:
-    """What a client of CLIENTS needs."""
+    """The files and steps for a client of CLIENTS."""
     return CLIENTS[client](setup)
 
 
@@ -138,7 +138,7 @@ def _cline(setup: Setup) -> Fitting:
 
 
 def _cline_settings(setup: Setup) -> tuple[Path, str]:
-    """The one file of all servers, which Cline keeps per user, not per project: that of the command line or editor."""
+    """The file of all servers, which Cline keeps per user, not per project: that of the command line or editor."""
     if named := setup.environ.get("CLINE_MCP_SETTINGS_PATH"):
         return Path(named).parent, Path(named).name
     editor = f"{setup.vscode_user_folder()}/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"

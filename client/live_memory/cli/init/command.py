@@ -18,11 +18,11 @@ from live_memory.cli.program import Program
 from live_memory.cli.session import plain
 
 ANY_SPACE, ANY_URL = "any", "https://any"
-"""For undoing, which looks for what is ours whatever service and space it names."""
+"""For an undo, which looks for our parts of any service and space."""
 
 
 class Client(StrEnum):
-    """The clients that there is something for."""
+    """The clients that `init` supports."""
 
     claude_code = "claude-code"
     cursor = "cursor"
@@ -32,7 +32,7 @@ class Client(StrEnum):
 
 
 class ScopeName(StrEnum):
-    """Whose files are changed."""
+    """The scope of the files that change: the user's or the project's."""
 
     project = "project"
     user = "user"
@@ -56,7 +56,7 @@ def init_command(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """Give a client the memory: MCP server, rules text, hooks. Shows each change first, and can take it back."""
+    """Give a client the memory: MCP server, rules text, hooks. Shows each change first, and can undo it."""
     with plain(ctx, json=json) as (program, out):
         known = config.settle(program.environ, profile=program.profile, space=space)
         setup = Setup(
@@ -67,7 +67,7 @@ def init_command(
             home=Path.home(),
             platform=sys.platform,
             environ=program.environ,
-            # An undo looks for what was written with a token too.
+            # An undo also looks for parts that were written with a token.
             token="" if undo else _token(client, known, url) if with_token else None,
             record=record_turns or undo,
         )
@@ -113,7 +113,7 @@ def _carry_out(
         plan.carry_out(drawn, kept)
     _close(out, fitted, drawn, undo=undo)
     if drawn.by_hand:
-        # A script must not go on as if all of it were there.
+        # A script must not continue as if everything were written.
         raise typer.Exit(FAILED)
 
 
@@ -128,7 +128,7 @@ def _document(drawn: Plan, by_hand: tuple[ByHand, ...], recorded: list[str]) -> 
 def _show(out: Output, drawn: Plan) -> None:
     for step in drawn.steps:
         for line in plan.diff(step):
-            # Also where it is piped: what is asked about next is what was seen.
+            # Also where it is piped: the next question is about these changes.
             out.text(texts.clean(line))
 
 

@@ -1,7 +1,7 @@
 """Reading and writing the files of a project or a home folder, and nothing outside of it.
 
-A link that leads out of the folder is not followed: whoever made it could let `init` write anywhere. Files are
-replaced as a whole, so that no other program ever reads half of one.
+A link that leads out of the folder is not followed: its author could make `init` write anywhere. Files are replaced as
+a whole, so that no other program ever reads half of one.
 """
 
 import os
@@ -13,11 +13,11 @@ from pathlib import Path
 from live_memory.cli.exits import Refused
 
 MOST_BYTES = 16 * 1_048_576
-"""A configuration is never as large; reading stops where somebody put something else in its place."""
+"""No configuration is this large. The limit stops the reading of any other file in its place."""
 
 
 def inside(root: Path, relative: str) -> Path:
-    """Where a file of a folder really is, links followed. Raises Refused if that is outside."""
+    """The real path of a file of a folder, with links followed. Raises Refused if it is outside the folder."""
     root = root.resolve()
     path = (root / relative).resolve()
     if not path.is_relative_to(root) or path == root:
@@ -30,7 +30,7 @@ def read(path: Path) -> str | None:
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
-            # A named pipe would keep us waiting for ever.
+            # Reading a named pipe could wait for ever.
             raise Refused(f"{path} is no regular file.")
         if found.st_size > MOST_BYTES:
             raise Refused(f"{path} is larger than {MOST_BYTES:,} bytes.")
@@ -71,7 +71,7 @@ def missing_folders(root: Path, path: Path) -> list[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file that may be gone. Raises Refused."""
+    """Remove a file, if it still exists. Raises Refused."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
@@ -79,7 +79,7 @@ def remove(path: Path) -> None:
 
 
 def remove_empty(folders: list[Path]) -> None:
-    """Remove folders, the innermost last, as far as nothing is in them."""
+    """Remove folders, the innermost last, if they are empty."""
     for folder in reversed(folders):
         with suppress(OSError):
             folder.rmdir()

@@ -1,7 +1,7 @@
-"""Changes of a JSON text that leave every other byte of it as it is: order, indentation, numbers, escapes.
+"""Changes a JSON text and leaves every other byte of it as it is: order, indentation, numbers, escapes.
 
-A document that were parsed and written again would lose what its owner meant by its form, and what JSON parsers read
-differently (large numbers, keys that stand twice). So only the place of a change is computed, and text is put there.
+Parsing and writing a document again would lose its owner's form, and values that JSON parsers read differently (large
+numbers, duplicate keys). So this module only computes the position of a change, and inserts text there.
 """
 
 import json
@@ -30,7 +30,7 @@ class _Child:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The document, which must be an object; nothing but space is one without members.
+    """The document, which must be an object. Text of only white space counts as an empty object.
 
     Raises NotPlain: comments, or no JSON at all.
     """
@@ -55,7 +55,7 @@ def _why_not(text: str, error: ValueError) -> str:
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with a value at a path of keys; the objects on the way are made. Raises NotPlain."""
+    """The text with a value at a path of keys. Missing objects on the path are added. Raises NotPlain."""
     parse(text)
     text = _with_root(text)
     at = _root(text)
@@ -80,7 +80,7 @@ def _replacement(text: str, at: int, child: _Child, value: Any) -> str:
 
 
 def append(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with an element more at the end of the array at a path, which is made if need be. Raises NotPlain."""
+    """The text with one more element at the end of the array at a path. A missing array is added. Raises NotPlain."""
     array = get(parse(text), path)
     if array is None:
         return put(text, path, [value])
@@ -90,7 +90,7 @@ def append(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, path: Path) -> str:
-    """The text without the member or element at a path, which must be there."""
+    """The text without the member or element at a path, which must exist."""
     at = _find(text, path[:-1])
     children, end = _children(text, at)
     last = path[-1]
@@ -113,7 +113,7 @@ def get(document: Any, path: Path) -> Any:
 
 
 def has(document: Any, path: Path) -> bool:
-    """Whether there is a value at a path of a parsed document, be it null."""
+    """Whether there is a value at a path of a parsed document. Null is a value."""
     for step in path:
         inside = isinstance(document, list) and step in range(len(document))
         if not inside and not (isinstance(document, dict) and step in document):
@@ -137,7 +137,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _children(text: str, at: int) -> tuple[list[_Child], int]:
-    """What stands in the object or array that opens at a position, and the position of its end. The text is valid."""
+    """The children of the object or array that opens at a position, and the position of its end. The text is valid."""
     closing = "}" if text[at] == "{" else "]"
     found = []
     at = _skip(text, at + 1)
@@ -155,7 +155,7 @@ def _children(text: str, at: int) -> tuple[list[_Child], int]:
 
 
 def _named(text: str, at: int, key: str) -> _Child | None:
-    # Of keys that stand twice the last one counts, as in most parsers.
+    # Of duplicate keys the last one counts, as in most parsers.
     return next((child for child in reversed(_children(text, at)[0]) if child.key == key), None)
 
 
@@ -173,7 +173,7 @@ def _find(text: str, path: Path) -> int:
 
 
 def _insert(text: str, at: int, key: str | None, value: Any) -> str:
-    """The text with a child more at the end of the object or array that opens at a position."""
+    """The text with one more child at the end of the object or array that opens at a position."""
     children, end = _children(text, at)
     lead = "" if key is None else json.dumps(key, ensure_ascii=False) + ": "
     unit, eol = _unit(text), _eol(text)
@@ -201,7 +201,7 @@ def _indent_of_line(text: str, at: int) -> str:
 
 
 def _unit(text: str) -> str:
-    """By what the text indents: the space before its first indented line."""
+    """The indentation of the text: the space before its first indented line."""
     for line in text.split("\n")[1:]:
         bare = line.lstrip(" \t")
         if bare.strip() and len(bare) < len(line):

@@ -1,7 +1,7 @@
-"""What `init` puts into a file, in two kinds: entries of a JSON document, or a marked block of text.
+"""The parts that `init` puts into a file, of two kinds: entries of a JSON document, or a marked block of text.
 
-Each piece can be added to any text that it fits (twice is once), and taken out of it again without touching what
-anybody else wrote, also when they wrote it afterwards.
+Each piece can be added to any text that it fits. Adding it twice changes nothing more. It can be removed again without
+a change to the text of others, also text that they wrote later.
 """
 
 import json
@@ -15,7 +15,7 @@ from live_memory.cli.init.blocks import Marks
 from live_memory.cli.init.problems import NotPlain
 
 HOOK_COMMAND = "livemem hook "
-"""How each command of ours begins: by it a hook is known as ours, whoever wrote it."""
+"""The beginning of each command of ours: it marks a hook as ours, even if its user wrote it by hand."""
 
 
 class Piece(Protocol):
@@ -25,18 +25,18 @@ class Piece(Protocol):
         """The text with the piece. Raises NotPlain."""
 
     def remove(self, text: str, before: str | None) -> str:
-        """The text without it; `before` is what the file was before `init`, if that is known. Raises NotPlain."""
+        """The text without it; `before` is the text of the file before `init`, if that is known. Raises NotPlain."""
 
     def is_bare(self, text: str) -> bool:
-        """Whether nothing is left in the text but what `init` itself puts around the piece."""
+        """Whether the text holds only what `init` itself puts around the piece."""
 
     def snippet(self) -> str:
-        """The piece for somebody who puts it in by hand."""
+        """The piece for a user who adds it by hand."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """A member at a path of keys. `optional`: only where there is none, and for as long as the others are there."""
+    """A member at a path of keys. `optional`: added only if there is none, and kept as long as the others exist."""
 
     path: tuple[str, ...]
     value: Any
@@ -64,7 +64,7 @@ class JsonPiece:
     entries: tuple[Key | Element, ...]
 
     def add(self, text: str) -> str:
-        """The text with all entries; what stands there already stays untouched."""
+        """The text with all entries. Existing entries stay untouched."""
         for entry in self.entries:
             document = jsontext.parse(text)
             found = jsontext.get(document, entry.path)
@@ -85,7 +85,7 @@ class JsonPiece:
         return text if before is None else self._without_optional(text, earlier)
 
     def _without_optional(self, text: str, earlier: Any) -> str:
-        """The text without the optional members that were not there before, if nothing was added that they are for."""
+        """The text without the optional members that were not there before, if nothing else needs them."""
         left = jsontext.parse(text)
         theirs = {entry.path[0] for entry in self.entries if not _is_optional(entry)}
         if any(name in left and left[name] != earlier.get(name) for name in theirs):
@@ -125,7 +125,7 @@ def _inner(entry: Element, element: Any) -> list[int]:
 
 
 def _strip(text: str, entry: Element) -> str:
-    """The text without the elements that are ours; of a group only our hooks, unless all of them are."""
+    """The text without our elements. Of a group only our hooks are removed, unless all of them are ours."""
     array = jsontext.get(jsontext.parse(text), entry.path)
     if not isinstance(array, list):
         return text
@@ -153,7 +153,7 @@ def _without_key(text: str, entry: Key, earlier: Any) -> str:
 
 
 def _pruned(text: str, path: Sequence[str], earlier: Any) -> str:
-    """The text without the container at a path, and those around it, as far as they are empty and were not there."""
+    """The text without the container at a path, and those around it, if they are empty and did not exist before."""
     for length in range(len(path), 0, -1):
         outer = path[:length]
         if jsontext.get(jsontext.parse(text), outer) not in ({}, []):
@@ -167,13 +167,13 @@ def _pruned(text: str, path: Sequence[str], earlier: Any) -> str:
 
 @dataclass(frozen=True)
 class BlockPiece:
-    """A marked block; `header` goes before it in a file of its own, and only there."""
+    """A marked block. In a file of its own, `header` is before it."""
 
     body: str
     marks: Marks = blocks.MARKDOWN
     header: str = ""
     own: bool = False
-    """Nothing else may be in the file: it is a program, which a block at its end would not mend."""
+    """Nothing else may be in the file: it is a program, and a block at its end would not repair it."""
 
     def add(self, text: str) -> str:
         """The text with the block."""
@@ -198,14 +198,14 @@ class BlockPiece:
 
 @dataclass(frozen=True)
 class TomlPiece:
-    """A marked block of tables at the end of a TOML document, comments and order of which stay as they are."""
+    """A marked block of tables at the end of a TOML document. Comments and order of the document stay."""
 
     body: str
     name: tuple[str, ...]
     """The path of the one table that the block defines."""
 
     def add(self, text: str) -> str:
-        """The text with the block; what it held means the same afterwards, which is looked at. Raises NotPlain."""
+        """The text with the block. The other content must still parse to the same values. Raises NotPlain."""
         others = _toml(blocks.take_out(text, blocks.HASH))
         if jsontext.get(others, self.name) is not None:
             raise NotPlain(f"it has a table [{'.'.join(self.name)}] of its own")

@@ -1,4 +1,4 @@
-"""From the pieces to changes of files: drawn up first, shown as a diff, then carried out, or taken back."""
+"""Makes changes of files from the pieces: a plan is made first, shown as a diff, then carried out or undone."""
 
 import difflib
 import os
@@ -19,7 +19,7 @@ _BEARER = re.compile(r"(Bearer )[^\s\"'$]+")
 
 @dataclass(frozen=True)
 class Place:
-    """A piece and the file of `root` that it belongs into. `mode`: what the file needs (executable, secret)."""
+    """A piece and its file in `root`. `mode`: the mode that the file needs (executable, secret)."""
 
     root: Path
     relative: str
@@ -29,7 +29,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Step:
-    """A file that changes; None: it is not there before, or not afterwards. `origin` is what undoing gives back."""
+    """A file that changes. None: it does not exist before, or afterwards. An undo restores `origin`."""
 
     path: Path
     shown: str
@@ -42,7 +42,7 @@ class Step:
 
 @dataclass(frozen=True)
 class ByHand:
-    """A file that livemem leaves alone, why, and what its owner puts into it."""
+    """A file that livemem does not change, the reason, and the text that its owner adds."""
 
     shown: str
     reason: str
@@ -51,14 +51,14 @@ class ByHand:
 
 @dataclass(frozen=True)
 class Plan:
-    """What will change, and what somebody has to do by hand."""
+    """The changes of files, and the steps to do by hand."""
 
     steps: tuple[Step, ...]
     by_hand: tuple[ByHand, ...]
 
 
 def draw_up(places: list[Place], records: Mapping[str, FileRecord]) -> Plan:
-    """The plan that puts each piece into its place; a file that has it already is no step. Raises Refused."""
+    """The plan that adds each piece to its file. A file that has it already is no step. Raises Refused."""
     steps: list[Step] = []
     by_hand: list[ByHand] = []
     for place in places:
@@ -77,14 +77,14 @@ def draw_up(places: list[Place], records: Mapping[str, FileRecord]) -> Plan:
 
 
 def _origin(piece: Piece, before: str | None, done: FileRecord | None) -> str | None:
-    """What was there before the first `init`; of a file that was edited since, what it is without our part."""
+    """The text before the first `init`. Of a file that was edited since, the current text without our part."""
     if before is None or done is None:
         return before
     return _undone(piece, before, done)
 
 
 def draw_up_undo(places: list[Place], records: Mapping[str, FileRecord]) -> Plan:
-    """The plan that takes our parts back: all of a file that nobody touched since, else what is marked as ours.
+    """The plan that removes our parts: it restores a file that nobody changed since, else it removes the marked parts.
 
     Raises Refused.
     """
@@ -115,7 +115,7 @@ def _undone(piece: Piece, now: str, done: FileRecord | None) -> str | None:
 
 
 def diff(step: Step) -> Iterator[str]:
-    """The change of a file as lines of a unified diff, tokens in it blotted out."""
+    """The change of a file as lines of a unified diff, with its tokens hidden."""
 
     def lines(text: str | None) -> list[str]:
         return _BEARER.sub(r"\1***", text or "").splitlines()
@@ -126,9 +126,9 @@ def diff(step: Step) -> Iterator[str]:
 
 
 def carry_out(plan: Plan, record_path: Path) -> None:
-    """Write the files. Raises Refused, also when one is no longer what it was when the plan was drawn up.
+    """Write the files. Raises Refused, also if a file has changed since the plan was made.
 
-    The record is kept first: who is interrupted undoes what was done so far.
+    The record is saved first: after an interruption, the user can undo the changes so far.
     """
     records = record.load(record_path)
     for step in plan.steps:
@@ -147,7 +147,7 @@ def _recorded(step: Step, earlier: FileRecord | None) -> FileRecord:
 
 
 def take_back(plan: Plan, record_path: Path) -> None:
-    """Carry out the plan of an undo, and forget what was done. Raises Refused."""
+    """Carry out the plan of an undo, and remove the record. Raises Refused."""
     records = record.load(record_path)
     for step in plan.steps:
         _check_unchanged(step)

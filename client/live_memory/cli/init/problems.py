@@ -1,5 +1,5 @@
-"""What is in the way of a change that livemem can't make without loss."""
+"""The reasons why livemem can't make a change without loss."""
 
 
 class NotPlain(Exception):
-    """A file that can't be merged without losing something of it; the text says what is in the way."""
+    """A file that can't be merged without loss. The text gives the reason."""

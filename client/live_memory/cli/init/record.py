@@ -1,7 +1,7 @@
-"""What `init` did, kept below the user's own state folder: with it `--undo` gives back the very bytes.
+"""The record of `init`, kept below the user's own state folder: with it `--undo` restores the exact bytes.
 
-Not in the project: the files that were there before may hold secrets, and what one member of a team did is no news for
-the others. Whoever has no record (another machine, a folder that was moved) still undoes by what marks our parts.
+It is not in the project: the former files may hold secrets, and one user's changes do not concern the team. Without a
+record (another machine, a folder that was moved) `--undo` still finds our parts by their marks.
 """
 
 import hashlib
@@ -18,17 +18,19 @@ OWNER_ONLY = 0o600
 
 @dataclass(frozen=True)
 class FileRecord:
-    """One file: its text before (None: it was not there), what we left, and the folders that we made for it."""
+    """One file: its text before (None: it did not exist), its text after `init`, and the folders that `init` made for
+    it.
+    """
 
     before: str | None
     after_hash: str
     folders: list[str] = field(default_factory=list)
     mode: int | None = None
-    """The mode that it had, if it was there and has another one now."""
+    """Its former mode, if it existed and has another mode now."""
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:
-    """Where the command line keeps what is neither configuration nor cache: LIVEMEM_STATE, or the system's place."""
+    """The folder for data that is neither configuration nor cache: LIVEMEM_STATE, or the system's folder."""
     if named := environ.get("LIVEMEM_STATE"):
         return Path(named).expanduser()
     import platformdirs  # noqa: PLC0415 - some milliseconds that only who needs it should pay
@@ -37,13 +39,13 @@ def state_folder(environ: Mapping[str, str]) -> Path:
 
 
 def path_of(environ: Mapping[str, str], client: str, scope: str, root: Path) -> Path:
-    """The record of what was done for a client in a folder."""
+    """The path of the record of a client in a folder."""
     name = hashlib.sha256("\0".join((client, scope, str(root.resolve()))).encode(errors="surrogateescape")).hexdigest()
     return state_folder(environ) / "init" / f"{name[:32]}.json"
 
 
 def load(path: Path) -> dict[str, FileRecord]:
-    """The records by the paths of their files; none if there is no record, or no readable one."""
+    """The records by the paths of their files. Empty if there is no readable record."""
     try:
         found = json.loads(files.read(path) or "{}")
         return {name: FileRecord(**fields) for name, fields in found["files"].items()}
@@ -53,7 +55,7 @@ def load(path: Path) -> dict[str, FileRecord]:
 
 
 def save(path: Path, records: Mapping[str, FileRecord]) -> None:
-    """Keep the records; none removes the file."""
+    """Save the records. An empty set removes the file."""
     if not records:
         files.remove(path)
         return
@@ -65,5 +67,5 @@ def save(path: Path, records: Mapping[str, FileRecord]) -> None:
 
 
 def digest(text: str) -> str:
-    """What a text is recognised by."""
+    """The hash by which a text is recognised."""
     return hashlib.sha256(text.encode()).hexdigest()

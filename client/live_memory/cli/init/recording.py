@@ -1,4 +1,6 @@
-"""What recording means, in words for who decides on it: what is kept, where, who reads it, and how to turn it off."""
+"""Explains recording to the user who decides on it: the data that is kept, its place, its readers, and how to turn it
+off.
+"""
 
 from live_memory.cli.init.setup import Setup
 
@@ -6,7 +8,7 @@ WHAT = {
     "cursor": "what you type and what the agent answers",
     "cline": "what you type, and the result of a finished task",
 }
-"""Clients of whose sessions other things are kept than of most."""
+"""Clients for whose sessions different data is kept."""
 
 
 def told(client: str, setup: Setup) -> list[str]:

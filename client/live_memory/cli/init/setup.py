@@ -1,4 +1,4 @@
-"""What `init` is asked for, and where the clients keep their files on this system."""
+"""The options of `init`, and the folders where clients keep their files on this system."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Scope = Literal["project", "user"]
 TOKEN_VARIABLE = "LIVEMEM_TOKEN"  # noqa: S105 - the name of a variable
 SERVER = "livemem"
 HOOK_SECONDS = 10
-"""For how long a client waits for a hook; `livemem hook` gives up on its own before."""
+"""Seconds that a client waits for a hook. `livemem hook` ends by itself before."""
 
 _SPACE_ID = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}")
 _PLAIN_URL = re.compile(r"[a-zA-Z0-9._~:/%\[\]-]+")
@@ -23,7 +23,7 @@ _PLAIN_URL = re.compile(r"[a-zA-Z0-9._~:/%\[\]-]+")
 
 @dataclass(frozen=True)
 class Setup:
-    """What is asked for. `token` is None unless it is to be written into a file of a client with no other way."""
+    """The options of a call. `token` is None unless it must be written into a file, for a client with no other way."""
 
     space: str
     url: str
@@ -34,7 +34,7 @@ class Setup:
     environ: Mapping[str, str]
     token: str | None = None
     record: bool = True
-    """Whether hooks keep what is said as conversations, besides loading the memory."""
+    """Whether hooks keep messages as conversations, besides loading the memory."""
 
     @property
     def root(self) -> Path:
@@ -43,9 +43,9 @@ class Setup:
 
     @property
     def server_url(self) -> str:
-        """The MCP server, with the space that tools act in when they name none.
+        """The URL of the MCP server, with the space in which tools act if they name none.
 
-        Answers come as Markdown alone: of JSON beside it several clients give their model that instead.
+        Answers come as Markdown alone: if JSON came with it, several clients would give their model the JSON instead.
         """
         return f"{self.url}/mcp?{urlencode({'space': self.space, 'structured': 'false'})}"
 
@@ -60,7 +60,7 @@ class Setup:
         return f"livemem hook {client} {event} --space {self.space}"
 
     def vscode_user_folder(self) -> str:
-        """Where VS Code keeps the user's files, below the home folder."""
+        """The folder of VS Code for the user's files, below the home folder."""
         if self.platform == "darwin":
             return "Library/Application Support/Code/User"
         return "AppData/Roaming/Code/User" if self.platform == "win32" else ".config/Code/User"

@@ -1,4 +1,4 @@
-"""Spaces' life and rules, corrections of a bank by hand, and tokens."""
+"""Lifecycle and rules of spaces, corrections of a bank by hand, and tokens."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -24,7 +24,7 @@ api = Api()
 @api.route("POST", "/v1/spaces", needs="write", status=HTTPStatus.CREATED, tag="spaces", summary="Create a space")
 def create_space(body: views.NewSpace) -> Response[views.SpaceView]:
     """Create a space with rules of your own or of a template (`standard`, if you name none). A token that may use only
-    some spaces gets this one added. The id of a deleted space is free again after 21 minutes.
+    some spaces gets this one added. The id of a deleted space is free again 21 minutes after the deletion.
     """
     meta = lifecycle.create(process(), api.principal(), body.wanted())
     return api.json(HTTPStatus.CREATED, views.SpaceView.of(meta), headers={"Location": f"/v1/spaces/{meta.space_id}"})
@@ -34,7 +34,7 @@ def create_space(body: views.NewSpace) -> Response[views.SpaceView]:
 def patch_space(space_id: str, body: views.SpaceChange) -> views.SpaceChanged:
     """Change the fields that the body has. Only an admin may change `corrections`, `consolidation_mode` and
     `capture_allowed`. If the threshold is reached now, or the space is no longer paused, a consolidation starts at
-    once; `started_run` names it. With `consolidation_mode` `auto` a plan that waits is given up, and its notes go into
+    once; `started_run` names it. With `consolidation_mode` `auto` a plan that waits is discarded, and its notes go into
     the next run.
     """
     changed = space_change.change(process(), api.principal(), space_id, body.wanted())
@@ -56,8 +56,8 @@ def delete_space(
         Query(description="The id of the space once more. Without it nothing is deleted.", examples=["demo"]),
     ] = None,
 ) -> Response[None]:
-    """Delete a space with its notes, bank, rules and history. The only way back is a backup: those stay. While a change
-    is being written out, or notes are erased, it is refused (`busy`).
+    """Delete a space with its notes, bank, rules and history. Backups stay, and only they can bring the space back. The
+    service refuses (`busy`) while a change is being written out, or notes are erased.
     """
     lifecycle.delete(process(), space_id, confirm)
     return api.empty()
@@ -65,9 +65,9 @@ def delete_space(
 
 @api.route("PUT", "/v1/spaces/{space_id}/rules", needs="admin", tag="spaces", summary="Change the rules")
 def put_rules(space_id: str, body: views.RulesChange) -> views.Rules:
-    """Replace the rules, by a text of your own or by a template. The change goes into the history and can be undone;
-    the bank itself stays as it is until the next consolidation, which is told of it. Rules that are the same already
-    are refused (`conflict`).
+    """Replace the rules, by a text of your own or by a template. The change goes into the history and can be undone.
+    The bank itself stays as it is until the next consolidation, which sees the new rules. The service refuses rules
+    that are the same already (`conflict`).
     """
     return views.Rules(rules=rules_change.change(process(), api.principal().name, space_id, body.wanted()))
 
@@ -82,7 +82,7 @@ def put_rules(space_id: str, body: views.RulesChange) -> views.Rules:
 )
 def put_bank_file(space_id: str, body: views.FileContent) -> Response[views.FileView]:
     """Create a bank file (201) or replace it as a whole (200). The correction goes into the history with its author and
-    can be undone. It waits for nobody: while a consolidation is under way it is refused (`busy`).
+    can be undone. It does not wait: while a consolidation is under way, the service refuses it (`busy`).
     """
     author, path = api.principal().name, api.path_rest()
     file, is_new = corrections.write_file(process(), author, space_id, path, body.content, body.reason)
@@ -126,9 +126,10 @@ def delete_bank_file(space_id: str, reason: Annotated[views.Reason | None, Query
     summary="Undo the newest change",
 )
 def undo_consolidation(space_id: str, number: str) -> views.ChangeSummary:
-    """Bring bank, synthesis and rules back to what they were before a change, and its notes back to life. Only the
-    newest change that stands can be undone, so repeated undo walks back step by step. The undo is a change of its own;
-    after that of a consolidation no other starts by itself (`auto_paused`). The change's own route has its diffs.
+    """Bring bank, synthesis and rules back to their state before a change, and make its notes live again. Only the
+    newest change that stands can be undone, so repeated undo walks back step by step. The undo is a change of its own.
+    After the undo of a consolidation, no consolidation starts by itself (`auto_paused`). The change's own route has its
+    diffs.
     """
     change = corrections.undo(process(), api.principal().name, space_id, history.check_number(number))
     return views.ChangeSummary.of(change)
@@ -151,8 +152,8 @@ def approve_plan(space_id: str, run_id: str, body: views.Approval) -> views.Chan
     "POST", "/v1/spaces/{space_id}/runs/{run_id}/plan/refuse", needs="write", tag="runs", summary="Refuse a plan"
 )
 def refuse_plan(space_id: str, run_id: str, body: views.Refusal | None = None) -> views.RunView:
-    """Give a plan up. Its notes stay live, and no consolidation starts by itself (`auto_paused`), else it would plan
-    the same notes again: change the rules or correct the bank, then start a run. It needs what an approval needs.
+    """Refuse a plan. Its notes stay live. No consolidation starts by itself (`auto_paused`), else it would plan the
+    same notes again. Change the rules or correct the bank, then start a run. It needs what an approval needs.
     """
     reason = body.reason if body else None
     return views.RunView.of(review.refuse(process(), api.principal(), space_id, run_id, reason))
@@ -160,9 +161,9 @@ def refuse_plan(space_id: str, run_id: str, body: views.Refusal | None = None) -
 
 @api.route("POST", "/v1/tokens", needs="admin", status=HTTPStatus.CREATED, tag="tokens", summary="Make a token")
 def create_token(body: views.NewToken) -> Response[views.TokenMade]:
-    """Make a token for an agent. The answer is the only place where it is ever shown. It is in force at once. It ends
-    at the latest with the token that makes it, and `made_by` names that. If the answer is lost, nobody has the token:
-    revoke it by the list, and make another.
+    """Make a token for an agent. Only this answer ever shows the token. It is valid at once. It expires at the latest
+    with the token that makes it, which `made_by` names. If the answer is lost, nobody has the token: find it in the
+    list, revoke it, and make another.
     """
     made = tokens.create(process(), api.principal(), secret.new(), body.wanted())
     return api.json(HTTPStatus.CREATED, views.TokenMade.of_made(made))
@@ -170,8 +171,8 @@ def create_token(body: views.NewToken) -> Response[views.TokenMade]:
 
 @api.route("GET", "/v1/tokens", needs="admin", tag="tokens", summary="List tokens")
 def list_tokens(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.TokenPage:
-    """All tokens, also those that are revoked or have expired. With a list of spaces in the caller's own token only
-    those that can reach no other space.
+    """All tokens, also those that are revoked or have expired. If the caller's own token has a list of spaces, only
+    tokens that can reach no other space.
     """
     after = cursors.decode_token(cursor)
     found, more = management.page(process(), api.principal(), limit=limit, after=after)
@@ -182,17 +183,18 @@ def list_tokens(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> vi
 
 @api.route("PATCH", "/v1/tokens/{token_hash}", needs="admin", tag="tokens", summary="Change a token")
 def patch_token(token_hash: str, body: views.TokenChange) -> views.TokenView:
-    """Change what a token may do, where, for how long, or who answers for it. It is in force within 30 seconds. What is
-    given must end at the latest with the token of the request.
+    """Change what a token may do, where, for how long, or who answers for it. The change is in force within 30 seconds.
+    If the change gives the token more permissions, spaces or time, it must expire no later than the token of the
+    request.
     """
     return views.TokenView.of(management.update(process(), api.principal(), token_hash, body.wanted()))
 
 
 @api.route("POST", "/v1/tokens/{token_hash}/revoke", needs="admin", tag="tokens", summary="Revoke a token")
 def revoke_token(token_hash: str, body: views.Revocation | None = None) -> views.TokenRevoked:
-    """Let nobody in by this token any more, nor by those that it was rotated to, nor by those that any of these made.
-    `others` names what ended with it, of what the caller may manage. It is in force within 30 seconds. There is no way
-    back; its notes stay.
+    """Revoke this token, the tokens that it was rotated to, and the tokens that any of these made. `others` names the
+    other tokens that were revoked, as far as the caller may manage them. The revocation is in force within 30 seconds.
+    It cannot be undone. The token's notes stay.
     """
     wanted = body or views.Revocation()
     revoked = management.revoke(
@@ -210,8 +212,8 @@ def revoke_token(token_hash: str, body: views.Revocation | None = None) -> views
     summary="Remove a token",
 )
 def delete_token(token_hash: str) -> Response[None]:
-    """Remove a token from the registry: then nobody can tell any more that there was one. It lets nobody in within 30
-    seconds. Those that it was rotated to stay, and those that it made: to end them too, revoke it first.
+    """Remove a token from the registry without a trace. Within 30 seconds the service accepts it no longer. The tokens
+    that it was rotated to and those that it made stay valid: to end them too, revoke it first.
     """
     management.delete(process(), api.principal(), token_hash)
     return api.empty()
@@ -236,10 +238,10 @@ def rotate_token(
     body: views.Rotation | None = None,
     idempotency_key: Annotated[views.IdempotencyKey | None, Header(alias="Idempotency-Key")] = None,
 ) -> Response[views.TokenRotated]:
-    """Get a new token of the same name, permissions, spaces and expiry; the one of the request works on for a while
-    (`old_expires_at`), but manages no tokens any more. A token is rotated once. With an `Idempotency-Key` a repeat, of
-    one whose answer was lost, makes another new token and revokes the lost one; for ten minutes also if the old token
-    has ended.
+    """Get a new token of the same name, permissions, spaces and expiry; the one of the request stays valid until
+    `old_expires_at`, but manages no tokens any more. A token is rotated once. If the answer was lost, a repeat with the
+    same `Idempotency-Key` makes another new token and revokes the lost one. This works for ten minutes also if the old
+    token has expired.
     """
     grace = (body or views.Rotation()).grace_seconds
     rotated = rotation.rotate(process(), api.principal(), secret.new(), grace=grace, key=idempotency_key)

@@ -1,4 +1,6 @@
-"""Backups and what rests on them, by request, by schedule, and what takes longer than a request may."""
+"""Backups and the work that uses them: by request, by schedule, and asynchronously if it takes longer than a request
+may.
+"""
 
 from datetime import datetime
 from http import HTTPStatus
@@ -50,7 +52,7 @@ OfConversation = Annotated[
 
 
 def _soon() -> datetime:
-    """When this request must be answered, by the clock that the work looks at."""
+    """The time at which this request must be answered, by the clock that the work uses."""
     return process().clock() + timing.REQUEST
 
 
@@ -64,8 +66,8 @@ def _soon() -> datetime:
     summary="Take a backup",
 )
 def create_backup(space_id: str, body: views.NewBackup | None = None) -> Response[views.BackupView]:
-    """Copy all that is in the space, within the bucket. 201: it is complete. 202: it goes on, look at `Location`. 200:
-    nothing has changed since the last one, which is answered, and says so (`unchanged_at`).
+    """Copy the whole space, within the bucket. 201: the backup is complete. 202: the copy continues, see `Location`.
+    200: nothing has changed since the last backup. The answer is that backup, with `unchanged_at`.
     """
     description = body.description if body else ""
     wanted = taking.BackupRequest("api", description, api.principal().name)
@@ -107,7 +109,7 @@ def get_backup(space_id: str, backup_id: str) -> views.BackupView:
     summary="Remove a backup",
 )
 def delete_backup(space_id: str, backup_id: str) -> Response[None]:
-    """Remove a backup, be it the only one."""
+    """Remove a backup, even if it is the only one."""
     catalog.remove(process(), space_id, backup_id, api.principal())
     return api.empty()
 
@@ -122,9 +124,9 @@ def delete_backup(space_id: str, backup_id: str) -> Response[None]:
     summary="Restore a backup",
 )
 def restore_backup(space_id: str, backup_id: str, body: views.Restoration | None = None) -> Response[views.ArrivalView]:
-    """Bring the space back as the backup has it, under its own id or another one, which must not exist. 201: it is
-    there, each object verified. 202: it goes on, look at `Location`; nobody sees the space until all of it is there.
-    The id of a space that was just deleted is free after 21 minutes.
+    """Restore the space from the backup, under its own id or another one. No space may have this id. 201: the space is
+    complete, and each object is verified. 202: the restore continues, see `Location`. Nobody sees the space until it is
+    complete. The id of a deleted space is free 21 minutes after the deletion.
     """
     target = body.target_space_id if body else None
     return _bring(restore.order(process(), api.principal(), space_id, backup_id, target))
@@ -132,7 +134,7 @@ def restore_backup(space_id: str, backup_id: str, body: views.Restoration | None
 
 @api.route("GET", "/v1/spaces/{space_id}/arrival", needs="read", tag="archives", summary="Look at an arrival")
 def get_arrival(space_id: str) -> views.ArrivalView:
-    """How the restore, fork or import stands that brings the space here, or brought it."""
+    """The status of the restore, fork or import that makes or made the space."""
     return views.ArrivalView.of(provisioning_job.load(process(), space_id))
 
 
@@ -146,8 +148,8 @@ def get_arrival(space_id: str) -> views.ArrivalView:
     summary="Fork a space",
 )
 def fork_space(space_id: str, body: views.Fork) -> Response[views.ArrivalView]:
-    """Make another space as this one stands now, or stood after change `at` of its history; with the history up to
-    there. 202: it goes on, look at `Location`.
+    """Make another space as this one is now, or was after change `at` of its history. It has the history up to there.
+    202: the fork continues, see `Location`.
     """
     deadline = _soon()
     return _bring(fork.order(process(), api.principal(), space_id, body.target_space_id, body.at, deadline))
@@ -162,8 +164,8 @@ def fork_space(space_id: str, body: views.Fork) -> Response[views.ArrivalView]:
     summary="Export a space",
 )
 def export_space(space_id: str) -> Response[views.ArchiveView]:
-    """The space as it stands now as one file: a tar.gz of its objects as they lie in the bucket, without any token or
-    secret. 202: it is being made, ask again. The URL works for 15 minutes, the archive is removed after a day.
+    """The space as it is now, as one file: a tar.gz of its objects as they are in the bucket, without any token or
+    secret. 202: the archive is being made, ask again. The URL works for 15 minutes. The archive is removed after a day.
     """
     return _archive(export.export(process(), api.principal(), space_id, _soon()))
 
@@ -177,7 +179,7 @@ def export_space(space_id: str) -> Response[views.ArchiveView]:
     summary="Download a backup",
 )
 def download_backup(space_id: str, backup_id: str) -> Response[views.ArchiveView]:
-    """The same of a backup, also of a space that is deleted."""
+    """A backup as one file, like the export of a space, also if the space is deleted."""
     return _archive(export.download(process(), space_id, backup_id, _soon(), api.principal()))
 
 
@@ -189,8 +191,8 @@ def _archive(found: Archive | Working) -> Response[views.ArchiveView]:
 
 @api.route("POST", "/v1/uploads", needs="admin", status=HTTPStatus.CREATED, tag="archives", summary="Begin an upload")
 def create_upload(body: views.NewUpload) -> Response[views.UploadView]:
-    """Get a URL to which an archive of exactly so many bytes can be PUT within 15 minutes, to be imported then: an
-    export of this service, or a folder of Markdown files as a tar or tar.gz. At most 1 GiB. It is removed after a day.
+    """Get a URL to which you can PUT an archive of exactly this size within 15 minutes, to import it then: an export of
+    this service, or a folder of Markdown files as a tar or tar.gz. At most 1 GiB. It is removed after a day.
     """
     upload = importing.begin_upload(process(), api.principal(), body.size)
     return api.json(HTTPStatus.CREATED, views.UploadView.of(upload))
@@ -207,9 +209,9 @@ def create_upload(body: views.NewUpload) -> Response[views.UploadView]:
     summary="Import a space",
 )
 def import_space(body: views.Import) -> Response[views.ArrivalView]:
-    """Make a space of an uploaded archive. It is checked as a whole first: what breaks a rule is refused
-    (`invalid_archive`, `too_large`), and nothing is written. A folder of Markdown files becomes the bank, with one
-    entry in the history. 202: it goes on, look at `Location`.
+    """Make a space of an uploaded archive. The service checks the whole archive first. If it breaks a rule, the service
+    refuses it (`invalid_archive`, `too_large`) and writes nothing. A folder of Markdown files becomes the bank, with
+    one entry in the history. 202: the import continues, see `Location`.
     """
     deadline = _soon()
     return _bring(importing.order(process(), api.principal(), body.wanted(), deadline))
@@ -227,7 +229,7 @@ def import_space(body: views.Import) -> Response[views.ArrivalView]:
 def erase_note(space_id: str, note_id: str, erase: Erase = False) -> Response[views.ErasureView]:
     """Remove a note's own words for ever: from live notes, records, runs, Idempotency-Keys, backups, archives, old
     versions of objects, and where the bank quotes them. The receipt names the sections that rest on the note, for you
-    to correct. 202: it goes on and will be finished, look at `Location`. There is no way back.
+    to correct. 202: the erasure continues until it is complete, see `Location`. It cannot be undone.
     """
     return _receipt(erasure.erase_note(process(), api.principal(), space_id, note_id, _soon(), erase=erase))
 
@@ -246,7 +248,7 @@ def erase_agent(
     agent: Annotated[views.Agent, Query(examples=["admin"])],
     erase: Erase = False,
 ) -> Response[views.ErasureView]:
-    """The same for all notes of an agent."""
+    """Erase all notes of an agent for ever, as the erasure of one note does."""
     return _receipt(erasure.erase_agent(process(), api.principal(), space_id, agent, _soon(), erase=erase))
 
 
@@ -260,9 +262,9 @@ def erase_agent(
     summary="Erase a memory",
 )
 def erase_memory(space_id: str, memory_id: str) -> Response[views.ErasureView]:
-    """Remove all that a memory ever said for ever, also of one that was deleted or has expired: from its log, backups,
-    archives, old versions of objects, and where it is quoted. Nobody finds it from then on. 202: it goes on and will be
-    finished, look at `Location`. There is no way back.
+    """Remove all content that a memory ever had, for ever, also of one that was deleted or has expired: from its log,
+    backups, archives, old versions of objects, and where it is quoted. No search finds it from then on. 202: the
+    erasure continues until it is complete, see `Location`. It cannot be undone.
     """
     return _receipt(erasure.erase_memory(process(), api.principal(), space_id, memory_id, _soon()))
 
@@ -277,10 +279,10 @@ def erase_memory(space_id: str, memory_id: str) -> Response[views.ErasureView]:
     summary="Erase a turn",
 )
 def erase_turn(space_id: str, conversation_id: str, turn_index: str) -> Response[views.ErasureView]:
-    """Remove what was said in a turn for ever, with all that its tools were given and gave: from the conversation,
-    backups, archives, old versions of objects, and where it is quoted. The turn keeps its number and says that it was
-    erased; the summaries that cover it are removed, and made anew without it. A repeat of the message brings nothing
-    back. 202: it goes on and will be finished, look at `Location`. There is no way back.
+    """Remove the messages of a turn for ever, with the inputs and results of its tools: from the conversation, backups,
+    archives, old versions of objects, and where it is quoted. The turn keeps its number and says that it was erased;
+    the summaries that cover it are removed, and made again without it. A repeat of the message does not bring it back.
+    202: the erasure continues until it is complete, see `Location`. It cannot be undone.
     """
     index = conversation_keys.check_index(turn_index)
     return _receipt(erasure.erase_turn(process(), api.principal(), space_id, conversation_id, index, _soon()))
@@ -311,9 +313,9 @@ def get_erasure(space_id: str, erasure_id: str) -> views.ErasureView:
 
 @api.route("GET", "/v1/jobs/{job}", needs="read", tag="jobs", summary="Look at a job")
 def get_job(job: str) -> Response[JobStatusView]:
-    """How long work of any kind stands: the `job` in the answer that began it, and in those of the kind's own routes.
-    Ask again until its `status` is final: `done`, `failed` or `cancelled`. Of questions that were asked with `read`
-    alone, and of erasures, those are told alone who could see them there.
+    """The status of a job of any kind. Its id is `job` in the answer that began it, and in the answers of the kind's
+    own routes. Ask again until its `status` is final: `done`, `failed` or `cancelled`. A question that was asked with
+    `read` alone, and an erasure, are shown only to callers who may see them on their own routes.
     """
     found = job_lookup.find(process(), api.principal(), job)
     headers = {} if found.ended() else {"Retry-After": ASK_AGAIN}
@@ -328,8 +330,8 @@ def list_jobs(
     limit: Limit = limits.PAGE_DEFAULT,
     cursor: Cursor = None,
 ) -> JobStatusPage:
-    """Long work in the space, the newest first, questions by when they last went on. Those that make summaries are
-    listed for one conversation: `kind=summaries` with its id.
+    """The jobs of the space, the newest first. Questions are sorted by their last progress. Jobs that make summaries
+    are listed for one conversation: `kind=summaries` with its id.
     """
     missing: list[str] = []
     found, more = job_lookup.page(
@@ -348,9 +350,9 @@ def list_jobs(
 
 @api.route("POST", "/v1/admin/retention", needs="admin", tag="upkeep", summary="Apply retention")
 def apply_retention(body: views.RetentionWanted | None = None) -> views.RetentionReport:
-    """Remove old backups of all spaces that the token may see, also of deleted ones, as it is done by night: the newest
-    ones and the young ones are kept, and never the only complete one of a space is removed. A dry run unless you say
-    otherwise.
+    """Remove old backups of all spaces that the token may see, also of deleted ones, as the nightly retention does. It
+    keeps the newest and the young backups, and never removes the only complete backup of a space. A dry run unless you
+    say otherwise.
     """
     wanted = body or views.RetentionWanted()
     overview = retention.apply_all(
@@ -374,8 +376,8 @@ def apply_retention(body: views.RetentionWanted | None = None) -> views.Retentio
     summary="Collect garbage",
 )
 def collect_garbage(body: views.GarbageWanted | None = None) -> views.GarbageReport:
-    """Start a consolidation where live notes are old, or move them to a record; remove old documents of runs, what
-    interrupted work has left, and archives that have expired. A dry run unless you say otherwise.
+    """Start a consolidation where live notes are old, or move them to a record. Remove old documents of runs, orphans
+    of interrupted work, and archives that have expired. A dry run unless you say otherwise.
     """
     wanted = (body or views.GarbageWanted()).wanted()
     return views.GarbageReport.of(garbage.collect(process(), api.principal(), wanted, _soon()))
@@ -384,9 +386,9 @@ def collect_garbage(body: views.GarbageWanted | None = None) -> views.GarbageRep
 @api.route("GET", "/v1/spaces/{space_id}/unreadable", needs="admin", tag="upkeep", summary="List what cannot be read")
 def list_unreadable(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> UnreadablePage:
     """Read all documents of the space, and list those that cannot be read, because somebody changed them in the bucket
-    or they were damaged. What does not need them goes on; set them aside (`POST .../quarantine`) to let the rest go on,
-    or put earlier versions of them back in the bucket. Follow `next_cursor` to the end: a page reads up to 5,000
-    objects.
+    or they were damaged. Work that does not need them continues. Set them aside (`POST .../quarantine`) to let the
+    other work continue, or put earlier versions of them back in the bucket. Follow `next_cursor` to the end: a page
+    reads up to 5,000 objects.
     """
     after = cursors.decode_object(cursor)
     found, more = unreadable_objects.page(process(), space_id, limit=limit, after=after, until=_soon())
@@ -402,9 +404,9 @@ def list_unreadable(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: C
     summary="Set aside what cannot be read",
 )
 def quarantine_object(space_id: str, body: NewQuarantine) -> Response[QuarantinedView]:
-    """Move an object that cannot be read to a key of its own in the space, byte for byte, with who did so, when and
-    why. What needs it goes on without: a number that it had is not given again. An object that can be read is refused
-    (409).
+    """Move an object that cannot be read to a key of its own in the space, byte for byte, and keep who did so, when and
+    why. Work that needs the object continues without it: its number, if it had one, is not given again. The service
+    refuses an object that can be read (409).
     """
     kept = repair.set_aside(process(), api.principal(), space_id, body.key, body.reason)
     return api.json(HTTPStatus.CREATED, QuarantinedView.of(space_id, kept))
@@ -428,14 +430,14 @@ def list_quarantined(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: 
     summary="Put back what was set aside",
 )
 def restore_quarantined(space_id: str, quarantine_id: str) -> QuarantinedView:
-    """Put an object back under its key, byte for byte; refused (409) where another one is there by now. What still
-    cannot be read is named again, and can be set aside again.
+    """Put an object back under its key, byte for byte; refused (409) if another object has this key by now. If it still
+    cannot be read, it is listed again, and can be set aside again.
     """
     return QuarantinedView.of(space_id, repair.put_back(process(), api.principal(), space_id, quarantine_id))
 
 
 def _bring(head: Head) -> Response[views.ArrivalView]:
-    """What is brought into a space that is claimed: 201, or 202 where it goes on in an invocation of its own."""
+    """Provision a space whose id is claimed: 201, or 202 if the work continues in an invocation of its own."""
     space_id = head.meta.space_id
     meta = provisioning.carry_on(process(), head, _soon())
     status = HTTPStatus.CREATED if meta else HTTPStatus.ACCEPTED

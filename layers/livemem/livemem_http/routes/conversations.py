@@ -1,4 +1,4 @@
-"""Conversations: what was said is appended, read and removed, and their summaries are read and brought up."""
+"""Conversations: their turns are appended, read and removed, and their summaries are read and updated."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -68,8 +68,9 @@ OfState = Annotated[
 
 @api.route("POST", ALL, needs="write", status=HTTPStatus.CREATED, tag="conversations", summary="Begin a conversation")
 def create_conversation(space_id: str, body: OpenConversation | None = None) -> Response[ConversationView]:
-    """Begin a conversation. Nothing has to be said of it; with `cwd` (and `host`) it is found again by its folder. How
-    it is cut into blocks is fixed now: a full update of its summaries can build them anew with other parameters.
+    """Begin a conversation. All fields are optional. With `cwd` (and `host`) it is found again by its folder. The
+    parameters that cut it into blocks are fixed now. A full update of its summaries can build them again with other
+    parameters.
     """
     wanted = (body or OpenConversation()).wanted()
     made = conversations.create(process(), space_id, api.principal().name, wanted)
@@ -92,9 +93,7 @@ def list_conversations(
     limit: Limit = limits.PAGE_DEFAULT,
     cursor: Cursor = None,
 ) -> ConversationPage:
-    """The conversations of the space, or of a folder (`cwd`, on any machine or on `host`), those first that were begun
-    last.
-    """
+    """The conversations of the space, or of a folder (`cwd`, on any machine or on `host`), the last begun first."""
     after = cursors.decode_conversation(cursor)
     missing: list[str] = []
     found, more = reading.page(process(), space_id, cwd=cwd, host=host, limit=limit, after=after, missing=missing)
@@ -132,8 +131,9 @@ def delete_conversation(space_id: str, conversation_id: str) -> Response[None]:
     summary="Append a turn",
 )
 def append_turn(space_id: str, conversation_id: str, body: NewTurn) -> Response[TurnWritten]:
-    """Append a turn, which is never changed afterwards; its author is the name of the token. Summaries follow by
-    themselves. With a `message_id` the request can be repeated safely: 201 is a new turn, 200 the one that is there.
+    """Append a turn, which is never changed afterwards; its author is the name of the token. The service makes
+    summaries by itself. With a `message_id` the request can be repeated safely: 201 is a new turn, 200 one that exists
+    already.
     """
     author = api.principal().name
     return _written(log.append(process(), space_id, conversation_id, author, body.draft()))
@@ -149,7 +149,7 @@ def append_turn(space_id: str, conversation_id: str, body: NewTurn) -> Response[
     summary="Append a message",
 )
 def append_message(space_id: str, conversation_id: str, body: NewMessage) -> Response[TurnWritten]:
-    """Append one message, for who has no whole turns: it is a turn of its own with one side empty."""
+    """Append one message, for clients that have no whole turns. It becomes a turn of its own with one side empty."""
     author = api.principal().name
     return _written(log.append(process(), space_id, conversation_id, author, body.draft()))
 
@@ -172,8 +172,8 @@ def _fresh(done: Appended | Closed | None) -> HTTPStatus:
     summary="Close a conversation",
 )
 def close_conversation(space_id: str, conversation_id: str) -> Response[ClosingView]:
-    """Say that the conversation is over for now: what is left of it is summarised at once. Further turns may come. 200:
-    it is closed already behind its newest turn, or it has no turn (`closed` is false).
+    """Close the conversation for now: its turns that have no summary yet are summarised at once. Further turns may
+    follow. 200: it is closed already after its newest turn, or it has no turn (`closed` is false).
     """
     closed = log.close(process(), space_id, conversation_id)
     return api.json(_fresh(closed), ClosingView.of(closed))
@@ -188,9 +188,9 @@ def close_conversation(space_id: str, conversation_id: str) -> Response[ClosingV
     summary="Import turns",
 )
 def import_turns(space_id: str, conversation_id: str) -> ImportedView:
-    """Append what was said elsewhere, in the order of the lines. All lines are checked before the first is written. Who
-    is interrupted, or finds that some lines are `left` for want of time, sends the same once more: messages that are
-    there already stay as they are.
+    """Append turns from elsewhere, in the order of the lines. All lines are checked before the first is written. If the
+    import is interrupted, or some lines are `left` for lack of time, send the same request again: messages that exist
+    already stay as they are.
     """
     drafts = turn_import.parse(api.text())
     author = api.principal().name
@@ -214,7 +214,7 @@ def list_turns(
     order: TurnOrder = "newest",
     cursor: Cursor = None,
 ) -> TurnPage:
-    """The turns of a conversation as they were, always whole, but for large results of tools."""
+    """The turns of a conversation as they were, always whole, except large results of tools."""
     after = cursors.decode_turn(cursor)
     page = reading.turns(
         process(), space_id, conversation_id, limit=limit, max_chars=max_chars, after=after, order=order
@@ -224,7 +224,7 @@ def list_turns(
 
 @api.route("GET", f"{ONE}/turns/{{turn_index}}", needs="read", tag="conversations", summary="Get a turn")
 def get_turn(space_id: str, conversation_id: str, turn_index: str) -> TurnView:
-    """One turn with all that its tools gave, however large."""
+    """One turn with all results of its tools, however large."""
     index = keys.check_index(turn_index)
     return TurnView.of(reading.whole_turn(process(), space_id, conversation_id, index))
 
@@ -245,8 +245,8 @@ def list_summaries(
     limit: Limit = limits.PAGE_DEFAULT,
     cursor: Cursor = None,
 ) -> SummaryPage:
-    """The summaries of a conversation with what they cover: the highest level first, of each level the newest. What is
-    at the end of the log and in no block yet has none: see its turns.
+    """The summaries of a conversation with the turns that they cover: the highest level first, of each level the newest
+    first. Turns at the end of the log that are in no block yet have no summary: read the turns themselves.
     """
     after = cursors.decode_summary(cursor)
     missing: list[str] = []
@@ -266,8 +266,8 @@ def list_summaries(
     summary="Update summaries",
 )
 def update_summaries(space_id: str, conversation_id: str, body: SummariesUpdate | None = None) -> Response[UpdateView]:
-    """Make the summaries that are missing now, or all anew with other parameters (`full`). They also follow turns by
-    themselves. 200: they are up, or it was a dry run. 202: it goes on, look at `Location`.
+    """Make the missing summaries now, or all again with other parameters (`full`). The service also makes them by
+    itself after new turns. 200: they are up to date, or it was a dry run. 202: the work continues, see `Location`.
     """
     wish = (body or SummariesUpdate()).wish()
     answer = orders.carry_out(process(), space_id, conversation_id, wish, clock.now() + timing.REQUEST)
@@ -287,7 +287,7 @@ def update_summaries(space_id: str, conversation_id: str, body: SummariesUpdate 
     summary="Redo a summary",
 )
 def redo_summary(space_id: str, conversation_id: str, level: str, n: str) -> Response[JobView]:
-    """Make one summary anew; those above it follow. It goes on after the answer, look at `Location`."""
+    """Make one summary again, then those above it. The work continues after the answer, see `Location`."""
     place = keys.check_level(level), keys.check_number(n)
     job = orders.redo(process(), space_id, conversation_id, *place)
     headers = _job_at(space_id, conversation_id, job.job_id)
@@ -302,7 +302,7 @@ def _job_at(space_id: str, conversation_id: str, job_id: str) -> dict[str, str]:
 def list_summary_jobs(
     space_id: str, conversation_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None
 ) -> JobPage:
-    """The runs that made summaries of the conversation, newest first, also those that failed."""
+    """The jobs that made summaries of the conversation, newest first, also those that failed."""
     after = cursors.decode_run(cursor)
     missing: list[str] = []
     found, more = summaries_job.page(process(), space_id, conversation_id, limit=limit, after=after, missing=missing)
@@ -311,5 +311,5 @@ def list_summary_jobs(
 
 @api.route("GET", f"{ONE}/jobs/{{job_id}}", needs="read", tag="conversations", summary="Get a job")
 def get_summary_job(space_id: str, conversation_id: str, job_id: str) -> JobView:
-    """A job: how it stands, what it made, or why it failed. Ask again until its status is final."""
+    """A job: its status, the summaries that it made, or why it failed. Ask again until its status is final."""
     return JobView.of(summaries_job.load(process(), space_id, conversation_id, job_id))

@@ -30,7 +30,7 @@ def append_note(
 ) -> Response[NoteView]:
     """Write one note, which is never changed afterwards. Its agent is the name of the token. When the live notes reach
     the space's threshold, a consolidation starts by itself. Send an `Idempotency-Key` to be able to repeat the request
-    safely: 201 is a new note, 200 the one that is there already.
+    safely: 201 is a new note, 200 one that exists already.
     """
     agent = api.principal().name
     if idempotency_key is None:

@@ -81,9 +81,9 @@ def _soon() -> datetime:
 )
 def store_memory(space_id: str, body: NewMemory, idempotency_key: Key = None) -> Response[Written]:
     """Store one durable fact. Where a memory of its kind says the same in the same words, or the LLM says that it does,
-    both become one (200, `merged_into`): the content that says more stands, and the longer life; what it said before is
-    kept. Where the LLM says that it contradicts one, it takes its place. 201 is a memory of its own. Send an
-    `Idempotency-Key` to be able to repeat the request safely.
+    both become one (200, `merged_into`). The content that says more and the longer life are kept; the former content
+    goes to its history. Where the LLM says that the new memory contradicts one, the new one replaces it. 201 is a
+    memory of its own. Send an `Idempotency-Key` to be able to repeat the request safely.
     """
     author = api.principal().name
     cause = operation.of_key(author, idempotency_key)
@@ -99,7 +99,7 @@ def _status(done: StoredMemory | Failed) -> int:
 
 @api.route("POST", f"{ALL}/batch", needs="write", tag="memories", summary="Store memories")
 def store_memories(space_id: str, body: NewMemories, idempotency_key: Key = None) -> BatchView:
-    """Store up to 50 memories, one after the other as if they came alone. All are checked before the first is stored;
+    """Store up to 50 memories, one after the other, as if each came alone. All are checked before the first is stored;
     each has its own result, so look at `failed`. With an `Idempotency-Key` a repeat stores only what was not stored.
     """
     author, drafts = api.principal().name, body.drafts()
@@ -113,8 +113,9 @@ def store_memories(space_id: str, body: NewMemories, idempotency_key: Key = None
 def search_memories(
     space_id: str, q: Question = None, kind: KindOnly = None, subject: About = None, limit: Most = reading.FOUND_DEFAULT
 ) -> MemoriesFound:
-    """The memories that are most like a question, the best first with their scores. There is no threshold: whoever asks
-    decides what is near enough. Without a question the newest. What has expired is never given.
+    """The memories that are most similar to a question, the best first with their scores. There is no threshold: the
+    caller decides which score is high enough. Without a question, the newest memories. Expired memories are never
+    returned.
     """
     missing: list[str] = []
     wanted: dict[str, Any] = {"kind": kind, "subject": subject, "limit": limit, "missing": missing}
@@ -145,8 +146,8 @@ def list_recent_memories(
 def list_memory_changes(
     space_id: str, kind: KindOnly = None, limit: ChangesMost = changes.DEFAULT, cursor: Cursor = None
 ) -> MemoryChangePage:
-    """All that was stored, merged, split, corrected, deleted and restored, the newest first, with who did it and why. A
-    deletion is taken back by its `restore`, a merge by a `split`, a correction by another one with the former content.
+    """All that was stored, merged, split, corrected, deleted and restored, the newest first, with who did it and why.
+    Undo a deletion by `restore`, a merge by `split`, and a correction by another one with the former content.
     """
     after = cursors.decode_changes(cursor)
     missing: list[str] = []
@@ -156,14 +157,15 @@ def list_memory_changes(
 
 @api.route("GET", ONE, needs="read", tag="memories", markdown=remembered.memory, summary="Get a memory")
 def get_memory(space_id: str, memory_id: str) -> MemoryDetail:
-    """A memory with what it said before, and what it rests on."""
+    """A memory with its former content and its sources."""
     return MemoryDetail.of(reading.load(process(), space_id, memory_id))
 
 
 @api.route("PATCH", ONE, needs="write", tag="memories", summary="Correct a memory")
 def correct_memory(space_id: str, memory_id: str, body: MemoryChange) -> Written:
-    """Change what is sent of a memory, and leave the rest. What it said before goes to its history. `ttl` counts from
-    now; null: it never expires. Send the `revision` that you have read, and nobody's change is overwritten.
+    """Change the fields of a memory that the body has; the others stay. The former content goes to its history. `ttl`
+    counts from now; null: it never expires. Send the `revision` that you have read, so that you overwrite no other
+    change.
     """
     author = api.principal().name
     return Written.of_stored(correcting.correct(process(), space_id, author, memory_id, body.correction()))
@@ -173,7 +175,7 @@ def correct_memory(space_id: str, memory_id: str, body: MemoryChange) -> Written
 def delete_memory(
     space_id: str, memory_id: str, reason: Annotated[views.Reason, Query(examples=["It is no longer so."])]
 ) -> Response[None]:
-    """Delete a memory: its author may, and whoever has `admin`. The log keeps it, so it can be restored."""
+    """Delete a memory. Its author may do so, and a token with `admin`. The log keeps it, so it can be restored."""
     principal = api.principal()
     forgetting.delete(process(), space_id, principal.name, memory_id, reason, anyone="admin" in principal.permissions)
     return api.empty()
@@ -181,8 +183,8 @@ def delete_memory(
 
 @api.route("POST", f"{ONE}/restore", needs="write", tag="memories", summary="Restore a memory")
 def restore_memory(space_id: str, memory_id: str) -> MemoryDetail:
-    """Take back the deletion of a memory, one's own or with `admin` anybody's. What would have expired by now is given
-    an hour. A memory that is there is answered as it is, so the request can be repeated.
+    """Undo the deletion of your own memory, or with `admin` of any memory. If it would have expired by now, it lives
+    for another hour. A memory that is not deleted is returned as it is, so the request can be repeated.
     """
     principal = api.principal()
     anyone = "admin" in principal.permissions
@@ -191,8 +193,8 @@ def restore_memory(space_id: str, memory_id: str) -> MemoryDetail:
 
 @api.route("POST", f"{ONE}/split", needs="write", tag="memories", summary="Split a memory")
 def split_memory(space_id: str, memory_id: str, idempotency_key: Key = None) -> SplitView:
-    """Take the last merge of a memory back: it says again what it said before, and what was merged into it is a memory
-    of its own. Corrections stay with the content that they corrected. Again: the merge before that one. Send an
+    """Undo the last merge of a memory: it gets its former content back, and the merged content becomes a memory of its
+    own. Corrections stay with the content that they corrected. A second split undoes the merge before that one. Send an
     `Idempotency-Key` to be able to repeat the request safely.
     """
     author = api.principal().name

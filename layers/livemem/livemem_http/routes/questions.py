@@ -1,5 +1,5 @@
-"""Answers questions over HTTP, and goes on with those that take longer than the API allows, when it is invoked
-asynchronously.
+"""Answers questions over HTTP. When the function is invoked asynchronously, it continues questions that take longer
+than the API allows.
 """
 
 from http import HTTPStatus
@@ -35,10 +35,10 @@ def ask_question(
     body: NewQuestion,
     idempotency_key: Annotated[IdempotencyKey | None, Header(alias="Idempotency-Key")] = None,
 ) -> Response[AskView]:
-    """Ask an agent that looks into memories, notes and conversations, and answers with what it rests on. With `write`
-    it may also store what it learns, and the questions of one user are a session. With `read` alone each question
-    stands alone and leaves nothing that others see. 200: it is answered, or has failed (`status`). 202: it goes on,
-    look at `Location`. Questions of one user are answered one after the other. Send an `Idempotency-Key` to be able to
+    """Ask an agent that looks into memories, notes and conversations, and answers with its sources. With `write` the
+    agent may also store what it learns, and the questions of one user are a session. With `read` alone each question is
+    independent and leaves nothing that others see. 200: it is answered, or has failed (`status`). 202: it continues,
+    see `Location`. Questions of one user are answered one after the other. Send an `Idempotency-Key` to be able to
     repeat the request safely.
     """
     principal = api.principal()
@@ -62,7 +62,7 @@ def ask_question(
 
 @api.route("GET", f"{ALL}/{{request_id}}", needs="read", tag="questions", summary="Get a question")
 def get_question(space_id: str, request_id: str) -> AskView:
-    """A question and its answer. Ask again until its `status` is final. One that was asked with `read` alone is there
-    for who asked it alone.
+    """A question and its answer. Ask again until its `status` is final. Only the token that asked a question with
+    `read` alone can see it.
     """
     return AskView.of(questions.load(process(), space_id, request_id, api.principal().name))

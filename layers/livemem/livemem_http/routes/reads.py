@@ -29,7 +29,7 @@ from livemem_http.status import look_at_health
 api = Api()
 
 TOO_FAR_BACK = [HTTPStatus.CONFLICT]
-"""A look back over too many changes is refused."""
+"""A look back over more changes than this is refused."""
 
 Order = Annotated[
     Literal["asc", "desc"], Query(description="`desc`: newest first; `asc`: oldest first.", examples=["asc"])
@@ -111,7 +111,7 @@ def get_rules(space_id: str) -> views.Rules:
 )
 def get_summary(space_id: str, at: At = None, with_rules: WithRules = True) -> views.SpaceSummary:
     """The space, its rules, the synthesis, every bank file with its content in the order of the rules, and the newest
-    live notes, in one answer of at most 6 MB. An agent asks for it when it starts.
+    live notes, in one answer of at most 6 MB. An agent loads it when it starts.
     """
     return views.SpaceSummary.of_summary(summary.summary(process(), space_id, at=at, with_rules=with_rules))
 
@@ -151,8 +151,8 @@ def list_notes(
     since: Since = None,
     until: Until = None,
 ) -> views.NotePage:
-    """The notes that wait for a consolidation, newest first. All filters must fit. Notes that are consolidated already
-    are in the history, and each can still be asked for by its id.
+    """The notes that wait for a consolidation, newest first. All filters must match. Notes that are consolidated
+    already are in the history, and each can still be read by its id.
     """
     wanted = pages.NotesFilter.of(category=category, agent=agent, tag=tag, since=since, until=until)
     page = pages.page(
@@ -174,7 +174,7 @@ def list_notes(
     summary="Get a note",
 )
 def get_note(space_id: str, note_id: str) -> views.NoteView:
-    """A note by its id, whether it is live or consolidated. No consolidation loses it."""
+    """A note by its id, live or consolidated. No consolidation loses it."""
     note = pages.get(process(), space_id, note_id)
     return views.NoteView.of(note, _gone_sources(space_id, [note]))
 
@@ -211,7 +211,7 @@ def list_bank(space_id: str, content: WithContent = False, at: At = None) -> vie
     summary="Get a bank file",
 )
 def get_bank_file(space_id: str, at: At = None, sources: WithSources = False) -> views.FileWithSources:
-    """A bank file with its content: as it is, or with `at` as it stood after an earlier change."""
+    """A bank file with its content: as it is, or with `at` as it was after an earlier change."""
     file, cited = history.read_file(process(), space_id, api.path_rest(), at=at, sources=sources)
     return views.FileWithSources.of_file(file, cited)
 
@@ -225,13 +225,13 @@ def get_bank_file(space_id: str, at: At = None, sources: WithSources = False) ->
     summary="List the runs of a space by its name",
 )
 def list_runs_of(space_id: OfSpace, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.RunPage:
-    """The same list as below the space, for who has the space's id in a parameter."""
+    """The list of a space's runs, with the space's id as a parameter."""
     return list_runs(space_id, limit, cursor)
 
 
 @api.route("GET", "/v1/spaces/{space_id}/runs", needs="read", tag="runs", summary="List runs")
 def list_runs(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.RunPage:
-    """Runs, newest first, as they stand: also those that failed, with the reason."""
+    """Runs with their status, newest first, also those that failed, with the reason."""
     before = cursors.decode_run(cursor)
     missing: list[str] = []
     found, more = run_progress.page(process(), api.principal(), space_id, limit=limit, before=before, missing=missing)
@@ -241,7 +241,7 @@ def list_runs(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor 
 
 @api.route("GET", "/v1/spaces/{space_id}/runs/{run_id}", needs="read", tag="runs", summary="Get a run")
 def get_run(space_id: str, run_id: str) -> views.RunView:
-    """A run: how it stands, what it did, or why it failed. Ask again until its status is final."""
+    """A run: its status, what it did, or why it failed. Ask again until its status is final."""
     return views.RunView.of(run_progress.view(process(), space_id, run_id))
 
 
@@ -255,7 +255,8 @@ def get_run(space_id: str, run_id: str) -> views.RunView:
 )
 def get_plan(space_id: str, run_id: str) -> views.RunPlan:
     """What a run whose status is `awaiting_approval` would do: its notes, the diffs, the synthesis, and the
-    `plan_revision` that an approval names. 404 once it is approved (then it is in the history), refused or superseded.
+    `plan_revision` that an approval names. 404 once it is approved (then the change is in the history), refused or
+    superseded.
     """
     return views.RunPlan.of_plan(plans.read(process(), space_id, run_id))
 
@@ -263,15 +264,15 @@ def get_plan(space_id: str, run_id: str) -> views.RunPlan:
 @api.route("GET", "/v1/spaces/{space_id}/usage", needs="read", tag="runs", summary="Get the usage of a space")
 def get_space_usage(space_id: str, days: Days = usage_report.DAYS_DEFAULT, until: LastDay = None) -> views.UsageReport:
     """Runs, folded notes, calls and tokens of the LLM by day (UTC), counted from the runs themselves. A run belongs to
-    the day on which it was queued. Dry runs and runs that failed count too: they are paid for.
+    the day on which it was queued. Dry runs and runs that failed count too: they cost tokens as well.
     """
     return views.UsageReport.of(usage_report.of_space(process(), space_id, days=days, until=until))
 
 
 @api.route("GET", "/v1/usage", needs="admin", tag="runs", summary="Get the usage of all spaces")
 def get_usage(days: Days = usage_report.DAYS_DEFAULT, until: LastDay = None) -> views.ServiceUsage:
-    """The same of all spaces that the token may see, also of those that were deleted in the last 31 days, and which
-    used most.
+    """The usage of all spaces that the token may see, also of those that were deleted in the last 31 days, and the
+    spaces that used most.
     """
     return views.ServiceUsage.of(usage_report.of_all(process(), api.principal(), days=days, until=until))
 
@@ -305,5 +306,5 @@ def list_consolidations(space_id: str, limit: Limit = limits.PAGE_DEFAULT, curso
     summary="Get a consolidation",
 )
 def get_consolidation(space_id: str, number: str) -> views.ChangeDetail:
-    """One change, of whatever kind, with the notes that went in and what it did to each file, as unified diffs."""
+    """One change of any kind, with the notes that it folded and its effect on each file, as unified diffs."""
     return views.ChangeDetail.of_detail(history.read(process(), space_id, history.check_number(number)))

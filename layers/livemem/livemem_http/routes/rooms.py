@@ -1,4 +1,4 @@
-"""Rooms: what is said in them is taken in and read; digests, which make memories of it, are started and told of."""
+"""Rooms: their messages are stored and read. Digests, which make memories of the messages, are started and shown."""
 
 from http import HTTPStatus
 from typing import Annotated, Literal
@@ -53,8 +53,8 @@ MessageOrder = Annotated[
     summary="Post a message",
 )
 def post_message(space_id: str, room: str, body: NewRoomMessage) -> Response[MessagePosted]:
-    """Keep what somebody has said in a room, until the next digest makes memories of it. With a `message_id` the
-    request can be repeated safely: 201 is a new message, 200 one that is there already, or was digested since.
+    """Keep a message in a room until the next digest makes memories of it. With a `message_id` the request can be
+    repeated safely: 201 is a new message, 200 one that exists already, or was digested since.
     """
     posted = posting.post(process(), space_id, room, body.draft())
     due_digests.catch_up(process(), space_id)
@@ -70,8 +70,8 @@ def post_message(space_id: str, room: str, body: NewRoomMessage) -> Response[Mes
     summary="Post messages",
 )
 def post_messages(space_id: str, room: str, body: NewRoomMessages) -> MessagesPosted:
-    """Post up to 100 messages at once. All are checked before the first is kept; each has its own result: one whose
-    `message_id` came before with other words has an `error`.
+    """Post up to 100 messages at once. All are checked before the first is kept; each has its own result. A message
+    whose `message_id` came before with another text has an `error`.
     """
     done = posting.post_all(process(), space_id, room, body.drafts())
     due_digests.catch_up(process(), space_id)
@@ -81,7 +81,7 @@ def post_messages(space_id: str, room: str, body: NewRoomMessages) -> MessagesPo
 
 @api.route("GET", f"{SPACE}/rooms", needs="read", tag="rooms", summary="List rooms")
 def list_rooms(space_id: str) -> RoomList:
-    """The rooms in which messages wait for a digest, or in which something was said in the last days."""
+    """The rooms in which messages wait for a digest, or that got messages in the last days."""
     return RoomList.of(reading.rooms(process(), space_id))
 
 
@@ -89,7 +89,7 @@ def list_rooms(space_id: str) -> RoomList:
 def list_messages(
     space_id: str, room: str, limit: MessageLimit = 20, order: MessageOrder = "newest", cursor: Cursor = None
 ) -> RoomMessagePage:
-    """The messages of a room that wait for a digest. What was digested is found in memories."""
+    """The messages of a room that wait for a digest. Search memories for the messages that were digested."""
     after = cursors.decode_message(cursor)
     page = reading.page(process(), space_id, room, limit=limit, after=after, oldest_first=order == "oldest")
     return RoomMessagePage.of(page, cursors.encode(page.next_after))
@@ -97,8 +97,8 @@ def list_messages(
 
 @api.route("POST", DIGESTS, needs="write", status=HTTPStatus.ACCEPTED, tag="digests", summary="Start a digest")
 def start_digest(space_id: str) -> Response[DigestQueued]:
-    """Digest now what is said in the rooms of the space, without waiting for its hour. It goes on after the answer: ask
-    for the digest (`Location`) until its `status` is `done`.
+    """Digest the waiting messages of the space's rooms now, without waiting for the next digest time. The digest
+    continues after the answer: ask for it (`Location`) until its `status` is `done`.
     """
     slot = due_digests.start(process(), space_id)
     headers = {"Location": f"/v1/spaces/{space_id}/digests/{slot}"}
@@ -107,20 +107,20 @@ def start_digest(space_id: str) -> Response[DigestQueued]:
 
 @api.route("GET", DIGESTS, needs="read", tag="digests", summary="List digests")
 def list_digests(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> DigestPage:
-    """The digests of the space with what they came to, the newest first."""
+    """The digests of the space with their results, the newest first."""
     found, more = digests.page(process(), space_id, limit=limit, after=cursors.decode_slot(cursor))
     return DigestPage.of(space_id, found, cursors.encode(more))
 
 
 @api.route("GET", f"{DIGESTS}/{{slot}}", needs="read", tag="digests", summary="Get a digest")
 def get_digest(space_id: str, slot: str) -> DigestView:
-    """A digest: how it goes, what it came to, and which chunks were given up."""
+    """A digest: its status, its results, and the chunks that were given up."""
     return DigestView.of(space_id, digests.load(process(), space_id, slot))
 
 
 @api.route("POST", f"{DIGESTS}/{{slot}}/retry", needs="admin", tag="digests", summary="Retry what was given up")
 def retry_digest(space_id: str, slot: str) -> DigestRetried:
-    """Put the messages of the chunks that a digest gave up back into their rooms: the next digest takes them. It can be
-    done 30 minutes after the digest has ended.
+    """Put the messages of the chunks that a digest gave up back into their rooms. The next digest takes them. This is
+    possible 30 minutes after the digest has ended.
     """
     return DigestRetried(messages=retrying.retry(process(), space_id, slot))

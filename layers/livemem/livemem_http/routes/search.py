@@ -1,4 +1,4 @@
-"""Finds what is known of something, in one space or in several; and gives an agent what it needs at its start."""
+"""Searches one space or several, and gives an agent the context for its start."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -235,9 +235,9 @@ Task = Annotated[
 def get_start(
     space_id: str, max_chars: StartChars = start.CHARS_DEFAULT, q: Task = None, lang: Headings = None
 ) -> StartView:
-    """What an agent is given at its start, within so many characters: what holds now (what the rules mark as *load
-    first*), what answers `q`, new notes, the synthesis, what changed last, and the names of all that is left out. A
-    section is given whole or named. Everything at once: the summary.
+    """The context for the start of an agent, within a number of characters: the current sections (which the rules mark
+    as *load first*), sections that answer `q`, new notes, the synthesis, the last changes, and the names of all that is
+    left out. A section is either given whole or named. The summary gives everything at once.
     """
     wanted = StartRequest.of(max_chars=max_chars, q=q, lang=lang or api.language())
     return StartView.of(start.start(process(), space_id, wanted))
@@ -254,8 +254,9 @@ def get_start(
 def list_stale(
     space_id: str, days: UnconfirmedDays = stale.DAYS_DEFAULT, limit: StaleItems = stale.LIMIT_DEFAULT
 ) -> StaleView:
-    """Sections of the bank and memories that nobody has confirmed for so many days, the longest first. A note that a
-    section rests on confirms it, as a correction does; a memory is confirmed by whoever stores the same again.
+    """Sections of the bank and memories that nobody has confirmed for this number of days, the longest first. A note
+    that a section rests on confirms the section, and so does a correction. A caller who stores the same memory again
+    confirms it.
     """
     return StaleView.of(stale.stale(process(), space_id, days=days, limit=limit))
 
@@ -283,8 +284,8 @@ def search_space(
     explain: Explain = False,
 ) -> SearchAnswer:
     """The live notes, sections of the bank, consolidated notes, parts of conversations, memories and messages of rooms
-    that fit a question best, by its words and, with an embedding model, by its meaning. All filters must fit: only
-    notes and memories have a category or tags (the subjects of a memory), sections and summaries no author.
+    that fit a question best, by its words and, with an embedding model, by its meaning. All filters must match. Only
+    notes and memories have a category or tags (the subjects of a memory). Sections and summaries have no author.
     """
     wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
     return SearchAnswer.of(search.search(process(), space_id, wanted), explain=explain)
@@ -313,7 +314,7 @@ def search_spaces(
     conversation_id: OfConversation = None,
     explain: Explain = False,
 ) -> SearchAnswer:
-    """The same in several spaces at once: first what is best in each, then what is second. Scores of different spaces
+    """Search several spaces at once: first the best hit of each, then the second of each. Scores of different spaces
     can't be compared. A space that can't be searched now is named in `failed_spaces`, and the others answer.
     """
     wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
@@ -338,7 +339,7 @@ def search_conversation(
     min_score: Least = None,
     include_turns: WithTurns = True,
 ) -> TalkAnswer:
-    """What was said in a conversation, and its summaries, as far as they fit a question, the best first."""
+    """The turns and summaries of a conversation that fit a question, the best first."""
     wanted = SearchRequest.of_talk(
         q, levels=levels, max_results=max_results, min_score=min_score, include_turns=include_turns
     )
@@ -363,7 +364,7 @@ def search_conversations(
     min_score: Least = None,
     include_turns: WithTurns = True,
 ) -> TalkAnswer:
-    """The same in all conversations of a folder, or of the space."""
+    """The turns and summaries that fit a question in all conversations of a folder, or of the space, the best first."""
     wanted = SearchRequest.of_talk(
         q, levels=levels, max_results=max_results, min_score=min_score, include_turns=include_turns
     )
@@ -387,9 +388,9 @@ def load_context(
     raw_chars: RawChars = context.RAW_DEFAULT,
     max_results: FoundMost = search_request.RESULTS_DEFAULT,
 ) -> ContextView:
-    """What an agent is to know before its next call to the model: the newest turns as they were, what was said and
-    summarised before about the same, and the summaries of level 1 that are in none of level 2 yet. Nothing is shown
-    twice. A source that fails or takes too long is named in `degraded`, and the rest comes.
+    """The context for an agent's next call to the model: the newest turns as they were, earlier turns and summaries
+    about the same subject, and the summaries of level 1 that are in none of level 2 yet. Nothing is shown twice. A
+    source that fails or takes too long is named in `degraded`, and the other sources are still used.
     """
     wanted = ContextRequest.of(
         q, max_chars=max_chars, max_turns=max_turns, raw_chars=raw_chars, max_results=max_results
@@ -408,8 +409,8 @@ def load_context(
 def search_rooms(
     space_id: str, q: Question, room: OfRoom = None, limit: RoomResults = search_request.LIMIT_DEFAULT
 ) -> RoomAnswer:
-    """What is said in a room, or in all of a space, as far as it fits a question, the best first: what no digest has
-    taken yet, and what is relevant enough (`ROOM_MIN_RELEVANCE`). What has no vector yet is not held to that.
+    """The messages of a room, or of all rooms of a space, that fit a question, the best first. They must wait for a
+    digest and be relevant enough (`ROOM_MIN_RELEVANCE`). That limit does not apply to messages without a vector.
     """
     return RoomAnswer.of(search.in_rooms(process(), space_id, SearchRequest.of_rooms(q, room=room, limit=limit)))
 
@@ -429,9 +430,9 @@ def load_memory_context(
     room: OfRoom = None,
     limit: Shown = memory_context.LIMIT_DEFAULT,
 ) -> MemoryContextView:
-    """What an agent is told before it answers somebody: what was said about the same in a room, or in all of the
-    space, and the facts that are nearest to it. A source that fails or takes too long is named in `degraded`, and the
-    rest comes.
+    """The context for an agent that answers a person: messages about the same subject in a room, or in all rooms of the
+    space, and the nearest facts. A source that fails or takes too long is named in `degraded`, and the other sources
+    are still used.
     """
     lang = lang or api.language()
     return MemoryContextView.of(memory_context.context(process(), space_id, q, room=room, lang=lang, limit=limit))
@@ -448,8 +449,8 @@ def load_memory_context(
 def load_known(
     space_id: str, q: Said, kinds: Kinds = None, max_chars: KnownChars = message_context.CHARS_DEFAULT
 ) -> MessageContextView:
-    """What is known of what somebody says, over notes, bank, conversations, memories and rooms: up to ten items, the
-    best first, each with when it was said. What is not relevant enough is left out. Nothing comes twice.
+    """What the space knows about a message, from notes, bank, conversations, memories and rooms: up to ten items, the
+    best first, each with its time. Items that are not relevant enough are left out. Nothing comes twice.
     """
     return MessageContextView.of(message_context.context(process(), space_id, q, kinds=kinds, max_chars=max_chars))
 

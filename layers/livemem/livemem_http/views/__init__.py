@@ -1,6 +1,6 @@
-"""Requests and answers of the API as models: what bodies must look like, and what OpenAPI says about answers.
+"""Requests and answers of the API as models: the form of bodies, and what OpenAPI says about answers.
 
-A model is loaded when it is first asked for: a function has a third of them, and a cold start waits for each.
+A model is loaded at its first use: a function uses a third of them, and each one makes a cold start longer.
 """
 
 from importlib import import_module

@@ -23,7 +23,7 @@ UploadId = Annotated[str, described("The id of the upload, an ULID.", "01KHXE5Q2
 
 
 class ArchiveView(Sparse):
-    """The archive of a backup (tar.gz), or how far it is."""
+    """The archive of a backup (tar.gz), or its progress."""
 
     status: Annotated[
         Status, described("`queued` and `running`: ask again after `Retry-After` seconds. `done`: it is there.", "done")
@@ -56,13 +56,13 @@ class ArchiveView(Sparse):
 
 
 class NewUpload(Body):
-    """An archive that is to be put into the store."""
+    """An archive that the caller will upload to the store."""
 
     size: Annotated[int, described("Its size in bytes, at most 1 GiB. The URL takes exactly so many.", 48_200)]
 
 
 class UploadView(Sparse):
-    """Where to put an archive that is to be imported."""
+    """The URL to which to upload an archive that will be imported."""
 
     upload_id: UploadId
     url: Annotated[
@@ -80,7 +80,7 @@ class UploadView(Sparse):
 
 
 class Import(Body):
-    """A space to be made of an archive: of one of ours, or of a folder of Markdown files."""
+    """A space that an import makes of an archive: an export of this service, or a folder of Markdown files."""
 
     space_id: Annotated[
         SpaceId, described("The id of the space that it becomes, which must not exist.", "demo-imported")

@@ -71,7 +71,7 @@ class NewQuestion(Body):
 
 
 class SourceView(Sparse):
-    """Something that the answer rests on: a tool has shown it for this very question."""
+    """A source of the answer: a tool has shown it to the agent for this question."""
 
     kind: Annotated[
         str,
@@ -114,7 +114,7 @@ class AskProblemView(View):
 
 
 class AskView(Sparse):
-    """A question and, once it is `done`, its answer; `error` tells why one has `failed`."""
+    """A question and, once it is `done`, its answer. `error` is the reason if it has `failed`."""
 
     request_id: RequestId
     job: Annotated[str, job_described("question", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]

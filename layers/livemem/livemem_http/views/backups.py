@@ -87,7 +87,7 @@ class BackupPage(View):
 
 
 class Restoration(Body):
-    """Where to restore to; without a body under the space's own id."""
+    """The id under which to restore. Without a body, it is the space's own id."""
 
     target_space_id: Annotated[
         SpaceId | None, described("The id of the space that it becomes, which must not exist.", "demo-restored")
@@ -95,7 +95,7 @@ class Restoration(Body):
 
 
 class Fork(Body):
-    """Another space as this one stands, or stood."""
+    """Another space as this one is, or was."""
 
     target_space_id: Annotated[SpaceId, described("The id of the other space, which must not exist.", "demo-fork")]
     at: Annotated[
@@ -105,7 +105,7 @@ class Fork(Body):
 
 
 class ArrivalView(Sparse):
-    """How a space comes here as a whole: by a restore, a fork or an import."""
+    """The provisioning of a whole space: by a restore, a fork or an import."""
 
     space_id: Annotated[SpaceId, described("The id of the space that it becomes.", "demo-restored")]
     status: Annotated[

@@ -15,7 +15,7 @@ from livemem_http.views.fields import Body, FileText, Moment, NoteId, Path, Reas
 
 
 class FileContent(Body):
-    """A bank file as it is to be."""
+    """The new content of a bank file."""
 
     content: FileText
     reason: Reason | None = None
@@ -136,7 +136,7 @@ class SectionSources(View):
 
 
 class FileWithSources(FileView):
-    """A bank file, and what its sections rest on."""
+    """A bank file, and the sources of its sections."""
 
     sections: Annotated[list[SectionSources] | None, described("Only with `sources=true`: the sections in order.")] = (
         None

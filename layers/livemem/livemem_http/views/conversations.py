@@ -1,4 +1,4 @@
-"""Conversations as requests and answers: what they are, and how they are cut into blocks."""
+"""Conversations and their parameters of blocks, as requests and answers."""
 
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from livemem.conversations.turn import Turn
 from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, Sparse, View, described
 
 SHOWN = 200
-"""Characters of the last message that a list shows."""
+"""Number of characters of the last message that a list shows."""
 
 ConversationId = Annotated[str, described("The id of the conversation, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 TurnIndex = Annotated[int, described("The number of the turn in the conversation, from 1.", 7)]
@@ -46,7 +46,9 @@ ProfileName = Annotated[
 
 
 class Tunables(Body):
-    """How a conversation is cut into blocks and groups. What is left out is as it was, or as the service has it."""
+    """The parameters that cut a conversation into blocks and groups. A parameter that is left out keeps its value, or
+    has the service's default.
+    """
 
     window_chars: Annotated[
         Annotated[int, Field(ge=500, le=100_000)] | None,
@@ -110,7 +112,7 @@ CaptureName = Annotated[
 
 
 class OpenConversation(Body):
-    """A conversation to be begun; all of it may be left out."""
+    """A conversation to begin. All fields are optional."""
 
     title: Title | None = None
     cwd: Folder | None = None
@@ -152,7 +154,7 @@ class ConversationView(Sparse):
 
 
 class ListedConversation(Sparse):
-    """A conversation as a list shows it."""
+    """A conversation in a list."""
 
     conversation_id: ConversationId
     title: Title | None = None
@@ -194,7 +196,7 @@ class ConversationPage(Gapped):
 
 
 class LevelView(View):
-    """How far the summaries of a level are."""
+    """The progress of the summaries of a level."""
 
     level: Annotated[int, described("1: of turns; 2 and 3: of summaries.", 1)]
     sealed: Annotated[int, described("Blocks or groups whose end is fixed.", 6)]
@@ -208,7 +210,7 @@ class LevelView(View):
 
 
 class ConversationDetail(ConversationView):
-    """A conversation with how far its turns and summaries go."""
+    """A conversation with the progress of its turns and summaries."""
 
     parameters: Annotated[Tunables, described("How it is cut into blocks and groups.")]
     last_activity: Annotated[Moment, described("When its newest turn was written, UTC.", "2026-02-20T14:05:00.010Z")]

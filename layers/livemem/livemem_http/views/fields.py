@@ -1,4 +1,4 @@
-"""What the fields of requests and answers are, each told once: for people, for OpenAPI and for the model."""
+"""The fields of requests and answers, each described once: for people, for OpenAPI and for the model."""
 
 from typing import Annotated, Any
 
@@ -23,7 +23,7 @@ from livemem.text.redaction import KINDS
 
 
 def described(description: str, *examples: Any, **schema: Any) -> Any:
-    """What OpenAPI says of a value. The domain checks it, in bytes and with words of its own.
+    """The description of a value in OpenAPI. The domain checks the value, in bytes and with its own messages.
 
     The first example is also that of the bodies and answers that hold the value; without one a body leaves it out.
     """
@@ -159,7 +159,7 @@ RunId = Annotated[str, described("The id of the run, an ULID.", "01KHXE5Q2V8R0M4
 
 
 def job_described(kind: KindName, name: str) -> Any:
-    """What OpenAPI says of the job in an answer of the kind's own route; `name` is an example."""
+    """The description in OpenAPI of the job in an answer of the kind's own route. `name` is an example."""
     return described(
         "The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands.",
         job_id("demo", kind, name),
@@ -239,7 +239,7 @@ TIMEZONE = (
 
 
 class View(BaseModel):
-    """Base of answers. Built when it is first needed: a function answers a cold request with one of its many."""
+    """Base of answers. A model is built at its first use: a function needs only one of them for a cold request."""
 
     model_config = ConfigDict(defer_build=True)
 
@@ -260,7 +260,7 @@ Unreadable = Annotated[
 
 
 class Gapped(View):
-    """Base of lists from which what cannot be read is left out: they say so, and are silent where nothing is."""
+    """Base of lists that leave out unreadable objects. They name these objects; without any, the field is absent."""
 
     unreadable: Unreadable = None
 
@@ -290,14 +290,14 @@ class Sparse(View):
         # Of what a serialiser of one's own returns, pydantic only knows that it is some object.
         told = handler({name: part for name, part in schema.items() if name != "serialization"})
         for field in handler.resolve_ref_schema(told)["properties"].values():
-            # Null is what is left out.
+            # Null fields are left out.
             present = [part for part in field.pop("anyOf", []) if part != {"type": "null"}]
             field.update({"anyOf": present} if len(present) > 1 else {**(present[0] if present else {}), **field})
         return told
 
 
 class LlmUsage(View):
-    """What was asked of the LLM."""
+    """The use of the LLM."""
 
     calls: Annotated[int, described("Calls, corrections among them.", 2)]
     prompt_tokens: Annotated[int, described("Tokens of questions, by the provider's count.", 2_400)]

@@ -77,7 +77,7 @@ class SynthesisBeforeAfter(View):
 
 
 class FileDiff(View):
-    """What a change did to one file. The path of the space's rules is `_rules.md`."""
+    """The effect of a change on one file. The path of the space's rules is `_rules.md`."""
 
     path: Path
     action: Annotated[
@@ -129,7 +129,7 @@ class ChangeDetail(ChangeSummary):
 
 
 def folding(detail: "RecordDetail") -> dict[str, Any]:
-    """What a change, or a plan of one, tells of its notes and of what it does with them."""
+    """The fields of a change, or of its plan, about its notes and what it does with them."""
     return {
         "sources": [NoteView.of(note) for note in detail.sources],
         "changes": [FileDiff(**change) for change in detail.changes],

@@ -10,7 +10,7 @@ BACKUP = "2026-02-20T02-00-00"
 
 
 class JobProgress(Sparse):
-    """How far a job is."""
+    """The progress of a job."""
 
     done: Annotated[int, described("Parts that are done: objects of a copy, summaries, questions of a digest.", 42)]
     total: Annotated[int | None, described("Of how many, where that is known.", 42)] = None
@@ -24,7 +24,7 @@ class JobError(View):
 
 
 class JobStatusView(Sparse):
-    """Long work of any kind, and how it stands. What came of it is told by the kind's own route."""
+    """A job of any kind, and its status. The kind's own route shows its result."""
 
     job: Annotated[
         str, described("Its id, which says where it is: the space, the kind and a name.", f"demo.backup.{BACKUP}")

@@ -135,7 +135,7 @@ IdempotencyKey = Annotated[
 
 
 class NewMemory(Body):
-    """A memory to be stored; its author is the name of the token."""
+    """A memory to store. Its author is the name of the token."""
 
     content: Content
     kind: OfKind = "fact"
@@ -168,7 +168,7 @@ def _check_batch(memories: Any) -> Any:
 
 
 class NewMemories(Body):
-    """Memories to be stored in one request, one after the other."""
+    """Memories to store in one request, one after the other."""
 
     memories: Annotated[
         list[NewMemory],
@@ -190,7 +190,7 @@ class NewMemories(Body):
 
 
 class MemoryChange(Body):
-    """What is to be another way; what is not sent stays as it is."""
+    """The fields to change. A field that is not sent keeps its value."""
 
     content: Content | None = None
     category: Annotated[CategoryOf | None, described("Another category; null: none.")] = None
@@ -201,7 +201,7 @@ class MemoryChange(Body):
     ] = None
 
     def correction(self) -> Correction:
-        """The change for the domain: null is a value where a field may have none."""
+        """The change for the domain. Null is a value for a field that may be empty."""
 
         def sent(name: str, *, may_be_null: bool = False) -> Any | EllipsisType:
             value = getattr(self, name)
@@ -217,7 +217,7 @@ class MemoryChange(Body):
 
 
 class ProvenanceView(Sparse):
-    """Who stored a memory, and what it rests on."""
+    """The author of a memory, and its sources."""
 
     author: Agent
     user: Annotated[str | None, described("Who said it, of what was stored for a question.")] = None
@@ -229,7 +229,7 @@ class ProvenanceView(Sparse):
 
 
 class MemoryView(Sparse):
-    """A memory. What does not apply is left out."""
+    """A memory. Fields that do not apply are left out."""
 
     memory_id: MemoryId
     kind: OfKind
@@ -258,7 +258,7 @@ class MemoryView(Sparse):
 
 
 def fields(memory: Memory) -> dict[str, Any]:
-    """What every view tells of a memory."""
+    """The fields that every view has of a memory."""
     told_of = memory.model_dump(include=set(MemoryView.model_fields) - {"provenance"})
     provenance = memory.provenance.model_dump(include=set(ProvenanceView.model_fields))
     return told_of | {
@@ -268,7 +268,7 @@ def fields(memory: Memory) -> dict[str, Any]:
 
 
 class FormerView(Sparse):
-    """What a memory said before, or what was said in other words."""
+    """The former content of a memory, or the same statement in other words."""
 
     content: Annotated[str, described("What it said.", "Ann prefers French.")]
     at: Annotated[Moment, described("When that was said.", "2026-02-19T09:00:00.010Z")]
@@ -309,7 +309,7 @@ class SplitView(View):
 
 
 class Written(MemoryView):
-    """A memory as it stands now, and how what was sent met one that was there."""
+    """A memory as it is now, and how the content of the request was combined with a memory that existed."""
 
     merged_into: Annotated[
         str | None, described("The id of the memory that says the same, and is this one now. Left out: there was none.")
@@ -332,7 +332,7 @@ class Written(MemoryView):
 
 
 def written(stored: StoredMemory) -> dict[str, Any]:
-    """What is told of a memory that was stored."""
+    """The answer for a memory that was stored."""
     told_of = fields(stored.memory)
     if stored.merge:
         one = stored.merge
@@ -341,7 +341,7 @@ def written(stored: StoredMemory) -> dict[str, Any]:
 
 
 class BatchItem(Sparse):
-    """What became of one memory of a batch."""
+    """The result for one memory of a batch."""
 
     index: Annotated[int, described("Its place in the request, from 0.", 0)]
     status: Annotated[
@@ -359,7 +359,7 @@ class BatchItem(Sparse):
 
 
 class BatchView(View):
-    """What became of each memory of a batch."""
+    """The result for each memory of a batch."""
 
     items: Annotated[list[BatchItem], described("One for each memory, in the order of the request.")]
     failed: Annotated[int, described("How many of them were not stored: send those once more.", 0)]
@@ -417,7 +417,7 @@ class MemoryList(Gapped):
 
 
 class MemoryChangeView(Sparse):
-    """One thing that was done to a memory. What does not apply is left out."""
+    """One change of a memory. Fields that do not apply are left out."""
 
     number: Annotated[int, described("Its number in the log of the kind, from 1.", 7)]
     what: Annotated[
@@ -480,7 +480,7 @@ class MemoryChangeView(Sparse):
 
 
 class MemoryChangePage(Gapped):
-    """A page of what was done to memories."""
+    """A page of changes of memories."""
 
     items: Annotated[list[MemoryChangeView], described("What was done, the newest first.")]
     next_cursor: NextCursor = None

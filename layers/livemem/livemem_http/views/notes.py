@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class NewNote(Body):
-    """A note; its agent is the name of the token, its time that of the request."""
+    """A note. Its agent is the name of the token. Its time is that of the request."""
 
     category: Category
     content: NoteText
@@ -55,7 +55,7 @@ def _check_batch(notes: Any) -> Any:
 
 
 class NewNotes(Body):
-    """Notes to be written in one request; if one of them is refused, none is written."""
+    """Notes to write in one request. If one of them is refused, none is written."""
 
     notes: Annotated[
         list[NewNote],
@@ -73,7 +73,7 @@ class NewNotes(Body):
 
 
 class CapturedFromView(Sparse):
-    """What a note was captured from: nobody wrote it."""
+    """The source of a note that was captured: no agent wrote it."""
 
     conversation_id: Annotated[str, described("The conversation.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
     turns: Annotated[tuple[int, int], described("The first and the last turn that it rests on.", [4, 5])]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Approval(Body):
-    """Which plan is approved: nobody approves what he has not seen."""
+    """The revision of the plan that is approved, so that nobody approves an unseen plan."""
 
     plan_revision: PlanRevision
 
@@ -36,7 +36,7 @@ class Refusal(Body):
 
 
 class RunPlan(View):
-    """What a run would do, once somebody approves it."""
+    """The plan of a run, which the run carries out once somebody approves it."""
 
     run_id: RunId
     plan_revision: PlanRevision

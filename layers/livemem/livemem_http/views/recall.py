@@ -1,4 +1,4 @@
-"""What was said in rooms, and facts, as answers. Only the search function loads this (search.py)."""
+"""Messages of rooms, and facts, as answers. Only the search function loads this module (search.py)."""
 
 from typing import Annotated, Any, Literal
 
@@ -49,7 +49,7 @@ class RoomHitView(Sparse):
 
     @model_serializer(mode="wrap")
     def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # That there is nothing to compare with is told.
+        # The answer says that there is nothing to compare with.
         found = serialise(self)
         return {name: value for name, value in found.items() if value is not None or name == "relevance"}
 
@@ -71,7 +71,7 @@ class RoomHitView(Sparse):
 
 
 class RoomAnswer(search.Ranked):
-    """What was found in rooms, the best first."""
+    """The messages that were found in rooms, the best first."""
 
     items: Annotated[list[RoomHitView], described("What was said.")]
 
@@ -126,7 +126,7 @@ class FactView(BaseModel):
 
 
 class KnownView(Sparse):
-    """Something that is known of a message."""
+    """An item that the space knows about a message."""
 
     kind: Annotated[KnownKind, described("What it is, as searches name it.", "note")]
     id: Annotated[
@@ -151,7 +151,7 @@ class KnownView(Sparse):
 
 
 class MessageContextView(Sparse):
-    """What is known of a message."""
+    """The items that the space knows about a message."""
 
     markdown: Annotated[str, described("All of it, ready for a prompt; empty where nothing is relevant enough.", "")]
     items: Annotated[list[KnownView], described("The same as data, the best first.")]
@@ -185,7 +185,7 @@ def message_context_as_markdown(answer: MessageContextView) -> str:
 
 
 class MemoryContextView(BaseModel):
-    """What an agent is told before it answers somebody."""
+    """The context for an agent that answers a person."""
 
     markdown: Annotated[
         str,
@@ -214,7 +214,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def rooms_as_markdown(answer: RoomAnswer) -> str:
-    """The hits one below the other, each with where the rest is, ready for a prompt."""
+    """The hits one below the other, ready for a prompt. Each shows where to read the rest."""
     if not answer.items:
         return "Nothing was found.\n"
     lines = (

@@ -41,14 +41,14 @@ class UnreadablePage(View):
 
 
 class NewQuarantine(Body):
-    """Which object is to be set aside."""
+    """The object to set aside."""
 
     key: Key
     reason: Annotated[str, described("Why, for those who come later.", "Half of it is missing since the move.")]
 
 
 class QuarantinedView(Sparse):
-    """An object that was set aside. What does not apply is left out."""
+    """An object that was set aside. Fields that do not apply are left out."""
 
     quarantine_id: QuarantineId
     key: Key

@@ -72,7 +72,7 @@ SaidAt = Annotated[
 
 
 class NewRoomMessage(Body):
-    """A message to be posted."""
+    """A message to post."""
 
     author: Author
     content: Content
@@ -85,7 +85,7 @@ class NewRoomMessage(Body):
 
 
 class NewRoomMessages(Body):
-    """Messages to be posted at once."""
+    """Messages to post in one request."""
 
     messages: Annotated[list[NewRoomMessage], described("One to 100 messages.", minItems=1, maxItems=BATCH)]
 
@@ -108,7 +108,7 @@ class RoomMessageView(View):
 
 
 class MessagePosted(Sparse):
-    """What became of a message."""
+    """The result for a message."""
 
     message_id: Annotated[str, described("The message's own id, or the one that the service gave it.", "chat-4711")]
     timestamp: Annotated[Moment | None, described("When it was said, UTC.", "2026-02-20T14:05:00.250Z")] = None
@@ -121,7 +121,7 @@ class MessagePosted(Sparse):
 
     @classmethod
     def of(cls, posted: Posted | RefusedMessage, message_id: str | None = None) -> "MessagePosted":
-        """`message_id` is that of the request, for what was refused."""
+        """`message_id` is that of the request, for a message that was refused."""
         if isinstance(posted, RefusedMessage):
             return cls(message_id=message_id or "", error={"code": posted.error.code, "detail": posted.error.detail})
         return cls(
@@ -134,7 +134,7 @@ class MessagePosted(Sparse):
 
 
 class MessagesPosted(View):
-    """What became of each message, in their order."""
+    """The result for each message, in their order."""
 
     items: Annotated[list[MessagePosted], described("One for each message that was sent.")]
 
@@ -180,7 +180,7 @@ DigestJob = Annotated[str, job_described("digest", "20260220T170000")]
 
 
 class DigestQueued(View):
-    """A digest that was asked for."""
+    """A digest that was requested."""
 
     slot: Slot
     status: Annotated[str, described("Poll the digest under its slot to see how it goes.", "queued")] = "queued"
@@ -188,7 +188,7 @@ class DigestQueued(View):
 
 
 class DigestCounts(View):
-    """What a digest came to."""
+    """The results of a digest."""
 
     messages: Annotated[int, described("Messages that it took.", 42)]
     chunks: Annotated[int, described("Questions to the LLM that they were cut into.", 1)]
@@ -206,7 +206,7 @@ class DigestCounts(View):
 
 
 class ChunkGivenUp(View):
-    """A chunk that the model gave nothing of use for, three times. Its messages are kept."""
+    """A chunk for which the model gave no usable answer three times. Its messages are kept."""
 
     chunk: Annotated[int, described("Its number.", 3)]
     room: Room
@@ -268,6 +268,6 @@ class DigestPage(View):
 
 
 class DigestRetried(View):
-    """What was put back."""
+    """The messages that were put back."""
 
     messages: Annotated[int, described("Messages that are in their rooms again; the next digest takes them.", 17)]

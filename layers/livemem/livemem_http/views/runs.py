@@ -32,7 +32,7 @@ RunJob = Annotated[str, job_described("consolidation", "01KHXE5Q2V8R0M4T6W9YBNCD
 
 
 class NewConsolidation(Body):
-    """Which notes to consolidate; without a body all that are live, up to the service's own bound of a run."""
+    """The notes to consolidate. Without a body, all live notes, up to the service's limit for a run."""
 
     agent: Annotated[
         Agent | None, described("Only the notes of this agent. Another one than the caller's own name needs `admin`.")
@@ -68,7 +68,7 @@ class RunQueued(View):
 
 
 class RunView(View):
-    """A run: one attempt to consolidate, and how it stands."""
+    """A run: one attempt to consolidate, and its status."""
 
     run_id: RunId
     space_id: SpaceId

@@ -1,4 +1,4 @@
-"""Results of a search as answers. Only the search function loads this: what it is made of needs a layer of its own."""
+"""Results of a search as answers. Only the search function loads this module: its imports need a layer of their own."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
@@ -91,7 +91,7 @@ class HitView(Sparse):
 
 
 def source_of(space_id: str, hit: Hit) -> dict[str, str]:
-    """What tells of a hit where the whole of it is."""
+    """The fields of a hit that show where the whole document is."""
     document = hit.document
     if document.kind in conversation_documents.KINDS:
         conversation = f"conversations/{document.source['conversation_id']}"
@@ -109,7 +109,7 @@ def source_of(space_id: str, hit: Hit) -> dict[str, str]:
 
 
 class TalkHitView(Sparse):
-    """Something that was said, or a summary of it."""
+    """A turn, or a summary of turns."""
 
     kind: Annotated[
         Literal["turn", "summary"],
@@ -157,7 +157,7 @@ class TalkHitView(Sparse):
 
     @model_serializer(mode="wrap")
     def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # That there is nothing to compare with is told.
+        # The answer says that there is nothing to compare with.
         found = serialise(self)
         return {name: value for name, value in found.items() if value is not None or name == "relevance"}
 
@@ -187,7 +187,7 @@ class TalkHitView(Sparse):
 
 
 class Seen(BaseModel):
-    """What the search looked at."""
+    """The documents that the search looked at."""
 
     documents: Annotated[int, described("Documents that this environment knows of the space, of all kinds.", 120)]
     cold: Annotated[bool, described("Whether this environment had to read the space first, which takes longer.", False)]
@@ -195,7 +195,7 @@ class Seen(BaseModel):
 
 
 class Ranked(Sparse):
-    """What all answers tell of a search."""
+    """The fields about a search that all answers have."""
 
     ranking: Annotated[
         Literal["bm25", "hybrid"],
@@ -227,7 +227,7 @@ class FailedSpaceView(BaseModel):
 
 
 class SearchAnswer(Ranked):
-    """What was found, the best first."""
+    """The documents that were found, the best first."""
 
     items: Annotated[list[HitView], described("The documents.")]
     failed_spaces: Annotated[
@@ -258,7 +258,7 @@ class SearchAnswer(Ranked):
 
 
 class TalkAnswer(Ranked):
-    """What was found in conversations, the best first."""
+    """The turns and summaries that were found in conversations, the best first."""
 
     items: Annotated[list[TalkHitView], described("What was said, and summaries.")]
 
@@ -268,7 +268,7 @@ class TalkAnswer(Ranked):
 
 
 def ranked(answers: Sequence[SpaceHits]) -> dict[str, Any]:
-    """What is told of a search, by the names of Ranked's fields."""
+    """The values about a search, by the names of Ranked's fields."""
     failures = [answer.failure for answer in answers if answer.failure]
     hybrid = any(answer.ranking == "hybrid" for answer in answers)
     return {
@@ -278,14 +278,14 @@ def ranked(answers: Sequence[SpaceHits]) -> dict[str, Any]:
         "view": Seen(
             documents=sum(answer.documents for answer in answers),
             cold=any(answer.cold for answer in answers),
-            # Who may see no space at all is told that nothing was found.
+            # A caller who may see no space gets an answer without hits.
             as_of=min((answer.as_of for answer in answers), default=clock.iso_millis(clock.now())),
         ),
     }
 
 
 class ShownTurnView(Sparse):
-    """A turn as it is shown."""
+    """A turn as the context shows it."""
 
     turn_index: Annotated[int, described("Its number.", 12)]
     said_at: Annotated[Moment, described("When it was said, UTC.", "2026-02-20T14:00:00Z")]
@@ -316,7 +316,7 @@ class ShownTurnView(Sparse):
 
 
 class ShownSummaryView(Sparse):
-    """A summary as it is shown."""
+    """A summary as the context shows it."""
 
     level: Annotated[int, described("1: of turns; 2 and 3: of summaries of the level below.", 1)]
     number: Annotated[int, described("Its number on its level.", 4)]
@@ -349,7 +349,7 @@ class ShownSummaryView(Sparse):
 
 
 class SectionsView(BaseModel):
-    """What is shown, as data: the same as in the Markdown, and as it was written."""
+    """The content of the Markdown as data, as it was written."""
 
     recent_turns: Annotated[list[ShownTurnView], described("The newest turns, in the order in which they were said.")]
     relevant_turns: Annotated[
@@ -366,7 +366,7 @@ class SectionsView(BaseModel):
 
 
 class ContextView(BaseModel):
-    """What an agent is given before its next call to the model."""
+    """The context for an agent's next call to the model."""
 
     markdown: Annotated[str, described("All of it, ready for a prompt.", "## Recent Conversation (Raw)\n\nUser: ...\n")]
     sections: Annotated[SectionsView, described("The same as data.")]
@@ -400,7 +400,7 @@ def context_as_markdown(answer: ContextView) -> str:
 def as_markdown(
     answer: SearchAnswer | TalkAnswer, *, where: Callable[[HitView | TalkHitView], str] = lambda hit: hit.source["href"]
 ) -> str:
-    """The hits one below the other, ready for a prompt, each with `where` the whole of it is: its path."""
+    """The hits one below the other, ready for a prompt. `where` gives the path of the whole document."""
     found = [_hit(hit, where(hit)) for hit in answer.items] or ["Nothing was found."]
     failed = answer.failed_spaces or [] if isinstance(answer, SearchAnswer) else []
     return "\n".join([*found, *(f"Not searched: {one.space_id} ({one.code}). {one.detail}" for one in failed)]) + "\n"
@@ -416,5 +416,5 @@ def _hit(hit: HitView | TalkHitView, where: str) -> str:
 
 
 def line(told: Sequence[str | None], snippet: str, href: str) -> str:
-    """A hit as one line of Markdown: what is told of it, its excerpt, and where the whole of it is."""
+    """A hit as one line of Markdown: its fields, its excerpt, and where the whole document is."""
     return f"- [{' '.join(part for part in told if part)}] {' '.join(snippet.split())} ({href})"

@@ -1,4 +1,4 @@
-"""What the service says of itself and of its caller."""
+"""The service and its caller, as answers."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SpaceProblem(View):
-    """Something about a space that needs a look."""
+    """A problem of a space that a person should look at."""
 
     space_id: SpaceId
     code: Annotated[str, described("What it is; stable.", "auto_paused")]
@@ -21,7 +21,7 @@ class SpaceProblem(View):
 
 
 class HealthView(Sparse):
-    """How the service is."""
+    """The health of the service."""
 
     status: Annotated[
         Literal["ok", "degraded", "error"],
@@ -52,7 +52,7 @@ class HealthView(Sparse):
 
 
 class WhoAmI(View):
-    """What a token is and may do."""
+    """A token and its permissions."""
 
     name: Annotated[str, described("The name of the token, and so of the agent that writes with it.", "cline-dev")]
     permissions: Annotated[list[str], described("Of `read`, `write` and `admin`.", ["read", "write"])]
@@ -67,7 +67,7 @@ class WhoAmI(View):
 
 
 class About(View):
-    """What the service is and what it allows."""
+    """The service's version and limits."""
 
     version: Annotated[str, described("The version of the service.", __version__)]
     limits: Annotated[

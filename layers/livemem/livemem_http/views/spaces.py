@@ -1,4 +1,4 @@
-"""Spaces as requests and answers, and all that an agent loads of one."""
+"""Spaces as requests and answers, and the summary that an agent loads."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class NewSpace(Body):
-    """A space to be created. Without `rules` and `rules_template` it gets the template `standard`; not both."""
+    """A space to create, with `rules` or `rules_template`, not both. Without them it gets the template `standard`."""
 
     space_id: SpaceId
     description: Description = ""
@@ -81,7 +81,7 @@ class NewSpace(Body):
 
 
 class SpaceChange(Body):
-    """What is to be changed; what is left out stays as it is."""
+    """The fields to change. A field that is left out keeps its value."""
 
     description: Description | None = None
     owner: Owner | None = None
@@ -94,9 +94,7 @@ class SpaceChange(Body):
     timezone: Annotated[Timezone | None, Field(description=TIMEZONE)] = None
 
     def wanted(self) -> "SpaceUpdate":
-        """The change for the domain; a `language` or `timezone` that is not sent stays as it is, null resets
-        it.
-        """
+        """The change for the domain. A `language` or `timezone` that is not sent keeps its value. Null resets it."""
         from livemem.consolidation.space_change import SpaceUpdate  # noqa: PLC0415
 
         return SpaceUpdate(
@@ -142,7 +140,7 @@ class PendingPlan(View):
 
 
 class SpaceView(View):
-    """A space: its `_meta.json` without what is internal to a deletion."""
+    """A space: its `_meta.json` without the internal fields of a deletion."""
 
     space_id: SpaceId
     description: Annotated[str, described("What the space is for.", "My project")]
@@ -215,7 +213,7 @@ class LiveSize(View):
 
 
 class BankSize(View):
-    """The bank of a space at a glance."""
+    """The bank files of a space, with their number and size."""
 
     files_count: Annotated[int, described("How many files there are.", 1)]
     total_size: Annotated[int, described("Bytes of the files together.", 60)]
@@ -229,7 +227,7 @@ class BankSize(View):
 
 
 class SpaceInfo(SpaceView):
-    """A space, and how much is in it."""
+    """A space, and the size of its content."""
 
     live: Annotated[LiveSize, described("Its live notes.")]
     bank: Annotated[BankSize, described("Its bank.")]
@@ -266,14 +264,14 @@ class LiveNotes(View):
 
 
 class PastMoment(View):
-    """The change after which rules, synthesis and bank stood so. The rest is of today."""
+    """The change after which rules, synthesis and bank were as shown. The other fields are current."""
 
     change: Annotated[int, described("The number of the change.", 1)]
     committed_at: Annotated[Moment, described("When it took effect, UTC.", "2026-02-20T14:05:00Z")]
 
 
 class SpaceSummary(SpaceView):
-    """A space, and all that an agent needs of it at its start."""
+    """A space, with all that an agent needs of it at its start."""
 
     rules: Annotated[
         str | None,

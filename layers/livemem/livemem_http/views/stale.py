@@ -1,4 +1,4 @@
-"""What nobody has confirmed for long, as an answer."""
+"""Sections and memories that nobody has confirmed for long, as an answer."""
 
 from typing import Annotated, Literal
 
@@ -26,7 +26,7 @@ class StaleItemView(View):
 
 
 class StaleView(View):
-    """What nobody has confirmed for long."""
+    """Sections and memories that nobody has confirmed for long."""
 
     items: Annotated[list[StaleItemView], described("The longest unconfirmed first, at most `limit`.")]
     count: Annotated[int, described("How many there are in all.", 1)]

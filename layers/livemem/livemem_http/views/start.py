@@ -37,7 +37,7 @@ class StartPartView(BaseModel):
 
 
 class StartView(BaseModel):
-    """What an agent is given at the start of a session."""
+    """The context for an agent at the start of a session."""
 
     space_id: SpaceId
     markdown: Annotated[

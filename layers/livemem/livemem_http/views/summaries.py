@@ -19,7 +19,7 @@ JobId = Annotated[str, described("The id of the job, an ULID.", "01KHXE5Q2V8R0M4
 
 
 class SummariesUpdate(Tunables):
-    """What is to be done about the summaries. `profile` and the parameters go with `full` alone."""
+    """The update of summaries to make. `profile` and the parameters are allowed only with `full`."""
 
     strategy: Annotated[
         Literal["incremental", "full"],
@@ -41,19 +41,19 @@ class SummariesUpdate(Tunables):
     )
 
     def wish(self) -> orders.Wish:
-        """The same for the domain."""
+        """The update for the domain."""
         return orders.Wish(self.strategy, self.level, self.dry_run, self.profile, self.changes())
 
 
 class CoversView(View):
-    """What a summary covers."""
+    """The turns or summaries that a summary covers."""
 
     turns: Annotated[tuple[int, int], described("The first and the last turn, at least in part.", [1, 3])]
 
 
 class SummaryView(Sparse):
-    """A block of turns or a group of summaries whose end is fixed, with its summary. What does not apply, and what is
-    empty, is left out.
+    """A block of turns or a group of summaries whose end is fixed, with its summary. Fields that do not apply or are
+    empty are left out.
     """
 
     level: Level
@@ -130,7 +130,7 @@ class SummaryPage(Gapped):
 
 
 class JobProblem(View):
-    """Why a job failed, or what it waits for: what is missing is tried again by itself."""
+    """The reason why a job failed, or what it waits for. The service tries the missing summaries again by itself."""
 
     code: Annotated[str, described("See the errors of a run in errors.md.", "llm_unreachable")]
     detail: Annotated[str, described("The same in words.", "The LLM did not answer.")]
@@ -174,7 +174,7 @@ class JobPage(Gapped):
 
 
 class LevelPlan(View):
-    """What would be done on a level."""
+    """The work that would be done on a level."""
 
     level: Level
     boundaries: Annotated[int, described("New blocks or groups.", 2)]
@@ -196,7 +196,7 @@ class LevelPlan(View):
 
 
 class PlanView(View):
-    """A dry run: nothing of it is done. What is not made yet is taken to be as long as is asked for."""
+    """A dry run: it changes nothing. A summary that does not exist yet counts with the length that is requested."""
 
     generation: Annotated[int, described("The generation that it would be done in.", 1)]
     levels: Annotated[list[LevelPlan], described("What would be done on each level.")]
@@ -216,7 +216,7 @@ class PlanView(View):
 
 
 class UpdateView(Sparse):
-    """What came of an update."""
+    """The result of an update."""
 
     status: Annotated[
         orders.Status,

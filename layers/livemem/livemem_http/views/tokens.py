@@ -37,7 +37,7 @@ Until = Annotated[
 
 
 class NewToken(Body):
-    """A token to be made. It gets at most what the token of the request has itself."""
+    """A token to make. It gets at most the permissions and spaces of the token of the request."""
 
     name: Annotated[Agent, described("The agent that uses it: its notes bear this name.", "cline-dev")]
     permissions: Permissions
@@ -57,7 +57,7 @@ class NewToken(Body):
 
 
 class TokenChange(Body):
-    """What is to be changed; what is left out stays as it is. The name stays: notes bear it."""
+    """The fields to change. A field that is left out keeps its value. The name never changes: notes have it."""
 
     permissions: Permissions | None = None
     space_ids: Annotated[
@@ -73,7 +73,7 @@ class TokenChange(Body):
     email: Email | None = None
 
     def wanted(self) -> management.TokenUpdate:
-        """The change for the domain; null takes an expiry or an address away."""
+        """The change for the domain. Null removes an expiry or an address."""
         given = self.model_fields_set
         return management.TokenUpdate(
             self.permissions,
@@ -86,7 +86,7 @@ class TokenChange(Body):
 
 
 class Revocation(Body):
-    """How far a revocation reaches."""
+    """The other tokens that a revocation ends."""
 
     successors: Annotated[
         bool,
@@ -103,7 +103,7 @@ class Revocation(Body):
 
 
 class Rotation(Body):
-    """How a token is rotated."""
+    """The options of a rotation."""
 
     grace_seconds: Annotated[
         int,
@@ -127,7 +127,7 @@ class MakerView(View):
 
 
 class TokenView(View):
-    """A token, without the token itself."""
+    """A token's entry, without the secret itself."""
 
     hash: TokenHash
     name: Annotated[str, described("The agent that uses it.", "cline-dev")]
@@ -211,7 +211,7 @@ class TokenRotated(TokenMade):
 
 
 class TokensPurged(View):
-    """What was removed."""
+    """The tokens that were removed."""
 
     purged: Annotated[int, described("How many tokens were removed.", 2)]
     hashes: Annotated[list[str], described("Their hashes.", [])]

@@ -99,7 +99,7 @@ ToolCalls = Annotated[
 
 
 class NewTurn(Body):
-    """A turn: what the user said, and all up to what the user says next. One side may be empty."""
+    """A turn: a message of the user, and all that follows up to the user's next message. One side may be empty."""
 
     user_message: UserMessage = ""
     assistant_message: AssistantMessage = ""
@@ -121,7 +121,7 @@ class NewTurn(Body):
 
 
 class NewMessage(Body):
-    """A message of its own, for who has no whole turns: a turn with one side empty."""
+    """A single message, for clients that have no whole turns: a turn with one side empty."""
 
     role: Annotated[Role, described("Who says it.", "user")]
     content: Annotated[str, described("What is said.", "Try it three times.", maxLength=BODY_BYTES)]
@@ -173,7 +173,7 @@ class ClosingView(Sparse):
 
 
 class ImportedView(Sparse):
-    """What an import did."""
+    """The result of an import."""
 
     imported: Annotated[int, described("Lines that became turns.", 2)]
     repeated: Annotated[int, described("Lines whose message was there already.", 0)]
@@ -202,7 +202,7 @@ class ToolCallView(Sparse):
 
 
 class TurnView(Sparse):
-    """A turn. What does not apply is left out."""
+    """A turn. Fields that do not apply are left out."""
 
     turn_index: TurnIndex
     message_id: Annotated[str, described("The message's own id, or the one that the service gave it.", "m-7")]

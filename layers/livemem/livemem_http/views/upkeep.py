@@ -13,7 +13,7 @@ ErasureId = Annotated[str, described("The id of the erasure, an ULID.", "01KHXE5
 
 
 class SectionToCorrect(View):
-    """A section of a bank file that rests on an erased note, and may say in other words what the note said."""
+    """A section of a bank file that rests on an erased note. It may still say the same as the note in other words."""
 
     path: Annotated[str, described("The path of the file.", "progress.md")]
     heading: Annotated[
@@ -82,7 +82,7 @@ class ErasurePage(Gapped):
 
 
 class RetentionWanted(Body):
-    """What is to be kept; without a body what the settings say, and nothing is removed."""
+    """The backups to keep. Without a body, the settings apply and nothing is removed."""
 
     dry_run: Annotated[bool, described("Only tells what would be removed.", True)] = True
     keep_last: Annotated[
@@ -95,7 +95,7 @@ class RetentionWanted(Body):
 
 
 class RemovedBackup(View):
-    """A backup that goes."""
+    """A backup that retention removes."""
 
     backup_id: Annotated[str, described("Its id.", "2026-01-10T02-00-00")]
     reason: Annotated[
@@ -108,7 +108,7 @@ class RemovedBackup(View):
 
 
 class SpaceRetention(View):
-    """What goes of one space's backups."""
+    """The backups of one space that retention removes."""
 
     space_id: SpaceId
     removed: Annotated[list[RemovedBackup], described("What goes, newest first.")]
@@ -118,7 +118,7 @@ class SpaceRetention(View):
 
 
 class RetentionReport(View):
-    """What retention removed, or would remove."""
+    """The backups that retention removed, or would remove."""
 
     dry_run: Annotated[bool, described("Whether nothing was removed.", True)]
     spaces: Annotated[int, described("How many spaces were looked at.", 12)]
@@ -132,7 +132,7 @@ class RetentionReport(View):
 
 
 class GarbageWanted(Body):
-    """What is to be cleared up; without a body it is only told."""
+    """The garbage to remove. Without a body it is only reported."""
 
     max_age_days: Annotated[int, described("A live note is old from so many days on.", 30)] = garbage_report.AGE_DEFAULT
     dry_run: Annotated[bool, described("Only tells what would be done.", True)] = True
@@ -150,14 +150,14 @@ class GarbageWanted(Body):
     after: Annotated[SpaceId | None, described("Go on behind this space: `after` of the last answer.")] = None
 
     def wanted(self) -> garbage_report.GarbageRequest:
-        """The same for the domain."""
+        """The request for the domain."""
         return garbage_report.GarbageRequest(
             self.max_age_days, self.dry_run, self.delete_only, tuple(self.space_ids), self.after
         )
 
 
 class SpaceGarbage(View):
-    """What was found in a space, and done there unless it was a dry run."""
+    """The garbage that was found in a space. Unless it was a dry run, it was also removed or consolidated."""
 
     space_id: SpaceId
     old_notes: Annotated[int, described("Its old live notes, counted up to 10,000.", 7)]
@@ -178,7 +178,7 @@ class SpaceGarbage(View):
 
 
 class GarbageReport(View):
-    """What garbage collection found and did."""
+    """The results of a garbage collection."""
 
     dry_run: Annotated[bool, described("Whether nothing was done.", True)]
     looked_at: Annotated[int, described("How many spaces were looked at.", 12)]

@@ -1,4 +1,4 @@
-"""What the LLM was used for, as answers."""
+"""The usage of the LLM, as answers."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +12,7 @@ Day = Annotated[str, described("A day, UTC.", "2026-02-20", format="date")]
 
 
 class Used(View):
-    """What runs did and what they cost."""
+    """The work of runs and its cost."""
 
     runs: Annotated[int, described("Runs that have ended, or wait for approval; not those with nothing to do.", 3)]
     failed_runs: Annotated[int, described("Those of them that failed.", 0)]
@@ -46,19 +46,19 @@ class Used(View):
 
 
 class UsedOnDay(Used):
-    """What runs that were queued on a day did."""
+    """The work of the runs that were queued on one day."""
 
     date: Day
 
 
 class UsedBySpace(Used):
-    """What the runs of a space did."""
+    """The work of the runs of a space."""
 
     space_id: SpaceId
 
 
 class BudgetView(View):
-    """What may be used on a day, and what of it was used today (UTC)."""
+    """The daily budget, and the part of it that was used today (UTC)."""
 
     tokens_per_day: Annotated[int | None, described("The limit; null: none.", 1_000_000)]
     used_today: Annotated[int, described("Tokens that were used today.", 54_000)]
@@ -70,7 +70,7 @@ class BudgetView(View):
 
 
 class UsageReport(View):
-    """What the LLM was used for, by day."""
+    """The usage of the LLM by day."""
 
     items: Annotated[list[UsedOnDay], described("The days in their order, those without runs too.")]
     total: Annotated[Used, described("All of these days together.")]
@@ -88,7 +88,7 @@ class UsageReport(View):
 
 
 class ServiceUsage(UsageReport):
-    """The same of all spaces that the token may see."""
+    """The usage of the LLM of all spaces that the token may see."""
 
     spaces: Annotated[
         list[UsedBySpace], described("The spaces that used most, at most 100, those first that used more.")

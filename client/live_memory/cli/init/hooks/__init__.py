@@ -1,1 +1,1 @@
-"""`livemem hook`: what clients call by themselves when a session starts, is compacted or ends."""
+"""`livemem hook`: the command that clients call by themselves when a session starts, is compacted or ends."""

@@ -19,10 +19,10 @@ from live_memory.cli.program import Program
 from live_memory.cli.session import program_of
 
 MOST_BYTES = 8 * 1_048_576
-"""Of what a client says; one that says more is not listened to."""
+"""Bytes of a client's input. A longer input is ignored."""
 REQUEST_SECONDS = 3.5
 SECONDS = 5.5
-"""After which a client gets its answer whatever goes on; what works in time ends before (running.py)."""
+"""Seconds after which a client gets its answer in any case. Work that is in time ends before (running.py)."""
 
 
 def hook_command(
@@ -31,13 +31,13 @@ def hook_command(
     event: Annotated[str, typer.Argument(help="What happened, as the client names it.")],
     space: Annotated[str | None, typer.Option("--space", "-s", help="The space; else the one that you keep.")] = None,
 ) -> None:
-    """For hooks alone: reads the client's JSON from stdin; loads the memory, or keeps what was said. Exits with 0."""
+    """Only for hooks: reads the client's JSON from stdin, and loads the memory or keeps the messages. Exits with 0."""
     program = program_of(ctx)
     answer = in_time(lambda: _run(program, client, event, space), SECONDS)
     sys.stdout.write((answer or answers.nothing(client, event)) + "\n")
     sys.stdout.flush()
     if answer is None:
-        # A thread that waits for stdin can't be ended, and Python aborts when it finds one at its end.
+        # A thread that waits for stdin can't be ended, and Python aborts if there is one at its exit.
         sys.stderr.flush()
         os._exit(0)
 
@@ -56,10 +56,10 @@ def _run(program: Program, client: str, event: str, space: str | None) -> str:
 
 
 def in_time(work: Callable[[], str], seconds: float) -> str | None:
-    """What some work answers; nothing ("") when it fails, None if it is not done in time, and still goes on.
+    """The answer of some work: "" if it fails, None if it is not done in time and still continues.
 
-    It goes on in a thread until the process ends: a service that does not answer, or a client that leaves stdin open,
-    must not keep a session waiting. What is broken off is sent again the next time.
+    It continues in a thread until the process ends: a service that does not answer, or a client that leaves stdin open,
+    must not delay a session. The next event sends interrupted messages again.
     """
     answered: list[str] = []
 

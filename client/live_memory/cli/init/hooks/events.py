@@ -1,4 +1,4 @@
-"""What clients say at their events, read with care: names of fields differ and change, and nothing of it is trusted."""
+"""Reads the input of clients at their events. Names of fields differ and change, and no input is trusted."""
 
 import json
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ from typing import Any, Literal
 from live_memory._invisible import has_controls
 
 Kind = Literal["load", "keep", "send", "close"]
-"""`load`: give the memory to the model. `keep`: put what was said aside. `send`: send what was said since last time.
-`close`: send it, and close the conversation, so that what is open of it is summarised before the next start.
+"""`load`: give the memory to the model. `keep`: keep the messages for later. `send`: send the messages since the last
+time. `close`: send them, and close the conversation, so that its last turns are summarised before the next start.
 """
 
 EVENTS: Mapping[str, Mapping[str, Kind]] = {
@@ -41,7 +41,7 @@ _PATH_BYTES = 4_096
 
 @dataclass(frozen=True)
 class Event:
-    """What happened in a session. `said` is what was said just now, by `role`, where the client tells it."""
+    """An event in a session. `said` is the latest message, by `role`, if the client sends it."""
 
     client: str
     name: str
@@ -54,9 +54,9 @@ class Event:
 
 
 def read(client: str, name: str, text: str) -> Event | None:
-    """The event, or None if it is not ours to deal with: an unknown one, or one of another client.
+    """The event, or None if it is not for this hook: an unknown one, or one of another client.
 
-    Cursor and VS Code run the hooks of Claude Code too. What they then say is theirs: with hooks of their own it would
+    Cursor and VS Code run the hooks of Claude Code too. Their input then is their own: with hooks of their own it would
     be kept twice.
     """
     kind = EVENTS.get(client, {}).get(name)
@@ -90,7 +90,7 @@ def _sender(payload: Mapping[str, Any], client: str) -> str:
         return "cursor"
     if "clineVersion" in payload:
         return "cline"
-    # VS Code says when it happened, which Claude Code does not.
+    # VS Code sends the time of the event, which Claude Code does not.
     return "vscode" if client == "claude-code" and ("sessionId" in payload or "timestamp" in payload) else client
 
 

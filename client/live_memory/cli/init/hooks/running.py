@@ -1,4 +1,4 @@
-"""One event of a client, from what it says on stdin to what it reads from stdout; never an error for the client."""
+"""One event of a client, from its input on stdin to its answer on stdout. The client never gets an error."""
 
 import time
 from collections.abc import Callable
@@ -13,13 +13,13 @@ from live_memory.cli.init.hooks.sending import Memory, Sender
 from live_memory.cli.init.hooks.state import Files
 
 SECONDS = 5.0
-"""For how long a session waits for its memory at most."""
+"""Seconds that a session waits for its memory at most."""
 LOCK_SECONDS = 1.5
 
 
 @dataclass(frozen=True)
 class Hook:
-    """What an event is dealt with by. `memory` connects when it is first needed; `log` goes to stderr."""
+    """The dependencies for an event. `memory` connects at its first use. `log` goes to stderr."""
 
     memory: Callable[[], Memory]
     folder: Path
@@ -27,7 +27,7 @@ class Hook:
     clock: Callable[[], float] = time.monotonic
 
     def run(self, client: str, name: str, space_id: str, text: str) -> str:
-        """Deal with an event; gives the answer for the client, whatever happens."""
+        """Handle an event. Returns the answer for the client in any case."""
         until = self.clock() + SECONDS
         event = events.read(client, name, text)
         if event is None:
@@ -61,6 +61,6 @@ class Hook:
         if event.transcript is None and not files.kept.exists():
             return
         with files.lock(self.clock() + LOCK_SECONDS) as alone:
-            # Another hook of the session is at it; what it does not see comes with the next event.
+            # Another hook of the session is sending. The next event sends messages that it does not see.
             if alone:
                 Sender(self.memory(), space_id, event, files, lambda: self.clock() < until, self.log).send()

@@ -1,7 +1,6 @@
-"""What was said since the last time goes into a conversation of the space; each message arrives once.
+"""Sends the messages since the last time to a conversation of the space. Each message is stored once.
 
-Whoever dies in between, comes twice or loses an answer sends some of it again: the import knows the messages by their
-`message_id`.
+A hook that dies, runs twice or loses an answer sends some messages again: the import knows them by their `message_id`.
 """
 
 import json
@@ -17,20 +16,23 @@ from live_memory.cli.init.hooks.state import Files, Session
 from live_memory.cli.init.hooks.transcripts import Part
 
 LINES = 40
-"""Of one request: small enough to be carried out before a hook must end, so that the next one goes on behind it."""
+"""Lines of one request: few enough to be carried out before a hook must end, so that the next hook continues after it.
+"""
 BYTES = 500_000
 TURN_CHARS = 60_000
-"""Of one answer; a longer one becomes two turns."""
+"""Characters of one answer. A longer one becomes two turns."""
 REFUSED = (413, 422)
 GONE = 404
 KEPT = {"profile": "windows", "capture": "notes", "parameters": {"min_flush_chars": 500}}
-"""How conversations of hooks are kept. Some clients tell no end of a session: after a pause what is open ends, too."""
+"""The parameters of conversations of hooks. Some clients send no end of a session: after a pause, open turns are
+summarised too.
+"""
 LOOKED_AT = 50
-"""How many of the newest conversations of a folder are looked through for that of a session whose state is lost."""
+"""How many of the newest conversations of a folder are searched for that of a session whose state is lost."""
 
 
 class Memory(Protocol):
-    """What hooks need of `live_memory.Client`."""
+    """The methods of `live_memory.Client` that hooks need."""
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Carry out an operation."""
@@ -44,7 +46,7 @@ class Memory(Protocol):
 
 @dataclass(frozen=True)
 class Sender:
-    """Sends one session as long as there is time; what is left comes with the next event."""
+    """Sends one session as long as there is time. The next event sends the rest."""
 
     memory: Memory
     space_id: str
@@ -54,7 +56,8 @@ class Sender:
     log: Callable[[str], None]
 
     def send(self) -> int:
-        """Send what is new in the transcript, and close the conversation where the event says so; gives how many turns.
+        """Send the new messages of the transcript, and close the conversation if the event requires it. Returns the
+        number of turns.
 
         Raises OSError, LiveMemoryError.
         """
@@ -77,7 +80,7 @@ class Sender:
         return sent
 
     def _send_part(self, part: Part) -> int:
-        """Send one part in several requests, and remember after each how far it is done."""
+        """Send one part in several requests, and save the position after each."""
         sent = 0
         for lines, end in _chunks(_turns(self.event, part), part.end):
             conversation = self.files.load().conversation_id
@@ -92,7 +95,9 @@ class Sender:
         return sent
 
     def _close(self, session: Session) -> None:
-        """Close the conversation behind what was sent; nothing is asked where it was closed there."""
+        """Close the conversation after the last message that was sent. Without a request if it was closed there
+        already.
+        """
         if not session.conversation_id or session.closed == session.sent:
             return
         arguments = {"space_id": self.space_id, "conversation_id": session.conversation_id}
@@ -109,7 +114,7 @@ class Sender:
         return conversation
 
     def _import(self, conversation: str, lines: list[dict[str, Any]]) -> bool:
-        """Whether all lines are there, or will never be; False if there was no time for some of them."""
+        """Whether all lines are stored, or never will be. False if there was no time for some of them."""
         arguments = {"space_id": self.space_id, "conversation_id": conversation}
         try:
             while self.memory.send_lines("import_turns", arguments, lines).get("left"):
@@ -118,7 +123,7 @@ class Sender:
         except Exception as problem:
             status = getattr(problem, "status", None)
             if status == GONE and getattr(problem, "code", "") == "conversation_not_found":
-                # Somebody deleted it: what is said from here on goes into a new one, what was said stays deleted.
+                # Somebody deleted it: later messages go into a new one, earlier messages stay deleted.
                 self.files.save(replace(self.files.load(), conversation_id=None))
             if status not in REFUSED:
                 raise
@@ -130,10 +135,10 @@ class Sender:
 
 
 def _turns(event: Event, part: Part) -> list[tuple[dict[str, Any], int]]:
-    """What the user said with all that was answered, as lines of the import, each with where it ends.
+    """The user's messages with all answers, as lines of the import, each with its end.
 
-    A turn is named by its first message: sent again with more in it (after its state was lost) it is refused, not kept
-    twice.
+    A turn is named by its first message: if a hook sends it again with more in it (after its state was lost), the
+    service refuses it and keeps it once.
     """
     turns: list[tuple[dict[str, Any], int]] = []
     for said, end in part.messages:
@@ -149,7 +154,7 @@ def _turns(event: Event, part: Part) -> list[tuple[dict[str, Any], int]]:
 
 
 def _chunks(turns: list[tuple[dict[str, Any], int]], end: int) -> Iterable[tuple[list[dict[str, Any]], int]]:
-    """Lines for one request each, with how far the transcript is done behind it."""
+    """Lines for one request each, with the position in the transcript after it."""
     lines: list[dict[str, Any]] = []
     size, done = 0, 0
     for line, line_end in turns:
@@ -163,7 +168,7 @@ def _chunks(turns: list[tuple[dict[str, Any], int]], end: int) -> Iterable[tuple
 
 
 def _conversation(memory: Memory, space_id: str, event: Event) -> str:
-    """The conversation of the session: that which bears its name, else a new one."""
+    """The conversation of the session: the one with its name, else a new one."""
     title = f"{event.client} session {event.session}".encode(errors="replace")[:350].decode(errors="replace")
     title = identifier(title)
     where = {"host": identifier(platform.node()[:200] or "unknown")}

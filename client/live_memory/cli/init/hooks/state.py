@@ -1,7 +1,7 @@
-"""What is known of a session between two events: its conversation, and how far its transcript was sent.
+"""The state of a session between two events: its conversation, and how far its transcript was sent.
 
-All of it may be lost: the conversation is found again by its name, and what is sent twice is there once, since each
-message has a name of its own.
+All of it may be lost: a hook finds the conversation again by its name. A message that is sent twice is stored once,
+since it has a name of its own.
 """
 
 import hashlib
@@ -14,15 +14,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 STALE_SECONDS = 60
-"""A lock is older than this only if whoever held it died."""
+"""A lock is older than this only if the process that held it died."""
 PAUSE_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
 class Session:
-    """How far a session was sent, in bytes of its transcript; and how far it was going to be.
+    """How far a session was sent, in bytes of its transcript, and how far the last request was to go.
 
-    What was going to be sent, and perhaps was, is sent again with the same bounds: messages are put together into
+    Messages that were planned, and perhaps sent, are sent again with the same bounds: messages are put together into
     turns, and a turn with one more message would be another one. `closed` is how far it was sent when its conversation
     was closed last.
     """
@@ -35,20 +35,20 @@ class Session:
 
 @dataclass(frozen=True)
 class Files:
-    """Where the state of one session lies."""
+    """The files with the state of one session."""
 
     folder: Path
     name: str
 
     @classmethod
     def of(cls, folder: Path, *parts: str) -> "Files":
-        """The files of a session; its id comes from outside and never becomes part of a path."""
+        """The files of a session. Its id comes from outside and never becomes part of a path."""
         name = hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:32]
         return cls(folder, name)
 
     @property
     def kept(self) -> Path:
-        """What was put aside to be sent."""
+        """The messages that were kept to be sent."""
         return self.folder / f"{self.name}.jsonl"
 
     @property
@@ -57,7 +57,7 @@ class Files:
         return self.folder / f"{self.name}.json"
 
     def load(self) -> Session:
-        """The state, a new one if there is none that can be read."""
+        """The state. A new one if no state can be read."""
         try:
             found = json.loads(self.state.read_text("utf-8"))
             conversation, *places = (found[name] for name in ("conversation_id", "sent", "planned", "closed"))
@@ -67,21 +67,23 @@ class Files:
         return Session(conversation, *places) if known else Session()
 
     def save(self, session: Session) -> None:
-        """Keep the state; of two who write, one wins as a whole."""
+        """Save the state. If two processes write, one wins as a whole."""
         self._make_folder()
         temporary = self.state.with_suffix(f".{os.getpid()}.tmp")
         _write(temporary, json.dumps(asdict(session)).encode(), os.O_TRUNC)
         temporary.replace(self.state)
 
     def keep(self, role: str, content: str, timestamp: str) -> None:
-        """Put a message aside."""
+        """Keep a message to be sent."""
         self._make_folder()
         line = json.dumps({"role": role, "content": content, "timestamp": timestamp})
         _write(self.kept, line.encode() + b"\n", os.O_APPEND)
 
     @contextmanager
     def lock(self, until: float) -> Iterator[bool]:
-        """Whether this process alone works on the session; waits for another one until then, by the monotonic clock."""
+        """Whether this process alone works on the session; waits for another process until then, by the monotonic
+        clock.
+        """
         self._make_folder()
         path = self.folder / f"{self.name}.lock"
         held = _take(path, until)

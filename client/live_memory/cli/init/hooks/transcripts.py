@@ -1,7 +1,8 @@
-"""What was said in a session, from the file that its client writes: lines of JSON, of which some are messages.
+"""The messages of a session, from the file that its client writes: lines of JSON, of which some are messages.
 
-Only what the user and the assistant said is taken, without what looks like a secret; results of tools hold whole files.
-The formats are the clients' own and change; a line that is not understood is left out. Nothing in a line is obeyed.
+Only messages of the user and the assistant are read, without texts that look like secrets. Results of tools hold whole
+files. The formats are the clients' own and change; a line that is not understood is left out. No instruction in a line
+is followed.
 """
 
 import hashlib
@@ -18,21 +19,21 @@ from typing import Any
 from live_memory._redaction import Redaction
 
 MOST_CHARS = 60_000
-"""Of one message; what is longer was pasted."""
+"""Characters of one message. A longer one was pasted."""
 MOST_BYTES = 4 * 1_048_576
-"""Of a file in one look; the rest comes at the next event."""
+"""Bytes of a file in one look. The next event reads the rest."""
 MOST_LINE = 2 * 1_048_576
 
 _ELEMENTS = ("system-reminder", "environment_context", "user_instructions")
-"""What a client itself puts before the words of the user, from its tag to the end of it."""
+"""Texts that a client itself puts before the words of the user, from the opening tag to its end."""
 _ELEMENT = re.compile(rf"\s*+<({'|'.join(_ELEMENTS)})>")
 _WRAPPED = ("<command-", "<local-command", *(f"<{name}" for name in _ELEMENTS), "# AGENTS.md")
-"""How texts begin that a client itself put into the mouth of the user."""
+"""The beginnings of texts that a client itself wrote in the user's name."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """A message. `key` tells it from all others of the session, also when the file is read again."""
+    """A message. `key` identifies it in the session, also when the file is read again."""
 
     key: str
     role: str
@@ -42,8 +43,8 @@ class Said:
 
 @dataclass(frozen=True)
 class Part:
-    """Messages of a file, each with where the file goes on behind it; `end` is where this look ended. `redacted` is how
-    many texts that look like secrets were taken out of them.
+    """Messages of a file, each with the position after it. `end` is the position where this look ended. `redacted` is
+    the number of texts that look like secrets and were removed.
     """
 
     messages: list[tuple[Said, int]]
@@ -56,10 +57,10 @@ Parse = Callable[[Mapping[str, Any]], tuple[str, str] | None]
 
 
 def read(path: Path, start: int, parse: Parse, until: int = 0) -> Part:
-    """The messages from a position on, up to another one if that is behind it.
+    """The messages from a position on, up to another position if that is later.
 
-    A line without its end is still being written and comes next time. A file that is shorter than the position was
-    begun anew, and is read from its start. Raises OSError.
+    A line without its end is still being written and is read next time. A file that is shorter than the position was
+    begun again, and is read from its start. Raises OSError.
     """
     # Never wait for the other end of a pipe that a hostile name leads to.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
@@ -73,7 +74,7 @@ def read(path: Path, start: int, parse: Parse, until: int = 0) -> Part:
         held = file.read(min(MOST_BYTES, until - start) if until > start else MOST_BYTES)
     end = held.rfind(b"\n") + 1
     if not end and len(held) == MOST_BYTES:
-        # One line larger than a look: it is passed over, piece by piece.
+        # One line larger than a look: it is skipped, piece by piece.
         return Part([], start + len(held))
     messages = []
     redaction = Redaction()
@@ -103,7 +104,7 @@ def _said(line: bytes, at: int, parse: Parse, redaction: Redaction) -> Said | No
     text = text.encode(errors="replace").decode().replace("\0", "").strip()
     if not text:
         return None
-    # Before it is cut, which may go through a secret. The name stays that of what was said.
+    # Before it is cut, since the cut may split a secret. The name stays that of the original message.
     shown = _cut(redaction.text(text))
     text = _cut(text)
     name = next((value for field in ("uuid", "id") if isinstance(value := entry.get(field), str) and value), str(at))
@@ -127,8 +128,8 @@ def _instant(stamp: Any) -> str | None:
 
 
 def _texts(content: Any, role: str) -> str:
-    """The text of a message: a string, or blocks of which some are texts. Each block is judged by itself: what a client
-    adds to the words of the user stands in blocks of its own, or before them.
+    """The text of a message: a string, or blocks of which some are texts. Each block is judged by itself: texts that a
+    client adds to the words of the user are in blocks of their own, or before them.
     """
     if isinstance(content, str):
         return _own(content, role)
@@ -141,7 +142,7 @@ def _texts(content: Any, role: str) -> str:
 
 
 def _own(text: str, role: str) -> str:
-    """What of a text the user said, "" for none; an assistant's text stays as it is."""
+    """The part of a text that the user said, "" for none. An assistant's text stays as it is."""
     if role != "user":
         return text
     at = 0
@@ -159,7 +160,7 @@ def _claude_code(entry: Mapping[str, Any]) -> tuple[str, str] | None:
     role, message = entry.get("type"), entry.get("message")
     if role not in ("user", "assistant") or not isinstance(message, dict):
         return None
-    # Of other agents that were sent out, or the client's own words.
+    # Messages of subagents, or the client's own words.
     if any(entry.get(flag) for flag in ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage")):
         return None
     return str(role), _texts(message.get("content"), str(role))
