@@ -1,21 +1,22 @@
 # Copied by scripts/client.py from text/invisible.py of the service: do not edit.
-r"""Letters that nobody sees, but that a terminal obeys or a model reads: shown as what they are, `\u{200B}`.
+r"""Invisible characters that a terminal obeys or a model reads. They are shown by their code, `\u{200B}`.
 
 Unicode has characters without a shape: controls (C0, C1, and ESC among them), marks that turn the direction of a text
 around, blanks without width, tags, variation selectors, halves of surrogate pairs. With them a text reads otherwise
-than it is, moves the cursor, or holds a message for the model that no person sees. One decision for every door:
+than it is, moves the cursor, or holds a message for the model that no person sees. One decision for every output and
+input:
 
 - Terminal (command line, local runtime), Markdown of the API, answers, resources and prompts of MCP, contexts, what
-  hooks give: they are shown (`visible`).
-- JSON for prompts of the LLM, and that of the command line: they are spelt as JSON can (`json_escaped`). The value is
+  hooks print: they are shown (`visible`).
+- JSON for prompts of the LLM, and that of the command line: they are escaped as JSON can (`json_escaped`). The value is
   the same.
 - JSON of the API, archives, what is stored: they stay as they are, byte for byte. That is data.
 - Names (tags, authors, folders, hosts, members of archives): controls are refused (`has_controls`).
 
 What people write stays readable: joiners in emoji and in scripts that need them, the three flags that are made of tags,
 variation selectors behind what they vary, single direction marks beside letters of scripts from right to left, blanks
-without width between words of scripts that write none, soft hyphens between letters. All of them only where they
-belong, and one at a time: a run of them is a message.
+without width between words of scripts that write none, soft hyphens between letters. Each of them stays only where it
+belongs, and one at a time: a run of them is a message.
 
 Sources: Unicode 16, Default_Ignorable_Code_Point and Bidi_Control; UTS #51 (emoji) 1.4 and ED-14a (flags); UTR #36, 3.
 """
@@ -23,7 +24,7 @@ Sources: Unicode 16, Default_Ignorable_Code_Point and Bidi_Control; UTS #51 (emo
 import re
 
 CONTROLS = "\x00-\x1f\x7f-\x9f\u2028\u2029"
-"""For a class of a pattern: controls, and what ends a line for some readers."""
+"""For a class of a pattern: controls, and characters that end a line for some readers."""
 _HIDDEN = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029"  # controls but tab and line break; a return alone: below
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
@@ -65,13 +66,13 @@ _CONTROL = re.compile(f"[{CONTROLS}]")
 
 
 def visible(text: str) -> str:
-    r"""The text with every letter that nobody sees shown, such as `\u{E0041}`; the same for a text without them."""
-    # Most texts have none, and that is told many times faster.
+    r"""The text with every invisible character shown, such as `\u{E0041}`. A text without them is unchanged."""
+    # Most texts have none, and this check is many times faster.
     return _FOUND.sub(_shown, text) if _ANY.search(text) else text
 
 
 def json_escaped(text: str) -> str:
-    """The JSON document with the same letters spelt as JSON can spell them: it says the same, and may go anywhere."""
+    """The JSON document with the same characters as JSON escapes. Its value is the same, and it is safe everywhere."""
     return _FOUND.sub(_spelt, text) if _ANY.search(text) else text
 
 
@@ -85,7 +86,7 @@ def visible_values(value: object) -> object:
 
 
 def has_controls(text: str) -> bool:
-    """Whether the name holds a control character, or what ends a line for some readers: such a name is refused."""
+    """Whether the name holds a control character, or one that ends a line for some readers. Such a name is refused."""
     return _CONTROL.search(text) is not None
 
 

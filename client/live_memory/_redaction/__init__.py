@@ -1,16 +1,16 @@
 # Copied by scripts/client.py from text/redaction/__init__.py of the service: do not edit.
-"""What looks like a secret is taken out of a text: `[redacted:<kind>]` stands in its place, `***` where that is longer.
+"""Text that looks like a secret is replaced by `[redacted:<kind>]`, or by `***` where that mark is longer.
 
-Four ways to know one: by its own form, by its provider's prefix (provider_keys.py), by what stands before it
-(`Bearer`, the user in a URL), and by its name (named_secrets.py). The forms are those that detect-secrets 1.5 knows,
-and newer ones of the same services. Its own search is quadratic in hostile texts (benchmarks/redaction.py) and it
-loads an HTTP client, so it is an oracle of the tests alone.
+A secret is recognised by its own form, by its provider's prefix (provider_keys.py), by the text before it (`Bearer`,
+the user in a URL), or by its name (named_secrets.py). The forms are those that detect-secrets 1.5 knows, and newer ones
+of the same services. The search of detect-secrets is quadratic in hostile texts (benchmarks/redaction.py) and loads an
+HTTP client. Therefore only the tests use it, as an oracle.
 
 Why no text takes long. A search is quadratic where a long run of token characters is read to its end, does not fit
 after all, and is read again from the next beginning within it (`sk-sk-sk-...`). Here a pattern either gives up after a
 bounded number of characters, or takes the run as a whole (a `+` behind a quantifier: nothing is given back) and asks
-afterwards whether it was a secret, so that the search goes on behind it. Only blocks of private keys are read to an end
-that may be missing, and never beyond the beginning of another block.
+afterwards whether it was a secret, so that the search continues behind it. Only blocks of private keys are read to an
+end that may be missing, and never beyond the beginning of another block.
 
 Why redacting twice changes nothing. A secret ends where no letter or digit follows, and a mark is neither part of a
 secret, nor between a name and its value, nor within a block of a key. No token takes up the dashes that begin a block.
@@ -62,7 +62,7 @@ def _compiled(source: str) -> re.Pattern[str]:
     return re.compile(source, re.ASCII)
 
 
-# Escapes of JSON and of URLs end with what looks like the beginning of a word.
+# Escapes of JSON and of URLs end with characters that look like the beginning of a word.
 _ESCAPES = (r"\\[nrt]", "%[0-9A-Fa-f]{2}")
 
 
@@ -94,7 +94,7 @@ def _aws_secret() -> str:
     near = r"(?:(?!\[redacted:|\*\*\*)[\s\S]){0,20}?"
     begins = f"(?:(?<![A-Za-z0-9/+]){''.join(f'|(?<={escape})' for escape in _ESCAPES)})"
     named = rf"(?i:secret[_\s-]?(?:access[_\s-]?)?key){near}{begins}"
-    # Other names say less: what they name must stand in quotes.
+    # Other names say less: their value must stand in quotes.
     quoted = f"(?i:aws{near}(?:key|password|pass|pwd|pw|token)){near}[\"'`]"
     mixed = "(?=[a-z0-9/+]{0,39}[A-Z])(?=[A-Z0-9/+]{0,39}[a-z])"
     return f"(?P<name>{named}|{quoted}){mixed}[A-Za-z0-9/+]{{40}}(?![A-Za-z0-9/+])"
@@ -102,7 +102,7 @@ def _aws_secret() -> str:
 
 @cache
 def _rules() -> tuple[_Rule, ...]:
-    """The rules in their order: blocks first, which begin and end with lines of theirs, whatever else they hold."""
+    """The rules in their order: blocks first, which begin and end with lines of their own and may hold any text."""
     # A dash that does not begin a line of a block, and a URL-safe character.
     dash = "-(?!-{3,4} ?(?:BEGIN|END) )"
     safe = f"(?:[A-Za-z0-9_]|{dash})"
@@ -132,7 +132,7 @@ def _rules() -> tuple[_Rule, ...]:
 
 
 def _in_a_url() -> str:
-    """What stands between a user and the last `@` before the path: `scheme://user:password@host`."""
+    """The text between a user and the last `@` before the path: `scheme://user:password@host`."""
     user = r"""[^\s/?#@:\[\]"'`<>]{0,100}"""
     return rf"""(?P<name>://{user}:)(?P<run>(?:(?!\[redacted:)[^\s/?#"'`<>]){{2,200}})(?=@)"""
 
@@ -161,9 +161,9 @@ def _looks_random(match: re.Match[str]) -> bool:
 
 
 def redact(text: str) -> tuple[str, Counter[str]]:
-    """Replace what looks like a secret; returns the text and how many of each kind (one of KINDS) were replaced.
+    """Replace text that looks like a secret. Returns the text and how many of each kind (one of KINDS) were replaced.
 
-    The text grows neither in characters nor in bytes; a redacted text stays as it is. Time is linear in its length,
+    The text grows neither in characters nor in bytes. A redacted text stays unchanged. Time is linear in its length,
     and no text raises anything.
     """
     found: Counter[str] = Counter()
@@ -177,27 +177,27 @@ def redact(text: str) -> tuple[str, Counter[str]]:
 
 
 def identifier(text: str) -> str:
-    """A name by which something is found again (a message's id, a user, a folder), without secrets.
+    """A name by which a caller finds something again (a message's id, a user, a folder), without secrets.
 
-    The hash of what was sent stands behind it, so that the same name is the same still, and two are two. What this
-    gives stays as it is: whoever is shown it can find by it.
+    The hash of the sent name is appended, so that the same names stay the same and different ones differ. The result
+    does not change if it is sent again: a reader who sees it can search by it.
     """
     shown, found = redact(text)
     return named(shown, text) if found else text
 
 
 def named(shown: str, sent: str) -> str:
-    """What is shown of a name, with the hash of what was sent."""
+    """The shown part of a name, with the hash of the sent name."""
     return f"{shown} {hashlib.sha256(sent.encode()).hexdigest()[:OF_HASH]}"
 
 
 def when(wanted: bool, text: T) -> T:
-    """The text without secrets if that is wanted (REDACT_SECRETS); what is no text stays as it is."""
+    """The text without secrets if `wanted` (REDACT_SECRETS). A value that is no text stays unchanged."""
     return redact(text)[0] if wanted and isinstance(text, str) else text  # type: ignore[return-value]
 
 
 def mark(kind: str, length: int) -> str:
-    """What stands in the place of a secret of so many characters."""
+    """The mark in the place of a secret of `length` characters."""
     whole = f"[redacted:{kind}]"
     return whole if len(whole) <= length else SHORT_MARK[:length]
 
@@ -226,7 +226,7 @@ def _without_named(text: str) -> tuple[str, int]:
 
 @dataclass
 class Redaction:
-    """Texts and JSON values without secrets, and what was taken out of all of them together."""
+    """Texts and JSON values without secrets, and the count of all secrets that were taken out."""
 
     found: Counter[str] = field(default_factory=Counter)
 
@@ -242,7 +242,7 @@ class Redaction:
         return identifier(text)
 
     def value(self, value: Any) -> Any:
-        """The same of a JSON value: of its texts, of the names in it, and of what is a secret by its name."""
+        """The JSON value without secrets: in its texts, in its names, and in values that are secrets by their names."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):

@@ -2,12 +2,11 @@
 """Secrets that are known by their name: `PASSWORD=...`, `"api_key": "..."`, `mot de passe : ...`, `--token ...`.
 
 A name is cheap to find, and mostly no secret follows it: a type, a variable, a call, a word of a sentence. So each
-value is judged. What is a password may be a word, but then it must stand in quotes, or behind a name in capitals; a
-token or a key has digits. A plain word behind a colon stays: nobody can tell `password: swordfish` from `password:
-required`.
+value is judged. A password may be a word, but then it must stand in quotes, or behind a name in capitals. A token or a
+key has digits. A plain word behind a colon stays, because `password: swordfish` looks like `password: required`.
 
-Time is linear: a name and what separates it from its value have bounded lengths, of a value 100 characters are read
-before it is judged, and what is a secret is passed over as a whole.
+Time is linear. A name and the separator before its value have bounded lengths. Of a value 100 characters are read
+before it is judged. The search skips a secret as a whole.
 """
 
 import re
@@ -16,7 +15,7 @@ from collections.abc import Iterator
 READ = 100
 """Characters of a value by which it is judged."""
 SHORTEST, SHORTEST_KEY, LEAST_KEY = 4, 6, 8
-"""Characters that a password has at least, a key behind a name in capitals, and any other key."""
+"""Fewest characters of a password, of a key behind a name in capitals, and of any other key."""
 SHORT = 6
 """Characters of a name up to which it may be the end of another word."""
 NAME_CHARACTERS = 60
@@ -87,7 +86,7 @@ _ORDINARY = frozenset(
 
 
 def places(text: str) -> Iterator[tuple[int, int]]:
-    """Where the secrets stand that are known by their names, from the first to the last."""
+    """The places of the secrets that are known by their names, from the first to the last."""
     at = 0
     for start in _beginnings(text):
         named = _NAMED.match(text, start) if start >= at else None
@@ -150,8 +149,8 @@ def _is_option(text: str, named: re.Match[str]) -> bool:
 
 
 def _names_something_else(text: str, named: re.Match[str]) -> bool:
-    """Whether it is the end of another word (`cmdp`; `userPassword` is a name), or the name of what is told about a
-    secret (`PASSWORD_FILE`).
+    """Whether it is the end of another word (`cmdp`; `userPassword` is a name), or names something about a secret
+    (`PASSWORD_FILE`).
     """
     before, first = text[max(0, named.start() - 1) : named.start()], named["known"][0]
     within = before.isalpha() and not (before.islower() and first.isupper()) and len(named["known"]) <= SHORT
@@ -159,8 +158,8 @@ def _names_something_else(text: str, named: re.Match[str]) -> bool:
 
 
 def _judged(value: str, *, password: bool, quoted: bool, capital: bool, last: bool) -> bool:
-    """Whether the value of such a name is a secret. `capital`: it stands behind a name that takes it as it is;
-    `last`: nothing follows it on its line.
+    """Whether the value of such a name is a secret. `capital`: its name is in capitals, and a `=` stands between them
+    or `last` holds. `last`: nothing follows it on its line.
     """
     if len(value) < SHORTEST or (" " in value and not (capital and password)):
         return False

@@ -1,5 +1,5 @@
 # Copied by scripts/client.py from text/redaction/provider_keys.py of the service: do not edit.
-"""Keys and tokens of common providers that begin with a fixed text, and how each goes on behind it.
+"""Keys and tokens of common providers that begin with a fixed text, and the form of the rest of each.
 
 Sources: the providers' own documents, and the rules of gitleaks 8 and GitHub's secret scanning. Each tail either has a
 bounded length or takes a run as a whole (`++`), so a search never reads the same text twice.
@@ -76,7 +76,7 @@ PREFIXED: tuple[tuple[str, str], ...] = (
     ("rnd_", "[A-Za-z0-9]{28,}+"),
     ("FlyV1 fm2_", "[A-Za-z0-9+/]{30,}+=*"),
 )
-"""What a key begins with, at the beginning of a word, and the pattern of what follows it."""
+"""The beginning of a key, at the beginning of a word, and the pattern of the text that follows it."""
 
 ELSEWHERE: tuple[tuple[str, str], ...] = (
     # Azure's client secrets and signed URLs, Telegram's bots, Discord's webhooks.
@@ -85,4 +85,4 @@ ELSEWHERE: tuple[tuple[str, str], ...] = (
     (":AA", r"(?<![A-Za-z0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"),
     ("/webhooks/", r"discord(?:app)?\.com/api/webhooks/[0-9]{10,20}/[A-Za-z0-9_-]{40,}+"),
 )
-"""A text that each of these holds, and the whole pattern."""
+"""A text that each of these keys holds, and the whole pattern."""
