@@ -1,9 +1,11 @@
-"""Whether the pages are written in plain technical English: sentence length, semicolons, and riddles.
+"""Whether pages and docstrings are written in plain technical English: sentence length, semicolons, and riddles.
 
 `python -m scripts.prose [PAGE ...]` prints a table of the pages and their problems. The exit status is 1 if one is
-above a limit of `scripts/prose.toml`. Headings, tables, code and quotations are not prose.
+above a limit of `scripts/prose.toml`. Headings, tables, code and quotations are not prose. Without a PAGE it also
+looks for riddles in the docstrings of all code that is written by hand.
 """
 
+import ast
 import re
 import sys
 import tomllib
@@ -18,6 +20,9 @@ from markdown_it.token import Token
 ROOT = Path(__file__).resolve().parents[1]
 RULES = ROOT / "scripts" / "prose.toml"
 PAGES = ("README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md", "client/README.md", "docs/**/*.md")
+CODE = ("layers/**/*.py", "functions/**/*.py", "client/live_memory/**/*.py", "local/**/*.py", "scripts/**/*.py")
+GENERATED = {"_groups.py", "_async_groups.py", "models.py"}
+"""Of the client: their sentences are checked where they are written."""
 END = re.compile(r"(?<=[.!?])[)\"'”]*\s+(?=[\"'“(`A-Z0-9])")
 NOT_THE_END = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|no|approx)\.", re.IGNORECASE)
 WORD = re.compile(r"[^\W_][\w'’.-]*")
@@ -109,6 +114,26 @@ def problems(name: str, markdown: str, rules: Rules) -> list[str]:
     return found
 
 
+def docstring_problems(rules: Rules) -> list[str]:
+    """The riddles in docstrings, each with its file and line."""
+    files = sorted({file for pattern in CODE for file in ROOT.glob(pattern) if file.name not in GENERATED})
+    return [
+        f"{file.relative_to(ROOT)}:{line}: {found[0]!r} in {sentence[:90]!r}; write: {say}"
+        for file in files
+        for line, sentence in _docstrings(file.read_text("utf-8"))
+        for pattern, say in rules.riddles
+        if (found := pattern.search(sentence))
+    ]
+
+
+def _docstrings(code: str) -> Iterator[tuple[int, str]]:
+    """The sentences of all docstrings, also of those behind an attribute, with the line where each docstring begins."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            for sentence in sentences_of(node.value.value):
+                yield node.lineno, sentence
+
+
 def pages() -> list[str]:
     """The names of all pages, below the project's folder."""
     return sorted({str(file.relative_to(ROOT)) for pattern in PAGES for file in ROOT.glob(pattern)})
@@ -128,7 +153,9 @@ def main(names: list[str]) -> int:
         if names or name not in rules.unedited:
             failed += len(wrong)
             print("".join(f"  {one}\n" for one in wrong), end="")
-    return 1 if failed else 0
+    riddles = [] if names else docstring_problems(rules)
+    print("".join(f"  {one}\n" for one in riddles), end="")
+    return 1 if failed or riddles else 0
 
 
 if __name__ == "__main__":

@@ -97,6 +97,7 @@ def plain(ctx: typer.Context, *, json: bool) -> Iterator[tuple[Program, Output]]
         raise typer.Exit(exits.OK) from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
+        _write_no_more()
         tell({"title": "Failed", "code": "failed", "detail": f"{reason}."}, f"{reason}.", json=json)
         raise typer.Exit(exits.FAILED) from None
 

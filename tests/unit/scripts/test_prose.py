@@ -2,7 +2,7 @@
 
 import re
 
-from scripts.prose import Rules, pages, problems, prose_of, sentences_of
+from scripts.prose import Rules, docstring_problems, pages, problems, prose_of, sentences_of
 
 RULES = Rules(
     {"words_per_sentence": 5, "semicolons_per_hundred_sentences": 2, "readme_words": 8, "agents_words": 8},
@@ -49,3 +49,7 @@ def test_every_page_that_the_rules_name_is_there():
     rules = Rules.read()
 
     assert rules.unedited | rules.generated <= set(pages())
+
+
+def test_no_docstring_has_a_riddle():
+    assert docstring_problems(Rules.read()) == []
