@@ -131,8 +131,8 @@ def do_import(process: Process, queue: deque[Mapping[str, Any]], upload_id: str)
             backup_work.carry_out(process, queue.popleft(), clock.now() + INVOCATION)
             found = heads.find(process, COPY)
             there = found.meta if found else None
-        assert there.arrival
-        return count, there.arrival.objects or 0
+        assert there.provisioning
+        return count, there.provisioning.objects or 0
 
     return do
 

@@ -37,7 +37,7 @@ class Spool:
     def add(self, content: dict[str, Any]) -> Entry:
         """Keep an entry. When this returns it survives the end of the process (not a power failure)."""
         with self._lock:
-            # Two entries of one clock tick, or a clock that was set back, still get names in the order of arrival.
+            # Two entries of one clock tick, or a clock that was set back, still get names in the order of provisioning.
             self._last = max(time.time_ns(), self._last + 1)
             name = f"{self._last:020d}.json"
         write_file(self._folder / name, json.dumps(content).encode(), sync=False)

@@ -30,7 +30,7 @@ MADE = {
 field of its answer."""
 OWN_TOKEN = {"rotate_token": ("OWN", "create_token", "", "token")}
 """Operations that the administrator's key can't do, and where their token comes from."""
-SPACES = {"get_arrival": "demo-imported"}
+SPACES = {"get_provisioning": "demo-imported"}
 """Operations that are tried on another space than `demo`, which another line has made."""
 ARCHIVE = """\
 URL=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/export" | sed -E 's/.*"url": "([^"]+).*/\\1/')

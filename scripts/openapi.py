@@ -417,7 +417,7 @@ WHAT_CAN_BE_MISSING = (
     "consolidation",
     "token",
     "backup",
-    "arrival",
+    "provisioning",
     "upload",
     "erasure",
     "conversation",

@@ -35,9 +35,9 @@ class AsyncArchivesGroup(Group):
         """As `ArchivesGroup.export_space`."""
         return await self._invoke("export_space", locals())
 
-    async def get_arrival(self, space_id: str) -> models.ArrivalView:
-        """As `ArchivesGroup.get_arrival`."""
-        return await self._invoke("get_arrival", locals())
+    async def get_provisioning(self, space_id: str) -> models.ProvisioningView:
+        """As `ArchivesGroup.get_provisioning`."""
+        return await self._invoke("get_provisioning", locals())
 
     async def import_space(
         self,
@@ -47,7 +47,7 @@ class AsyncArchivesGroup(Group):
         description: str | None = None,
         rules: str | None = None,
         rules_template: Literal["standard", "journal", "research", "support"] | None = None,
-    ) -> models.ArrivalView:
+    ) -> models.ProvisioningView:
         """As `ArchivesGroup.import_space`."""
         return await self._invoke("import_space", locals())
 
@@ -63,7 +63,9 @@ class AsyncBackupsGroup(Group):
         """As `BackupsGroup.delete`."""
         await self._invoke("delete_backup", locals())
 
-    async def fork_space(self, space_id: str, *, target_space_id: str, at: int | None = None) -> models.ArrivalView:
+    async def fork_space(
+        self, space_id: str, *, target_space_id: str, at: int | None = None
+    ) -> models.ProvisioningView:
         """As `BackupsGroup.fork_space`."""
         return await self._invoke("fork_space", locals())
 
@@ -79,7 +81,9 @@ class AsyncBackupsGroup(Group):
         """As `BackupsGroup.list_all`."""
         return await self._invoke("list_all_backups", locals())
 
-    async def restore(self, space_id: str, backup_id: str, *, target_space_id: str | None = None) -> models.ArrivalView:
+    async def restore(
+        self, space_id: str, backup_id: str, *, target_space_id: str | None = None
+    ) -> models.ProvisioningView:
         """As `BackupsGroup.restore`."""
         return await self._invoke("restore_backup", locals())
 

@@ -57,15 +57,15 @@ class ArchivesGroup(Group):
         """
         return self._invoke("export_space", locals())
 
-    def get_arrival(self, space_id: str) -> models.ArrivalView:
-        """Look at an arrival.
+    def get_provisioning(self, space_id: str) -> models.ProvisioningView:
+        """Look at a provisioning.
 
         The status of the restore, fork or import that makes or made the space.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
         """
-        return self._invoke("get_arrival", locals())
+        return self._invoke("get_provisioning", locals())
 
     def import_space(
         self,
@@ -75,7 +75,7 @@ class ArchivesGroup(Group):
         description: str | None = None,
         rules: str | None = None,
         rules_template: Literal["standard", "journal", "research", "support"] | None = None,
-    ) -> models.ArrivalView:
+    ) -> models.ProvisioningView:
         """Import a space.
 
         Make a space of an uploaded archive. The service checks the whole archive first. If it breaks a rule, the
@@ -119,7 +119,7 @@ class BackupsGroup(Group):
         """
         self._invoke("delete_backup", locals())
 
-    def fork_space(self, space_id: str, *, target_space_id: str, at: int | None = None) -> models.ArrivalView:
+    def fork_space(self, space_id: str, *, target_space_id: str, at: int | None = None) -> models.ProvisioningView:
         """Fork a space.
 
         Make another space as this one is now, or was after change `at` of its history. It has the history up to
@@ -166,7 +166,7 @@ class BackupsGroup(Group):
         """
         return self._invoke("list_all_backups", locals())
 
-    def restore(self, space_id: str, backup_id: str, *, target_space_id: str | None = None) -> models.ArrivalView:
+    def restore(self, space_id: str, backup_id: str, *, target_space_id: str | None = None) -> models.ProvisioningView:
         """Restore a backup.
 
         Restore the space from the backup, under its own id or another one. No space may have this id. 201: the space

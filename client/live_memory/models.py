@@ -62,37 +62,6 @@ class ArchiveView(Model):
     """How many there will be; 0 while the backup is taken."""
 
 
-class ArrivalView(Model):
-    """The provisioning of a whole space: by a restore, a fork or an import."""
-
-    space_id: str
-    """The id of the space that it becomes."""
-    status: Literal["queued", "running", "done", "failed", "cancelled"] | str
-    """Nobody sees the space until it is `done`; of one that `failed` nothing is left."""
-    job: str
-    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
-    kind: Literal["restore", "fork", "import"] | str
-    """What it is."""
-    source_space_id: str | None = None
-    """The space that it comes from."""
-    backup_id: str | None = None
-    """The backup that it comes from."""
-    at: int | None = None
-    """The number of the change as of which it was forked."""
-    upload_id: str | None = None
-    """The archive that it comes from."""
-    requested_by: str
-    """The token that asked for it."""
-    started_at: AwareDatetime
-    """When it was asked for, UTC."""
-    finished_at: AwareDatetime | None = None
-    """When it ended, UTC."""
-    objects: int | None = None
-    """How many objects were brought."""
-    error: dict[str, str] | None = None
-    """Of one that failed: `code` (see errors.md) and `detail`."""
-
-
 class AskProblemView(Model):
     """Why there is no answer."""
 
@@ -1074,6 +1043,37 @@ class ProvenanceView(Model):
     """The conversation that it rests on."""
     note_id: str | None = None
     """The note that it rests on."""
+
+
+class ProvisioningView(Model):
+    """The provisioning of a whole space: by a restore, a fork or an import."""
+
+    space_id: str
+    """The id of the space that it becomes."""
+    status: Literal["queued", "running", "done", "failed", "cancelled"] | str
+    """Nobody sees the space until it is `done`; of one that `failed` nothing is left."""
+    job: str
+    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
+    kind: Literal["restore", "fork", "import"] | str
+    """What it is."""
+    source_space_id: str | None = None
+    """The space that it comes from."""
+    backup_id: str | None = None
+    """The backup that it comes from."""
+    at: int | None = None
+    """The number of the change as of which it was forked."""
+    upload_id: str | None = None
+    """The archive that it comes from."""
+    requested_by: str
+    """The token that asked for it."""
+    started_at: AwareDatetime
+    """When it was asked for, UTC."""
+    finished_at: AwareDatetime | None = None
+    """When it ended, UTC."""
+    objects: int | None = None
+    """How many objects were brought."""
+    error: dict[str, str] | None = None
+    """Of one that failed: `code` (see errors.md) and `detail`."""
 
 
 class QuarantinedView(Model):

@@ -286,8 +286,8 @@ def test_a_long_import_is_waited_for_and_a_failed_one_is_told(client, world, tmp
 
     (tmp_path / "x").write_bytes(b"archive")
     with (tmp_path / "x").open("rb") as archive:
-        arrival = sending.send(Service(), world.web, archive, "x", {}, waited.append)
-    assert (arrival["error"]["detail"], waited) == ("It is damaged.", [sending.POLL_SECONDS] * 2)
+        provisioning = sending.send(Service(), world.web, archive, "x", {}, waited.append)
+    assert (provisioning["error"]["detail"], waited) == ("It is damaged.", [sending.POLL_SECONDS] * 2)
 
 
 def test_requests_stay_below_what_the_service_takes(monkeypatch, world, client, space, tmp_path):

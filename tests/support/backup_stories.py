@@ -71,7 +71,7 @@ def a_space_that_is_restored(account: Account) -> None:
     call(account, "POST", f"{BACKUP}/restore", 409, backup_id=backup_id)
     account.clock.move(HOUR)
     call(account, "POST", f"{BACKUP}/restore", 201, backup_id=backup_id)
-    assert call(account, "GET", f"{SPACE}/arrival", 200)["status"] == "done"
+    assert call(account, "GET", f"{SPACE}/provisioning", 200)["status"] == "done"
 
 
 def a_space_that_is_forked(account: Account) -> None:

@@ -89,7 +89,7 @@ ROUTES = {
         "POST /v1/spaces/{space_id}/backups/{backup_id}/restore",
         "GET /v1/spaces/{space_id}/backups/{backup_id}/download",
         "POST /v1/spaces/{space_id}/fork",
-        "GET /v1/spaces/{space_id}/arrival",
+        "GET /v1/spaces/{space_id}/provisioning",
         "GET /v1/spaces/{space_id}/export",
         "POST /v1/uploads",
         "POST /v1/spaces/import",

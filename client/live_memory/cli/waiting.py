@@ -88,11 +88,11 @@ def job(session: Session, job_id: str) -> Any:
     )
 
 
-def arrival(session: Session, space_id: str, first: Any) -> Any:
+def provisioning(session: Session, space_id: str, first: Any) -> Any:
     """Wait for a restore, fork or import into `space_id`. Returns its final status."""
     return wait(
         session,
-        lambda: session.call("get_arrival", space_id=space_id),
+        lambda: session.call("get_provisioning", space_id=space_id),
         lambda found: found["status"] == "running",
         lambda found: f"{found['kind']} into {space_id} goes on",
         first=first,

@@ -67,7 +67,7 @@ class CopyScene(Scene):
     def struck(self, action: Action) -> None:
         super().struck(action)
         head = heads.find_any(self.world.with_parts(), self.target)
-        self.begun = bool(head and (head.meta.arriving() or not head.meta.deleted_at))
+        self.begun = bool(head and (head.meta.is_being_provisioned() or not head.meta.deleted_at))
         self.expected = self.begun or not self.failed
 
     def repeat(self, action: Action) -> list[str]:
@@ -106,7 +106,7 @@ class CopyScene(Scene):
         if self.imports:
             there, *ways = map(_nameless, (there, *ways))
         wrong = [differences(one, there, self.target, self.target) for one in ways]
-        told = not found.meta.arrival or provisioning_job.load(reader, self.target).meta == found.meta
+        told = not found.meta.provisioning or provisioning_job.load(reader, self.target).meta == found.meta
         return [*([] if [] in wrong else [f"seen half: {wrong}"]), *([] if told else ["what is told of it is not so"])]
 
     def rest(self) -> list[str]:
@@ -124,7 +124,7 @@ class CopyScene(Scene):
         world.sweep_all()
         wrong += self.seen()
         head = heads.find_any(world.process, self.target)
-        if head and head.meta.arriving():
+        if head and head.meta.is_being_provisioned():
             wrong.append("nobody goes on with it")
         if not head or head.meta.deleted_at:
             left = [key for key in world.keys(keys.prefix(self.target)) if not key.endswith(keys.META)]
@@ -267,7 +267,7 @@ def _consolidate(scene: CopyScene, process: Process, until: datetime) -> None:
 
 def _go_on(scene: CopyScene, process: Process, until: datetime) -> None:
     head = heads.find_any(process, OTHER)
-    if head and head.meta.arriving():
+    if head and head.meta.is_being_provisioned():
         job = provisioning_job.of_head(head).value
         scene.world.work(provisioning.KINDS[job.kind].payload(OTHER, job.job_id), process, until)
 
@@ -297,7 +297,7 @@ ACTIONS = (
 
 def _created(world: World) -> list[Whole]:
     head = heads.find(world.with_parts(), OTHER)
-    if not head or head.meta.arrival:
+    if not head or head.meta.provisioning:
         return []
     alone = CopyScene.new()
     _create(alone, alone.world.process, alone.world.clock())

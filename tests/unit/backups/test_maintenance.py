@@ -4,7 +4,7 @@ import pytest
 
 from livemem.backups import catalog, maintenance
 from livemem.spaces import head as heads
-from livemem.spaces.head_fields import Arrival
+from livemem.spaces.head_fields import ProvisioningState
 from livemem.store import keys
 from livemem.upkeep import health
 from tests.support import backups
@@ -68,17 +68,17 @@ def test_a_backup_of_a_namesake_that_was_deleted_is_none_of_this_space():
     assert problems(world) == ["backup_overdue"]
 
 
-def test_a_space_that_was_restored_is_as_old_as_its_arrival():
+def test_a_space_that_was_restored_is_as_old_as_its_restore():
     world = expecting()
     world.clock.move(100 * HOUR)
-    arrival = Arrival(
-        arrival_id="01HZZZZZZZ0000000000000009",
+    provisioning = ProvisioningState(
+        provisioning_id="01HZZZZZZZ0000000000000009",
         kind="restore",
         requested_by="ops",
         started_at="2026-02-24T17:00:00Z",
         finished_at="2026-02-24T17:00:00Z",
     )
-    heads.update(world.process, SPACE, lambda _: {"arrival": arrival})
+    heads.update(world.process, SPACE, lambda _: {"provisioning": provisioning})
 
     assert age(world) == 1
     assert problems(world) == []

@@ -11,8 +11,8 @@ import pytest
 from tests.support.cli_harness import CliHarness, change, note, run
 from tests.support.scripted import problem
 
-ARRIVED = {"status": "done", "kind": "fork", "objects": 42, "space_id": "copy"}
-ARRIVING = {"status": "running", "kind": "fork", "space_id": "copy"}
+READY = {"status": "done", "kind": "fork", "objects": 42, "space_id": "copy"}
+RUNNING = {"status": "running", "kind": "fork", "space_id": "copy"}
 BACKUP = {
     "backup_id": "2026-02-20T02-00-00",
     "space_id": "demo",
@@ -91,7 +91,7 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     (("space", "create", "demo"), {"create_space": SPACE}, SPACE),
     (("space", "set", "demo", "--pause"), {"patch_space": SPACE}, SPACE),
     (("space", "rules", "demo"), {"get_rules": {"rules": "r"}}, {"rules": "r"}),
-    (("space", "fork", "demo", "copy"), {"fork_space": ARRIVED}, ARRIVED),
+    (("space", "fork", "demo", "copy"), {"fork_space": READY}, READY),
     (("space", "delete", "demo", "--confirm", "demo"), {"delete_space": None}, {"deleted": "demo"}),
     (("token", "create", "agent"), {"create_token": TOKEN_MADE}, TOKEN_MADE),
     (("token", "list"), {"list_tokens": page(TOKEN_MADE)}, {"items": [TOKEN_MADE]}),
@@ -101,7 +101,7 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     (("backup", "list"), {"list_backups": page(BACKUP)}, {"items": [BACKUP]}),
     (("backup", "list", "--all"), {"list_all_backups": page(BACKUP)}, {"items": [BACKUP]}),
     (("backup", "show", "1"), {"get_backup": BACKUP}, BACKUP),
-    (("backup", "restore", "1", "--as", "copy"), {"restore_backup": ARRIVED}, ARRIVED),
+    (("backup", "restore", "1", "--as", "copy"), {"restore_backup": READY}, READY),
     (("backup", "delete", "1", "-y"), {"delete_backup": None}, {"deleted": "1"}),
     (("erase", "1", "-y"), {"erase_note": RECEIPT}, RECEIPT),
     (("erase", "--agent", "ann", "-y"), {"erase_agent": RECEIPT}, RECEIPT),
@@ -267,13 +267,13 @@ def test_the_sources_of_a_file_are_told_by_section(desk: CliHarness):
     ]
 
 
-def test_an_arrival_is_waited_for_and_a_failed_one_is_told(desk: CliHarness):
-    desk.answers = {"fork_space": ARRIVING, "get_arrival": [ARRIVING, ARRIVED]}
+def test_a_provisioning_is_waited_for_and_a_failed_one_is_told(desk: CliHarness):
+    desk.answers = {"fork_space": RUNNING, "get_provisioning": [RUNNING, READY]}
     assert desk.say("space", "fork", "demo", "copy", "--wait").code == 0
-    assert desk.asked[-1] == ("get_arrival", {"space_id": "copy"})
+    assert desk.asked[-1] == ("get_provisioning", {"space_id": "copy"})
 
-    failed = {**ARRIVING, "status": "failed", "error": {"code": "backup_damaged", "detail": "An object is missing."}}
-    desk.answers = {"restore_backup": ARRIVING, "get_arrival": failed}
+    failed = {**RUNNING, "status": "failed", "error": {"code": "backup_damaged", "detail": "An object is missing."}}
+    desk.answers = {"restore_backup": RUNNING, "get_provisioning": failed}
     said = desk.say("backup", "restore", "1", "--wait")
     assert said.code == 1
     assert "An object is missing." in said.err

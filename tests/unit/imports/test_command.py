@@ -11,7 +11,7 @@ from tests.support.cli_harness import CliHarness
 from tests.support.scripted import problem
 from tests.support.sources import OLD_SPACE, chat_zip, claude_chat, old_bucket, write
 
-ARRIVED = {"space_id": "alpha", "status": "done", "kind": "import", "objects": 12}
+DONE = {"space_id": "alpha", "status": "done", "kind": "import", "objects": 12}
 UPLOAD = {
     "upload_id": "01K",
     "url": "https://store.example.org/_uploads/01K?signed",
@@ -32,7 +32,7 @@ def desk(tmp_path, puts):
         return httpx.Response(200)
 
     made = CliHarness(tmp_path / "home", store=put)
-    made.answers = {"get_whoami": {"name": "ann"}, "create_upload": UPLOAD, "import_space": ARRIVED}
+    made.answers = {"get_whoami": {"name": "ann"}, "create_upload": UPLOAD, "import_space": DONE}
     return made
 
 
@@ -114,23 +114,21 @@ def test_what_is_left_out_ends_in_exit_code_1(desk, tmp_path):
 
 
 def test_of_several_spaces_one_that_is_there_already_is_told_and_the_others_come(desk, bucket):
-    desk.answers["import_space"] = lambda asked: (
-        problem(409, "space_exists") if asked["space_id"] == "alpha" else ARRIVED
-    )
-    desk.answers["get_arrival"] = problem(404, "not_found")
+    desk.answers["import_space"] = lambda asked: problem(409, "space_exists") if asked["space_id"] == "alpha" else DONE
+    desk.answers["get_provisioning"] = problem(404, "not_found")
     told = desk.say("import", str(bucket), "--json")
     assert told.code == 1
     assert [report["outcome"] for report in told.json["reports"]] == ["exists_already", "imported"]
 
 
 def test_one_space_that_is_there_already_is_a_conflict(desk, tmp_path):
-    desk.answers |= {"import_space": problem(409, "space_exists"), "get_arrival": problem(404, "not_found")}
+    desk.answers |= {"import_space": problem(409, "space_exists"), "get_provisioning": problem(404, "not_found")}
     assert desk.say("import", str(write(tmp_path / "alpha", OLD_SPACE))).code == 5
 
 
 def test_an_import_that_fails_on_the_way_is_told(desk, tmp_path):
     failed = {"status": "failed", "error": {"code": "invalid_archive", "detail": "It is damaged."}}
-    desk.answers |= {"import_space": {**ARRIVED, "status": "running"}, "get_arrival": {**ARRIVED, **failed}}
+    desk.answers |= {"import_space": {**DONE, "status": "running"}, "get_provisioning": {**DONE, **failed}}
     told = desk.say("import", str(write(tmp_path / "alpha", OLD_SPACE)))
     assert (told.code, "It is damaged." in told.out) == (1, True)
 

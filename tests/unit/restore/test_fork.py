@@ -54,7 +54,7 @@ def test_a_fork_is_the_space_as_it_stands_object_by_object():
 
     assert differences(before, objects(world, "other"), "demo", "other") == []
     assert meta.uid != heads.load(world.process, "demo").meta.uid
-    assert (meta.arrival.kind, meta.arrival.space_id, meta.arrival.at) == ("fork", "demo", None)
+    assert (meta.provisioning.kind, meta.provisioning.space_id, meta.provisioning.at) == ("fork", "demo", None)
 
 
 def test_what_happens_in_a_fork_does_not_reach_its_source_nor_the_other_way_round():
@@ -246,8 +246,8 @@ def test_only_what_was_there_then_is_in_the_fork():
     meta = forked(world, "other", 1)
 
     names = set(objects(world, "other"))
-    assert meta.arrival
-    assert meta.arrival.objects == len(names)
+    assert meta.provisioning
+    assert meta.provisioning.objects == len(names)
     assert world.live_ids("other") == [binary]
     assert world.inner.objects[f"other/live/{binary}.md"].body == b"\xff\xfe"
     assert len([name for name in names if name.startswith("_idempotency/")]) == 1
@@ -485,7 +485,7 @@ def test_a_fork_whose_source_and_backup_are_gone_half_way_is_given_up():
     fill(world)
     head = order(world, "other", 2)
     lifecycle.delete(world.process, "demo", "demo")
-    catalog.remove(world.process, "demo", head.meta.arrival.backup_id)
+    catalog.remove(world.process, "demo", head.meta.provisioning.backup_id)
 
     with pytest.raises(NotFound):
         provisioning.carry_on(world.process, head, world.clock() + INVOCATION)

@@ -46,7 +46,7 @@ def test_an_imported_space_is_the_one_that_was_exported(world):
     assert world.bank("copy") == world.bank("demo")
     assert world.live_ids("copy") == world.live_ids("demo")
     assert 'space_id: "copy"' in world.text(keys.note("copy", world.live_ids("copy")[0]))
-    assert (meta.arrival.kind, meta.arrival.space_id, meta.arrival.objects) == ("import", "demo", 9)
+    assert (meta.provisioning.kind, meta.provisioning.space_id, meta.provisioning.objects) == ("import", "demo", 9)
 
 
 def test_the_imported_space_lives_on(world):
@@ -100,7 +100,7 @@ def test_an_import_brings_what_a_restore_brings_object_by_object(foreign, notes,
             name
         ][1].items()
     first, second = heads.find(twin.process, "copy").meta, heads.find(world.process, "copy").meta
-    own = {"uid", "arrival", "rev", "write_id", "late_write_repair"}
+    own = {"uid", "provisioning", "rev", "write_id", "late_write_repair"}
     assert first.model_dump(exclude=own) == second.model_dump(exclude=own)
 
 
@@ -171,10 +171,10 @@ def test_what_there_is_no_time_to_check_is_checked_later(world):
     body = exported(world)
     wanted = NewImport("copy", upload(world, body))
     head = importing.order(world.process, EVERYONE, wanted, world.clock() + timedelta(seconds=4))
-    assert head.meta.arrival.space_id is None
+    assert head.meta.provisioning.space_id is None
     # The same order again goes on with it, although it knows by now where the archive comes from.
     again = importing.order(world.process, EVERYONE, wanted, world.clock() + INVOCATION)
-    assert again.meta.arrival.arrival_id == head.meta.arrival.arrival_id
+    assert again.meta.provisioning.provisioning_id == head.meta.provisioning.provisioning_id
     assert provisioning.carry_on(world.process, head, world.clock() + timedelta(seconds=4)) is None
     world.settle()
     assert world.bank("copy") == world.bank("demo")
@@ -224,5 +224,5 @@ def test_an_id_that_is_being_brought_is_not_given_to_another_import(world):
 
 def test_the_head_does_not_keep_what_was_asked_for(world):
     meta = import_it(world, targz([("a.md", b"# A\n")]), rules="Long rules. " * 100)
-    assert meta.arrival.options == {}
-    assert json.loads(world.text("copy/_meta.json"))["arrival"]["options"] == {}
+    assert meta.provisioning.options == {}
+    assert json.loads(world.text("copy/_meta.json"))["provisioning"]["options"] == {}

@@ -11,7 +11,7 @@ from livemem.errors import InvalidArchive, LiveMemoryError, TooLarge
 from livemem.restore import importing, markdown_import, provisioning, provisioning_job
 from livemem.restore.importing import NewImport
 from livemem.spaces import rules
-from livemem.spaces.head_fields import Arrival
+from livemem.spaces.head_fields import ProvisioningState
 from tests.support.archives import import_it, objects, odd, tar, targz, upload
 from tests.support.audit import audit
 from tests.support.world import EVERYONE, INVOCATION, World
@@ -48,7 +48,12 @@ def test_the_files_become_the_bank_with_or_without_a_folder_around_them(world, p
     members = [(path.replace("memory-bank/", above), body) for path, body in CLINE.items()]
     meta = import_it(world, pack([*folders, *members]), description="Of Cline.")
     assert world.bank("copy") == BANK
-    assert (meta.description, meta.changes, meta.consolidation_count, meta.arrival.objects) == ("Of Cline.", 1, 0, 8)
+    assert (meta.description, meta.changes, meta.consolidation_count, meta.provisioning.objects) == (
+        "Of Cline.",
+        1,
+        0,
+        8,
+    )
     assert world.text("copy/_rules.md") == rules.template("standard")
 
 
@@ -154,6 +159,6 @@ def test_whoever_goes_on_with_it_writes_the_same(world):
     assert importing.provision(world.process, head, world.clock() + INVOCATION) == brought
     assert objects(world, "copy") == first
     assert provisioning.carry_on(world.process, head, world.clock() + INVOCATION)
-    arrival = provisioning_job.load(world.process, "copy").arrival
-    assert isinstance(arrival, Arrival)
-    assert arrival.ended()
+    state = provisioning_job.load(world.process, "copy").provisioning
+    assert isinstance(state, ProvisioningState)
+    assert state.ended()

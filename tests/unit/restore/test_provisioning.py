@@ -289,7 +289,7 @@ def test_a_damaged_backup_is_refused_before_anything_is_brought_and_the_tombston
     with pytest.raises(Conflict):
         world.create_space("copy")
     world.clock.move(FREE_AGAIN)
-    assert world.create_space("copy").arrival is None
+    assert world.create_space("copy").provisioning is None
 
 
 def rewrite_head(world: World, backup_id: str, **changes: Any) -> None:
@@ -509,7 +509,7 @@ def test_an_invocation_that_comes_after_a_day_gives_up_what_it_should_bring():
     assert world.keys("copy/") == ["copy/_meta.json"]
 
 
-def test_an_invocation_of_an_arrival_that_has_ended_or_is_another_one_does_nothing():
+def test_an_invocation_of_a_provisioning_that_has_ended_or_is_another_one_does_nothing():
     world, backup_id = backed_up()
     head = order(world, backup_id)
     ours = payload(head)
@@ -545,7 +545,7 @@ def test_who_was_overtaken_activates_nothing_and_gives_nothing_up():
     assert whole(world, before)
 
 
-def test_a_restored_space_that_was_deleted_is_no_arrival_any_more():
+def test_a_restored_space_that_was_deleted_is_not_being_provisioned_any_more():
     world, backup_id = backed_up()
     carry_on(world, order(world, backup_id))
     lifecycle.delete(world.process, "copy", "copy")
@@ -656,7 +656,7 @@ def test_a_request_of_a_restore_that_comes_late_changes_nothing_that_changed_sin
         assert settled(later) == before, sent.request
 
 
-def test_a_given_up_arrival_is_an_ordinary_tombstone():
+def test_a_given_up_provisioning_is_an_ordinary_tombstone():
     world, backup_id = backed_up()
     head = order(world, backup_id)
     late = worker(world, head)
@@ -675,4 +675,4 @@ def test_a_given_up_arrival_is_an_ordinary_tombstone():
 
     assert world.keys("copy/") == ["copy/_meta.json"]
     assert world.create_space("copy").rev == 1
-    assert json.loads(world.text("copy/_meta.json"))["arrival"] is None
+    assert json.loads(world.text("copy/_meta.json"))["provisioning"] is None

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from livemem.jobs import job as jobs
 from livemem.jobs.job import Failure
 from livemem.restore import provisioning, provisioning_job, restore
-from livemem.restore.provisioning_job import Provisioning
+from livemem.restore.provisioning_job import ProvisioningJob
 from livemem.spaces import head as heads
 from livemem.spaces.head import LAYOUT, Meta
-from livemem.spaces.head_fields import Arrival
+from livemem.spaces.head_fields import ProvisioningState
 from livemem.store import keys
 from tests.support.world import EVERYONE, INVOCATION, World
 
@@ -39,8 +39,8 @@ def claimed() -> tuple[World, heads.Head]:
 def test_a_head_is_work_for_somebody_only_as_long_as_nobody_sees_the_space_and_nothing_has_ended(
     brought: bool, deleted_at: str | None, finished_at: str | None, error: Any, held_seconds: float
 ):
-    arrival = Arrival(
-        arrival_id="01HZZZZZZZ0000000000000009",
+    provisioning = ProvisioningState(
+        provisioning_id="01HZZZZZZZ0000000000000009",
         kind="fork",
         requested_by="ann",
         started_at=NOW,
@@ -56,13 +56,13 @@ def test_a_head_is_work_for_somebody_only_as_long_as_nobody_sees_the_space_and_n
         uid="u",
         consolidation_threshold=0,
         deleted_at=deleted_at,
-        arrival=arrival if brought else None,
+        provisioning=provisioning if brought else None,
     )
 
-    job = Provisioning.from_bytes(meta.to_bytes())
+    job = ProvisioningJob.from_bytes(meta.to_bytes())
 
     assert (job.to_bytes(), job.space_id, job.uid) == (meta.to_bytes(), "copy", "u")
-    assert job.ended() == (not meta.arriving())
+    assert job.ended() == (not meta.is_being_provisioned())
     # Who looks for a job by its id finds none in a head that is no job, or of a space that was deleted since.
     assert bool(job.job_id) == (brought and (not deleted_at or not finished_at or bool(error)))
 

@@ -58,7 +58,7 @@ def test_a_restored_space_is_what_was_backed_up_object_by_object(target: str, th
     assert meta
     after = objects(world, target)
     assert differences(before, after, "demo", target) == []
-    assert len(after) == meta.arrival.objects == len(before) - len(DERIVED)
+    assert len(after) == meta.provisioning.objects == len(before) - len(DERIVED)
     assert {name.partition("/")[0] for name in after} >= {"live", "bank", "_runs", "_consolidations", "_idempotency"}
 
 
@@ -145,12 +145,16 @@ def test_the_head_follows_but_for_what_was_under_way():
 
     after = world.restore("demo", backup_id)
 
-    own = {"uid", "rev", "write_id", "arrival", "late_write_repair"}
+    own = {"uid", "rev", "write_id", "provisioning", "late_write_repair"}
     assert after.model_dump(exclude=own) == before.model_dump(exclude=own)
     assert after.uid != before.uid
     assert after.rev > rev
     assert (after.committed_run, after.late_duplicates, after.erasing, after.deleted_at) == (None, [], None, None)
-    assert (after.arrival.kind, after.arrival.space_id, after.arrival.backup_id) == ("restore", "demo", backup_id)
+    assert (after.provisioning.kind, after.provisioning.space_id, after.provisioning.backup_id) == (
+        "restore",
+        "demo",
+        backup_id,
+    )
     assert not list(lease_of(world, "demo"))
     assert not world.queued
 

@@ -74,7 +74,7 @@ def test_a_new_space_has_the_documented_objects_and_costs_a_get_and_four_puts():
         "oversized_notes": {"beside": 0, "needs": {}},
         "left_out": [],
         "pause_reason": None,
-        "arrival": None,
+        "provisioning": None,
         "erasing": None,
         "review": None,
         "consolidation_mode": "auto",

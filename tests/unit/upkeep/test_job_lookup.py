@@ -140,7 +140,7 @@ def test_what_can_be_listed_is_refused_by_name(world):
 def test_the_job_that_brings_a_space_is_there_before_the_space_is(world):
     backup_id = world.back_up().job_id
     head = restore.order(world.process, EVERYONE, "demo", backup_id, "copy")
-    name = head.meta.arrival.arrival_id
+    name = head.meta.provisioning.provisioning_id
 
     begun = found(world, "copy", "restore", name)
     assert (begun.status, begun.subject, begun.ended_at) == ("running", backup_id, None)

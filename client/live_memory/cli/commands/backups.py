@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from live_memory.cli import texts, waiting
-from live_memory.cli.commands import arriving, exporting
+from live_memory.cli.commands import exporting, provisioned
 from live_memory.cli.options import Json, Space, Wait, Yes
 from live_memory.cli.output import Output
 from live_memory.cli.session import opened
@@ -94,8 +94,8 @@ def restore(
         def ask() -> Any:
             return session.here("restore_backup", backup_id=backup_id, target_space_id=target)
 
-        arrival = waiting.free(session, ask) if wait else ask()
-        arriving.tell(session, target or session.space, arrival, wait=wait)
+        provisioning = waiting.free(session, ask) if wait else ask()
+        provisioned.tell(session, target or session.space, provisioning, wait=wait)
 
 
 @app.command("download")

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from live_memory.cli import reading, texts
-from live_memory.cli.commands import arriving
+from live_memory.cli.commands import provisioned
 from live_memory.cli.options import Json, SpaceId, Wait
 from live_memory.cli.output import Output
 from live_memory.cli.session import Session, opened
@@ -159,7 +159,7 @@ def fork_space(
 ) -> None:
     """Make another space as this one is, with its history."""
     with opened(ctx, json=json, space=space_id) as session:
-        arriving.tell(session, target, session.here("fork_space", target_space_id=target, at=at), wait=wait)
+        provisioned.tell(session, target, session.here("fork_space", target_space_id=target, at=at), wait=wait)
 
 
 @app.command("delete")

@@ -150,13 +150,13 @@ def send_all(world: World, parcels: list[Parcel], order: Order) -> list[SpaceRep
 
 def _send(service: Service, world: World, parcel: Parcel, options: Mapping[str, str]) -> None:
     report = parcel.report
-    arrival = sending.send(service, world.web, parcel.archive, report.space_id, options, world.sleep)
-    if arrival["status"] == "done":
+    provisioning = sending.send(service, world.web, parcel.archive, report.space_id, options, world.sleep)
+    if provisioning["status"] == "done":
         report.outcome = "imported"
-        report.objects = arrival.get("objects", report.objects)
+        report.objects = provisioning.get("objects", report.objects)
         return
     report.outcome = "failed"
-    report.error = (arrival.get("error") or {}).get("detail", "It did not arrive.")
+    report.error = (provisioning.get("error") or {}).get("detail", "It was not imported.")
 
 
 def talk(world: World, source: Source, order: Order, planned: TalkReport) -> TalkReport:

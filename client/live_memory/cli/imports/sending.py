@@ -38,28 +38,28 @@ def send(
     upload = service.call("create_upload", {"size": archive.seek(0, os.SEEK_END)})
     _put(web, upload["url"], archive, sleep)
     try:
-        arrival = service.call("import_space", {"space_id": space_id, "upload_id": upload["upload_id"], **options})
+        provisioning = service.call("import_space", {"space_id": space_id, "upload_id": upload["upload_id"], **options})
     except LiveMemoryError as error:
         # A request whose answer was lost may have started the import.
-        arrival = _ours(service, space_id, upload["upload_id"]) if error.status in (None, 409) else None
-        if not arrival:
+        provisioning = _ours(service, space_id, upload["upload_id"]) if error.status in (None, 409) else None
+        if not provisioning:
             raise
     waited = 0.0
-    while arrival["status"] == "running":
+    while provisioning["status"] == "running":
         if waited >= PATIENCE:
             raise LiveMemoryError("still_running", f"The import into {space_id} goes on; look again later.")
         sleep(POLL_SECONDS)
         waited += POLL_SECONDS
-        arrival = service.call("get_arrival", {"space_id": space_id})
-    return dict(arrival)
+        provisioning = service.call("get_provisioning", {"space_id": space_id})
+    return dict(provisioning)
 
 
 def _ours(service: Service, space_id: str, upload_id: str) -> dict[str, Any] | None:
     try:
-        arrival = service.call("get_arrival", {"space_id": space_id})
+        provisioning = service.call("get_provisioning", {"space_id": space_id})
     except LiveMemoryError:
         return None
-    return arrival if arrival.get("upload_id") == upload_id else None
+    return provisioning if provisioning.get("upload_id") == upload_id else None
 
 
 def _put(web: httpx.Client, url: str, archive: IO[bytes], sleep: Callable[[float], None]) -> None:

@@ -60,7 +60,7 @@ def _hours(space: Space, newest: Manifest | None) -> float:
 
 def _here_since(meta: Meta) -> str:
     # A restored space was created long ago, elsewhere.
-    return (meta.arrival and meta.arrival.finished_at) or meta.created_at
+    return (meta.provisioning and meta.provisioning.finished_at) or meta.created_at
 
 
 def problems(process: Process, space: Space) -> list[HealthProblem]:

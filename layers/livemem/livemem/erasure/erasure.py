@@ -238,7 +238,7 @@ def _came_from(process: Process, space_id: str) -> tuple[str, str | None]:
         head = heads.find_any(process, space_id)
     except LiveMemoryError:
         return space_id, None
-    return space_id, head.meta.arrival.space_id if head and head.meta.arrival else None
+    return space_id, head.meta.provisioning.space_id if head and head.meta.provisioning else None
 
 
 def _resume(work: Work[Receipt], head: Head) -> Worked[Receipt]:

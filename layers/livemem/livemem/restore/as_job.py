@@ -11,7 +11,7 @@ from livemem.jobs import describable
 from livemem.jobs.describable import Describable, Description, KindName
 from livemem.process import Process
 from livemem.restore import provisioning_job
-from livemem.restore.provisioning_job import Provisioning
+from livemem.restore.provisioning_job import ProvisioningJob
 from livemem.spaces.head import Head
 
 
@@ -19,7 +19,7 @@ def _find(kind: KindName, process: Process, _: Principal, space_id: str, name: s
     """Find the job, also before the space is visible: 1 GET. Raises InvalidName, NotFound."""
     job = provisioning_job.load(process, space_id)
     if (job.kind, job.job_id) != (kind, name):
-        raise NotFound("arrival", name)
+        raise NotFound("provisioning", name)
     return describable.of_job(kind, job)
 
 
@@ -27,10 +27,10 @@ def listed(head: Head | None) -> list[tuple[int, KindName, str]]:
     """The job that restored, forked or imported the space of this head, or is doing so: its moment, its kind and its
     name.
     """
-    job = Provisioning.of(head.meta) if head else None
+    job = ProvisioningJob.of(head.meta) if head else None
     if not job or not job.job_id:
         return []
-    return [(int(clock.parse(job.created_at).timestamp() * 1_000), job.arrival.kind, job.job_id)]
+    return [(int(clock.parse(job.created_at).timestamp() * 1_000), job.provisioning.kind, job.job_id)]
 
 
 KINDS: tuple[KindName, ...] = ("restore", "fork", "import")

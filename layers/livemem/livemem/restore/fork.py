@@ -23,7 +23,7 @@ from livemem.restore.relabel import follows, relabel
 from livemem.restore.source import SourceBackup
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.spaces.head_fields import Arrival
+from livemem.spaces.head_fields import ProvisioningState
 from livemem.store import keys
 
 
@@ -43,23 +43,23 @@ def order(
         known = {name.number for name in records.names(process, space_id, since=at)}
         # The backup writes out changes that are committed and not written out yet.
         earlier.check(known | ({meta.changes} if meta.committed_run else set()), at, meta.changes)
-    arrival = Arrival(
-        arrival_id=process.new_id(),
+    provisioning = ProvisioningState(
+        provisioning_id=process.new_id(),
         kind="fork",
         space_id=space_id,
         at=at,
         requested_by=principal.name,
         started_at=clock.iso(process.clock()),
     )
-    there = new_space.going_on(process, target, arrival)
+    there = new_space.going_on(process, target, provisioning)
     if there:
         return there
     # Before a backup is taken for it.
     new_space.check_free(process, principal, target)
     wanted = taking.BackupRequest("fork", requested_by=principal.name)
     taken = taking.take(process, space_id, wanted, deadline=deadline, wait=True, nested=True)
-    arrival = arrival.model_copy(update={"backup_id": taken.manifest.job_id})
-    return new_space.begin(process, principal, target, arrival)
+    provisioning = provisioning.model_copy(update={"backup_id": taken.manifest.job_id})
+    return new_space.begin(process, principal, target, provisioning)
 
 
 def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
@@ -69,27 +69,29 @@ def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
     The requests of a restore. For an earlier change also 1 GET for each later one and 1 LIST per 1,000 objects. Raises
     NotFound, BackupDamaged, Conflict, Busy, OutOfTime, PreconditionLost.
     """
-    arrival = head.meta.arrival
-    assert arrival
-    if not _backup(process, arrival, deadline):
+    provisioning = head.meta.provisioning
+    assert provisioning
+    if not _backup(process, provisioning, deadline):
         raise OutOfTime("Another invocation continues the backup.")
-    if arrival.at is None:
+    if provisioning.at is None:
         return restore.provision(process, head, deadline)
     with sources.opened(process, head) as source:
-        return _provision_then(process, source, earlier.draw_up(process, source, arrival.at), deadline)
+        return _provision_then(process, source, earlier.draw_up(process, source, provisioning.at), deadline)
 
 
-def _backup(process: Process, arrival: Arrival, deadline: datetime) -> bool:
+def _backup(process: Process, provisioning: ProvisioningState, deadline: datetime) -> bool:
     """Continue the backup if it is not complete: 1 GET if it is complete. False if time runs out."""
-    assert arrival.space_id
-    assert arrival.backup_id
-    found = manifests.summary(process, arrival.space_id, arrival.backup_id)
+    assert provisioning.space_id
+    assert provisioning.backup_id
+    found = manifests.summary(process, provisioning.space_id, provisioning.backup_id)
     if not found or found.value.ended():
         # A missing backup raises its error when it is opened.
         return True
     if deadline - process.clock() < 2 * restore.MARGIN:
         return False
-    taken = taking.go_on(process, arrival.space_id, arrival.backup_id, deadline=deadline, wait=True, nested=True)
+    taken = taking.go_on(
+        process, provisioning.space_id, provisioning.backup_id, deadline=deadline, wait=True, nested=True
+    )
     return taken.result != "unfinished" and deadline - process.clock() >= restore.MARGIN
 
 

@@ -30,7 +30,7 @@ from livemem.restore.new_space import Provisioned
 from livemem.restore.relabel import Names, follows, relabel
 from livemem.spaces import caps, rules
 from livemem.spaces.head import Head
-from livemem.spaces.head_fields import Arrival
+from livemem.spaces.head_fields import ProvisioningState
 from livemem.store import copying, keys, large, presigned
 from livemem.store.large import Stream
 from livemem.store.objects import Entry
@@ -113,8 +113,8 @@ def order(process: Process, principal: Principal, wanted: NewImport, deadline: d
             source = checked.space_id if isinstance(checked, ArchivedSpace) else None
         except OutOfTime:
             logger.info("archive is checked later", extra={"bytes": found.size})
-    arrival = Arrival(
-        arrival_id=process.new_id(),
+    provisioning = ProvisioningState(
+        provisioning_id=process.new_id(),
         kind="import",
         space_id=source,
         upload_id=wanted.upload_id,
@@ -123,7 +123,7 @@ def order(process: Process, principal: Principal, wanted: NewImport, deadline: d
         options=wanted.options(),
         started_at=clock.iso(process.clock()),
     )
-    return new_space.begin(process, principal, wanted.space_id, arrival)
+    return new_space.begin(process, principal, wanted.space_id, provisioning)
 
 
 def _check_options(wanted: NewImport) -> None:
@@ -138,23 +138,23 @@ def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
     For A objects 2 GET, ceil(A/1000) LIST and 1 PUT each. Raises NotFound, InvalidArchive, TooLarge, InvalidRequest,
     OutOfTime before the end of the archive; the next invocation continues.
     """
-    arrival = head.meta.arrival
-    assert arrival
-    assert arrival.upload_id
-    with _opened(process, arrival.upload_id, arrival.upload_etag) as stream:
-        checked = _checked(_inspect(process, stream, deadline), arrival.options)
+    provisioning = head.meta.provisioning
+    assert provisioning
+    assert provisioning.upload_id
+    with _opened(process, provisioning.upload_id, provisioning.upload_etag) as stream:
+        checked = _checked(_inspect(process, stream, deadline), provisioning.options)
     if not isinstance(checked, ArchivedSpace):
         return markdown_import.provision(process, head, checked)
-    with _opened(process, arrival.upload_id, arrival.upload_etag) as stream:
+    with _opened(process, provisioning.upload_id, provisioning.upload_etag) as stream:
         _provision_space(process, head, checked, stream, deadline)
-    return _provisioned(head, arrival, checked)
+    return _provisioned(head, provisioning, checked)
 
 
-def end(process: Process, arrival: Arrival | None) -> None:
+def end(process: Process, provisioning: ProvisioningState | None) -> None:
     """Remove the upload of a finished import: 1 DELETE. If that fails, the upload expires after a day."""
-    if arrival and arrival.upload_id:
+    if provisioning and provisioning.upload_id:
         with suppress(StoreUnavailable):
-            process.store.delete(keys.upload(arrival.upload_id))
+            process.store.delete(keys.upload(provisioning.upload_id))
 
 
 @contextmanager
@@ -232,12 +232,12 @@ def _write(process: Process, space: ArchivedSpace, item: _Object, names: Names, 
     restore.write(process, keys.prefix(names.target) + item.name, body, space.objects[item.name].metadata or None)
 
 
-def _provisioned(head: Head, arrival: Arrival, space: ArchivedSpace) -> Provisioned:
+def _provisioned(head: Head, provisioning: ProvisioningState, space: ArchivedSpace) -> Provisioned:
     meta = space.meta.model_copy(
         update={
             "space_id": head.meta.space_id,
             "uid": head.meta.uid,
-            "description": arrival.options.get("description", space.meta.description),
+            "description": provisioning.options.get("description", space.meta.description),
         }
     )
     return Provisioned(meta, sum(not archive.is_made_again(name) for name in space.objects))

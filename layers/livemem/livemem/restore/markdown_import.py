@@ -22,7 +22,7 @@ from livemem.restore import restore
 from livemem.restore.new_space import Provisioned
 from livemem.spaces import rules
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.head_fields import Arrival
+from livemem.spaces.head_fields import ProvisioningState
 from livemem.store import keys
 
 FILES = 1_000
@@ -106,12 +106,12 @@ def _text(path: str, name: str, contents: Contents, warnings: list[str]) -> str:
 
 def provision(process: Process, head: Head, folder: Folder) -> Provisioned:
     """Write the space that the files make: rules, bank, and one record of a change by hand. 1 PUT each."""
-    arrival = head.meta.arrival
-    assert arrival
+    provisioning = head.meta.provisioning
+    assert provisioning
     space_id = head.meta.space_id
-    record = _record(process, head, arrival, folder)
+    record = _record(process, head, provisioning, folder)
     objects: dict[str, tuple[bytes, Mapping[str, str] | None]] = {
-        keys.rules(space_id): (_rules(arrival).encode(), None),
+        keys.rules(space_id): (_rules(provisioning).encode(), None),
         keys.live_keep(space_id): (b"", None),
         keys.bank_keep(space_id): (b"", None),
         keys.record(space_id, record.name()): (record.to_bytes(), None),
@@ -121,9 +121,9 @@ def provision(process: Process, head: Head, folder: Folder) -> Provisioned:
     process.store.map(lambda item: restore.write(process, item[0], *item[1]), list(objects.items()))
     meta = Meta(
         space_id=space_id,
-        description=arrival.options.get("description", ""),
+        description=provisioning.options.get("description", ""),
         owner=None,
-        created_at=arrival.started_at,
+        created_at=provisioning.started_at,
         uid=head.meta.uid,
         consolidation_threshold=process.settings.consolidation_threshold,
         changes=record.number,
@@ -134,25 +134,25 @@ def provision(process: Process, head: Head, folder: Folder) -> Provisioned:
     return Provisioned(meta, len(objects) + 1)
 
 
-def _rules(arrival: Arrival) -> str:
-    chosen = rules.chosen(arrival.options.get("rules"), arrival.options.get("rules_template"))
+def _rules(provisioning: ProvisioningState) -> str:
+    chosen = rules.chosen(provisioning.options.get("rules"), provisioning.options.get("rules_template"))
     return rules.template(rules.DEFAULT_TEMPLATE) if chosen is None else chosen
 
 
-def _record(process: Process, head: Head, arrival: Arrival, folder: Folder) -> Record:
+def _record(process: Process, head: Head, provisioning: ProvisioningState, folder: Folder) -> Record:
     changes = [
         FileChange(path=path, action="created", before=None, after=text, reason=REASON)
         for path, text in folder.texts.items()
     ]
     record = Record(
         number=1,
-        run_id=arrival.arrival_id,
+        run_id=provisioning.provisioning_id,
         uid=head.meta.uid,
         kind="manual",
         trigger="api",
-        started_at=arrival.started_at,
-        committed_at=arrival.started_at,
-        author=arrival.requested_by,
+        started_at=provisioning.started_at,
+        committed_at=provisioning.started_at,
+        author=provisioning.requested_by,
         files=changes,
         warnings=folder.warnings,
     )

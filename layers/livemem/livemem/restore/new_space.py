@@ -18,7 +18,7 @@ from livemem.process import Process
 from livemem.spaces import caps, due_index, lifecycle
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.head_fields import Arrival, LateWriteRepair
+from livemem.spaces.head_fields import LateWriteRepair, ProvisioningState
 from livemem.store import keys, timing
 from livemem.store.capability_check import require_conditional_writes
 
@@ -37,10 +37,12 @@ class Provisioned:
     objects: int
 
 
-def going_on(process: Process, space_id: str, arrival: Arrival) -> Head | None:
+def going_on(process: Process, space_id: str, provisioning: ProvisioningState) -> Head | None:
     """The head of the space if the same restore, fork or import is already under way there: 1 GET."""
     there = heads.find_any(process, keys.check_space_id(space_id))
-    return there if there and there.meta.arriving() and _is_same(there.meta.arrival, arrival) else None
+    if not there or not there.meta.is_being_provisioned():
+        return None
+    return there if _is_same(there.meta.provisioning, provisioning) else None
 
 
 def check_free(process: Process, principal: Principal, space_id: str) -> None:
@@ -52,7 +54,7 @@ def check_free(process: Process, principal: Principal, space_id: str) -> None:
         raise
 
 
-def begin(process: Process, principal: Principal, space_id: str, arrival: Arrival) -> Head:
+def begin(process: Process, principal: Principal, space_id: str, provisioning: ProvisioningState) -> Head:
     """Claim the id for a restore, fork or import: 3 GET, 1 LIST, 2 PUT, and the requests to add the space to the
     token's list, or to count it for the token's cap. The same request again, while the job is under way, continues it.
 
@@ -63,7 +65,7 @@ def begin(process: Process, principal: Principal, space_id: str, arrival: Arriva
     require_conditional_writes(process.store)
     try:
         with caps.making_space(process, principal):
-            head = _claim(process, space_id, arrival)
+            head = _claim(process, space_id, provisioning)
     except (SpaceExists, SpaceBroken, Conflict):
         decision.check_space(principal, space_id)
         raise
@@ -71,8 +73,8 @@ def begin(process: Process, principal: Principal, space_id: str, arrival: Arriva
     return head
 
 
-def _claim(process: Process, space_id: str, arrival: Arrival) -> Head:
-    there = going_on(process, space_id, arrival)
+def _claim(process: Process, space_id: str, provisioning: ProvisioningState) -> Head:
+    there = going_on(process, space_id, provisioning)
     if there:
         return there
     tombstone = _find_room(process, space_id)
@@ -90,7 +92,7 @@ def _claim(process: Process, space_id: str, arrival: Arrival) -> Head:
         rev=tombstone.meta.rev + 1 if tombstone else 1,
         consolidation_threshold=0,
         deleted_at=now,
-        arrival=arrival.model_copy(update={"held_seconds": timing.BY_HAND.total_seconds()}),
+        provisioning=provisioning.model_copy(update={"held_seconds": timing.BY_HAND.total_seconds()}),
     )
     try:
         heads.create(process, meta, over=tombstone)
@@ -109,7 +111,7 @@ def _find_room(process: Process, space_id: str) -> Head | None:
     return tombstone
 
 
-def _is_same(there: Arrival | None, wanted: Arrival) -> bool:
+def _is_same(there: ProvisioningState | None, wanted: ProvisioningState) -> bool:
     fields = {"kind", "at", "upload_id", "requested_by", "options"}
     if wanted.kind != "import":
         # The archive of an import names its source space, and may not be read yet.
@@ -122,12 +124,12 @@ def _is_same(there: Arrival | None, wanted: Arrival) -> bool:
 
 def activated(process: Process, head: Head, there: Provisioned) -> Meta:
     """The head that makes the space visible."""
-    arrival = head.meta.arrival
-    assert arrival
+    provisioning = head.meta.provisioning
+    assert provisioning
     return there.meta.model_copy(
         update={
             # The options are in the space by now, and its head is read often.
-            "arrival": arrival.model_copy(update={"objects": there.objects, "options": {}}),
+            "provisioning": provisioning.model_copy(update={"objects": there.objects, "options": {}}),
             "deleted_at": None,
             "committed_run": None,
             "late_duplicates": [],

@@ -13,7 +13,7 @@ from livemem.jobs.worker import End, Kind, Work, Worked
 from livemem.process import Process
 from livemem.restore import fork, importing, new_space, provisioning_job, restore
 from livemem.restore.new_space import Provisioned
-from livemem.restore.provisioning_job import Provisioning
+from livemem.restore.provisioning_job import ProvisioningJob
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.store import keys
@@ -30,18 +30,18 @@ WAYS: Mapping[str, Callable[[Process, Head, datetime], Provisioned]] = {
 """The function that writes the objects of each kind of job."""
 
 
-def _step(work: Work[Provisioning]) -> End:
+def _step(work: Work[ProvisioningJob]) -> End:
     """Write the missing objects. Raises OutOfTime, and the errors for which the job is given up."""
     head = provisioning_job.head_of(work.stored)
     there = WAYS[work.job.kind](work.process, head, work.deadline)
     return End(changes={"meta": new_space.activated(work.process, head, there)})
 
 
-KINDS: Mapping[str, Kind[Provisioning]] = {
+KINDS: Mapping[str, Kind[ProvisioningJob]] = {
     name: Kind(
         name,
         "backup",
-        Provisioning,
+        ProvisioningJob,
         key=lambda space_id, _: keys.meta(space_id),
         step=_step,
         lasts=LASTS,
@@ -63,7 +63,7 @@ def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
     claimed = provisioning_job.of_head(head)
     raised: list[LiveMemoryError] = []
 
-    def note(_: Work[Provisioning], error: LiveMemoryError) -> Mapping[str, object]:
+    def note(_: Work[ProvisioningJob], error: LiveMemoryError) -> Mapping[str, object]:
         raised.append(error)
         return {}
 
@@ -86,18 +86,18 @@ def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
 
 def carry_out(
     process: Process,
-    kind: Kind[Provisioning],
+    kind: Kind[ProvisioningJob],
     space_id: str,
     job_id: str,
     deadline: datetime,
     *,
-    found: Stored[Provisioning] | None = None,
-) -> Worked[Provisioning]:
+    found: Stored[ProvisioningJob] | None = None,
+) -> Worked[ProvisioningJob]:
     """Carry the job out in an invocation: the requests and errors of `worker.work`."""
     return _after(process, worker.work(process, kind, space_id, job_id, deadline, found=found))
 
 
-def _after(process: Process, worked: Worked[Provisioning]) -> Worked[Provisioning]:
+def _after(process: Process, worked: Worked[ProvisioningJob]) -> Worked[ProvisioningJob]:
     """Clean up after a job that this worker ended: remove the upload, or after a failure the objects."""
     ended = worked.stored
     # Another worker ended the job, perhaps long ago. By now another space may have the id.
@@ -106,7 +106,7 @@ def _after(process: Process, worked: Worked[Provisioning]) -> Worked[Provisionin
         if ended.value.status == "failed":
             new_space.clear(process, ended.value.space_id)
         else:
-            importing.end(process, ended.value.arrival)
+            importing.end(process, ended.value.provisioning)
     return worked
 
 

@@ -17,12 +17,12 @@ from livemem.jobs.job import Failure, Job, Progress
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.head_fields import Arrival
+from livemem.spaces.head_fields import ProvisioningState
 from livemem.store import keys
 from livemem.store.stored import Stored
 
 
-class Provisioning(Job):
+class ProvisioningJob(Job):
     """`_meta.json`, read as the job. Its subject is the backup or the upload that it comes from.
 
     For a head without such a job, or of a space that was deleted after it, the id is empty. So nobody finds a job
@@ -43,22 +43,22 @@ class Provisioning(Job):
             created_at=meta.created_at,
             meta=meta,
         )
-        arrival = meta.arrival
-        if not arrival or (meta.deleted_at and arrival.ended() and not arrival.error):
+        provisioning = meta.provisioning
+        if not provisioning or (meta.deleted_at and provisioning.ended() and not provisioning.error):
             return none
         return none.model_copy(
             update={
-                "kind": arrival.kind,
-                "job_id": arrival.arrival_id,
-                "subject": arrival.backup_id or arrival.upload_id,
-                "status": "done" if not meta.deleted_at else "failed" if arrival.ended() else "running",
-                "held_seconds": arrival.held_seconds,
-                "progress": Progress(done=arrival.objects or 0, total=arrival.objects),
-                "requested_by": arrival.requested_by,
-                "created_at": arrival.started_at,
-                "started_at": arrival.started_at,
-                "ended_at": arrival.finished_at,
-                "error": arrival.error and _failure(arrival.error),
+                "kind": provisioning.kind,
+                "job_id": provisioning.provisioning_id,
+                "subject": provisioning.backup_id or provisioning.upload_id,
+                "status": "done" if not meta.deleted_at else "failed" if provisioning.ended() else "running",
+                "held_seconds": provisioning.held_seconds,
+                "progress": Progress(done=provisioning.objects or 0, total=provisioning.objects),
+                "requested_by": provisioning.requested_by,
+                "created_at": provisioning.started_at,
+                "started_at": provisioning.started_at,
+                "ended_at": provisioning.finished_at,
+                "error": provisioning.error and _failure(provisioning.error),
             }
         )
 
@@ -74,22 +74,22 @@ class Provisioning(Job):
         return self.meta.to_bytes()
 
     @property
-    def arrival(self) -> Arrival:
+    def provisioning(self) -> ProvisioningState:
         """The head's field about the job."""
-        assert self.meta.arrival
-        return self.meta.arrival
+        assert self.meta.provisioning
+        return self.meta.provisioning
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
         """The job with `changes`. Of these the head keeps how long the job is held, and its end."""
         after = super().changed(changes)
-        arrival = after.arrival.model_copy(
+        provisioning = after.provisioning.model_copy(
             update={
                 "held_seconds": after.held_seconds,
                 "finished_at": after.ended_at and clock.iso(clock.parse(after.ended_at)),
                 "error": after.error and after.error.model_dump(),
             }
         )
-        return self.of(after.meta.model_copy(update={"rev": self.meta.rev + 1, "arrival": arrival}))
+        return self.of(after.meta.model_copy(update={"rev": self.meta.rev + 1, "provisioning": provisioning}))
 
     def stamped(self, write_id: str) -> Self:
         """The head with the id of this write."""
@@ -101,22 +101,22 @@ def _failure(error: Mapping[str, str]) -> Failure:
     return Failure.model_construct(code=error.get("code", ""), detail=error.get("detail", ""))
 
 
-def of_head(head: Head) -> Stored[Provisioning]:
+def of_head(head: Head) -> Stored[ProvisioningJob]:
     """The job in a head that was read or written."""
-    return Stored(head.key, Provisioning.of(head.meta), head.etag, head.age, head.seen_at)
+    return Stored(head.key, ProvisioningJob.of(head.meta), head.etag, head.age, head.seen_at)
 
 
-def head_of(found: Stored[Provisioning]) -> Head:
+def head_of(found: Stored[ProvisioningJob]) -> Head:
     """The head that holds the job."""
     return Head(found.key, found.value.meta, found.etag, found.age, found.seen_at)
 
 
-def load(process: Process, space_id: str) -> Provisioning:
+def load(process: Process, space_id: str) -> ProvisioningJob:
     """The job that restores, forks or imports the space, or did so: 1 GET. Raises InvalidName, NotFound if there is
     none.
     """
     head = heads.find_any(process, keys.check_space_id(space_id))
-    job = Provisioning.of(head.meta) if head else None
+    job = ProvisioningJob.of(head.meta) if head else None
     if not job or not job.job_id:
-        raise NotFound("arrival", space_id)
+        raise NotFound("provisioning", space_id)
     return job

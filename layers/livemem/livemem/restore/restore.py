@@ -18,7 +18,7 @@ from livemem.restore.relabel import follows, relabel
 from livemem.restore.source import SourceBackup
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head
-from livemem.spaces.head_fields import Arrival
+from livemem.spaces.head_fields import ProvisioningState
 from livemem.store import keys, stored, stored_documents
 from livemem.store.objects import MARKDOWN
 
@@ -45,8 +45,8 @@ def order(process: Process, principal: Principal, space_id: str, backup_id: str,
     wanted = keys.check_space_id(target or space_id)
     catalog.check(process, principal, space_id, backup_id)
     sources.checked_items(sources.complete(process, space_id, backup_id).value)
-    arrival = Arrival(
-        arrival_id=process.new_id(),
+    provisioning = ProvisioningState(
+        provisioning_id=process.new_id(),
         kind="restore",
         space_id=space_id,
         backup_id=backup_id,
@@ -54,7 +54,7 @@ def order(process: Process, principal: Principal, space_id: str, backup_id: str,
         started_at=clock.iso(process.clock()),
     )
     try:
-        return new_space.begin(process, principal, wanted, arrival)
+        return new_space.begin(process, principal, wanted, provisioning)
     except Conflict as refused:
         if wanted != space_id:
             raise

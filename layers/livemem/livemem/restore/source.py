@@ -72,11 +72,11 @@ def checked_items(manifest: Manifest) -> tuple[BackupObject, ...]:
 
 def load(process: Process, head: Head) -> Stored[Manifest]:
     """The complete backup that a space is made from: 2 GET. Raises NotFound if it is gone, Busy."""
-    arrival = head.meta.arrival
-    assert arrival
-    assert arrival.space_id
-    assert arrival.backup_id
-    return complete(process, arrival.space_id, arrival.backup_id)
+    provisioning = head.meta.provisioning
+    assert provisioning
+    assert provisioning.space_id
+    assert provisioning.backup_id
+    return complete(process, provisioning.space_id, provisioning.backup_id)
 
 
 def complete(process: Process, space_id: str, backup_id: str) -> Stored[Manifest]:

@@ -16,7 +16,7 @@ from livemem import clock, limits
 from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBroken, SpaceTooNew
 from livemem.process import Process, Timer
 from livemem.spaces import unreadable
-from livemem.spaces.head_fields import Arrival, Decision, Erasing, LateWriteRepair, Mode, Review
+from livemem.spaces.head_fields import Decision, Erasing, LateWriteRepair, Mode, ProvisioningState, Review
 from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys, stored
 from livemem.store.capability_check import require_conditional_writes
@@ -99,7 +99,7 @@ class Meta(Revised):
     oversized_notes: OversizedNotes = OversizedNotes()
     left_out: list[str] = []
     """Ids of the live notes that the last run which saw them neither used nor discarded."""
-    arrival: Arrival | None = None
+    provisioning: ProvisioningState | None = None
     """Where the space came from if it was restored, forked or imported. In a tombstone: the restore, fork or import
     under way."""
     erasing: Erasing | None = None
@@ -133,9 +133,9 @@ class Meta(Revised):
         """The erasure that is under way."""
         return self.erasing.at_work if self.erasing else None
 
-    def arriving(self) -> bool:
+    def is_being_provisioned(self) -> bool:
         """Whether a restore, fork or import fills the space, and it is not complete yet."""
-        return bool(self.deleted_at and self.arrival and not self.arrival.ended())
+        return bool(self.deleted_at and self.provisioning and not self.provisioning.ended())
 
     def with_undo(self, undoes: int, number: int) -> list[tuple[int, int]] | None:
         """`undone` after change `number` has undone change `undoes`."""

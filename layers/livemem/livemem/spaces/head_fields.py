@@ -23,10 +23,10 @@ Mode = Literal["auto", "review"]
 """Whether a consolidation commits by itself, or its plan waits for a person."""
 
 
-class Arrival(BaseModel, defer_build=True):
+class ProvisioningState(BaseModel, defer_build=True):
     """A restore, fork or import, as the head of its space describes it."""
 
-    arrival_id: Line
+    provisioning_id: Line
     kind: Literal["restore", "fork", "import"]
     space_id: Line | None = None
     """The space that it comes from. Of an import: the space that the archive names, once it was read."""

@@ -106,7 +106,7 @@ def find_tombstone(process: Process, space_id: str) -> Head | None:
         return None
     if not head.meta.deleted_at:
         raise SpaceExists(f"The space {space_id!r} exists already.")
-    if head.meta.arriving():
+    if head.meta.is_being_provisioned():
         raise Conflict(f"The space {space_id!r} is being brought here right now.", retry_after=60)
     if head.age < TOMBSTONE_LIFE:
         left = TOMBSTONE_LIFE - head.age
@@ -190,7 +190,7 @@ def clear_orphans(process: Process, tombstone: Head) -> bool:
     Returns whether there was anything. If so, the tombstone's age counts from now. 1 LIST where there is nothing.
     """
     space_id = tombstone.meta.space_id
-    if tombstone.age < TOMBSTONE_LIFE or tombstone.meta.arriving():
+    if tombstone.age < TOMBSTONE_LIFE or tombstone.meta.is_being_provisioned():
         return False
     if all(entry.key == keys.meta(space_id) for entry in process.store.scan(keys.prefix(space_id), limit=2)):
         return False

@@ -280,7 +280,7 @@ def _clear_orphans(process: Process, space_id: str) -> Mapping[str, float]:
     if head and not head.meta.deleted_at:
         # Just created.
         return {MORE_WORK: 1}
-    if head and head.meta.arriving():
+    if head and head.meta.is_being_provisioned():
         return provisioning.maintain(process, head)
     if head:
         if lifecycle.clear_orphans(process, head):

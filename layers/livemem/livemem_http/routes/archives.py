@@ -16,7 +16,7 @@ from livemem.backups import catalog, retention, taking
 from livemem.erasure import erasure, receipts
 from livemem.jobs.receipt import Receipt
 from livemem.restore import fork, importing, provisioning, provisioning_job, restore
-from livemem.restore.provisioning_job import Provisioning
+from livemem.restore.provisioning_job import ProvisioningJob
 from livemem.spaces.head import Head
 from livemem.store import conversation_keys, cursors, timing
 from livemem.upkeep import garbage, job_lookup, repair, unreadable_objects
@@ -123,7 +123,9 @@ def delete_backup(space_id: str, backup_id: str) -> Response[None]:
     tag="backups",
     summary="Restore a backup",
 )
-def restore_backup(space_id: str, backup_id: str, body: views.Restoration | None = None) -> Response[views.ArrivalView]:
+def restore_backup(
+    space_id: str, backup_id: str, body: views.Restoration | None = None
+) -> Response[views.ProvisioningView]:
     """Restore the space from the backup, under its own id or another one. No space may have this id. 201: the space is
     complete, and each object is verified. 202: the restore continues, see `Location`. Nobody sees the space until it is
     complete. The id of a deleted space is free 21 minutes after the deletion.
@@ -132,10 +134,16 @@ def restore_backup(space_id: str, backup_id: str, body: views.Restoration | None
     return _bring(restore.order(process(), api.principal(), space_id, backup_id, target))
 
 
-@api.route("GET", "/v1/spaces/{space_id}/arrival", needs="read", tag="archives", summary="Look at an arrival")
-def get_arrival(space_id: str) -> views.ArrivalView:
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/provisioning",
+    needs="read",
+    tag="archives",
+    summary="Look at a provisioning",
+)
+def get_provisioning(space_id: str) -> views.ProvisioningView:
     """The status of the restore, fork or import that makes or made the space."""
-    return views.ArrivalView.of(provisioning_job.load(process(), space_id))
+    return views.ProvisioningView.of(provisioning_job.load(process(), space_id))
 
 
 @api.route(
@@ -147,7 +155,7 @@ def get_arrival(space_id: str) -> views.ArrivalView:
     tag="backups",
     summary="Fork a space",
 )
-def fork_space(space_id: str, body: views.Fork) -> Response[views.ArrivalView]:
+def fork_space(space_id: str, body: views.Fork) -> Response[views.ProvisioningView]:
     """Make another space as this one is now, or was after change `at` of its history. It has the history up to there.
     202: the fork continues, see `Location`.
     """
@@ -208,7 +216,7 @@ def create_upload(body: views.NewUpload) -> Response[views.UploadView]:
     refuses=[HTTPStatus.NOT_FOUND],
     summary="Import a space",
 )
-def import_space(body: views.Import) -> Response[views.ArrivalView]:
+def import_space(body: views.Import) -> Response[views.ProvisioningView]:
     """Make a space of an uploaded archive. The service checks the whole archive first. If it breaks a rule, the service
     refuses it (`invalid_archive`, `too_large`) and writes nothing. A folder of Markdown files becomes the bank, with
     one entry in the history. 202: the import continues, see `Location`.
@@ -436,10 +444,10 @@ def restore_quarantined(space_id: str, quarantine_id: str) -> QuarantinedView:
     return QuarantinedView.of(space_id, repair.put_back(process(), api.principal(), space_id, quarantine_id))
 
 
-def _bring(head: Head) -> Response[views.ArrivalView]:
+def _bring(head: Head) -> Response[views.ProvisioningView]:
     """Provision a space whose id is claimed: 201, or 202 if the work continues in an invocation of its own."""
     space_id = head.meta.space_id
     meta = provisioning.carry_on(process(), head, _soon())
     status = HTTPStatus.CREATED if meta else HTTPStatus.ACCEPTED
-    headers = {"Location": f"/v1/spaces/{space_id}" if meta else f"/v1/spaces/{space_id}/arrival"}
-    return api.json(status, views.ArrivalView.of(Provisioning.of(meta or head.meta)), headers=headers)
+    headers = {"Location": f"/v1/spaces/{space_id}" if meta else f"/v1/spaces/{space_id}/provisioning"}
+    return api.json(status, views.ProvisioningView.of(ProvisioningJob.of(meta or head.meta)), headers=headers)

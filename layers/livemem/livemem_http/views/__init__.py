@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from livemem_http.views.archives import ArchiveView, Import, NewUpload, UploadView
-    from livemem_http.views.backups import ArrivalView, BackupPage, BackupView, Fork, NewBackup, Restoration
+    from livemem_http.views.backups import BackupPage, BackupView, Fork, NewBackup, ProvisioningView, Restoration
     from livemem_http.views.bank import (
         FileContent,
         FileList,
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "archives": ("ArchiveView", "Import", "NewUpload", "UploadView"),
-    "backups": ("ArrivalView", "BackupPage", "BackupView", "Fork", "NewBackup", "Restoration"),
+    "backups": ("ProvisioningView", "BackupPage", "BackupView", "Fork", "NewBackup", "Restoration"),
     "bank": (
         "FileContent",
         "FileList",
@@ -112,7 +112,6 @@ __all__ = [
     "Agent",
     "Approval",
     "ArchiveView",
-    "ArrivalView",
     "BackupPage",
     "BackupView",
     "Category",
@@ -143,6 +142,7 @@ __all__ = [
     "NoteList",
     "NotePage",
     "NoteView",
+    "ProvisioningView",
     "Reason",
     "Refusal",
     "Restoration",

@@ -6,7 +6,7 @@ from livemem import limits
 from livemem.backups.manifest import Manifest
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
-from livemem.restore.provisioning_job import Provisioning
+from livemem.restore.provisioning_job import ProvisioningJob
 from livemem.store import keys
 from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, View, described, job_described
 
@@ -104,7 +104,7 @@ class Fork(Body):
     ] = None
 
 
-class ArrivalView(Sparse):
+class ProvisioningView(Sparse):
     """The provisioning of a whole space: by a restore, a fork or an import."""
 
     space_id: Annotated[SpaceId, described("The id of the space that it becomes.", "demo-restored")]
@@ -127,7 +127,7 @@ class ArrivalView(Sparse):
     )
 
     @classmethod
-    def of(cls, job: Provisioning) -> "ArrivalView":
+    def of(cls, job: ProvisioningJob) -> "ProvisioningView":
         known = {
             "kind",
             "backup_id",
@@ -143,8 +143,8 @@ class ArrivalView(Sparse):
             {
                 "space_id": job.space_id,
                 "status": job.status,
-                "job": job_id(job.space_id, job.arrival.kind, job.job_id),
-                "source_space_id": job.arrival.space_id,
-                **job.arrival.model_dump(include=known),
+                "job": job_id(job.space_id, job.provisioning.kind, job.job_id),
+                "source_space_id": job.provisioning.space_id,
+                **job.provisioning.model_dump(include=known),
             }
         )
