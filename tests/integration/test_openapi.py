@@ -1,6 +1,7 @@
 """The service answers as docs/openapi.json says, whatever it is asked: generated requests to every operation."""
 
 import os
+import zlib
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -10,6 +11,7 @@ import requests
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
+from schemathesis.core import NOT_SET
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     ignored_auth,
@@ -23,7 +25,9 @@ from tests.support.damaged import Whole
 from tests.support.world import BOOTSTRAP_KEY
 
 EXAMPLES = int(os.environ.get("OPENAPI_EXAMPLES") or 2)
-"""Requests to each operation; `make proof` sends more."""
+"""Made-up requests to each operation, beside those at the bounds of its parameters; `make proof` sends more."""
+EVERY = 1 if "OPENAPI_EXAMPLES" in os.environ else 4
+"""One of so many requests is sent after an operation's first success. `make proof` sends all."""
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -89,6 +93,11 @@ def judge(case, whole, url, session, guarded):
     there = {"space_id": "demo", "path": "log.md", "number": "1", "turn_index": "2", "room": "general", **whole.ids}
     if case.method != "DELETE":
         case.path_parameters.update({name: there[name] for name in case.path_parameters if name in there})
+    # By what it asks, so that one that fails is sent again when Hypothesis looks whether it always does.
+    body = None if case.body is NOT_SET else case.body
+    asked = f"{case.path_parameters} {case.query} {case.headers} {body}"
+    if case.operation.label in guarded and zlib.crc32(asked.encode(errors="replace")) % EVERY:
+        return
     answer = case.call_and_validate(
         base_url=url,
         session=session,

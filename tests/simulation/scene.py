@@ -180,9 +180,9 @@ class Action:
 class Sampled:
     """How much of a kind `make test` plays: every so many-th request of kills, and turn of pairs; so many histories."""
 
-    requests: int = 4
-    turns: int = 3
-    histories: int = 300
+    requests: int = 8
+    turns: int = 5
+    histories: int = 150
 
 
 @dataclass(frozen=True)

@@ -234,5 +234,5 @@ BACKUPS = Kind(
     ACTIONS,
     PAIRS,
     small=((taking, "BATCH", 4),),
-    sampled=Sampled(requests=2, turns=1),
+    sampled=Sampled(requests=5, turns=2),
 )

@@ -548,5 +548,5 @@ class TalkHistory(History):
 
 
 CONVERSATIONS = Kind(
-    "conversations", TalkScene, ACTIONS, PAIRS, (TalkHistory,), sampled=Sampled(requests=24, turns=16, histories=250)
+    "conversations", TalkScene, ACTIONS, PAIRS, (TalkHistory,), sampled=Sampled(requests=60, turns=19, histories=150)
 )

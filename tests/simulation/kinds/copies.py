@@ -386,5 +386,5 @@ COPIES = Kind(
     ACTIONS,
     PAIRS,
     small=((packing, "LEVEL", 1),),
-    sampled=Sampled(requests=8, turns=4),
+    sampled=Sampled(requests=16, turns=7),
 )

@@ -294,4 +294,4 @@ PAIRS = (
     _cut(ERASE, UNDO, folded),
     _cut(ERASE, BACK_UP, live),
 )
-ERASURES = Kind("erasures", ErasureScene, ACTIONS, PAIRS, sampled=Sampled(requests=12, turns=3))
+ERASURES = Kind("erasures", ErasureScene, ACTIONS, PAIRS, sampled=Sampled(requests=24, turns=5))

@@ -1,6 +1,7 @@
 """An indexer, and a search, that die or are refused at any request: whoever comes next makes what is missing."""
 
 from contextlib import suppress
+from functools import cache
 
 import pytest
 
@@ -8,14 +9,14 @@ from livemem.errors import LiveMemoryError
 from livemem.search import database
 from tests.support.cases import each
 from tests.support.counting import Killed
-from tests.support.searching import MODEL, find, holdings, run_indexer, searching_world, texts
+from tests.support.searching import MODEL, Embedder, find, holdings, run_indexer, searching_world, texts
 from tests.support.world import World
 
 SNAPSHOT = f"demo/_search/{database.SCHEMA}-000003.sqlite"
 
 
-def busy() -> World:
-    """A space in which an indexer has everything to do: a damaged snapshot and segment, a note that is new."""
+@cache
+def _prepared() -> tuple[World, Embedder]:
     world, embedder = searching_world()
     world.create_space()
     for number in range(3):
@@ -26,6 +27,13 @@ def busy() -> World:
     world.store.put(SNAPSHOT, b"damaged")
     world.store.put(f"demo/_vectors/{MODEL}-64/00000010.vec", b"damaged")
     world.note("A car that is new.")
+    return world, embedder
+
+
+def busy() -> World:
+    """A space in which an indexer has everything to do: a damaged snapshot and segment, a note that is new."""
+    prepared, embedder = _prepared()
+    world = prepared.fork()
     world.process = world.with_parts(embed=embedder)
     world.client.reset()
     return world

@@ -37,23 +37,17 @@ def start(tmp_path):
         process.wait()
 
 
-def test_a_reader_that_has_seen_enough_ends_it_quietly_and_nothing_is_left(start):
-    process = start()
-    for _ in range(3):
-        assert process.stdout.readline()
+def test_it_says_which_models_it_uses_and_a_reader_that_has_seen_enough_ends_it_and_nothing_is_left(start):
+    process = start(EMBEDDINGS_API_URL="off")
+    seen = "".join(process.stdout.readline() for _ in range(4))
+    assert "LLM: the rule-based offline stand-in" in seen
+    assert "Embeddings: none; search goes by words alone." in seen
     children = descendants(process.pid)
     assert len(children) >= 4
     process.stdout.close()
     assert process.wait(60) == 0
     assert process.stderr.read() == ""
     wait_until(lambda: not any(is_alive(child) for child in children))
-
-
-def test_it_says_which_models_it_uses_and_off_is_none(start):
-    process = start(EMBEDDINGS_API_URL="off")
-    seen = "".join(process.stdout.readline() for _ in range(4))
-    assert "LLM: the rule-based offline stand-in" in seen
-    assert "Embeddings: none; search goes by words alone." in seen
 
 
 def test_a_dead_llm_is_said_before_anything_starts(start, tmp_path):
