@@ -6,7 +6,7 @@ move, and needs none here: a message's own time is its time for blocks, for note
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -191,19 +191,17 @@ def check(start: str, decided: Sequence[Decided] = DECIDED) -> None:
     """
     for one in decided:
         day = (FIRST + timedelta(days=one.day)).date().isoformat()
-        line = _line_of(start, one.words)
-        assert day in line, f"{one.words} of {day} is not in:\n{start}"
-        assert " captured]" in line or line.startswith("### bank/"), line
+        lines = [line for line in _lines_of(start, one.words) if day in line]
+        assert any(" captured]" in line or line.startswith("### bank/") for line in lines), (one, lines, start)
     for other in (SECRET, CHATTER, "good night", "hidden thoughts", "a tool said", "system-reminder"):
         assert other not in start, start
 
 
-def _line_of(start: str, words: str) -> str:
-    """The line with these words, below the heading of its section, which has the day of the newest note there."""
+def _lines_of(start: str, words: str) -> Iterator[str]:
+    """Each line with these words, below the heading of its section, which has the day of the newest note there."""
     heading = ""
     for line in start.splitlines():
         if line.startswith("#"):
             heading = f"{line}\n" if line.startswith("### ") else ""
         if words in line:
-            return f"{heading}{line}"
-    return ""
+            yield f"{heading}{line}"
