@@ -119,7 +119,7 @@ def _sentences(part: Part) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """What was said: the lines of a paragraph or of an item of a list as one line."""
+    """Each paragraph and each item of a list that somebody says, as one line."""
     held: list[str] = []
     for line in [*text.split("\n"), ""]:
         item = _ITEM.match(line)
