@@ -1,6 +1,4 @@
-"""The same two days as in tests/e2e/test_two_agents.py with a scripted model that names notes in words of its own, and
-some that it must not. The hooks speak real HTTP.
-"""
+"""The two days of tests/e2e/test_two_agents.py with a model behind real HTTP that also names what it must not."""
 
 import json
 from collections import deque
