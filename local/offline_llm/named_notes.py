@@ -16,6 +16,11 @@ from local.offline_llm.words import normalise
 MOST = 5
 """Notes of a block, as the prompt asks."""
 
+CUT_FROM = 4_000
+"""Characters of a block from which on its end may cut a sentence. A long turn is cut at 4,800 characters at the least
+(docs/conversations.md).
+"""
+
 _FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
 _NOT_SAID = re.compile(r"\s*(?:[>|#<]|$)")
 """The beginning of a line that is a quote, a row of a table, a heading, HTML, or empty."""
@@ -23,6 +28,7 @@ _CODE = re.compile(r"\t| {4}")
 """That of a line of code, if no paragraph continues there."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[ \]\s+)?")
 _END = re.compile(r"(?<=[.!?…])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bex\.)(?<!\bcf\.)(?<!\bvs\.)[)\]\"'”»*]*\s+")
+_WHOLE = re.compile(r"[.!?…][)\]\"'”»*]*\s*\Z")
 _TEAM = r"(?:we|the team)(?:\s+(?:have|all|both|just|also|finally|now|then)|['’]ve)*\s+"
 _ON = r"(?:on a|nous avons|l['’]équipe a|il (?:a été|est)|c['’]est)\s+(?:(?:tous|donc|aussi|finalement)\s+)*"
 _LABELS = {
@@ -79,9 +85,13 @@ def named_notes(request: SummaryRequest) -> list[dict[str, Any]]:
     Of more than that, decisions come before issues and todos, and what was said last before the rest.
     """
     found: dict[str, dict[str, Any]] = {}
+    large = sum(len(part.text) for part in request.parts) >= CUT_FROM
     for part in request.parts:
         if part.turn is not None:
-            for text in _sentences(part):
+            sentences = list(_sentences(part))
+            if large and part is request.parts[-1] and not _WHOLE.search(part.text[-40:]):
+                sentences = sentences[:-1]
+            for text in sentences:
                 category = _category(text)
                 if category:
                     note = {"category": category, "content": text, "turns": [part.turn]}

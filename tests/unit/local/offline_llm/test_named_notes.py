@@ -90,6 +90,13 @@ def test_a_sentence_over_several_lines_is_whole_and_its_neighbours_are_not_in_it
     assert [note["content"] for note in named(text)] == ["We decided to use a cache, e.g. Redis, in front."]
 
 
+def test_a_sentence_that_the_end_of_a_large_block_may_have_cut_is_not_named():
+    cut = "We decided to close the old pi"
+    assert [note["content"] for note in named(cut)] == [cut]
+    assert named("Nothing. " * 500 + cut) == []
+    assert len(named("Nothing. " * 500 + f"{cut}er.")) == 1
+
+
 def test_of_many_the_decisions_and_then_the_newest_are_named_in_their_order_and_the_same_words_once():
     todos = [f"TODO: look at the pier number {number}." for number in range(9)]
     found = named(*todos, "We decided to close the old pier.", "we decided to close the OLD pier!")
