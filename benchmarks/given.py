@@ -53,11 +53,16 @@ def fill(bench: Bench, count: int) -> int:
         bench.ok("POST", f"/spaces/{SPACE}/notes/batch", {"notes": some})
         # What the last agents have noted is in no file yet.
         if len(some) == AT_ONCE:
-            run = bench.ok("POST", f"/spaces/{SPACE}/consolidations", {})
-            while run["status"] in ("queued", "running"):
-                run = bench.ok("GET", f"/spaces/{SPACE}/runs/{run['run_id']}")
-            assert run["status"] == "ok", run
+            consolidate(bench, SPACE)
     return len(rows)
+
+
+def consolidate(bench: Bench, space: str) -> None:
+    """Fold the live notes of a space, until that is done."""
+    run = bench.ok("POST", f"/spaces/{space}/consolidations", {})
+    while run["status"] in ("queued", "running"):
+        run = bench.ok("GET", f"/spaces/{space}/runs/{run['run_id']}")
+    assert run["status"] == "ok", run
 
 
 def needed(bench: Bench) -> dict[str, list[str]]:

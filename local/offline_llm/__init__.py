@@ -12,6 +12,6 @@ Data flows one way through the modules:
     fold -> rules (text to layout), outline (bank file to headings and items), filing (note to section),
             closing (finished todos, answered questions), entries (note to bullet), edits (bullets to section edits),
             synthesis
-    chat -> summary_prompt (messages to a request) -> extract (request to answer)
+    chat -> summary_prompt (messages to a request) -> extract (request to answer), named_notes (request to its notes)
     chat -> verdict_prompt (messages to pairs of notes, and to the answer)
 """

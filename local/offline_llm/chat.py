@@ -10,6 +10,7 @@ from local.offline_llm.digest_prompt import read_digest_request
 from local.offline_llm.extract import summarise
 from local.offline_llm.fold import fold
 from local.offline_llm.listening import listen
+from local.offline_llm.named_notes import named_notes
 from local.offline_llm.prompt import PromptError, read_request
 from local.offline_llm.summary_prompt import read_summary_request
 from local.offline_llm.verdict_prompt import judge, read_verdict_request
@@ -96,7 +97,8 @@ def _consolidate(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _summarise(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return summarise(read_summary_request(messages))
+    read = read_summary_request(messages)
+    return {**summarise(read), **({"notes": named_notes(read)} if read.with_notes else {})}
 
 
 def _listen(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

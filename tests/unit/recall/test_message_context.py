@@ -13,6 +13,7 @@ from livemem.recall.relevance import RelevanceFloor
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.search import words
+from tests.support.cases import each
 from tests.support.talk import Talk
 from tests.support.world import World
 
@@ -115,3 +116,20 @@ def test_a_text_that_holds_what_is_asked_is_always_relevant_unless_nothing_is_as
     floor = RelevanceFloor.of(message)
 
     assert floor.admits(f"{words.plain(message)} {more}", relevance) is not floor.small_talk
+
+
+@each("name", ["Léa", "Mona", "Noé", "Sam", "Bob"])
+def test_a_name_says_something_also_where_its_term_is_that_of_a_stop_word(name):
+    floor = RelevanceFloor.of(f"And {name}?")
+
+    assert not floor.small_talk
+    assert floor.admits(f"{name} left the team.", 0.1)
+    assert not floor.admits("Je le sais, on a le même mon ami, and no one is the same.", 0.1)
+
+
+def test_one_word_of_several_is_chance_where_the_meaning_is_another():
+    floor = RelevanceFloor.of("Is my flight to Lisbon on time?")
+
+    assert [floor.admits("Saves time.", relevance) for relevance in (0.1, 0.2, None)] == [False, True, True]
+    assert floor.admits("The flight needs time.", 0.1)
+    assert RelevanceFloor.of("time?").admits("Saves time.", 0.1)

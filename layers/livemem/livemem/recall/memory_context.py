@@ -118,8 +118,7 @@ def _said(
         return _newest(process, meta.space_id, room, limit)
     until = process.clock() + timedelta(seconds=SECONDS[MESSAGES])
     hits = search.in_rooms(process, meta.space_id, asked, until).hits
-    # Hits with a cosine have passed the rooms' own floor.
-    return [_of_hit(hit) for hit in hits if hit.relevance is not None or floor.admits_hit(hit)]
+    return [_of_hit(hit) for hit in hits if floor.admits_hit(hit)]
 
 
 def _of_hit(hit: Hit) -> ShownMessage:

@@ -4,7 +4,8 @@ a message is no context for it. Pure functions.
 A search has no floor, since its caller judges. A context goes into a prompt unread, so it has one.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,6 +18,12 @@ LIKELY = 0.35
 """The cosine from which a text is relevant although it shares no word: it may be in another language. Below it the
 offline model finds many texts about other subjects (benchmarks/contexts.py).
 """
+UNLIKELY = 0.2
+"""The cosine below which one shared word of several is chance: "my flight is on time" and "it saves time". It loses
+0.2 % of the evidence of LoCoMo, and a tenth of the other texts (docs/search.md).
+"""
+_NAME = re.compile(r"(?<![\w'’])[A-ZÀ-ÖØ-Þ][^\W\d_]{2,40}(?![\w'’])")
+"""A word that begins with a capital letter and is not joined to another one."""
 _SMALL_TALK = """
 ok okay k kk thanks thank thx ty cheers hello hi hey bye goodbye morning afternoon evening night good great nice cool
 fine perfect excellent awesome wonderful super sure yep yeah yup nope right alright understood welcome sorry go on
@@ -33,12 +40,20 @@ def small_talk_terms() -> frozenset[str]:
     return frozenset(words.terms(_SMALL_TALK))
 
 
+@lru_cache(maxsize=1)
+def unsaid_words() -> frozenset[str]:
+    """All words that say nothing to look for, as they are written, without accents."""
+    return words.little_said() | frozenset(_SMALL_TALK.split())
+
+
 @dataclass(frozen=True)
 class RelevanceFloor:
     """The conditions for a text to be relevant to a message. `wanted` are the message's words that say something."""
 
     wanted: frozenset[str]
     dated: bool = False
+    names: frozenset[str] = frozenset()
+    """Names that have the term of a word that says nothing, without accents: Léa (le), Sam (same)."""
 
     @classmethod
     def of(cls, message: str) -> "RelevanceFloor":
@@ -47,20 +62,24 @@ class RelevanceFloor:
         unsaid = words.stop_terms() | words.asking_terms() | small_talk_terms()
         # A smiley is a term too.
         said = frozenset(word for word in asked.words if word not in unsaid and any(map(str.isalnum, word)))
-        return cls(said, bool(asked.dates))
+        return cls(said, bool(asked.dates), frozenset(_names(message, unsaid)))
 
     @property
     def small_talk(self) -> bool:
         """Whether there is nothing to look for."""
-        return not self.wanted
+        return not self.wanted and not self.names
 
     def admits(self, text: str, relevance: float | None = None) -> bool:
         """Whether a text is relevant: by its words, or by its `relevance`, a cosine where there is one."""
         if self.small_talk:
             return False
+        asked = len(self.wanted) + len(self.names)
         shared = len(self.wanted.intersection(words.terms(text)))
-        by_words = shared >= ENOUGH_WORDS or shared >= ENOUGH_SHARE * len(self.wanted)
-        return by_words or (relevance is not None and relevance >= LIKELY)
+        if self.names:
+            shared += len(self.names.intersection(map(words.folded, _NAME.findall(text))))
+        if shared >= min(ENOUGH_WORDS, asked) or (relevance is not None and relevance >= LIKELY):
+            return True
+        return shared >= ENOUGH_SHARE * asked and (relevance is None or relevance >= UNLIKELY)
 
     def admits_hit(self, hit: Hit) -> bool:
         """The same for a hit of a search. Its title and its author count as its text, and its day if the message names
@@ -69,6 +88,13 @@ class RelevanceFloor:
         document, parts = hit.document, hit.parts
         of_that_day = self.dated and _adds(parts, "near")
         return of_that_day or self.admits(f"{document.title} {document.author} {document.text}", hit.relevance)
+
+
+def _names(message: str, unsaid: frozenset[str]) -> Iterator[str]:
+    for name in _NAME.findall(message):
+        terms = words.terms(name)
+        if terms and unsaid.issuperset(terms) and words.folded(name) not in unsaid_words():
+            yield words.folded(name)
 
 
 def _adds(parts: Mapping[str, float], name: str) -> bool:

@@ -254,7 +254,10 @@ def _whole(section: StartSection) -> str:
 
 
 def _note_line(note: Note) -> str:
-    return _line([note.timestamp[:16], note.agent, note.category, *(f"#{tag}" for tag in note.tags)], note.content)
+    tags = [f"#{tag}" for tag in note.tags]
+    # Nobody wrote a captured note: the model that reads it has to know.
+    captured = "captured" if note.source else ""
+    return _line([note.timestamp[:16], note.agent, note.category, *tags, captured], note.content)
 
 
 def _memory_line(memory: Memory) -> str:

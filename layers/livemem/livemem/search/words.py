@@ -153,7 +153,7 @@ def parse(query: str) -> Query:
             phrases.append(held)
         if match["prefix"]:
             *held_before, last = held
-            prefixes[_shorter(_folded(match["prefix"]), last) if not held_before else last] = True
+            prefixes[_shorter(folded(match["prefix"]), last) if not held_before else last] = True
             held = tuple(held_before)
         words.update(dict.fromkeys(held, True))
     ranking = tuple(word for word in words if word not in stop_terms())
@@ -205,6 +205,14 @@ def stop_terms() -> frozenset[str]:
 def asking_terms() -> frozenset[str]:
     """The terms of words that ask rather than tell."""
     return frozenset(terms(_ASKING_WORDS))
+
+
+@lru_cache(maxsize=1)
+def little_said() -> frozenset[str]:
+    """The words behind `stop_terms` and `asking_terms` as they are written, without accents. Their terms are also those
+    of other words: of the names Léa and Sam.
+    """
+    return frozenset(folded(f"{_STOP_WORDS} {_ASKING_WORDS}").split())
 
 
 @lru_cache(maxsize=1)
@@ -291,7 +299,7 @@ def _piece(text: str, start: int) -> Iterator[tuple[str, int, int]]:
 
 def _word(text: str, start: int) -> Iterator[tuple[str, int, int]]:
     end = start + len(text)
-    for match in _RUN.finditer(_folded(text, accents=True)):
+    for match in _RUN.finditer(folded(text, accents=True)):
         run = match[0]
         if not match["unspaced"]:
             term = _stem(run)
@@ -308,12 +316,12 @@ def _whole(text: str, start: int) -> Iterator[tuple[str, int, int]]:
     contraction = _CONTRACTION.search(text)
     word = text[: contraction.start()] if contraction else text
     joined = _JOINTS.sub("", _BETWEEN.sub(_BETWEEN_DIGITS, word))
-    term = _stem(_folded(joined, accents=True))
+    term = _stem(folded(joined, accents=True))
     if term:
         yield term, start, start + len(text)
 
 
-def _folded(text: str, *, accents: bool = False) -> str:
+def folded(text: str, *, accents: bool = False) -> str:
     """The text in one case and one form, without the accents of Latin, Greek and Cyrillic letters unless `accents`."""
     if text.isascii():
         return text.lower()
