@@ -219,16 +219,13 @@ def many(
     """`count` notes, one each `apart` seconds from `since` on, written by the agents in turn."""
     objects = world.inner.objects
     body = notes.format_note(notes.Note("", "demo", clock.iso(START), "ann", "todo", ("x",), "note 1", 6))
+    world.inner.put_object(Bucket="b", Key="one", Body=body)
+    # All are alike: only one has to be taken in as a store does.
+    stored = objects.pop("one")
     for number in range(count):
         moment = since + timedelta(seconds=int(number * apart))
         name = keys.NoteName(moment, agents[number % len(agents)], "todo", f"{number:08x}")
-        key = keys.note("demo", name.note_id)
-        if number:
-            # All are alike: only the first one has to be taken in as a store does.
-            objects[key] = objects[first]
-        else:
-            world.inner.put_object(Bucket="b", Key=key, Body=body)
-            first = key
+        objects[keys.note("demo", name.note_id)] = stored
 
 
 def suffixes(page: pages.NotesPage) -> list[int]:
