@@ -109,6 +109,11 @@ and `errors` names the fields where there are any. Where trying again can help t
 An unknown query parameter or field of a body is a 422 that names it. Every route can answer 401, 403, 413, 422, 500 and
 503; one with a name in its path 404; one that changes something, or looks back (`at`), 409.
 
+## Fields without a value
+
+An answer leaves out each field that has no value, over HTTP and over MCP. Only `next_cursor` is null: on the last page.
+In the body of a `PATCH` null takes a value away, and a field that is left out keeps its value.
+
 ## Pages
 
 Lists answer `{{"items": [...], "next_cursor": ...}}`. Send `next_cursor` as `cursor` with the same other parameters to

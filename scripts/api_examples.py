@@ -4,6 +4,7 @@ import copy
 from typing import Any
 
 from livemem.conversations.parameters import Parameters
+from livemem_http.views.fields import NULLABLE
 
 MISSING: Any = object()
 """There is no example: a required property has none."""
@@ -76,7 +77,20 @@ ANSWERS: dict[str, dict[str, Any]] = {
         },
     },
 }
-"""By operation, what is different in its answer."""
+"""By operation, what is different in its answer. None: that is left out."""
+
+
+def as_answered(operation_id: str, example: dict[str, Any]) -> dict[str, Any]:
+    """The example of an operation's answer, made of that of its model."""
+    found: dict[str, Any] = _without_none(example | ANSWERS.get(operation_id, {}))
+    return found
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        some = {name: _without_none(part) for name, part in value.items()}
+        return {name: part for name, part in some.items() if part is not None or name == NULLABLE}
+    return [_without_none(part) for part in value] if isinstance(value, list) else value
 
 
 def resolve(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:

@@ -362,7 +362,7 @@ def _exemplify(made: dict[str, Any], content: dict[str, Any], answers: bool, ope
     _tidy(schema)
     example = api_examples.example(made, schema, answers=answers)
     if example is not api_examples.MISSING:
-        content["example"] = example | api_examples.ANSWERS.get(operation_id, {}) if answers else example
+        content["example"] = api_examples.as_answered(operation_id, example) if answers else example
 
 
 def _rendered(good: dict[str, Any], api: Any, route: str) -> dict[str, Any]:

@@ -1647,7 +1647,7 @@ class SpacesGroup(Group):
             owner: Who answers for the space, in at most 200 bytes.
             consolidation_threshold: Live notes that start a consolidation by themselves. 0: it is only started by
                 hand.
-            timezone: The time zone in which the space's digests have their hours; null: that of the service
+            timezone: The time zone in which the space's digests have their hours. Without one that of the service
                 (`DEFAULT_TIMEZONE`).
             consolidation_mode: `auto`: a consolidation is committed as soon as it is made. `review`: its plan waits
                 until somebody approves it, and no other is made meanwhile. Only an admin changes it.
@@ -1785,9 +1785,10 @@ class SpacesGroup(Group):
             capture_allowed: Whether notes may be captured from what is said in conversations. Where it is false a
                 conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes
                 it.
-            language: The language that the bank is written in, as a tag (RFC 5646); null: that of the rules.
-            timezone: The time zone in which the space's digests have their hours; null: that of the service
-                (`DEFAULT_TIMEZONE`).
+            language: The language that the bank is written in, as a tag (RFC 5646). Without one that of the rules.
+                null takes it away.
+            timezone: The time zone in which the space's digests have their hours. Without one that of the service
+                (`DEFAULT_TIMEZONE`). null takes it away.
         """
         return self._invoke("patch_space", locals())
 

@@ -111,8 +111,8 @@ class BackupView(Model):
 class BudgetView(Model):
     """The daily budget, and the part of it that was used today (UTC)."""
 
-    tokens_per_day: int | None
-    """The limit; null: none."""
+    tokens_per_day: int | None = None
+    """The limit; left out: none."""
     used_today: int
     """Tokens that were used today."""
     exhausted: bool
@@ -180,15 +180,15 @@ class ChangeSummary(Model):
     """When it began, UTC."""
     committed_at: AwareDatetime
     """When it took effect, UTC."""
-    model: str | None
-    """The model that was asked; null: none was."""
-    author: str | None
+    model: str | None = None
+    """The model that was asked; left out: none was."""
+    author: str | None = None
     """Who did it by hand: the name of the token."""
     approved_by: str | None = None
     """Who approved it, where its plan had to be: the name of the token."""
     approved_at: AwareDatetime | None = None
     """When that was, UTC."""
-    undoes: int | None
+    undoes: int | None = None
     """Of an undo: the number of the change that it took back."""
     undone: bool
     """Whether it was taken back."""
@@ -283,8 +283,8 @@ class FactView(Model):
     """Its id."""
     content: str
     """What is known."""
-    score: float | None
-    """How near it is to the question: a cosine, or the likeness of their letters. Null without a question."""
+    score: float | None = None
+    """How near it is to the question: a cosine, or the likeness of their letters. Left out without a question."""
     updated_at: AwareDatetime
     """When it was stored or corrected last, UTC."""
 
@@ -590,8 +590,8 @@ class LlmUsage(Model):
 class MakerView(Model):
     """The token that made another one."""
 
-    hash: str | None
-    """The beginning of its hash, which names it; null: the bootstrap key."""
+    hash: str | None = None
+    """The beginning of its hash, which names it; left out: the bootstrap key."""
     name: str
     """Its name."""
 
@@ -871,7 +871,7 @@ class NewSpace(Model):
     consolidation_threshold: int | None = None
     """Live notes that start a consolidation by themselves. 0: it is only started by hand."""
     timezone: str | None = None
-    """The time zone in which the space's digests have their hours; null: that of the service (`DEFAULT_TIMEZONE`)."""
+    """The time zone in which the space's digests have their hours. Without one that of the service (`DEFAULT_TIMEZONE`)."""
     consolidation_mode: Literal["auto", "review"] | None = "auto"
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
 
@@ -1181,8 +1181,8 @@ class RoomHitView(Model):
     """When it was said, UTC."""
     score: float
     """How well it fits. Comparable within one answer only."""
-    relevance: float
-    """How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Null where there is no vector to compare with."""
+    relevance: float | None = None
+    """How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Left out where there is no vector to compare with."""
     snippet: str
     """The part of its text that fits best."""
     highlights: list[list[Any]]
@@ -1292,7 +1292,7 @@ class RunView(Model):
     consolidation: int | None = None
     """The number of the change that it made."""
     model: str | None = None
-    """The model that was asked; null: none was."""
+    """The model that was asked; left out: none was."""
     metrics: dict[str, Any] | None = {}
     """What the run counted: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, `duration_seconds`. Empty for what was not counted."""
     message: str | None = None
@@ -1320,8 +1320,8 @@ class SaidView(Model):
     """What was said, whole."""
     timestamp: AwareDatetime
     """When it was said, UTC."""
-    relevance: float | None
-    """How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Null where there is no vector to compare with."""
+    relevance: float | None = None
+    """How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Left out where there is no vector to compare with."""
 
 
 class SectionEdit(Model):
@@ -1478,9 +1478,9 @@ class SpaceChange(Model):
     capture_allowed: bool | None = None
     """Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes it."""
     language: str | None = None
-    """The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."""
+    """The language that the bank is written in, as a tag (RFC 5646). Without one that of the rules. null takes it away."""
     timezone: str | None = None
-    """The time zone in which the space's digests have their hours; null: that of the service (`DEFAULT_TIMEZONE`)."""
+    """The time zone in which the space's digests have their hours. Without one that of the service (`DEFAULT_TIMEZONE`). null takes it away."""
 
 
 class SpaceChanged(Model):
@@ -1490,11 +1490,11 @@ class SpaceChanged(Model):
     """The id of the space."""
     description: str
     """What the space is for."""
-    owner: str | None
+    owner: str | None = None
     """Who answers for the space, if that was said."""
     created_at: AwareDatetime
     """When the space was created, UTC."""
-    last_consolidation: AwareDatetime | None
+    last_consolidation: AwareDatetime | None = None
     """When the last consolidation was committed, UTC."""
     consolidation_count: int
     """Consolidations that are not undone."""
@@ -1518,17 +1518,17 @@ class SpaceChanged(Model):
     """Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval, and keeps others from being made."""
-    language: str | None
-    """The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."""
+    language: str | None = None
+    """The language that the bank is written in, as a tag (RFC 5646). Without one that of the rules."""
     timezone: str | None = None
-    """The time zone in which the space's digests have their hours; null: that of the service (`DEFAULT_TIMEZONE`)."""
+    """The time zone in which the space's digests have their hours. Without one that of the service (`DEFAULT_TIMEZONE`)."""
     changes: int
     """Number of the newest change in the history: consolidation, correction, rules or undo."""
-    rules_changed_at: str | None
+    rules_changed_at: str | None = None
     """When the rules were changed, until a consolidation has followed them; UTC."""
-    committed_run: str | None
-    """The run whose change is committed and still being written out; null as a rule."""
-    started_run: str | None
+    committed_run: str | None = None
+    """The run whose change is committed and still being written out."""
+    started_run: str | None = None
     """The run that was started at once, because the change made a consolidation due."""
 
 
@@ -1539,7 +1539,7 @@ class SpaceGarbage(Model):
     """The id of the space."""
     old_notes: int
     """Its old live notes, counted up to 10,000."""
-    oldest: str | None
+    oldest: str | None = None
     """When the oldest was written."""
     action: str
     """`consolidate`: a run is queued; `move`: to a record; `busy`, `oversized_notes`, `none`."""
@@ -1592,11 +1592,11 @@ class SpaceView(Model):
     """The id of the space."""
     description: str
     """What the space is for."""
-    owner: str | None
+    owner: str | None = None
     """Who answers for the space, if that was said."""
     created_at: AwareDatetime
     """When the space was created, UTC."""
-    last_consolidation: AwareDatetime | None
+    last_consolidation: AwareDatetime | None = None
     """When the last consolidation was committed, UTC."""
     consolidation_count: int
     """Consolidations that are not undone."""
@@ -1620,16 +1620,16 @@ class SpaceView(Model):
     """Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval, and keeps others from being made."""
-    language: str | None
-    """The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."""
+    language: str | None = None
+    """The language that the bank is written in, as a tag (RFC 5646). Without one that of the rules."""
     timezone: str | None = None
-    """The time zone in which the space's digests have their hours; null: that of the service (`DEFAULT_TIMEZONE`)."""
+    """The time zone in which the space's digests have their hours. Without one that of the service (`DEFAULT_TIMEZONE`)."""
     changes: int
     """Number of the newest change in the history: consolidation, correction, rules or undo."""
-    rules_changed_at: str | None
+    rules_changed_at: str | None = None
     """When the rules were changed, until a consolidation has followed them; UTC."""
-    committed_run: str | None
-    """The run whose change is committed and still being written out; null as a rule."""
+    committed_run: str | None = None
+    """The run whose change is committed and still being written out."""
 
 
 class StaleItemView(Model):
@@ -1659,8 +1659,8 @@ class StartPartView(Model):
 
     kind: Literal["guide", "section", "note", "memory", "synthesis", "outline"] | str
     """What it shows; `guide`: how to use the memory; `outline`: what is left out."""
-    source: str | None
-    """The id by which it can be read: of a section `bank/{path}#{headings joined by " > "}`; null for what shows nothing stored."""
+    source: str | None = None
+    """The id by which it can be read: of a section `bank/{path}#{headings joined by " > "}`; left out where it shows nothing stored."""
     chars: int
     """Characters that it takes, with the heading above it. They add up to `chars`."""
     why: Literal["guide", "load_first", "question", "live", "synthesis", "changed_last", "own", "outline"] | str
@@ -1777,20 +1777,20 @@ class SummaryView(Model):
 class SynthesisBeforeAfter(Model):
     """The synthesis around a change."""
 
-    before: str | None
-    """The text before the change; null: there was none."""
-    after: str | None
-    """The text after it; null: there is none."""
+    before: str | None = None
+    """The text before the change; left out: there was none."""
+    after: str | None = None
+    """The text after it; left out: there is none."""
 
 
 class SynthesisView(Model):
     """The short text that the last consolidation left about the whole bank."""
 
-    consolidated_at: str | None
-    """When that was, UTC; null if the object does not say it."""
-    consolidation_number: int | None
+    consolidated_at: str | None = None
+    """When that was, UTC; left out if the object does not say it."""
+    consolidation_number: int | None = None
     """The number of that consolidation."""
-    notes_processed: int | None
+    notes_processed: int | None = None
     """How many notes it folded."""
     content: str
     """The text, as Markdown."""
@@ -1807,8 +1807,8 @@ class TalkHitView(Model):
     """Its conversation."""
     score: float
     """How well it fits. Comparable within one answer only."""
-    relevance: float
-    """How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Null where there is no vector to compare with."""
+    relevance: float | None = None
+    """How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Left out where there is no vector to compare with."""
     snippet: str
     """The part of its text that fits best."""
     highlights: list[list[Any]]
@@ -1862,20 +1862,20 @@ class TokenMade(Model):
     """The agent that uses it."""
     permissions: list[str]
     """Some of `read`, `write` and `admin`."""
-    space_ids: list[str] | None
-    """The spaces that it may use; empty: all; null: the entry lets nobody in."""
-    email: str | None
+    space_ids: list[str] | None = None
+    """The spaces that it may use; empty: all; left out: the entry lets nobody in."""
+    email: str | None = None
     """Who answers for it."""
-    created_at: AwareDatetime | None
+    created_at: AwareDatetime | None = None
     """When it was made, UTC."""
-    expires_at: AwareDatetime | None
-    """When it expires, UTC; null: never."""
+    expires_at: AwareDatetime | None = None
+    """When it expires, UTC; left out: never."""
     revoked: bool
     """Whether it lets nobody in any more."""
-    replaced_by: str | None
+    replaced_by: str | None = None
     """The hash of the token that it was rotated to."""
     made_by: MakerView | None = None
-    """The token that made it; null: nobody knows, since an older version made it."""
+    """The token that made it; left out: nobody knows, since an older version made it."""
     token: str
     """The token. It is shown this once and stored nowhere."""
 
@@ -1889,20 +1889,20 @@ class TokenRevoked(Model):
     """The agent that uses it."""
     permissions: list[str]
     """Some of `read`, `write` and `admin`."""
-    space_ids: list[str] | None
-    """The spaces that it may use; empty: all; null: the entry lets nobody in."""
-    email: str | None
+    space_ids: list[str] | None = None
+    """The spaces that it may use; empty: all; left out: the entry lets nobody in."""
+    email: str | None = None
     """Who answers for it."""
-    created_at: AwareDatetime | None
+    created_at: AwareDatetime | None = None
     """When it was made, UTC."""
-    expires_at: AwareDatetime | None
-    """When it expires, UTC; null: never."""
+    expires_at: AwareDatetime | None = None
+    """When it expires, UTC; left out: never."""
     revoked: bool
     """Whether it lets nobody in any more."""
-    replaced_by: str | None
+    replaced_by: str | None = None
     """The hash of the token that it was rotated to."""
     made_by: MakerView | None = None
-    """The token that made it; null: nobody knows, since an older version made it."""
+    """The token that made it; left out: nobody knows, since an older version made it."""
     others: list[str]
     """The hashes of all tokens that were revoked with it: its successors, and what they made."""
 
@@ -1916,20 +1916,20 @@ class TokenRotated(Model):
     """The agent that uses it."""
     permissions: list[str]
     """Some of `read`, `write` and `admin`."""
-    space_ids: list[str] | None
-    """The spaces that it may use; empty: all; null: the entry lets nobody in."""
-    email: str | None
+    space_ids: list[str] | None = None
+    """The spaces that it may use; empty: all; left out: the entry lets nobody in."""
+    email: str | None = None
     """Who answers for it."""
-    created_at: AwareDatetime | None
+    created_at: AwareDatetime | None = None
     """When it was made, UTC."""
-    expires_at: AwareDatetime | None
-    """When it expires, UTC; null: never."""
+    expires_at: AwareDatetime | None = None
+    """When it expires, UTC; left out: never."""
     revoked: bool
     """Whether it lets nobody in any more."""
-    replaced_by: str | None
+    replaced_by: str | None = None
     """The hash of the token that it was rotated to."""
     made_by: MakerView | None = None
-    """The token that made it; null: nobody knows, since an older version made it."""
+    """The token that made it; left out: nobody knows, since an older version made it."""
     token: str
     """The token. It is shown this once and stored nowhere."""
     old_expires_at: AwareDatetime
@@ -1945,22 +1945,22 @@ class TokenShown(Model):
     """The agent that uses it."""
     permissions: list[str]
     """Some of `read`, `write` and `admin`."""
-    space_ids: list[str] | None
-    """The spaces that it may use; empty: all; null: the entry lets nobody in."""
-    email: str | None
+    space_ids: list[str] | None = None
+    """The spaces that it may use; empty: all; left out: the entry lets nobody in."""
+    email: str | None = None
     """Who answers for it."""
-    created_at: AwareDatetime | None
+    created_at: AwareDatetime | None = None
     """When it was made, UTC."""
-    expires_at: AwareDatetime | None
-    """When it expires, UTC; null: never."""
+    expires_at: AwareDatetime | None = None
+    """When it expires, UTC; left out: never."""
     revoked: bool
     """Whether it lets nobody in any more."""
-    replaced_by: str | None
+    replaced_by: str | None = None
     """The hash of the token that it was rotated to."""
     made_by: MakerView | None = None
-    """The token that made it; null: nobody knows, since an older version made it."""
-    last_used_at: AwareDatetime | None
-    """When it was last used, to about ten minutes, UTC; null: no use was noted."""
+    """The token that made it; left out: nobody knows, since an older version made it."""
+    last_used_at: AwareDatetime | None = None
+    """When it was last used, to about ten minutes, UTC; left out: no use was noted."""
 
 
 class TokenView(Model):
@@ -1972,20 +1972,20 @@ class TokenView(Model):
     """The agent that uses it."""
     permissions: list[str]
     """Some of `read`, `write` and `admin`."""
-    space_ids: list[str] | None
-    """The spaces that it may use; empty: all; null: the entry lets nobody in."""
-    email: str | None
+    space_ids: list[str] | None = None
+    """The spaces that it may use; empty: all; left out: the entry lets nobody in."""
+    email: str | None = None
     """Who answers for it."""
-    created_at: AwareDatetime | None
+    created_at: AwareDatetime | None = None
     """When it was made, UTC."""
-    expires_at: AwareDatetime | None
-    """When it expires, UTC; null: never."""
+    expires_at: AwareDatetime | None = None
+    """When it expires, UTC; left out: never."""
     revoked: bool
     """Whether it lets nobody in any more."""
-    replaced_by: str | None
+    replaced_by: str | None = None
     """The hash of the token that it was rotated to."""
     made_by: MakerView | None = None
-    """The token that made it; null: nobody knows, since an older version made it."""
+    """The token that made it; left out: nobody knows, since an older version made it."""
 
 
 class TokensPurged(Model):
@@ -2210,8 +2210,8 @@ class WhoAmI(Model):
     """Of `read`, `write` and `admin`."""
     space_ids: list[str]
     """The spaces that it may use; empty: all."""
-    expires_at: str | None
-    """When it expires, ISO 8601; null: never."""
+    expires_at: str | None = None
+    """When it expires, ISO 8601; left out: never."""
 
 
 class Written(Model):
@@ -2351,15 +2351,15 @@ class ChangeDetail(Model):
     """When it began, UTC."""
     committed_at: AwareDatetime
     """When it took effect, UTC."""
-    model: str | None
-    """The model that was asked; null: none was."""
-    author: str | None
+    model: str | None = None
+    """The model that was asked; left out: none was."""
+    author: str | None = None
     """Who did it by hand: the name of the token."""
     approved_by: str | None = None
     """Who approved it, where its plan had to be: the name of the token."""
     approved_at: AwareDatetime | None = None
     """When that was, UTC."""
-    undoes: int | None
+    undoes: int | None = None
     """Of an undo: the number of the change that it took back."""
     undone: bool
     """Whether it was taken back."""
@@ -2383,7 +2383,7 @@ class ChangeDetail(Model):
     """Ids of notes that the answer left out for the first time: they stayed live."""
     warnings: list[str]
     """What is not as it was asked for, in sentences."""
-    prompt_version: str | None
+    prompt_version: str | None = None
     """The version of the prompt that the LLM was asked with."""
     usage: LlmUsage
     """What it asked of the LLM."""
@@ -2625,7 +2625,7 @@ class GarbageReport(Model):
     """Spaces where it failed: `space_id`, `code`, `detail`."""
     more: bool
     """There are more spaces: send `after`."""
-    after: str | None
+    after: str | None = None
     """The last space that was looked at."""
 
 
@@ -2900,8 +2900,8 @@ class RetentionReport(Model):
     """Those of which something goes."""
     failed: list[str]
     """Spaces where it failed."""
-    next_after: str | None
-    """Send it as `after` to go on; null: that was all."""
+    next_after: str | None = None
+    """Send it as `after` to go on; left out: that was all."""
 
 
 class RoomAnswer(Model):
@@ -2961,10 +2961,10 @@ class RunPlan(Model):
     """The number that its change would have."""
     trigger: str
     """What started the run: `api`, `threshold`, `sweep` or `gc`."""
-    agent: str | None
+    agent: str | None = None
     """The agent whose notes alone were asked for."""
-    model: str | None
-    """The model that was asked; null: none was."""
+    model: str | None = None
+    """The model that was asked; left out: none was."""
     notes_count: int
     """Notes that it would fold."""
     sources: list[NoteView]
@@ -3035,11 +3035,11 @@ class SpaceInfo(Model):
     """The id of the space."""
     description: str
     """What the space is for."""
-    owner: str | None
+    owner: str | None = None
     """Who answers for the space, if that was said."""
     created_at: AwareDatetime
     """When the space was created, UTC."""
-    last_consolidation: AwareDatetime | None
+    last_consolidation: AwareDatetime | None = None
     """When the last consolidation was committed, UTC."""
     consolidation_count: int
     """Consolidations that are not undone."""
@@ -3063,16 +3063,16 @@ class SpaceInfo(Model):
     """Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval, and keeps others from being made."""
-    language: str | None
-    """The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."""
+    language: str | None = None
+    """The language that the bank is written in, as a tag (RFC 5646). Without one that of the rules."""
     timezone: str | None = None
-    """The time zone in which the space's digests have their hours; null: that of the service (`DEFAULT_TIMEZONE`)."""
+    """The time zone in which the space's digests have their hours. Without one that of the service (`DEFAULT_TIMEZONE`)."""
     changes: int
     """Number of the newest change in the history: consolidation, correction, rules or undo."""
-    rules_changed_at: str | None
+    rules_changed_at: str | None = None
     """When the rules were changed, until a consolidation has followed them; UTC."""
-    committed_run: str | None
-    """The run whose change is committed and still being written out; null as a rule."""
+    committed_run: str | None = None
+    """The run whose change is committed and still being written out."""
     live: LiveSize
     """Its live notes."""
     bank: BankSize
@@ -3097,11 +3097,11 @@ class SpaceSummary(Model):
     """The id of the space."""
     description: str
     """What the space is for."""
-    owner: str | None
+    owner: str | None = None
     """Who answers for the space, if that was said."""
     created_at: AwareDatetime
     """When the space was created, UTC."""
-    last_consolidation: AwareDatetime | None
+    last_consolidation: AwareDatetime | None = None
     """When the last consolidation was committed, UTC."""
     consolidation_count: int
     """Consolidations that are not undone."""
@@ -3125,20 +3125,20 @@ class SpaceSummary(Model):
     """Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval, and keeps others from being made."""
-    language: str | None
-    """The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."""
+    language: str | None = None
+    """The language that the bank is written in, as a tag (RFC 5646). Without one that of the rules."""
     timezone: str | None = None
-    """The time zone in which the space's digests have their hours; null: that of the service (`DEFAULT_TIMEZONE`)."""
+    """The time zone in which the space's digests have their hours. Without one that of the service (`DEFAULT_TIMEZONE`)."""
     changes: int
     """Number of the newest change in the history: consolidation, correction, rules or undo."""
-    rules_changed_at: str | None
+    rules_changed_at: str | None = None
     """When the rules were changed, until a consolidation has followed them; UTC."""
-    committed_run: str | None
-    """The run whose change is committed and still being written out; null as a rule."""
+    committed_run: str | None = None
+    """The run whose change is committed and still being written out."""
     rules: str | None = None
     """The rules as Markdown; left out with `rules=false`."""
-    synthesis: SynthesisView | None
-    """The synthesis; null if there was no consolidation yet."""
+    synthesis: SynthesisView | None = None
+    """The synthesis; left out if there was no consolidation yet."""
     bank: list[FileView]
     """All bank files with their content, in the order of the rules."""
     live: LiveNotes | None = None

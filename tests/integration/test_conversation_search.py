@@ -64,7 +64,6 @@ def test_what_was_said_and_what_was_summarised_is_found(talked):
         "id": f"{talked.id}/1/user",
         "conversation_id": talked.id,
         "score": one["score"],
-        "relevance": None,
         "snippet": "Store? Which store do we keep?",
         "highlights": [[0, 5], [13, 18]],
         "time": one["time"],

@@ -458,7 +458,7 @@ def test_tokens_are_held_to_their_permissions_and_spaces(demo):
     refused = demo.http("admin", "DELETE", SPACE, space_id="demo", query={"confirm": "demo"}, token="lm_ann")
     assert refused["statusCode"] == 403
     who = body(demo.http("reads", "GET", "/v1/whoami", token="lm_ann"))
-    assert who == {"name": "ann", "permissions": ["read", "write"], "space_ids": ["demo"], "expires_at": None}
+    assert who == {"name": "ann", "permissions": ["read", "write"], "space_ids": ["demo"]}
     other = demo.http(
         "consolidate", "POST", f"{SPACE}/consolidations", space_id="demo", body={"agent": "bob"}, token="lm_ann"
     )
@@ -552,7 +552,7 @@ def test_a_patch_that_makes_a_run_due_names_it(demo):
     ((_, payload),) = demo.lambda_api.invoked
     assert (changed["started_run"], changed["language"]) == (payload["job_id"], "fr")
     again = body(demo.http("admin", "PATCH", SPACE, space_id="demo", body={"language": None}))
-    assert (again["started_run"], again["language"]) == (None, None)
+    assert not {"started_run", "language"} & again.keys()
 
 
 def test_the_runs_of_a_space_are_listed_by_path_or_by_name_for_those_who_may_see_it(demo):
@@ -789,4 +789,5 @@ def test_another_mode_of_consolidation_is_refused_at_creation_and_later(demo, mo
 def test_a_space_may_ask_for_approval_from_its_creation_on(demo):
     made = demo.http("admin", "POST", "/v1/spaces", body={"space_id": "other", "consolidation_mode": "review"})
 
-    assert (body(made)["consolidation_mode"], body(made)["pending_plan"]) == ("review", None)
+    assert body(made)["consolidation_mode"] == "review"
+    assert "pending_plan" not in body(made)

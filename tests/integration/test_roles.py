@@ -10,6 +10,7 @@ from itertools import chain
 
 import pytest
 
+from livemem_http.views.fields import NULLABLE
 from tests.support import backup_stories, broken_stories, mcp_stories, memory_stories, stories, talk_stories
 from tests.support.policy import Grant, Request, Role, object_arn
 from tests.support.template import read_template
@@ -72,11 +73,14 @@ Asked = dict[str, set[Request]]
 
 @dataclass(frozen=True)
 class Told:
-    """All stories: what each role was asked for, which routes were called, and what went wrong in which."""
+    """All stories: what each role was asked for, which routes were called, what went wrong in which, and which fields
+    of answers were null.
+    """
 
     asked: Asked
     called: set[tuple[str, str]]
     wrong: dict[str, str]
+    nulls: set[str]
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +92,7 @@ def told(roles: dict[str, Role]) -> Told:
                 account.tell(story)
             except AssertionError as error:
                 wrong[stories.name_of(story)] = str(error)
-    return Told(account.service.recorder.asked, account.called, wrong)
+    return Told(account.service.recorder.asked, account.called, wrong, account.nulls)
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +103,13 @@ def asked(told: Told) -> Asked:
 @pytest.mark.slow
 def test_no_function_asks_for_what_its_role_does_not_allow(told: Told):
     assert told.wrong == {}
+
+
+def test_no_answer_holds_a_null_but_that_of_the_last_page(told: Told):
+    of_pages = {one for one in told.nulls if one.endswith(f": {NULLABLE}")}
+
+    assert of_pages
+    assert told.nulls - of_pages == set()
 
 
 def test_every_route_is_called_in_a_story(told: Told):

@@ -43,6 +43,7 @@ def use(account: Account, tool: str, /, *, failing: bool = False, **arguments: A
     query = {"toolset": arguments.pop("toolset")} if "toolset" in arguments else {}
     result = ask(account, "tools/call", {"name": tool, "arguments": arguments}, **who, **query)
     assert result["isError"] is failing, result
+    account.look_for_nulls(tool, result.get("structuredContent"))
     return result["content"][0]["text"] if failing else result["structuredContent"]
 
 

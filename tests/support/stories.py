@@ -46,6 +46,20 @@ SPACE = "/v1/spaces/{space_id}"
 FILE = f"{SPACE}/bank/{{path+}}"
 RUNS = f"{SPACE}/consolidations"
 PLAN = f"{SPACE}/runs/{{run_id}}/plan"
+AS_SENT = ("arguments", "result")
+"""Of a call of a tool: any JSON of a caller's."""
+
+
+def _null_fields(value: Any, name: str = "") -> Iterator[str]:
+    if isinstance(value, dict):
+        for inner, part in value.items():
+            if inner not in AS_SENT:
+                yield from _null_fields(part, inner)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _null_fields(part, name)
+    elif value is None:
+        yield name
 
 
 @dataclass
@@ -57,6 +71,8 @@ class Account:
     llm: LlmServer
     called: set[tuple[str, str]] = field(default_factory=set)
     """Method and path of the routes that were called."""
+    nulls: set[str] = field(default_factory=set)
+    """Where an answer had a null: the route or the tool, and the field."""
 
     def tell(self, story: "Story") -> None:
         """Let it happen, on an empty bucket."""
@@ -79,7 +95,13 @@ class Account:
         path = {"space_id": "demo"} if "{space_id}" in route else {}
         got = self.service.http(function, method, route, token=token, **path, **rest)
         assert got["statusCode"] == status, got
-        return loads(got["body"]) if got.get("body") else None
+        found = loads(got["body"]) if got.get("body") else None
+        self.look_for_nulls(f"{method} {route}", found)
+        return found
+
+    def look_for_nulls(self, door: str, answer: Any) -> None:
+        """Note the null fields of an answer. What a tool of somebody was given and gave is as it was sent."""
+        self.nulls |= {f"{door}: {name}" for name in _null_fields(answer or {})}
 
     def create(self, status: int = 201, *, threshold: int = 0, token: str = BOOTSTRAP_KEY) -> None:
         wanted = {"space_id": "demo", "rules": "Keep a log.", "consolidation_threshold": threshold}
@@ -105,7 +127,7 @@ class Account:
 
     def plan(self) -> Any:
         """The plan that waits for approval."""
-        return self.call("reads", "GET", SPACE, 200)["pending_plan"]
+        return self.call("reads", "GET", SPACE, 200).get("pending_plan")
 
     def approve(self, plan: Any, status: int = 200) -> None:
         body = {"plan_revision": plan["plan_revision"]}

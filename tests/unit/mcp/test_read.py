@@ -45,7 +45,7 @@ def test_every_id_of_a_start_is_read_as_it_says(agents):
     agents.call("remember", content="I write short notes.", kind="self")
 
     begun = agents.call("start_session", max_chars=4_000)
-    ids = [part["source"] for part in begun["parts"] if part["source"]]
+    ids = [part["source"] for part in begun["parts"] if "source" in part]
     outline = begun["markdown"].partition("## Left out")[2]
     ids += [line[2:].partition(" (")[0] for line in outline.split("\n") if line.startswith("- ")]
 

@@ -34,7 +34,7 @@ def _spaces(out: Output, found: list[dict[str, Any]]) -> None:
     out.table(
         ["space", "changes", "last consolidation", "description"],
         [
-            [one["space_id"], one["changes"], texts.moment(one["last_consolidation"]), one["description"]]
+            [one["space_id"], one["changes"], texts.moment(one.get("last_consolidation")), one["description"]]
             for one in found
         ],
     )
@@ -57,7 +57,7 @@ def _space(out: Output, found: dict[str, Any]) -> None:
         ["live notes", f"{live['notes_count']} ({texts.size(live['total_size'])})"],
         ["bank", f"{texts.count(bank['files_count'], 'file')} ({texts.size(bank['total_size'])})"],
         ["changes", found["changes"]],
-        ["last consolidation", texts.moment(found["last_consolidation"])],
+        ["last consolidation", texts.moment(found.get("last_consolidation"))],
         ["threshold", found["consolidation_threshold"]],
         ["paused", "yes" if found["auto_paused"] else "no"],
         ["mode", found.get("consolidation_mode")],

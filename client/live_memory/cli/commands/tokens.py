@@ -67,13 +67,18 @@ def list_tokens(ctx: typer.Context, json: Json = False) -> None:
         session.out.result({"items": found}, lambda: _tokens(session.out, found))
 
 
+def _spaces(token: dict[str, Any]) -> str:
+    # An entry that is damaged names none, not even an empty list: it lets nobody in.
+    return ",".join(token["space_ids"]) or "all" if "space_ids" in token else "none"
+
+
 def _tokens(out: Output, found: list[dict[str, Any]]) -> None:
     rows = [
         [
             one["hash"],
             one["name"],
             ",".join(one["permissions"]),
-            ",".join(one["space_ids"]) if one.get("space_ids") else "all",
+            _spaces(one),
             texts.moment(one.get("last_used_at")),
             "revoked" if one["revoked"] else texts.moment(one.get("expires_at")),
             one["made_by"]["name"] if one.get("made_by") else "",

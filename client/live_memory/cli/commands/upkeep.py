@@ -82,7 +82,7 @@ def gc(
         report: dict[str, Any] = {"more": True, "after": None}
         while report["more"]:
             # Each call works for some seconds. The next call does the rest.
-            report = session.call("collect_garbage", **arguments, space_ids=space or None, after=report["after"])
+            report = session.call("collect_garbage", **arguments, space_ids=space or None, after=report.get("after"))
             spaces += report["spaces"]
             if session.out.json:
                 session.out.record(report)

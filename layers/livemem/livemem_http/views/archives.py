@@ -13,8 +13,8 @@ from livemem_http.views.fields import (
     Moment,
     RulesText,
     SpaceId,
-    Sparse,
     Template,
+    View,
     described,
     job_described,
 )
@@ -22,7 +22,7 @@ from livemem_http.views.fields import (
 UploadId = Annotated[str, described("The id of the upload, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
 
-class ArchiveView(Sparse):
+class ArchiveView(View):
     """The archive of a backup (tar.gz), or its progress."""
 
     status: Annotated[
@@ -61,7 +61,7 @@ class NewUpload(Body):
     size: Annotated[int, described("Its size in bytes, at most 1 GiB. The URL takes exactly so many.", 48_200)]
 
 
-class UploadView(Sparse):
+class UploadView(View):
     """The URL to which to upload an archive that will be imported."""
 
     upload_id: UploadId

@@ -16,7 +16,7 @@ from livemem.conversations.turn import SPEAKER_BYTES
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
 from livemem.store import room_keys
-from livemem_http.views.fields import Body, LlmUsage, Moment, Redacted, Sparse, View, described, job_described
+from livemem_http.views.fields import Body, LlmUsage, Moment, Redacted, View, described, job_described
 
 RequestId = Annotated[str, described("The id of the question.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 Session = Annotated[str, described("The conversation that the question is part of.", "01KHXE5Q2V8R0M4T6W9YBNCD3G")]
@@ -70,7 +70,7 @@ class NewQuestion(Body):
         return AskRequest(self.message, self.user, self.session, self.room)
 
 
-class SourceView(Sparse):
+class SourceView(View):
     """A source of the answer: a tool has shown it to the agent for this question."""
 
     kind: Annotated[
@@ -92,7 +92,7 @@ class SourceView(Sparse):
         return cls(kind=source.kind, id=source.id, excerpt=source.excerpt, at=source.at)
 
 
-class CallView(Sparse):
+class CallView(View):
     """A tool that was called."""
 
     name: Annotated[str, described("Its name.", "search_memories")]
@@ -113,7 +113,7 @@ class AskProblemView(View):
     detail: Annotated[str, described("What happened.", "The LLM's API answered with status 503.")]
 
 
-class AskView(Sparse):
+class AskView(View):
     """A question and, once it is `done`, its answer. `error` is the reason if it has `failed`."""
 
     request_id: RequestId

@@ -8,7 +8,7 @@ from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
 from livemem.restore.provisioning_job import ProvisioningJob
 from livemem.store import keys
-from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, Sparse, View, described, job_described
+from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, View, described, job_described
 
 BackupId = Annotated[
     str,
@@ -31,7 +31,7 @@ class NewBackup(Body):
     ] = ""
 
 
-class BackupView(Sparse):
+class BackupView(View):
     """A backup of a space."""
 
     backup_id: BackupId
@@ -104,7 +104,7 @@ class Fork(Body):
     ] = None
 
 
-class ProvisioningView(Sparse):
+class ProvisioningView(View):
     """The provisioning of a whole space: by a restore, a fork or an import."""
 
     space_id: Annotated[SpaceId, described("The id of the space that it becomes.", "demo-restored")]

@@ -11,7 +11,7 @@ from livemem import limits
 from livemem.bank.citations import Citations, Cited
 from livemem.bank.files import File
 from livemem.markdown.edits import Edit, Op
-from livemem_http.views.fields import Body, FileText, Moment, NoteId, Path, Reason, Sparse, View, described
+from livemem_http.views.fields import Body, FileText, Moment, NoteId, Path, Reason, View, described
 
 
 class FileContent(Body):
@@ -65,7 +65,7 @@ class SectionEdits(Body):
         return [Edit(edit.op, edit.heading, edit.content, edit.after) for edit in self.edits]
 
 
-class FileView(Sparse):
+class FileView(View):
     """A bank file."""
 
     path: Path
@@ -91,10 +91,10 @@ class SynthesisView(View):
     """The short text that the last consolidation left about the whole bank."""
 
     consolidated_at: Annotated[
-        str | None, described("When that was, UTC; null if the object does not say it.", "2026-02-20T14:05:00Z")
-    ]
-    consolidation_number: Annotated[int | None, described("The number of that consolidation.", 1)]
-    notes_processed: Annotated[int | None, described("How many notes it folded.", 1)]
+        str | None, described("When that was, UTC; left out if the object does not say it.", "2026-02-20T14:05:00Z")
+    ] = None
+    consolidation_number: Annotated[int | None, described("The number of that consolidation.", 1)] = None
+    notes_processed: Annotated[int | None, described("How many notes it folded.", 1)] = None
     content: Annotated[str, described("The text, as Markdown.", "S3 stays the only store.")]
 
 

@@ -15,7 +15,7 @@ from livemem.conversations.conversation import (
 )
 from livemem.conversations.parameters import Parameters, Profile, SealPolicy
 from livemem.conversations.turn import Turn
-from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, Sparse, View, described
+from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, View, described
 
 SHOWN = 200
 """Number of characters of the last message that a list shows."""
@@ -133,7 +133,7 @@ class OpenConversation(Body):
         )
 
 
-class ConversationView(Sparse):
+class ConversationView(View):
     """A conversation."""
 
     conversation_id: ConversationId
@@ -153,7 +153,7 @@ class ConversationView(Sparse):
         return found if found.redacted else found.model_copy(update={"redacted": None})
 
 
-class ListedConversation(Sparse):
+class ListedConversation(View):
     """A conversation in a list."""
 
     conversation_id: ConversationId

@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -185,7 +186,7 @@ NextCursor = Annotated[
 ]
 
 
-Model = Annotated[str | None, described("The model that was asked; null: none was.", "qwen3-2507:235b")]
+Model = Annotated[str | None, described("The model that was asked; left out: none was.", "qwen3-2507:235b")]
 
 
 Metrics = Annotated[
@@ -230,21 +231,49 @@ CAPTURE_ALLOWED = (
 )
 
 
-LANGUAGE = "The language that the bank is written in, as a tag (RFC 5646); null: that of the rules."
+LANGUAGE = "The language that the bank is written in, as a tag (RFC 5646). Without one that of the rules."
 
 
 TIMEZONE = (
-    "The time zone in which the space's digests have their hours; null: that of the service (`DEFAULT_TIMEZONE`)."
+    "The time zone in which the space's digests have their hours. Without one that of the service (`DEFAULT_TIMEZONE`)."
 )
 
 
-class View(BaseModel):
-    """Base of answers. A model is built at its first use: a function needs only one of them for a cold request."""
+class ApiModel(BaseModel):
+    """Base of bodies and answers. A model is built at its first use: a function needs only one of them for a cold
+    request.
+    """
 
     model_config = ConfigDict(defer_build=True)
 
 
-class Body(View):
+NULLABLE = "next_cursor"
+"""The one field that can be null in an answer."""
+
+
+class View(ApiModel):
+    """Base of answers. A field without a value is left out, at every door. Only `next_cursor` is null: on the last
+    page.
+
+    So an answer costs no tokens for what it does not say. A field that can be None has None as its default.
+    """
+
+    @model_serializer(mode="wrap")
+    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialise(self).items() if value is not None or name == NULLABLE}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        # Of what a serialiser of one's own returns, pydantic only knows that it is some object.
+        told = handler({name: part for name, part in schema.items() if name != "serialization"})
+        for name, field in handler.resolve_ref_schema(told).get("properties", {}).items():
+            if name != NULLABLE:
+                present = [part for part in field.pop("anyOf", []) if part != {"type": "null"}]
+                field.update({"anyOf": present} if len(present) > 1 else {**(present[0] if present else {}), **field})
+        return told
+
+
+class Body(ApiModel):
     """Base of request bodies: types are not guessed, and a misspelt field is an error, not a silent loss."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -256,6 +285,7 @@ Unreadable = Annotated[
         "The keys of objects that cannot be read, and are left out; only where there are any. "
         "`POST .../quarantine` sets one aside."
     ),
+    AfterValidator(lambda keys: keys or None),
 ]
 
 
@@ -263,37 +293,6 @@ class Gapped(View):
     """Base of lists that leave out unreadable objects. They name these objects; without any, the field is absent."""
 
     unreadable: Unreadable = None
-
-    @model_serializer(mode="wrap")
-    def _without_gaps(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in serialise(self).items() if name != "unreadable" or value}
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        # As for Sparse, but for one field alone.
-        told = handler({name: part for name, part in schema.items() if name != "serialization"})
-        field = handler.resolve_ref_schema(told)["properties"]["unreadable"]
-        field |= {"type": "array", "items": {"type": "string"}}
-        field.pop("anyOf", None)
-        return told
-
-
-class Sparse(View):
-    """Base of answers in which a field that does not apply is left out instead of being null."""
-
-    @model_serializer(mode="wrap")
-    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in serialise(self).items() if value is not None}
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        # Of what a serialiser of one's own returns, pydantic only knows that it is some object.
-        told = handler({name: part for name, part in schema.items() if name != "serialization"})
-        for field in handler.resolve_ref_schema(told)["properties"].values():
-            # Null fields are left out.
-            present = [part for part in field.pop("anyOf", []) if part != {"type": "null"}]
-            field.update({"anyOf": present} if len(present) > 1 else {**(present[0] if present else {}), **field})
-        return told
 
 
 class LlmUsage(View):

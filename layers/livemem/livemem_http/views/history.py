@@ -38,13 +38,13 @@ class ChangeSummary(View):
     run_id: RunId
     started_at: Annotated[Moment, described("When it began, UTC.", "2026-02-20T14:04:55.800Z")]
     committed_at: Annotated[Moment, described("When it took effect, UTC.", "2026-02-20T14:05:00Z")]
-    model: Model
-    author: Annotated[str | None, described("Who did it by hand: the name of the token.", None)]
+    model: Model = None
+    author: Annotated[str | None, described("Who did it by hand: the name of the token.")] = None
     approved_by: Annotated[
-        str | None, described("Who approved it, where its plan had to be: the name of the token.", None)
+        str | None, described("Who approved it, where its plan had to be: the name of the token.")
     ] = None
-    approved_at: Annotated[Moment | None, described("When that was, UTC.", None)] = None
-    undoes: Annotated[int | None, described("Of an undo: the number of the change that it took back.", None)]
+    approved_at: Annotated[Moment | None, described("When that was, UTC.")] = None
+    undoes: Annotated[int | None, described("Of an undo: the number of the change that it took back.")] = None
     undone: Annotated[bool, described("Whether it was taken back.", False)]
     notes_count: Annotated[int, described("Notes that it folded, or of an undo, gave back.", 1)]
     files: Annotated[
@@ -72,8 +72,10 @@ class ChangePage(Gapped):
 class SynthesisBeforeAfter(View):
     """The synthesis around a change."""
 
-    before: Annotated[str | None, described("The text before the change; null: there was none.", None)]
-    after: Annotated[str | None, described("The text after it; null: there is none.", "S3 stays the only store.")]
+    before: Annotated[str | None, described("The text before the change; left out: there was none.")] = None
+    after: Annotated[
+        str | None, described("The text after it; left out: there is none.", "S3 stays the only store.")
+    ] = None
 
 
 class FileDiff(View):
@@ -115,7 +117,7 @@ class ChangeDetail(ChangeSummary):
     warnings: Annotated[list[str], described("What is not as it was asked for, in sentences.", [])]
     prompt_version: Annotated[
         str | None, described("The version of the prompt that the LLM was asked with.", "9d3f0c1a2b4e")
-    ]
+    ] = None
     usage: Annotated[LlmUsage, described("What it asked of the LLM.")]
 
     @classmethod

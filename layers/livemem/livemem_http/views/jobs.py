@@ -4,12 +4,12 @@ from typing import Annotated
 
 from livemem.jobs.describable import Description, KindName
 from livemem.jobs.job import Status
-from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, SpaceId, Sparse, View, described
+from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, SpaceId, View, described
 
 BACKUP = "2026-02-20T02-00-00"
 
 
-class JobProgress(Sparse):
+class JobProgress(View):
     """The progress of a job."""
 
     done: Annotated[int, described("Parts that are done: objects of a copy, summaries, questions of a digest.", 42)]
@@ -23,7 +23,7 @@ class JobError(View):
     detail: Annotated[str, described("The same in words.", "The LLM's API answered with status 503.")]
 
 
-class JobStatusView(Sparse):
+class JobStatusView(View):
     """A job of any kind, and its status. The kind's own route shows its result."""
 
     job: Annotated[

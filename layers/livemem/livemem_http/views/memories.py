@@ -34,7 +34,6 @@ from livemem_http.views.fields import (
     Moment,
     NextCursor,
     Redacted,
-    Sparse,
     Unreadable,
     View,
     described,
@@ -216,7 +215,7 @@ class MemoryChange(Body):
         )
 
 
-class ProvenanceView(Sparse):
+class ProvenanceView(View):
     """The author of a memory, and its sources."""
 
     author: Agent
@@ -228,7 +227,7 @@ class ProvenanceView(Sparse):
     note_id: Annotated[str | None, described("The note that it rests on.")] = None
 
 
-class MemoryView(Sparse):
+class MemoryView(View):
     """A memory. Fields that do not apply are left out."""
 
     memory_id: MemoryId
@@ -267,7 +266,7 @@ def fields(memory: Memory) -> dict[str, Any]:
     }
 
 
-class FormerView(Sparse):
+class FormerView(View):
     """The former content of a memory, or the same statement in other words."""
 
     content: Annotated[str, described("What it said.", "Ann prefers French.")]
@@ -340,7 +339,7 @@ def written(stored: StoredMemory) -> dict[str, Any]:
     return told_of | {"repeated": stored.repeated or None, "redacted": stored.redacted or None}
 
 
-class BatchItem(Sparse):
+class BatchItem(View):
     """The result for one memory of a batch."""
 
     index: Annotated[int, described("Its place in the request, from 0.", 0)]
@@ -377,7 +376,7 @@ class FoundMemory(MemoryView):
         return cls.model_validate(fields(one.memory) | {"score": round(one.score, 4)})
 
 
-class MemoriesFound(Sparse):
+class MemoriesFound(View):
     """Memories, the best first, or the newest first."""
 
     items: Annotated[list[FoundMemory], described("The memories.")]
@@ -416,7 +415,7 @@ class MemoryList(Gapped):
         return cls(items=[MemoryView.of(one) for one in memories], unreadable=missing)
 
 
-class MemoryChangeView(Sparse):
+class MemoryChangeView(View):
     """One change of a memory. Fields that do not apply are left out."""
 
     number: Annotated[int, described("Its number in the log of the kind, from 1.", 7)]

@@ -21,7 +21,6 @@ from livemem_http.views.fields import (
     NoteText,
     Redacted,
     SpaceId,
-    Sparse,
     Tag,
     View,
     described,
@@ -72,7 +71,7 @@ class NewNotes(Body):
     ]
 
 
-class CapturedFromView(Sparse):
+class CapturedFromView(View):
     """The source of a note that was captured: no agent wrote it."""
 
     conversation_id: Annotated[str, described("The conversation.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
@@ -80,7 +79,7 @@ class CapturedFromView(Sparse):
     gone: Annotated[bool | None, described("True if the conversation is deleted.")] = None
 
 
-class NoteView(Sparse):
+class NoteView(View):
     """A note, live or consolidated."""
 
     note_id: NoteId

@@ -47,8 +47,8 @@ class RunPlan(View):
     ]
     number: Annotated[int, described("The number that its change would have.", 2)]
     trigger: Annotated[str, described("What started the run: `api`, `threshold`, `sweep` or `gc`.", "threshold")]
-    agent: Annotated[str | None, described("The agent whose notes alone were asked for.", None)]
-    model: Model
+    agent: Annotated[str | None, described("The agent whose notes alone were asked for.")] = None
+    model: Model = None
     notes_count: Annotated[int, described("Notes that it would fold.", 1)]
     sources: Annotated[list[NoteView], described("These notes; they are live.")]
     changes: Annotated[list[FileDiff], described("What it would do, file by file.")]

@@ -1,8 +1,6 @@
 """Messages of rooms, and facts, as answers. Only the search function loads this module (search.py)."""
 
-from typing import Annotated, Any, Literal
-
-from pydantic import BaseModel, SerializerFunctionWrapHandler, model_serializer
+from typing import Annotated, Literal
 
 from livemem.recall.memory_context import MemoryContext
 from livemem.recall.message_context import KnownKind, MessageContext
@@ -10,19 +8,19 @@ from livemem.recall.render_memory import ShownFact, ShownMessage
 from livemem.recall.search import SpaceHits
 from livemem.search.engine import Hit
 from livemem_http.views import search
-from livemem_http.views.fields import Moment, Sparse, described
+from livemem_http.views.fields import Moment, View, described
 
 Relevance = Annotated[
     float | None,
     described(
-        "How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Null where there is "
-        "no vector to compare with.",
+        "How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Left out where "
+        "there is no vector to compare with.",
         0.71,
     ),
 ]
 
 
-class RoomHitView(Sparse):
+class RoomHitView(View):
     """A message that was found."""
 
     kind: Annotated[Literal["message"], described("What was found.", "message")] = "message"
@@ -34,7 +32,7 @@ class RoomHitView(Sparse):
     author: Annotated[str, described("Who said it.", "Ann")]
     timestamp: Annotated[Moment, described("When it was said, UTC.", "2026-02-20T14:00:00.120Z")]
     score: Annotated[float, described("How well it fits. Comparable within one answer only.", 3.2)]
-    relevance: Relevance
+    relevance: Relevance = None
     snippet: Annotated[str, described("The part of its text that fits best.", "Who turned the oven off?")]
     highlights: Annotated[
         list[tuple[int, int]],
@@ -46,12 +44,6 @@ class RoomHitView(Sparse):
         dict[str, str],
         described("`href`: what to GET for what was said around it.", {"href": "/v1/spaces/demo/rooms/salon/messages"}),
     ]
-
-    @model_serializer(mode="wrap")
-    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # The answer says that there is nothing to compare with.
-        found = serialise(self)
-        return {name: value for name, value in found.items() if value is not None or name == "relevance"}
 
     @classmethod
     def of(cls, space_id: str, hit: Hit) -> "RoomHitView":
@@ -80,7 +72,7 @@ class RoomAnswer(search.Ranked):
         return cls(items=[RoomHitView.of(answer.space_id, hit) for hit in answer.hits], **search.ranked([answer]))
 
 
-class SaidView(BaseModel):
+class SaidView(View):
     """A message of a room."""
 
     room: Annotated[str, described("Its room.", "salon")]
@@ -88,7 +80,7 @@ class SaidView(BaseModel):
     author: Annotated[str, described("Who said it.", "Ann")]
     content: Annotated[str, described("What was said, whole.", "Who turned the oven off?")]
     timestamp: Annotated[Moment, described("When it was said, UTC.", "2026-02-20T14:00:00.120Z")]
-    relevance: Relevance
+    relevance: Relevance = None
 
     @classmethod
     def of(cls, said: ShownMessage) -> "SaidView":
@@ -102,7 +94,7 @@ class SaidView(BaseModel):
         )
 
 
-class FactView(BaseModel):
+class FactView(View):
     """A fact."""
 
     memory_id: Annotated[str, described("Its id.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
@@ -110,9 +102,10 @@ class FactView(BaseModel):
     score: Annotated[
         float | None,
         described(
-            "How near it is to the question: a cosine, or the likeness of their letters. Null without a question.", 0.7
+            "How near it is to the question: a cosine, or the likeness of their letters. Left out without a question.",
+            0.7,
         ),
-    ]
+    ] = None
     updated_at: Annotated[Moment, described("When it was stored or corrected last, UTC.", "2026-02-20T14:00:00.010Z")]
 
     @classmethod
@@ -125,7 +118,7 @@ class FactView(BaseModel):
         )
 
 
-class KnownView(Sparse):
+class KnownView(View):
     """An item that the space knows about a message."""
 
     kind: Annotated[KnownKind, described("What it is, as searches name it.", "note")]
@@ -150,7 +143,7 @@ class KnownView(Sparse):
     relevance: Annotated[float | None, described("The cosine with the message, where there is a vector.", 0.71)] = None
 
 
-class MessageContextView(Sparse):
+class MessageContextView(View):
     """The items that the space knows about a message."""
 
     markdown: Annotated[str, described("All of it, ready for a prompt; empty where nothing is relevant enough.", "")]
@@ -184,7 +177,7 @@ def message_context_as_markdown(answer: MessageContextView) -> str:
     return answer.markdown or "Nothing is known of it.\n"
 
 
-class MemoryContextView(BaseModel):
+class MemoryContextView(View):
     """The context for an agent that answers a person."""
 
     markdown: Annotated[

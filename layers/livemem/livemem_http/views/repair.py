@@ -6,7 +6,7 @@ from livemem import clock
 from livemem.store import keys
 from livemem.upkeep.quarantine import Quarantined
 from livemem.upkeep.unreadable_objects import Broken
-from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, Sparse, View, described
+from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, View, described
 
 Key = Annotated[
     str,
@@ -47,7 +47,7 @@ class NewQuarantine(Body):
     reason: Annotated[str, described("Why, for those who come later.", "Half of it is missing since the move.")]
 
 
-class QuarantinedView(Sparse):
+class QuarantinedView(View):
     """An object that was set aside. Fields that do not apply are left out."""
 
     quarantine_id: QuarantineId

@@ -16,7 +16,6 @@ from livemem_http.views.fields import (
     Moment,
     NextCursor,
     Redacted,
-    Sparse,
     Unreadable,
     View,
     described,
@@ -107,7 +106,7 @@ class RoomMessageView(View):
         return cls.model_validate(message, from_attributes=True)
 
 
-class MessagePosted(Sparse):
+class MessagePosted(View):
     """The result for a message."""
 
     message_id: Annotated[str, described("The message's own id, or the one that the service gave it.", "chat-4711")]
@@ -216,7 +215,7 @@ class ChunkGivenUp(View):
     at: Annotated[Moment, described("When it was given up, UTC.", "2026-02-20T17:00:31.580Z")]
 
 
-class DigestView(Sparse):
+class DigestView(View):
     """A digest."""
 
     slot: Slot

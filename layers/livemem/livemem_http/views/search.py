@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from pydantic import BaseModel, SerializerFunctionWrapHandler, model_serializer
-
 from livemem import clock
 from livemem.recall import conversation_documents, memory_documents, room_documents, search
 from livemem.recall.context import Context
@@ -13,10 +11,10 @@ from livemem.recall.document_sources import BANK
 from livemem.recall.render_context import ShownSummary, ShownTurn
 from livemem.recall.search import FailedSpace, SpaceHits
 from livemem.search.engine import Hit
-from livemem_http.views.fields import Moment, SpaceId, Sparse, described
+from livemem_http.views.fields import Moment, SpaceId, View, described
 
 
-class HitView(Sparse):
+class HitView(View):
     """A document that was found."""
 
     kind: Annotated[
@@ -108,7 +106,7 @@ def source_of(space_id: str, hit: Hit) -> dict[str, str]:
     return {"href": f"/v1/spaces/{space_id}/{below}", **document.source}
 
 
-class TalkHitView(Sparse):
+class TalkHitView(View):
     """A turn, or a summary of turns."""
 
     kind: Annotated[
@@ -127,11 +125,11 @@ class TalkHitView(Sparse):
     relevance: Annotated[
         float | None,
         described(
-            "How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Null where there "
-            "is no vector to compare with.",
+            "How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Left out where "
+            "there is no vector to compare with.",
             0.71,
         ),
-    ]
+    ] = None
     snippet: Annotated[str, described("The part of its text that fits best.", "We keep S3 as the only store.")]
     highlights: Annotated[
         list[tuple[int, int]],
@@ -154,12 +152,6 @@ class TalkHitView(Sparse):
             {"href": "/v1/spaces/demo/conversations/01KHXH9RA0QTF1S3T1Z8A0M0WJ/turns/12"},
         ),
     ]
-
-    @model_serializer(mode="wrap")
-    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # The answer says that there is nothing to compare with.
-        found = serialise(self)
-        return {name: value for name, value in found.items() if value is not None or name == "relevance"}
 
     @classmethod
     def of(cls, space_id: str, hit: Hit) -> "TalkHitView":
@@ -186,7 +178,7 @@ class TalkHitView(Sparse):
         )
 
 
-class Seen(BaseModel):
+class Seen(View):
     """The documents that the search looked at."""
 
     documents: Annotated[int, described("Documents that this environment knows of the space, of all kinds.", 120)]
@@ -194,7 +186,7 @@ class Seen(BaseModel):
     as_of: Annotated[Moment, described("The moment of which it knows everything, UTC.", "2026-02-20T14:00:00.120Z")]
 
 
-class Ranked(Sparse):
+class Ranked(View):
     """The fields about a search that all answers have."""
 
     ranking: Annotated[
@@ -216,7 +208,7 @@ class Ranked(Sparse):
     view: Annotated[Seen, described("What was looked at; of several spaces together.")]
 
 
-class FailedSpaceView(BaseModel):
+class FailedSpaceView(View):
     """A space that could not be searched."""
 
     space_id: Annotated[SpaceId, described("The space.")]
@@ -284,7 +276,7 @@ def ranked(answers: Sequence[SpaceHits]) -> dict[str, Any]:
     }
 
 
-class ShownTurnView(Sparse):
+class ShownTurnView(View):
     """A turn as the context shows it."""
 
     turn_index: Annotated[int, described("Its number.", 12)]
@@ -315,7 +307,7 @@ class ShownTurnView(Sparse):
         )
 
 
-class ShownSummaryView(Sparse):
+class ShownSummaryView(View):
     """A summary as the context shows it."""
 
     level: Annotated[int, described("1: of turns; 2 and 3: of summaries of the level below.", 1)]
@@ -348,7 +340,7 @@ class ShownSummaryView(Sparse):
         )
 
 
-class SectionsView(BaseModel):
+class SectionsView(View):
     """The content of the Markdown as data, as it was written."""
 
     recent_turns: Annotated[list[ShownTurnView], described("The newest turns, in the order in which they were said.")]
@@ -365,7 +357,7 @@ class SectionsView(BaseModel):
     ]
 
 
-class ContextView(BaseModel):
+class ContextView(View):
     """The context for an agent's next call to the model."""
 
     markdown: Annotated[str, described("All of it, ready for a prompt.", "## Recent Conversation (Raw)\n\nUser: ...\n")]

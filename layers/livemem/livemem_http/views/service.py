@@ -6,7 +6,7 @@ from livemem import __version__, limits
 from livemem.access.principal import PERMISSIONS, Principal
 from livemem.spaces import rules
 from livemem.store import keys
-from livemem_http.views.fields import SpaceId, Sparse, View, described
+from livemem_http.views.fields import SpaceId, View, described
 
 if TYPE_CHECKING:
     from livemem.upkeep.health import Health
@@ -20,7 +20,7 @@ class SpaceProblem(View):
     detail: Annotated[str, described("What it means and what to do, in words.", "Automatic consolidation is paused.")]
 
 
-class HealthView(Sparse):
+class HealthView(View):
     """The health of the service."""
 
     status: Annotated[
@@ -57,7 +57,7 @@ class WhoAmI(View):
     name: Annotated[str, described("The name of the token, and so of the agent that writes with it.", "cline-dev")]
     permissions: Annotated[list[str], described("Of `read`, `write` and `admin`.", ["read", "write"])]
     space_ids: Annotated[list[str], described("The spaces that it may use; empty: all.", ["demo"])]
-    expires_at: Annotated[str | None, described("When it expires, ISO 8601; null: never.", None)]
+    expires_at: Annotated[str | None, described("When it expires, ISO 8601; left out: never.")] = None
 
     @classmethod
     def of(cls, caller: Principal) -> "WhoAmI":

@@ -1,16 +1,9 @@
 """Spaces as requests and answers, and the summary that an agent loads."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import (
-    Field,
-    GetJsonSchemaHandler,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-)
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import Field
 
 from livemem.bank.files import from_entry
 from livemem.spaces.head import Corrections, Meta
@@ -90,8 +83,8 @@ class SpaceChange(Body):
     corrections: Annotated[Corrections | None, Field(description=CORRECTIONS)] = None
     consolidation_mode: Annotated[Mode | None, Field(description=CONSOLIDATION_MODE)] = None
     capture_allowed: Annotated[bool | None, Field(description=CAPTURE_ALLOWED)] = None
-    language: Annotated[Language | None, Field(description=LANGUAGE)] = None
-    timezone: Annotated[Timezone | None, Field(description=TIMEZONE)] = None
+    language: Annotated[Language | None, Field(description=f"{LANGUAGE} null takes it away.")] = None
+    timezone: Annotated[Timezone | None, Field(description=f"{TIMEZONE} null takes it away.")] = None
 
     def wanted(self) -> "SpaceUpdate":
         """The change for the domain. A `language` or `timezone` that is not sent keeps its value. Null resets it."""
@@ -144,11 +137,11 @@ class SpaceView(View):
 
     space_id: SpaceId
     description: Annotated[str, described("What the space is for.", "My project")]
-    owner: Annotated[str | None, described("Who answers for the space, if that was said.", None)]
+    owner: Annotated[str | None, described("Who answers for the space, if that was said.")] = None
     created_at: Annotated[Moment, described("When the space was created, UTC.", "2026-02-20T09:00:00Z")]
     last_consolidation: Annotated[
         Moment | None, described("When the last consolidation was committed, UTC.", "2026-02-20T14:05:00Z")
-    ]
+    ] = None
     consolidation_count: Annotated[int, described("Consolidations that are not undone.", 1)]
     total_notes_processed: Annotated[int, described("Notes that these consolidations folded.", 1)]
     version: Annotated[int, described("The version of the format of `_meta.json`.", 1)]
@@ -164,20 +157,20 @@ class SpaceView(View):
     consolidation_mode: Annotated[Mode, described(CONSOLIDATION_MODE, "auto")] = "auto"
     capture_allowed: Annotated[bool, described(CAPTURE_ALLOWED, True)] = True
     pending_plan: Annotated[
-        PendingPlan | None, described("The plan that waits for approval, and keeps others from being made.", None)
+        PendingPlan | None, described("The plan that waits for approval, and keeps others from being made.")
     ] = None
-    language: Annotated[str | None, described(LANGUAGE, None)]
-    timezone: Annotated[str | None, described(TIMEZONE, None)] = None
+    language: Annotated[str | None, described(LANGUAGE)] = None
+    timezone: Annotated[str | None, described(TIMEZONE)] = None
     changes: Annotated[
         int,
         described("Number of the newest change in the history: consolidation, correction, rules or undo.", 1),
     ]
     rules_changed_at: Annotated[
-        str | None, described("When the rules were changed, until a consolidation has followed them; UTC.", None)
-    ]
+        str | None, described("When the rules were changed, until a consolidation has followed them; UTC.")
+    ] = None
     committed_run: Annotated[
-        str | None, described("The run whose change is committed and still being written out; null as a rule.", None)
-    ]
+        str | None, described("The run whose change is committed and still being written out.")
+    ] = None
 
     @classmethod
     def of(cls, meta: Meta) -> "SpaceView":
@@ -190,8 +183,8 @@ class SpaceChanged(SpaceView):
     """The space after a change."""
 
     started_run: Annotated[
-        str | None, described("The run that was started at once, because the change made a consolidation due.", None)
-    ]
+        str | None, described("The run that was started at once, because the change made a consolidation due.")
+    ] = None
 
     @classmethod
     def of_change(cls, changed: "Changed") -> "SpaceChanged":
@@ -279,21 +272,14 @@ class SpaceSummary(SpaceView):
             "The rules as Markdown; left out with `rules=false`.", "# Rules\n\nThe bank has one file, `journal.md`.\n"
         ),
     ] = None
-    synthesis: Annotated[SynthesisView | None, described("The synthesis; null if there was no consolidation yet.")]
+    synthesis: Annotated[
+        SynthesisView | None, described("The synthesis; left out if there was no consolidation yet.")
+    ] = None
     bank: Annotated[list[FileView], described("All bank files with their content, in the order of the rules.")]
     live: Annotated[LiveNotes | None, described("What no consolidation has folded yet; left out in a look back.")] = (
         None
     )
     at: Annotated[PastMoment | None, described("Only in a look back (`at`): the moment of what is shown.")] = None
-
-    @model_serializer(mode="wrap")
-    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        optional = ("rules", "live", "at")
-        return {name: value for name, value in serialise(self).items() if value is not None or name not in optional}
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return handler({name: part for name, part in schema.items() if name != "serialization"})
 
     @classmethod
     def of_summary(cls, summary: "WholeSpace") -> "SpaceSummary":

@@ -2,13 +2,11 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel
-
 from livemem.recall.start import Start
-from livemem_http.views.fields import SpaceId, described
+from livemem_http.views.fields import SpaceId, View, described
 
 
-class StartPartView(BaseModel):
+class StartPartView(View):
     """A piece of the Markdown."""
 
     kind: Annotated[
@@ -18,11 +16,11 @@ class StartPartView(BaseModel):
     source: Annotated[
         str | None,
         described(
-            'The id by which it can be read: of a section `bank/{path}#{headings joined by " > "}`; null for what '
+            'The id by which it can be read: of a section `bank/{path}#{headings joined by " > "}`; left out where it '
             "shows nothing stored.",
             "bank/activeContext.md#Active context > Next steps",
         ),
-    ]
+    ] = None
     chars: Annotated[
         int, described("Characters that it takes, with the heading above it. They add up to `chars`.", 412)
     ]
@@ -36,7 +34,7 @@ class StartPartView(BaseModel):
     ]
 
 
-class StartView(BaseModel):
+class StartView(View):
     """The context for an agent at the start of a session."""
 
     space_id: SpaceId

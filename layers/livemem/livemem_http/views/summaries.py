@@ -12,7 +12,7 @@ from livemem.conversations.summaries_job import Strategy, SummariesJob
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
 from livemem_http.views.conversations import Tunables
-from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, Sparse, View, described, job_described
+from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, View, described, job_described
 
 Level = Annotated[int, described("1: of turns; 2 and 3: of summaries of the level below.", 1)]
 JobId = Annotated[str, described("The id of the job, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
@@ -51,7 +51,7 @@ class CoversView(View):
     turns: Annotated[tuple[int, int], described("The first and the last turn, at least in part.", [1, 3])]
 
 
-class SummaryView(Sparse):
+class SummaryView(View):
     """A block of turns or a group of summaries whose end is fixed, with its summary. Fields that do not apply or are
     empty are left out.
     """
@@ -136,7 +136,7 @@ class JobProblem(View):
     detail: Annotated[str, described("The same in words.", "The LLM did not answer.")]
 
 
-class JobView(Sparse):
+class JobView(View):
     """A job: one run that makes summaries of a conversation."""
 
     job_id: JobId
@@ -215,7 +215,7 @@ class PlanView(View):
         )
 
 
-class UpdateView(Sparse):
+class UpdateView(View):
     """The result of an update."""
 
     status: Annotated[

@@ -121,8 +121,8 @@ class MakerView(View):
 
     hash: Annotated[
         str | None,
-        described("The beginning of its hash, which names it; null: the bootstrap key.", "sha256:9f86d081884c7d65"),
-    ]
+        described("The beginning of its hash, which names it; left out: the bootstrap key.", "sha256:9f86d081884c7d65"),
+    ] = None
     name: Annotated[str, described("Its name.", "boss")]
 
 
@@ -133,16 +133,19 @@ class TokenView(View):
     name: Annotated[str, described("The agent that uses it.", "cline-dev")]
     permissions: Permissions
     space_ids: Annotated[
-        list[str] | None, described("The spaces that it may use; empty: all; null: the entry lets nobody in.", ["demo"])
-    ]
-    email: Annotated[str | None, described("Who answers for it.", None)]
-    created_at: Annotated[Moment | None, described("When it was made, UTC.", "2026-02-20T09:00:00Z")]
-    expires_at: Annotated[Moment | None, described("When it expires, UTC; null: never.", "2026-05-21T09:00:00Z")]
+        list[str] | None,
+        described("The spaces that it may use; empty: all; left out: the entry lets nobody in.", ["demo"]),
+    ] = None
+    email: Annotated[str | None, described("Who answers for it.")] = None
+    created_at: Annotated[Moment | None, described("When it was made, UTC.", "2026-02-20T09:00:00Z")] = None
+    expires_at: Annotated[
+        Moment | None, described("When it expires, UTC; left out: never.", "2026-05-21T09:00:00Z")
+    ] = None
     revoked: Annotated[bool, described("Whether it lets nobody in any more.", False)]
-    replaced_by: Annotated[str | None, described("The hash of the token that it was rotated to.", None)]
+    replaced_by: Annotated[str | None, described("The hash of the token that it was rotated to.")] = None
     made_by: Annotated[
         MakerView | None,
-        described("The token that made it; null: nobody knows, since an older version made it."),
+        described("The token that made it; left out: nobody knows, since an older version made it."),
     ] = None
 
     @classmethod
@@ -168,8 +171,10 @@ class TokenShown(TokenView):
 
     last_used_at: Annotated[
         Moment | None,
-        described("When it was last used, to about ten minutes, UTC; null: no use was noted.", "2026-02-20T14:00:00Z"),
-    ]
+        described(
+            "When it was last used, to about ten minutes, UTC; left out: no use was noted.", "2026-02-20T14:00:00Z"
+        ),
+    ] = None
 
     @classmethod
     def of_shown(cls, shown: ShownToken) -> "TokenShown":

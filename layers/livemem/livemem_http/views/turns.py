@@ -22,7 +22,7 @@ from livemem.conversations.turn import (
 from livemem.conversations.turn_import import Imported
 from livemem.limits import BODY_BYTES
 from livemem_http.views.conversations import TurnIndex
-from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, Sparse, described
+from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, View, described
 
 MessageId = Annotated[
     str,
@@ -142,7 +142,7 @@ class NewMessage(Body):
         )
 
 
-class TurnWritten(Sparse):
+class TurnWritten(View):
     """A turn that is in the log now."""
 
     turn_index: TurnIndex
@@ -161,7 +161,7 @@ class TurnWritten(Sparse):
         )
 
 
-class ClosingView(Sparse):
+class ClosingView(View):
     """Whether the conversation is closed now."""
 
     closed: Annotated[bool, described("False: it has no turn, so there is nothing to close.", True)]
@@ -172,7 +172,7 @@ class ClosingView(Sparse):
         return cls(closed=True, turn_index=closed.turn_index) if closed else cls(closed=False)
 
 
-class ImportedView(Sparse):
+class ImportedView(View):
     """The result of an import."""
 
     imported: Annotated[int, described("Lines that became turns.", 2)]
@@ -186,7 +186,7 @@ class ImportedView(Sparse):
         return cls.model_validate({**asdict(imported), "redacted": imported.redacted or None})
 
 
-class ToolCallView(Sparse):
+class ToolCallView(View):
     """A tool that was called."""
 
     name: Annotated[str, described("Its name.", "read_file")]
@@ -201,7 +201,7 @@ class ToolCallView(Sparse):
     ] = None
 
 
-class TurnView(Sparse):
+class TurnView(View):
     """A turn. Fields that do not apply are left out."""
 
     turn_index: TurnIndex

@@ -7,7 +7,7 @@ from livemem.backups import retention
 from livemem.jobs.describable import job_id
 from livemem.jobs.receipt import Receipt
 from livemem.upkeep import garbage_report
-from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, SpaceId, Sparse, View, described, job_described
+from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, SpaceId, View, described, job_described
 
 ErasureId = Annotated[str, described("The id of the erasure, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
@@ -22,7 +22,7 @@ class SectionToCorrect(View):
     section: Annotated[list[str], described("The headings from the outermost on.", ["# Progress", "## Done"])]
 
 
-class ErasureView(Sparse):
+class ErasureView(View):
     """The receipt of an erasure. It holds nothing of what was erased."""
 
     erasure_id: ErasureId
@@ -124,7 +124,7 @@ class RetentionReport(View):
     spaces: Annotated[int, described("How many spaces were looked at.", 12)]
     reports: Annotated[list[SpaceRetention], described("Those of which something goes.")]
     failed: Annotated[list[str], described("Spaces where it failed.", [])]
-    next_after: Annotated[str | None, described("Send it as `after` to go on; null: that was all.", None)]
+    next_after: Annotated[str | None, described("Send it as `after` to go on; left out: that was all.")] = None
 
     @classmethod
     def of(cls, overview: retention.Overview, *, dry_run: bool) -> "RetentionReport":
@@ -161,7 +161,7 @@ class SpaceGarbage(View):
 
     space_id: SpaceId
     old_notes: Annotated[int, described("Its old live notes, counted up to 10,000.", 7)]
-    oldest: Annotated[str | None, described("When the oldest was written.", "2026-01-10T09:00:00Z")]
+    oldest: Annotated[str | None, described("When the oldest was written.", "2026-01-10T09:00:00Z")] = None
     action: Annotated[
         str,
         described(
@@ -192,7 +192,7 @@ class GarbageReport(View):
     spaces: Annotated[list[SpaceGarbage], described("The spaces with anything to tell.")]
     failed: Annotated[list[dict[str, Any]], described("Spaces where it failed: `space_id`, `code`, `detail`.", [])]
     more: Annotated[bool, described("There are more spaces: send `after`.", False)]
-    after: Annotated[str | None, described("The last space that was looked at.", None)]
+    after: Annotated[str | None, described("The last space that was looked at.")] = None
 
     @classmethod
     def of(cls, report: garbage_report.CollectedGarbage) -> "GarbageReport":

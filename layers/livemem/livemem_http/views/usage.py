@@ -60,7 +60,7 @@ class UsedBySpace(Used):
 class BudgetView(View):
     """The daily budget, and the part of it that was used today (UTC)."""
 
-    tokens_per_day: Annotated[int | None, described("The limit; null: none.", 1_000_000)]
+    tokens_per_day: Annotated[int | None, described("The limit; left out: none.", 1_000_000)] = None
     used_today: Annotated[int, described("Tokens that were used today.", 54_000)]
     exhausted: Annotated[bool, described("Whether runs fail with `token_budget_exhausted` until tomorrow.", False)]
 
