@@ -498,6 +498,7 @@ class AsyncQuestionsGroup(Group):
         user: str | None = None,
         session: str | None = None,
         room: str | None = None,
+        expression: bool | None = None,
         idempotency_key: str | None = None,
     ) -> models.AskView:
         """As `QuestionsGroup.ask`."""
@@ -632,6 +633,12 @@ class AsyncSearchGroup(Group):
         return await self._invoke("search_conversations", locals())
 
     async def load_context(
+        self, space_id: str, *, q: str, kinds: str | None = None, max_chars: int | None = None
+    ) -> models.MessageContextView:
+        """As `SearchGroup.load_context`."""
+        return await self._invoke("load_context", locals())
+
+    async def load_conversation_context(
         self,
         space_id: str,
         conversation_id: str,
@@ -642,14 +649,8 @@ class AsyncSearchGroup(Group):
         raw_chars: int | None = None,
         max_results: int | None = None,
     ) -> models.ContextView:
-        """As `SearchGroup.load_context`."""
-        return await self._invoke("load_context", locals())
-
-    async def load_known(
-        self, space_id: str, *, q: str, kinds: str | None = None, max_chars: int | None = None
-    ) -> models.MessageContextView:
-        """As `SearchGroup.load_known`."""
-        return await self._invoke("load_known", locals())
+        """As `SearchGroup.load_conversation_context`."""
+        return await self._invoke("load_conversation_context", locals())
 
     async def load_memory_context(
         self,

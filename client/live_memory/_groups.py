@@ -1107,6 +1107,7 @@ class QuestionsGroup(Group):
         user: str | None = None,
         session: str | None = None,
         room: str | None = None,
+        expression: bool | None = None,
         idempotency_key: str | None = None,
     ) -> models.AskView:
         """Ask the agent that answers from memory.
@@ -1126,6 +1127,7 @@ class QuestionsGroup(Group):
             session: The session that must go on: one that has ended, or is not the user's, is answered with 404. With
                 `read` alone there is none.
             room: The room whose messages belong to the context: the newest, and those about the same.
+            expression: Whether the answer has an `expression`, for a caller who shows a face.
             idempotency_key: A name of your own for this request; without one the client makes one, so that it can
                 repeat it.
         """
@@ -1421,6 +1423,23 @@ class SearchGroup(Group):
         return self._invoke("search_conversations", locals())
 
     def load_context(
+        self, space_id: str, *, q: str, kinds: str | None = None, max_chars: int | None = None
+    ) -> models.MessageContextView:
+        """Load what is known of a message.
+
+        What the space knows about a message, from notes, bank, conversations, memories and rooms: up to ten items,
+        the best first, each with its time. Items that are not relevant enough are left out. Nothing comes twice.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            q: What somebody says: text, never syntax. For small talk nothing is known.
+            kinds: Some of `note`, `archive`, `bank`, `turn`, `summary`, `memory`, `message` with commas between them,
+                as searches name them in their answers; without it all.
+            max_chars: Characters of the Markdown at most, 500 to 100000.
+        """
+        return self._invoke("load_context", locals())
+
+    def load_conversation_context(
         self,
         space_id: str,
         conversation_id: str,
@@ -1448,24 +1467,7 @@ class SearchGroup(Group):
                 its middle where it is longer.
             max_results: How many turns, and how many summaries, of those that were found are shown at most, 1 to 50.
         """
-        return self._invoke("load_context", locals())
-
-    def load_known(
-        self, space_id: str, *, q: str, kinds: str | None = None, max_chars: int | None = None
-    ) -> models.MessageContextView:
-        """Load what is known over all kinds.
-
-        What the space knows about a message, from notes, bank, conversations, memories and rooms: up to ten items,
-        the best first, each with its time. Items that are not relevant enough are left out. Nothing comes twice.
-
-        Args:
-            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            q: What somebody says: text, never syntax. For small talk nothing is known.
-            kinds: Some of `note`, `archive`, `bank`, `turn`, `summary`, `memory`, `message` with commas between them,
-                as searches name them in their answers; without it all.
-            max_chars: Characters of the Markdown at most, 500 to 100000.
-        """
-        return self._invoke("load_known", locals())
+        return self._invoke("load_conversation_context", locals())
 
     def load_memory_context(
         self,
@@ -1476,11 +1478,12 @@ class SearchGroup(Group):
         room: str | None = None,
         limit: int | None = None,
     ) -> models.MemoryContextView:
-        """Load what is known of a message.
+        """Load facts and messages of rooms.
 
-        The context for an agent that answers a person: messages about the same subject in a room, or in all rooms of
-        the space, and the nearest facts. A source that fails or takes too long is named in `degraded`, and the other
-        sources are still used.
+        The context for an agent that answers a person in a room: messages about the same subject there, or in all
+        rooms of the space, and the nearest facts. It looks nowhere else: `GET .../context` also knows notes, bank and
+        conversations. A source that fails or takes too long is named in `degraded`, and the other sources are still
+        used.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.

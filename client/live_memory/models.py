@@ -824,6 +824,8 @@ class NewQuestion(Model):
     """The session that must go on: one that has ended, or is not the user's, is answered with 404. With `read` alone there is none."""
     room: str | None = None
     """The room whose messages belong to the context: the newest, and those about the same."""
+    expression: bool | None = False
+    """Whether the answer has an `expression`, for a caller who shows a face."""
 
 
 class NewRoomMessage(Model):
@@ -2271,7 +2273,7 @@ class AskView(Model):
         | str
         | None
     ) = None
-    """How the agent looks while it says it."""
+    """How the agent looks while it says it, if that was asked for."""
     message: str | None = None
     """The answer."""
     sources: list[SourceView] | None = None

@@ -182,7 +182,7 @@ def _talk(conversation_id: str) -> dict[str, Any]:
 
 def _ask(api: Client, talk: str, question: Question, *, full: bool) -> bool:
     """Print the context for a question; whether it holds a turn that answers, or a summary that covers one."""
-    answer = api.search.load_context(SPACE, talk, q=question.text, **_CONTEXT)
+    answer = api.search.load_conversation_context(SPACE, talk, q=question.text, **_CONTEXT)
     text = answer.markdown
     shown = text if full or len(text) <= 1_800 else f"{text[:1_800]}\n..."
     print(f"── {question.text}\n   ({answer.chars:,} characters)\n\n{shown}\n")

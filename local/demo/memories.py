@@ -174,7 +174,7 @@ def _ask(api: Client, question: Question, patience: float) -> None:
     for call in answer.tool_calls:
         told = json.dumps(call.arguments, ensure_ascii=False)
         print(f"   {call.name} {told[: width() - 50]} -> {call.results} result(s), {call.ms:.0f} ms")
-    print(f"   ({answer.expression}) {answer.message}")
+    print(f"   {answer.message}")
     sources = answer.sources or []
     for source in sources:
         print(f"   rests on {source.kind} {source.id}: {source.excerpt[: width() - 50]}")

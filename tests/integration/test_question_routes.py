@@ -33,7 +33,7 @@ def test_a_question_is_answered_with_what_it_rests_on_and_what_was_called(rooms)
     known = json.loads(made["body"])["memory_id"]
     rooms.agent.queue += [calls(("search_memories", {"query": "ferry"})), responds("Ines.", "happy", [known])]
 
-    asked = rooms.question("Who looks after the ferry?", user="zoé")
+    asked = rooms.question("Who looks after the ferry?", user="zoé", expression=True)
 
     assert (asked["status"], asked["expression"], asked["message"]) == ("done", "happy", "Ines.")
     said = json.loads(made["body"])["updated_at"]

@@ -79,6 +79,10 @@ def what_an_agent_finds(account: Account) -> None:
     begun = account.call("conversations", "GET", f"{SPACE}/conversations", 200)["items"][0]["conversation_id"]
     conversation_with_summaries(account)
     assert use(account, "context", q="ferry", conversation_id=begun)["markdown"]
+    for part in ({"conversation_id": begun}, {"cwd": "/shop"}, {"levels": "0"}, {"room": "general"}, {"kind": "fact"}):
+        use(account, "search", q="ferry", toolset="full", **part)
+    assert use(account, "search", q="ferry", spaces="all", toolset="full")["items"]
+    use(account, "context", room="general", toolset="full")
     for number in range(7):
         store(account, f"{100 + number}: {number}")
     with pytest.MonkeyPatch.context() as patch:
@@ -131,7 +135,7 @@ def tools_that_others_carry_out(account: Account) -> None:
 
 OF_EACH_FUNCTION: dict[str, dict[str, str]] = {
     "list_notes": {},
-    "search_space": {"q": "x"},
+    "list_stale": {},
     "list_conversations": {},
     "list_recent_memories": {},
     "list_rooms": {},

@@ -7,6 +7,7 @@ route has its tool, and listing the tools loads no route. The texts for models s
 import json
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any
@@ -25,7 +26,9 @@ def operations() -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def words() -> Mapping[str, Any]:
-    """The texts for models: `core` (operations that have no tool here), `tools` and `arguments`."""
+    """The texts for models: `core` (operations without a tool), `wide` (core tools with more arguments), `tools` and
+    `arguments`.
+    """
     return tomllib.loads(files("livemem_mcp").joinpath("words.toml").read_text("utf-8"))
 
 
@@ -79,6 +82,29 @@ def described(properties: Mapping[str, Any], by: Mapping[str, str]) -> dict[str,
             part["items"] = {**part["items"], "properties": described(part["items"]["properties"], by)}
         found[name] = part
     return found
+
+
+def widened(core: Mapping[str, McpTool]) -> list[McpTool]:
+    """Core tools as the larger toolsets have them: some take more arguments there, those of the routes for which they
+    stand, since nobody pays for them in `core`.
+    """
+    wide = words()["wide"]
+    return [_wider(tool, wide[name]) if name in wide else tool for name, tool in core.items()]
+
+
+def _wider(tool: McpTool, told: Mapping[str, Any]) -> McpTool:
+    found: dict[str, Mapping[str, Any]] = {}
+    for one in told["of"]:
+        for own, field in operations()[one]["fields"].items():
+            name = told["same"].get(own, own)
+            # Where the routes differ, as in a default, the schema promises neither.
+            schema = found.get(name, field["schema"])
+            found[name] = {key: value for key, value in schema.items() if field["schema"].get(key) == value}
+    properties = {**tool.schema["properties"], **found, "space_id": tool.schema["properties"]["space_id"]}
+    fields = {name: {"schema": schema} for name, schema in properties.items() if name not in told["without"]}
+    return replace(
+        tool, description=told["description"], schema={**_schema(fields, told), "required": told["required"]}
+    )
 
 
 def _call(

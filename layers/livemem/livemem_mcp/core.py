@@ -155,12 +155,12 @@ def write_notes(session: McpSession, notes: list[dict[str, Any]], space_id: str 
     limit={"type": "integer"},
 )
 def search_all(
-    session: McpSession, q: str, scope: str = "all", limit: int = 8, space_id: str | None = None
+    session: McpSession, q: str, scope: str | None = None, limit: int = 8, space_id: str | None = None, **part: Any
 ) -> ToolAnswer:
     """Find evidence by words and meaning."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
-    return finding.search(session, session.enter("read", space_id), q, scope, limit)
+    return finding.search(session, q, space_id=space_id, scope=scope, limit=limit, **part)
 
 
 @_tool(
@@ -173,20 +173,11 @@ def search_all(
     conversation_id={"type": "string", "description": "to continue one"},
     kinds={"type": "string"},
 )
-def context(
-    session: McpSession,
-    q: str,
-    conversation_id: str | None = None,
-    kinds: str | None = None,
-    space_id: str | None = None,
-) -> ToolAnswer:
+def context(session: McpSession, q: str | None = None, space_id: str | None = None, **wanted: Any) -> ToolAnswer:
     """All that is known about what the user just said."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
-    space = session.enter("read", space_id)
-    if conversation_id is not None:
-        return finding.context_of_conversation(session, space, q, conversation_id)
-    return finding.context(session, space, q, kinds=kinds)
+    return finding.context(session, session.enter("read", space_id), q, **wanted)
 
 
 @_tool(
@@ -195,13 +186,13 @@ def context(
     "write",
     required=("content",),
     content=_TEXT,
-    kind={"enum": list(memory_keys.KINDS)},
+    kind={"enum": list(memory_keys.KINDS), "description": "self, goal: about you"},
     category={"type": "string"},
     subjects={"type": "array", "items": {"type": "string"}},
     ttl={"type": "string", "description": "such as 30d"},
 )
 def remember(session: McpSession, content: str, space_id: str | None = None, **fields: Any) -> ToolAnswer:
-    """Keep one durable fact, such as a preference (kind self, goal: about you). Known facts are merged."""
+    """Keep one durable fact, such as a preference. Known facts are merged."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
     draft = Fact(content=content, subjects=tuple(fields.pop("subjects", ())), **fields)

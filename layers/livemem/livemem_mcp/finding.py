@@ -2,6 +2,7 @@
 one is called.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from livemem.ask import question_work
@@ -10,15 +11,24 @@ from livemem.errors import InvalidRequest
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
 from livemem.recall import context as contexts
-from livemem.recall import message_context
+from livemem.recall import memory_context, message_context
 from livemem.recall import search as searching
-from livemem.recall.search_request import SearchRequest
+from livemem.recall.render_memory import Lang
+from livemem.recall.search import SpaceHits
+from livemem.recall.search_request import LIMIT_MOST, SearchRequest
 from livemem_http import metrics
 from livemem_http.views.memories import Written
-from livemem_http.views.recall import MessageContextView, message_context_as_markdown
+from livemem_http.views.recall import (
+    MemoryContextView,
+    MessageContextView,
+    memory_context_as_markdown,
+    message_context_as_markdown,
+)
 from livemem_http.views.search import (
     ContextView,
+    HitView,
     SearchAnswer,
+    TalkHitView,
     as_markdown,
     context_as_markdown,
 )
@@ -26,32 +36,108 @@ from livemem_mcp import telling
 from livemem_mcp.session import McpSession
 from livemem_mcp.tool import ToolAnswer
 
-LIMIT_MOST = 50
 NOTHING = "Nothing is known of it.\n"
+ALL_SPACES = "all"
 
 
-def search(session: McpSession, space_id: str, q: str, scope: str, limit: int) -> ToolAnswer:
-    """The results, the best first."""
+def search(
+    session: McpSession,
+    q: str,
+    *,
+    space_id: str | None,
+    spaces: str | None = None,
+    limit: int,
+    conversation_id: str | None = None,
+    cwd: str | None = None,
+    host: str | None = None,
+    room: str | None = None,
+    explain: bool = False,
+    **wanted: Any,
+) -> ToolAnswer:
+    """The results in one space or in several, in all or in a part of it, the best first. `wanted`: other arguments of
+    `SearchRequest.of_part`.
+    """
     if not 1 <= limit <= LIMIT_MOST:
         raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
-    found = searching.search(session.process, space_id, SearchRequest.of(q, scope=scope, limit=limit))
-    view = SearchAnswer.of(found, explain=False)
+    folder = cwd is not None or host is not None
+    asked = SearchRequest.of_part(q, limit=limit, conversation_id=conversation_id, folder=folder, room=room, **wanted)
+    if spaces is not None:
+        if folder or any(one is not None for one in (space_id, conversation_id, room)):
+            raise InvalidRequest.of("spaces", "goes with no space_id, and with nothing that is in one space alone")
+        return _in_several(session, spaces, asked, limit, explain=explain)
+    space = session.enter("read", space_id)
+    if conversation_id is not None:
+        if folder:
+            raise InvalidRequest.of("conversation_id", "goes with no cwd and no host")
+        found = searching.in_conversation(session.process, space, conversation_id, asked)
+    elif folder:
+        found = searching.in_conversations(session.process, space, asked, cwd=cwd, host=host)
+    elif room is not None:
+        found = searching.in_rooms(session.process, space, asked)
+    else:
+        found = searching.search(session.process, space, asked)
+    return _hits(SearchAnswer.of(found, explain=explain), [found])
+
+
+def _in_several(session: McpSession, spaces: str, asked: SearchRequest, limit: int, *, explain: bool) -> ToolAnswer:
+    named = None if spaces == ALL_SPACES else spaces
+    found, failed = searching.several(session.process, session.enter_any("read"), named, asked)
+    return _hits(SearchAnswer.of_several(found, limit, explain=explain, failed=failed), found)
+
+
+def _hits(view: SearchAnswer, answers: Sequence[SpaceHits]) -> ToolAnswer:
     # A model has a tool that takes the id, and no use for the route.
-    ids = {hit.document.id: message_context.reading_id(hit.document) for hit in found.hits}
-    return ToolAnswer(as_markdown(view, where=lambda hit: ids[hit.id]), telling.as_json(view))
+    ids = {
+        (one.space_id, hit.document.id): message_context.reading_id(hit.document) for one in answers for hit in one.hits
+    }
+
+    def where(hit: HitView | TalkHitView) -> str:
+        assert isinstance(hit, HitView)
+        # A hit names its space only where several were searched.
+        return ids[hit.space_id or answers[0].space_id, hit.id]
+
+    return ToolAnswer(as_markdown(view, where=where), telling.as_json(view))
 
 
-def context(session: McpSession, space_id: str, q: str, **wanted: Any) -> ToolAnswer:
-    """The context for a message."""
-    view = MessageContextView.of(message_context.context(session.process, space_id, q, **wanted))
+def context(session: McpSession, space_id: str, q: str | None, **wanted: Any) -> ToolAnswer:
+    """The context for a message: of a conversation where one is named, of a room where one is, else over all kinds."""
+    given = {name: value for name, value in wanted.items() if value is not None}
+    if "conversation_id" in given:
+        return _of_conversation(session, space_id, q, **_only(given, "conversation_id", "max_turns", "raw_chars"))
+    if "room" in given:
+        return _of_room(session, space_id, q, **_only(given, "room", "lang", without=["max_chars"]))
+    if q is None:
+        raise InvalidRequest.of("q", "is needed where neither a conversation nor a room is named")
+    found = message_context.context(session.process, space_id, q, **_only(given, "kinds", without=["limit"]))
+    view = MessageContextView.of(found)
     return ToolAnswer(message_context_as_markdown(view), telling.as_json(view))
 
 
-def context_of_conversation(session: McpSession, space_id: str, q: str, conversation_id: str) -> ToolAnswer:
+def _only(given: Mapping[str, Any], *names: str, without: Sequence[str] = ()) -> dict[str, Any]:
+    """The arguments, which must be some of these, `max_chars` and `limit`."""
+    for name in given:
+        if name not in {*names, "max_chars", "limit"} - {*without}:
+            raise InvalidRequest.of(name, f"does not go with {' or '.join(sorted({*given} - {name})) or 'q alone'}")
+    return dict(given)
+
+
+def _of_conversation(
+    session: McpSession, space_id: str, q: str | None, *, conversation_id: str, limit: int | None = None, **wanted: int
+) -> ToolAnswer:
     """The context that a conversation needs before its next call."""
-    wanted = contexts.ContextRequest.of(q)
-    view = ContextView.of(contexts.context(session.process, space_id, conversation_id, wanted))
+    most = {} if limit is None else {"max_results": limit}
+    asked = contexts.ContextRequest.of(q, **wanted, **most)
+    view = ContextView.of(contexts.context(session.process, space_id, conversation_id, asked))
     return ToolAnswer(context_as_markdown(view) or NOTHING, telling.as_json(view))
+
+
+def _of_room(
+    session: McpSession, space_id: str, q: str | None, *, lang: Lang | None = None, **wanted: Any
+) -> ToolAnswer:
+    """The messages of the room about the same, and the nearest facts."""
+    found = memory_context.context(session.process, space_id, q, lang=session.language(lang), **wanted)
+    view = MemoryContextView.of(found)
+    return ToolAnswer(memory_context_as_markdown(view) or NOTHING, telling.as_json(view))
 
 
 def remember(session: McpSession, space_id: str, draft: MemoryDraft) -> ToolAnswer:

@@ -64,6 +64,12 @@ class McpSession:
         decision.authorise(self.process, self.authorization, needs=needs, space_id=chosen)
         return keys.check_space_id(chosen)
 
+    def enter_any(self, needs: Permission) -> Principal:
+        """The caller of a call in several spaces, once the permission is granted. Access to each space is checked where
+        they are named. Raises Unauthenticated, Forbidden.
+        """
+        return decision.authorise(self.process, self.authorization, needs=needs, space_id=None)
+
 
 def default_space(principal: Principal, named: str | None) -> str | None:
     """The space of calls that name none: that of the URL, else the only one of the token, else none."""

@@ -19,11 +19,10 @@ def of(session: McpSession) -> list[McpTool]:
 
 
 def _wanted(session: McpSession) -> Iterator[McpTool]:
+    if session.toolset == "core":
+        yield from CORE.values()
+        return
     reading = session.toolset == "read"
-    for tool in CORE.values():
+    for tool in (*catalog.widened(CORE), *catalog.tools().values()):
         if not reading or tool.reads or tool.name in ASKS_ONLY:
             yield tool
-    if session.toolset != "core":
-        for tool in catalog.tools().values():
-            if not reading or tool.reads:
-                yield tool

@@ -4,6 +4,7 @@ import pytest
 
 from livemem.ask import question as questions
 from livemem.ask import starting_context as opening
+from livemem.ask import tools
 from livemem.ask.arguments import MESSAGE_CHARACTERS
 from livemem.ask.prompt import TURNS
 from livemem.ask.question import MESSAGE_BYTES
@@ -32,16 +33,31 @@ def test_a_question_is_answered_from_what_a_tool_has_shown():
     asked = asking.ask()
 
     assert asked.status == "done"
-    assert (asked.answer.message, asked.answer.expression) == ("Ines.", "happy")
+    assert asked.answer.message == "Ines."
     assert [(one.kind, one.id, one.excerpt) for one in asked.answer.sources] == [
         ("fact", memory_id, "Ines looks after the ferry timetable.")
     ]
     assert results(asking.agent.asked[1])[0]["results"][0]["text"] == "Ines looks after the ferry timetable."
     assert [(one.name, one.arguments, one.count, one.error) for one in asked.calls()] == [
         ("search_memories", {"query": "ferry timetable"}, 1, None),
-        ("respond", {"expression": "happy", "message": "Ines.", "sources": [memory_id]}, 0, None),
+        ("respond", {"message": "Ines.", "sources": [memory_id]}, 0, None),
     ]
     assert (asked.usage.calls, asked.usage.prompt_tokens, asked.usage.completion_tokens) == (2, 200, 40)
+
+
+def test_an_expression_is_asked_of_the_model_and_answered_only_where_the_caller_wants_one():
+    asking = Asking()
+    asking.script(responds("Ines.", "happy"), responds("Ines.", "happy"))
+
+    plain = asking.ask()
+    with_face = asking.ask(expression=True)
+
+    assert (plain.answer.expression, with_face.answer.expression) == (None, "happy")
+    assert ["expression" in thread[0]["content"] for thread in asking.agent.asked] == [False, True]
+    respond = [
+        tools.offered(may_write=True, only_respond=True, expression=wanted)[0].parameters for wanted in (False, True)
+    ]
+    assert ["expression" in schema["required"] for schema in respond] == [False, True]
 
 
 def test_who_the_agent_is_and_what_it_wants_are_data_in_the_prompt_and_the_instructions_know_nothing_of_it():
@@ -196,7 +212,7 @@ def test_a_model_that_never_responds_ends_with_what_it_said_last():
 
     asked = asking.ask()
 
-    assert (asked.status, asked.answer.message, asked.answer.expression) == ("done", "Ines does.", "neutral")
+    assert (asked.status, asked.answer.message, asked.answer.expression) == ("done", "Ines does.", None)
     assert len(asking.agent.asked) == TURNS + 1
 
 
@@ -236,7 +252,7 @@ def test_a_response_that_is_wrong_in_one_thing_is_asked_for_again_and_taken_at_l
     asking = Asking()
     asking.script(*[calls(("respond", {"expression": "furious", "message": "So be it."}))] * (TURNS + 1))
 
-    asked = asking.ask()
+    asked = asking.ask(expression=True)
 
     assert [one.error.split(":")[0] for one in asked.calls()] == [
         "Its arguments are wrong. The answer breaks the contract"
@@ -248,7 +264,7 @@ def test_an_answer_that_is_too_long_is_asked_for_again_and_cut_at_last():
     asking = Asking()
     asking.script(*[calls(("respond", {"expression": "sad", "message": "x" * 9_000}))] * (TURNS + 1))
 
-    asked = asking.ask()
+    asked = asking.ask(expression=True)
 
     assert len(asked.answer.message) == MESSAGE_CHARACTERS
     assert asked.answer.expression == "sad"

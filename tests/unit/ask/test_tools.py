@@ -306,7 +306,7 @@ def test_who_may_only_read_is_offered_no_tool_that_writes_and_calls_of_them_are_
         ("get_recent_memories", {"limit": "many"}),
         ("store_self", {"content": "x", "category": "mood"}),
         ("store_memory", {"content": "x", "subjects": ["a"] * 11}),
-        ("respond", {"message": "No face."}),
+        ("respond", {"sources": []}),
         ("respond", {"expression": "happy", "message": ""}),
     ],
 )

@@ -27,7 +27,6 @@ def test_an_answered_question_is_shown_with_what_it_rests_on_and_what_was_called
         "request_id": asked.job_id,
         "job": f"demo.question.{asked.job_id}",
         "status": "done",
-        "expression": "happy",
         "message": "Ines.",
         "sources": [
             {"kind": "fact", "id": memory_id, "excerpt": "Ines looks after the ferry.", "at": asked.created_at}
@@ -43,7 +42,7 @@ def test_an_answered_question_is_shown_with_what_it_rests_on_and_what_was_called
             },
             {
                 "name": "respond",
-                "arguments": {"expression": "happy", "message": "Ines.", "sources": [memory_id]},
+                "arguments": {"message": "Ines.", "sources": [memory_id]},
                 "results": 0,
                 "ms": 0,
             },

@@ -16,7 +16,7 @@ At = Annotated[int | None, typer.Option("--at", min=0, help="As it stood after t
 
 def start(
     ctx: typer.Context,
-    query: Annotated[str | None, typer.Argument(help="What the session is about; what answers it comes too.")] = None,
+    q: Annotated[str | None, typer.Argument(help="What the session is about; what answers it comes too.")] = None,
     max_chars: Annotated[int | None, typer.Option(help="Characters at most, 2000 to 100000; else 8000.")] = None,
     lang: Lang = None,
     space: Space = None,
@@ -24,7 +24,7 @@ def start(
 ) -> None:
     """Show the context for an agent's start: the current sections, new notes, and the names of all other sections."""
     with opened(ctx, json=json, space=space) as session:
-        arguments = {"space_id": session.space, "q": query, "max_chars": max_chars, "lang": lang}
+        arguments = {"space_id": session.space, "q": q, "max_chars": max_chars, "lang": lang}
         _markdown(session, "get_start", arguments)
 
 
@@ -89,11 +89,11 @@ def _sections(out: Output, file: dict[str, Any]) -> None:
 
 def search(
     ctx: typer.Context,
-    query: Annotated[str, typer.Argument(help="Words, or a question.")],
+    q: Annotated[str, typer.Argument(help="Words, or a question.")],
     everywhere: Annotated[bool, typer.Option("--all", "-a", help="In all spaces that you may read.")] = False,
     scope: Annotated[
         str | None,
-        typer.Option(help="live, archive, bank, conversations, memories, messages, all; several with commas."),
+        typer.Option(help="live, archive, bank, conversations, memories, rooms, all; several with commas."),
     ] = None,
     limit: Limit = None,
     author: Annotated[str | None, typer.Option(help="Whose notes.")] = None,
@@ -109,7 +109,7 @@ def search(
     """
     with opened(ctx, json=json, space=space) as session:
         filters = {"author": author, "category": category, "tag": tag, "since": since, "until": until}
-        arguments: dict[str, Any] = {"q": query, "scope": scope, "limit": limit, **filters}
+        arguments: dict[str, Any] = {"q": q, "scope": scope, "limit": limit, **filters}
         operation = "search_spaces" if everywhere else "search_space"
         found = session.call(operation, **arguments) if everywhere else session.here(operation, **arguments)
         session.out.result(found, lambda: _hits(session, found["items"], everywhere=everywhere))
@@ -133,27 +133,49 @@ def _hits(session: Session, hits: list[dict[str, Any]], *, everywhere: bool) -> 
 
 def context(
     ctx: typer.Context,
-    query: Annotated[str | None, typer.Argument(help="What it is about.")] = None,
+    q: Annotated[
+        str | None, typer.Argument(help="What somebody said. Not needed with --conversation or --room.")
+    ] = None,
+    kinds: Annotated[
+        str | None,
+        typer.Option(help="note, archive, bank, turn, summary, memory, message; several with commas. Without it all."),
+    ] = None,
     conversation: Annotated[str | None, typer.Option(help="Of this conversation: recent and relevant turns.")] = None,
-    room: Annotated[str | None, typer.Option(help="With messages of this room.")] = None,
+    room: Annotated[str | None, typer.Option(help="Of this room: messages about the same, and facts.")] = None,
     lang: Lang = None,
     limit: Limit = None,
+    max_chars: Annotated[int | None, typer.Option(help="Characters at most.")] = None,
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """Show what an agent should know before it answers: facts and messages, or a conversation's turns."""
+    """Show what an agent should know before it answers, of all kinds; or what a conversation or a room needs."""
+    given = {"--kinds": kinds, "--conversation": conversation, "--room": room, "--lang": lang, "--limit": limit}
+    given |= {"--max-chars": max_chars}
+    operation, takes = _context_of(conversation, room)
+    for name, value in given.items():
+        if value is not None and name not in takes:
+            raise typer.BadParameter(f"{name} does not go with {' or '.join(takes)}")
+    if q is None and operation == "load_context":
+        raise typer.BadParameter("say what it is about, or name a --conversation or a --room")
     with opened(ctx, json=json, space=space) as session:
-        arguments: dict[str, Any] = {"space_id": session.space, "q": query}
-        if conversation:
-            arguments |= {"conversation_id": conversation, "max_results": limit}
-            _markdown(session, "load_context", arguments)
-        else:
-            _markdown(session, "load_memory_context", {**arguments, "room": room, "lang": lang, "limit": limit})
+        named = {takes[name]: value for name, value in given.items() if name in takes}
+        _markdown(session, operation, {"space_id": session.space, "q": q, **named})
+
+
+def _context_of(conversation: str | None, room: str | None) -> tuple[str, dict[str, str]]:
+    """The operation, and the options that it takes, each with the name of its field."""
+    if conversation is not None:
+        takes = {"--conversation": "conversation_id", "--limit": "max_results", "--max-chars": "max_chars"}
+        return "load_conversation_context", takes
+    if room is not None:
+        return "load_memory_context", {"--room": "room", "--lang": "lang", "--limit": "limit"}
+    return "load_context", {"--kinds": "kinds", "--max-chars": "max_chars"}
 
 
 def ask(
     ctx: typer.Context,
-    question: Annotated[str | None, typer.Argument(help="The question; `-` or nothing: stdin.")] = None,
+    message: Annotated[str | None, typer.Argument(help="The question; `-` or nothing: stdin.")] = None,
+    user: Annotated[str | None, typer.Option(help="Who asks; else the name of the token.")] = None,
     chat: Annotated[
         str | None, typer.Option("--session", help="Go on with this session, so that it knows what was said.")
     ] = None,
@@ -163,8 +185,8 @@ def ask(
 ) -> None:
     """Ask the memory; it answers and names its sources."""
     with opened(ctx, json=json, space=space) as session:
-        message = reading.text(session.program, question, "The question")
-        first = session.here("ask_question", message=message, session=chat, room=room)
+        text = reading.text(session.program, message, "The question")
+        first = session.here("ask_question", message=text, user=user, session=chat, room=room)
         answer = waiting.wait(
             session,
             lambda: session.here("get_question", request_id=first["request_id"]),

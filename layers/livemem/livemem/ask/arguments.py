@@ -81,7 +81,6 @@ class Deleting(Arguments):
 class Responding(Arguments):
     """Of the answer."""
 
-    expression: Annotated[Expression, Field(description="How you look while you say it.")]
     message: Annotated[
         str,
         Field(
@@ -94,3 +93,9 @@ class Responding(Arguments):
         list[str],
         Field(max_length=SOURCES_MOST, description="The ids of the results that it rests on, as the tools gave them."),
     ] = []
+
+
+class RespondingWithExpression(Responding):
+    """Of the answer to a caller who shows a face."""
+
+    expression: Annotated[Expression, Field(description="How you look while you say it.")]

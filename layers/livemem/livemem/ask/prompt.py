@@ -28,14 +28,17 @@ SESSION_CHARACTERS = 1_500
 CONTEXT_CHARACTERS = 12_000
 ANSWER_TOKENS = 1_000
 """Kept in the model's window for its answer."""
+EXPRESSION = "`expression` for how you look while you say it; "
 LEFT_OUT = {"left_out": "There was no room for it any more: call the tool again if you need it."}
 _text = partial(templates.text, "ask")
 
 
-@lru_cache(maxsize=1)
-def system() -> str:
-    """The instructions, the same for all questions."""
-    return Template(_text("system")).substitute(turns=TURNS, stored=STORED_MOST, deleted=DELETED_MOST)
+@lru_cache(maxsize=2)
+def system(*, expression: bool) -> str:
+    """The instructions, the same for all questions with an expression or without one."""
+    return Template(_text("system")).substitute(
+        turns=TURNS, stored=STORED_MOST, deleted=DELETED_MOST, expression=EXPRESSION if expression else ""
+    )
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ def size(messages: Thread) -> int:
 
 def _thread(question: Question, gone: set[int], *, forced: bool) -> Thread:
     messages: Thread = [
-        {"role": "system", "content": system()},
+        {"role": "system", "content": system(expression=question.expression)},
         {"role": "user", "content": question.opening or json_line(question.message)},
     ]
     for step in question.steps:

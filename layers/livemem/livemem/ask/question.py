@@ -78,7 +78,8 @@ class Step(StoredDocument):
 class Answer(StoredDocument):
     """The answer that the user gets."""
 
-    expression: Expression
+    expression: Expression | None = None
+    """None where it was not asked for."""
     message: str
     sources: list[AnswerSource] = []
 
@@ -100,6 +101,8 @@ class Question(Job):
     session: str | None = None
     """The conversation that the caller asked to continue."""
     room: str | None = None
+    expression: bool = False
+    """Whether the caller wants an expression with the answer."""
     conversation_id: str | None = None
     """The conversation that the question is part of. It may not be begun yet."""
     former: str | None = None
@@ -125,12 +128,15 @@ class Question(Job):
 
 @dataclass(frozen=True)
 class AskRequest:
-    """A question as the caller sends it. It belongs to the session of `user`; None means the token's own name."""
+    """A question as the caller sends it. It belongs to the session of `user`; None means the token's own name.
+    `expression`: whether the answer has one.
+    """
 
     message: str
     user: str | None = None
     session: str | None = None
     room: str | None = None
+    expression: bool = False
     found: dict[str, int] = field(default_factory=dict, hash=False, compare=False)
     """Counts of the removed secrets by kind."""
 
@@ -175,6 +181,7 @@ def new(
         redacted=wanted.found,
         session=wanted.session,
         room=wanted.room,
+        expression=wanted.expression,
         created_at=clock.iso_millis(process.clock()),
     )
 
@@ -183,7 +190,8 @@ def check_same(question: Question, author: str, wanted: AskRequest) -> None:
     """Raise InvalidRequest where the client used its key for another question before."""
     # The question may have been stored before questions were redacted.
     there = (redact(question.message)[0], identifier(question.user), question.session, question.room)
-    if there != (wanted.message, identifier(wanted.user or author), wanted.session, wanted.room):
+    asked = (wanted.message, identifier(wanted.user or author), wanted.session, wanted.room)
+    if (*there, question.expression) != (*asked, wanted.expression):
         raise InvalidRequest.of("Idempotency-Key", "was used for another question")
 
 

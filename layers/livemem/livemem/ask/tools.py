@@ -16,6 +16,7 @@ from livemem.ask.arguments import (
     Looking,
     Recent,
     Responding,
+    RespondingWithExpression,
     StoringFact,
     StoringGoal,
     StoringSelf,
@@ -219,10 +220,16 @@ SHOWING = ("search_memories", "get_recent_memories", "search_self", "search_goal
 """Tools that show memories as they are."""
 
 
-def offered(*, may_write: bool, only_respond: bool) -> list[Tool]:
-    """The tools that the model may call now."""
+def offered(*, may_write: bool, only_respond: bool, expression: bool = False) -> list[Tool]:
+    """The tools that the model may call now. `expression`: whether the answer needs one."""
     names = [RESPOND] if only_respond else [name for name, one in OFFERS.items() if may_write or not one.writes]
-    return [Tool(name, OFFERS[name].description, contract.schema(OFFERS[name].takes)) for name in names]
+    return [
+        Tool(name, OFFERS[name].description, contract.schema(_takes(name, expression=expression))) for name in names
+    ]
+
+
+def _takes(name: str, *, expression: bool) -> type[Arguments]:
+    return RespondingWithExpression if name == RESPOND and expression else OFFERS[name].takes
 
 
 def carry_out(
@@ -252,7 +259,7 @@ def _call(hand: Hand, call: AskedCall, place: int) -> tuple[Called, Arguments | 
     given, shown, error = None, CallResult(), None
     try:
         offer = _offer(hand, call, place)
-        given = _arguments(offer.takes, call.arguments)
+        given = _arguments(_takes(call.name, expression=hand.question.expression), call.arguments)
         shown = offer.act(hand, given)
     except RefusedCall as refused:
         given, error = None, str(refused)
@@ -293,4 +300,5 @@ def answered(given: Responding, before: Sequence[Called]) -> Answer:
     """The answer, with only those of its sources that a tool has shown."""
     shown: dict[str, AnswerSource] = {source.id: source for one in before for source in one.sources}
     named = [shown[one] for one in dict.fromkeys(given.sources) if one in shown]
-    return Answer(expression=given.expression, message=given.message.strip(), sources=named)
+    expression = given.expression if isinstance(given, RespondingWithExpression) else None
+    return Answer(expression=expression, message=given.message.strip(), sources=named)

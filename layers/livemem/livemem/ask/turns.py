@@ -28,7 +28,7 @@ def ask(process: Process, meter: Meter, question: Question, until: datetime) -> 
     """The model's next answer: 1 call. Raises RunError."""
     forced = must_respond(question)
     messages = prompt.thread(question, process.settings.llmaas_context_tokens, forced=forced)
-    offered = tools.offered(may_write=question.may_write, only_respond=forced)
+    offered = tools.offered(may_write=question.may_write, only_respond=forced, expression=question.expression)
 
     def send(limit: int | None, timeout: float) -> ToolReply:
         return process.converse(messages, offered, limit, timeout, required=forced)
@@ -56,15 +56,15 @@ def salvaged(question: Question) -> Answer | None:
     for arguments in (contract.json_object(one) for one in wrong):
         message = arguments.get("message")
         if isinstance(message, str) and message.strip():
-            return _plain(message, arguments.get("expression"))
+            return _plain(question, message, arguments.get("expression"))
     said = [contract.without_thinking(step.text) for step in reversed(question.steps)]
     message = next((one for one in said if one), None)
-    return _plain(message, None) if message else None
+    return _plain(question, message, None) if message else None
 
 
-def _plain(message: str, expression: object) -> Answer:
+def _plain(question: Question, message: str, expression: object) -> Answer:
     known: dict[object, Expression] = {one: one for one in EXPRESSIONS}
     message = message.strip()
     cut = message if len(message) <= MESSAGE_CHARACTERS else message[: MESSAGE_CHARACTERS - 1] + "…"
     face = known.get(expression, "neutral") if isinstance(expression, str) else "neutral"
-    return Answer(expression=face, message=cut)
+    return Answer(expression=face if question.expression else None, message=cut)

@@ -230,12 +230,13 @@ def in_conversations(
 
 
 def in_rooms(process: Process, space_id: str, asked: SearchRequest, until: datetime | None = None) -> SpaceHits:
-    """The best messages of rooms, or of one, that are relevant enough (ROOM_MIN_RELEVANCE): as `search`.
+    """The best messages of rooms, or of one, that are relevant enough: as `search`. Without a least relevance of the
+    request it is ROOM_MIN_RELEVANCE.
 
     `until`: when it stops reading. Raises NotFound, SearchNotReady.
     """
     meta = heads.load_recent(process, space_id).meta
-    wanted = replace(asked, least=process.settings.room_min_relevance)
+    wanted = replace(asked, least=process.settings.room_min_relevance) if asked.least is None else asked
     with answering(process, meta, [wanted], lambda: vector_of(process, asked.text), until) as (_, answers):
         return answers[0]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from livemem import clock as clocks
 from livemem.errors import InvalidName, InvalidRequest
@@ -22,8 +23,8 @@ KINDS = {
     "rooms": (room_documents.MESSAGE,),
 }
 """The names of scopes in a request, and their kinds of documents."""
-DEFAULT, OF_CONVERSATION, OF_ROOMS = "live,bank", "conversations", "rooms"
-"""The scope of a request without one, of one about a conversation, and of one about rooms."""
+DEFAULT, OF_CONVERSATION, OF_ROOMS, OF_MEMORIES = "live,bank", "conversations", "rooms", "memories"
+"""The scope of a request without one, of one about a conversation, of one about rooms, and of one about memories."""
 ALL = "all"
 QUERY_CHARACTERS = 4_000
 LIMIT_DEFAULT, LIMIT_MOST = 10, 100
@@ -112,8 +113,7 @@ class SearchRequest:
         """A search in conversations, which `within` names later. Raises InvalidRequest."""
         if not 1 <= max_results <= RESULTS_MOST:
             raise InvalidRequest.of("max_results", f"must be from 1 to {RESULTS_MOST}")
-        if min_score is not None and not 0 <= min_score <= 1:
-            raise InvalidRequest.of("min_score", "must be from 0 to 1")
+        _check_share(min_score)
         wanted = tuple(level for level in _levels(levels) if level or include_turns)
         if not wanted:
             raise InvalidRequest.of("include_turns", "leaves nothing to look at where `levels` is 0 alone")
@@ -130,8 +130,47 @@ class SearchRequest:
         found = cls.of(text, scope=OF_ROOMS, limit=limit)
         if room is None:
             return found
-        # Of a room there is nothing else.
-        return replace(found, filter=replace(found.filter, kinds=None, groups=(room_documents.group(room),)), room=room)
+        return _in_room(found, room)
+
+    @classmethod
+    def of_part(
+        cls,
+        text: str,
+        *,
+        scope: str | None = None,
+        folder: bool = False,
+        conversation_id: str | None = None,
+        levels: str | None = None,
+        room: str | None = None,
+        kind: str | None = None,
+        min_score: float | None = None,
+        **filters: Any,
+    ) -> "SearchRequest":
+        """The request in which any filters come together: those of `of`, and those of one part of a space, which then
+        is the scope: conversations (`folder`, `conversation_id`, `levels`), a room, or memories of a kind. Without a
+        part and a scope everything is searched. Raises InvalidRequest or InvalidName, naming the field.
+        """
+        parts = {
+            OF_CONVERSATION: folder or conversation_id is not None or levels is not None,
+            OF_ROOMS: room is not None,
+            OF_MEMORIES: kind is not None,
+        }
+        named = [part for part, wanted in parts.items() if wanted]
+        if len(named) > 1 or (named and scope not in (None, ALL, *named)):
+            raise InvalidRequest.of("scope", f"other arguments are about {' and '.join(named)} alone")
+        _check_share(min_score)
+        if conversation_id is not None:
+            conversation_keys.check_conversation_id(conversation_id)
+        found = replace(cls.of(text, scope=named[0] if named else scope or ALL, **filters), least=min_score)
+        if room is not None:
+            room_keys.check_room(room)
+            return _in_room(found, room)
+        if kind is not None:
+            return replace(found, filter=replace(found.filter, memory_kind=kind))
+        if parts[OF_CONVERSATION]:
+            some = None if conversation_id is None else (conversation_id,)
+            return replace(found, levels=_levels(levels)).within(some)
+        return found
 
     def of_kinds(self, kinds: tuple[str, ...] | None) -> "SearchRequest":
         """The same among documents of some kinds alone; None for all."""
@@ -150,6 +189,16 @@ class SearchRequest:
         filtered = replace(self.filter, kinds=None, groups=conversation_documents.groups(conversation_ids, self.levels))
         alone = None if all_of_space else tuple(conversation_ids)
         return replace(self, filter=filtered, kinds=some, conversations=alone)
+
+
+def _in_room(asked: SearchRequest, room: str) -> SearchRequest:
+    # Of a room there is nothing else.
+    return replace(asked, filter=replace(asked.filter, kinds=None, groups=(room_documents.group(room),)), room=room)
+
+
+def _check_share(min_score: float | None) -> None:
+    if min_score is not None and not 0 <= min_score <= 1:
+        raise InvalidRequest.of("min_score", "must be from 0 to 1")
 
 
 def _levels(levels: str | None) -> tuple[int, ...]:

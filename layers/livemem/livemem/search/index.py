@@ -35,6 +35,8 @@ class DocumentFilter:
     tag: str | None = None
     since: str | None = None
     until: str | None = None
+    memory_kind: str | None = None
+    """Of memories: `fact`, `self` or `goal`."""
     groups: tuple[str, ...] | None = None
     """Checked by the shape of all documents (engine.py), which has them at hand."""
 
@@ -293,6 +295,7 @@ class Index:
             "n IN (SELECT n FROM tags WHERE tag = ?)": wanted.tag,
             "time >= ?": wanted.since,
             "time <= ? AND time <> ''": wanted.until,
+            "json_extract(source, '$.kind') = ?": wanted.memory_kind,
         }
         given = {test: value for test, value in tests.items() if value is not None}
         values: list[str] = list(given.values())

@@ -379,7 +379,7 @@ def search_conversations(
     markdown=context_as_markdown,
     summary="Load a conversation's context",
 )
-def load_context(
+def load_conversation_context(
     space_id: str,
     conversation_id: str,
     q: About = None,
@@ -421,7 +421,7 @@ def search_rooms(
     needs="read",
     tag="search",
     markdown=memory_context_as_markdown,
-    summary="Load what is known of a message",
+    summary="Load facts and messages of rooms",
 )
 def load_memory_context(
     space_id: str,
@@ -430,9 +430,9 @@ def load_memory_context(
     room: OfRoom = None,
     limit: Shown = memory_context.LIMIT_DEFAULT,
 ) -> MemoryContextView:
-    """The context for an agent that answers a person: messages about the same subject in a room, or in all rooms of the
-    space, and the nearest facts. A source that fails or takes too long is named in `degraded`, and the other sources
-    are still used.
+    """The context for an agent that answers a person in a room: messages about the same subject there, or in all rooms
+    of the space, and the nearest facts. It looks nowhere else: `GET .../context` also knows notes, bank and
+    conversations. A source that fails or takes too long is named in `degraded`, and the other sources are still used.
     """
     lang = lang or api.language()
     return MemoryContextView.of(memory_context.context(process(), space_id, q, room=room, lang=lang, limit=limit))
@@ -444,9 +444,9 @@ def load_memory_context(
     needs="read",
     tag="search",
     markdown=message_context_as_markdown,
-    summary="Load what is known over all kinds",
+    summary="Load what is known of a message",
 )
-def load_known(
+def load_context(
     space_id: str, q: Said, kinds: Kinds = None, max_chars: KnownChars = message_context.CHARS_DEFAULT
 ) -> MessageContextView:
     """What the space knows about a message, from notes, bank, conversations, memories and rooms: up to ten items, the

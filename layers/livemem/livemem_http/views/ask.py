@@ -65,9 +65,13 @@ class NewQuestion(Body):
         ),
     ] = None
 
+    expression: Annotated[
+        bool, described("Whether the answer has an `expression`, for a caller who shows a face.", False)
+    ] = False
+
     def wanted(self) -> AskRequest:
         """The question for the domain."""
-        return AskRequest(self.message, self.user, self.session, self.room)
+        return AskRequest(self.message, self.user, self.session, self.room, self.expression)
 
 
 class SourceView(View):
@@ -120,7 +124,8 @@ class AskView(View):
     job: Annotated[str, job_described("question", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
     status: Annotated[Status, described("`queued` and `running`: ask for it again. The others are final.", "done")]
     expression: Annotated[
-        str | None, described("How the agent looks while it says it.", "happy", enum=list(EXPRESSIONS))
+        str | None,
+        described("How the agent looks while it says it, if that was asked for.", "happy", enum=list(EXPRESSIONS)),
     ] = None
     message: Annotated[str | None, described("The answer.", "Ines looks after it.")] = None
     sources: Annotated[list[SourceView] | None, described("What the answer rests on.")] = None
