@@ -391,7 +391,12 @@ class AsyncMemoriesGroup(Group):
         return await self._invoke("list_memory_changes", locals())
 
     async def list_recent(
-        self, space_id: str, *, kind: Literal["fact", "self", "goal"] | None = None, limit: int | None = None
+        self,
+        space_id: str,
+        *,
+        kind: Literal["fact", "self", "goal"] | None = None,
+        subject: str | None = None,
+        limit: int | None = None,
     ) -> models.MemoryList:
         """As `MemoriesGroup.list_recent`."""
         return await self._invoke("list_recent_memories", locals())

@@ -883,7 +883,12 @@ class MemoriesGroup(Group):
         return self._invoke("list_memory_changes", locals())
 
     def list_recent(
-        self, space_id: str, *, kind: Literal["fact", "self", "goal"] | None = None, limit: int | None = None
+        self,
+        space_id: str,
+        *,
+        kind: Literal["fact", "self", "goal"] | None = None,
+        subject: str | None = None,
+        limit: int | None = None,
     ) -> models.MemoryList:
         """List the newest memories.
 
@@ -892,6 +897,7 @@ class MemoriesGroup(Group):
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             kind: Only memories of this kind; without it all.
+            subject: Only memories about this subject, in at most 50 characters.
             limit: How many memories at most.
         """
         return self._invoke("list_recent_memories", locals())

@@ -171,7 +171,7 @@ def search_all(
     reads=True,
     q=_TEXT,
     conversation_id={"type": "string", "description": "to continue one"},
-    kinds={"type": "string"},
+    kinds={"type": "string", "description": "such as memory,bank; else all"},
 )
 def context(session: McpSession, q: str | None = None, space_id: str | None = None, **wanted: Any) -> ToolAnswer:
     """All that is known about what the user just said."""
@@ -223,7 +223,7 @@ def ask(session: McpSession, /, message: str, space_id: str | None = None, **of:
     wait={"type": "boolean", "default": True},
 )
 def consolidate(session: McpSession, wait: bool = True, space_id: str | None = None) -> ToolAnswer:
-    """Fold live notes into the bank, at the end of a job. May give a handle to poll."""
+    """Fold live notes into the bank, at the end of a job."""
     space = session.enter("write", space_id)
     run = queue.order(session.process, session.principal, space, RunOrder("api", requested_by=session.principal.name))
     return _followed(session, space, run, wait=wait)

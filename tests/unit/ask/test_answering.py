@@ -348,7 +348,8 @@ def test_the_context_has_what_was_said_in_the_room_of_the_question_and_in_no_oth
     asking.remember("The oven is a Bosch.")
 
     def context(room):
-        return opening.block(asking.process, "demo", "Is the oven on?", room)
+        facts = reading.state_of(asking.process, "demo", "fact")
+        return opening.block(asking.process, "demo", "Is the oven on?", room, facts)
 
     assert context("galley") == (
         "[Live context - relevant excerpts from Galley, not a complete conversation]\n"
@@ -358,6 +359,38 @@ def test_the_context_has_what_was_said_in_the_room_of_the_question_and_in_no_oth
         "• The oven is a Bosch.\n"
     )
     assert context(None) == "• The oven is a Bosch."
+
+
+def test_a_question_costs_so_many_requests_by_what_it_names():
+    asking = Asking()
+    asking.remember("The oven is a Bosch.")
+    for number in range(3):
+        posting.post(asking.process, "demo", "galley", messages.MessageDraft("Zoé", f"The oven is on: {number}."))
+    for warm in ("galley", None):
+        asking.ask("Is the oven on?", user="warm", room=warm)
+
+    def cost(**named):
+        asking.world.client.reset()
+        asked = asking.ask("Is the oven on?", **named)
+        operations = [operation for operation, _ in asking.world.client.requests]
+        return asked, (len(operations), operations.count("LIST"))
+
+    first, new = cost(user="zoé")
+    costs = {
+        "new": new,
+        "a turn so far": cost(user="zoé")[1],
+        "the session, two turns so far": cost(user="zoé", session=first.conversation_id)[1],
+        "a room with three messages": cost(user="ines", room="galley")[1],
+        "read alone": cost(may_write=False)[1],
+    }
+
+    assert costs == {
+        "new": (27, 4),
+        "a turn so far": (28, 5),
+        "the session, two turns so far": (31, 5),
+        "a room with three messages": (32, 6),
+        "read alone": (17, 3),
+    }
 
 
 def test_a_question_is_found_by_its_id_and_by_no_other():

@@ -11,6 +11,7 @@ from tests.support.cases import each
 
 ROUTES = catalog.tools()
 EVERY = {**CORE, **ROUTES}
+SHOWN = [*EVERY.items(), *((f"{one.name}, wide", one) for one in catalog.widened(CORE))]
 TOLD: Mapping[str, Mapping[str, Any]] = catalog.words()["tools"]
 HTTP = re.compile(
     r"\b(20[0-4]|304|400|401|403|404|409|413|422|429|500|503)\b(?!,\d| to \d| bytes)"
@@ -29,14 +30,14 @@ def test_every_tool_that_is_made_of_a_route_has_a_title_and_a_description_of_its
     assert {"title", "description"} <= TOLD.get(name, {}).keys()
 
 
-@each("tool", EVERY.values(), ids=EVERY)
+@each("tool", [tool for _, tool in SHOWN], ids=[name for name, _ in SHOWN])
 def test_no_tool_speaks_of_http(tool: McpTool):
     said = [(tool.name, tool.title), (tool.name, tool.description), *_descriptions(tool.schema)]
 
     assert [(where, found[0]) for where, text in said for found in HTTP.finditer(text)] == []
 
 
-@each("tool", EVERY.values(), ids=EVERY)
+@each("tool", [tool for _, tool in SHOWN], ids=[name for name, _ in SHOWN])
 def test_words_are_few(tool: McpTool):
     assert len(tool.title) in TITLE
     assert len(tool.description) in DESCRIPTION
@@ -118,6 +119,12 @@ def test_a_tool_s_own_words_for_an_argument_win_over_those_for_all():
 
     assert {key: EVERY[key[0]].schema["properties"][key[1]]["description"] for key in own} == own
     assert [name for _, name in own if name in catalog.words()["arguments"]]
+
+
+def test_words_for_all_are_each_read_by_a_model():
+    shown = {text for tool in (*ROUTES.values(), *catalog.widened(CORE)) for _, text in _descriptions(tool.schema)}
+
+    assert {name for name, text in catalog.words()["arguments"].items() if text not in shown} == set()
 
 
 def test_words_for_all_reach_arguments_inside_of_others():

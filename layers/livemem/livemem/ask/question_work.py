@@ -62,6 +62,10 @@ def ask(
 ) -> Worked[Question]:
     """Answer a question as far as the time until `until` allows. Another invocation does the rest.
 
+    In a process that knows the space 27 requests, of which 4 are LISTs, where the model answers at once; without
+    `may_write` 17. In a session that goes on 1 GET more for each turn so far. With `session` 2 GETs more. `room` as in
+    `starting_context.opening`. Each further answer of the model 3 PUTs, and the requests of its tools.
+
     A repeat with the same key returns the state of the first question. A failed question resumes where it failed.
     Without `may_write` (of the token named `author`) no session is read or kept. Raises NotConfigured without an LLM,
     NotFound (space, session), UserNotAllowed, InvalidRequest, TooLarge, StoreUnavailable and other LiveMemoryErrors

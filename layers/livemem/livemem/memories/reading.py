@@ -48,9 +48,10 @@ def search(
     kind: Kind | None = None,
     subject: str | None = None,
     limit: int = FOUND_DEFAULT,
+    known: tuple[Kind, State] | None = None,
 ) -> list[NearMemory]:
     """The memories most similar to a question: `ask` without its further results."""
-    return ask(process, space_id, query, kind=kind, subject=subject, limit=limit).found
+    return ask(process, space_id, query, kind=kind, subject=subject, limit=limit, known=known).found
 
 
 def ask(
@@ -62,16 +63,18 @@ def ask(
     subject: str | None = None,
     limit: int = FOUND_DEFAULT,
     missing: list[str] | None = None,
+    known: tuple[Kind, State] | None = None,
 ) -> FoundMemories:
     """The unexpired memories most similar to a question, also with low scores.
 
     1 LIST for each kind, and 1 call of the embedding model. If that fails, memories are compared by their letters.
+    `known` is a kind as `state_of` has just read it, which then alone is searched, without a LIST.
     Unreadable operations are skipped, and their keys are added to `missing`. Raises NotFound, InvalidRequest,
     MemoriesBroken.
     """
     limits.check_text("q", query, QUERY_BYTES)
     tag = _tag(subject)
-    some = _states(process, space_id, kind, missing)
+    some = [known] if known else _states(process, space_id, kind, missing)
     wanted = [(one, _about(process, found, tag)) for one, found in some]
     degraded = None
     if process.embed and any(memories for _, memories in wanted):
@@ -137,9 +140,14 @@ def recent(
     return [by_kind[one.kind].shown(one, now) for one in newest]
 
 
+def state_of(process: Process, space_id: str, kind: Kind) -> tuple[Kind, State]:
+    """The memories of a kind, for several questions about them: 1 LIST. Raises NotFound, MemoriesBroken."""
+    return _states(process, space_id, kind)[0]
+
+
 def all_of(process: Process, space_id: str, kind: Kind) -> list[Memory]:
     """All unexpired memories of a kind, the newest first: 1 LIST. Raises NotFound, MemoriesBroken."""
-    return states.newest_first(_states(process, space_id, kind)[0][1].alive(process.clock()))
+    return states.newest_first(state_of(process, space_id, kind)[1].alive(process.clock()))
 
 
 def load(process: Process, space_id: str, memory_id: str) -> Memory:

@@ -128,11 +128,12 @@ def search_memories(
     "GET", f"{ALL}/recent", needs="read", tag="memories", markdown=remembered.newest, summary="List the newest memories"
 )
 def list_recent_memories(
-    space_id: str, kind: KindOnly = None, limit: NewestMost = reading.RECENT_DEFAULT
+    space_id: str, kind: KindOnly = None, subject: About = None, limit: NewestMost = reading.RECENT_DEFAULT
 ) -> MemoryList:
     """The memories that were stored, merged or corrected last, the newest first."""
     missing: list[str] = []
-    return MemoryList.of(reading.recent(process(), space_id, kind=kind, limit=limit, missing=missing), missing)
+    found = reading.recent(process(), space_id, kind=kind, subject=subject, limit=limit, missing=missing)
+    return MemoryList.of(found, missing)
 
 
 @api.route(
