@@ -767,6 +767,7 @@ class AsyncSpacesGroup(Group):
         max_chars: int | None = None,
         q: str | None = None,
         lang: Literal["fr", "en"] | None = None,
+        user: str | None = None,
     ) -> models.StartView:
         """As `SpacesGroup.get_start`."""
         return await self._invoke("get_start", locals())

@@ -1702,12 +1702,14 @@ class SpacesGroup(Group):
         max_chars: int | None = None,
         q: str | None = None,
         lang: Literal["fr", "en"] | None = None,
+        user: str | None = None,
     ) -> models.StartView:
         """Start a session.
 
         The context for the start of an agent, within a number of characters: the current sections (which the rules
-        mark as *load first*), sections that answer `q`, new notes, the synthesis, the last changes, and the names of
-        all that is left out. A section is either given whole or named. The summary gives everything at once.
+        mark as *load first*), sections that answer `q`, what was heard of the user, new notes, the synthesis, the
+        last changes, and the names of all that is left out. A section is either given whole or named. The summary
+        gives everything at once.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1715,6 +1717,8 @@ class SpacesGroup(Group):
             q: What the session is about: text, never syntax. What answers it best comes too, in up to a third of the
                 characters.
             lang: The language of the headings. Without it `Accept-Language`, then the space's, then English.
+            user: Whom the agent works with: hints from that user's conversations come too. Without it the name of the
+                token; with `read` alone another user is a 403 (`user_not_allowed`).
         """
         return self._invoke("get_start", locals())
 

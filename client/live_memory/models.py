@@ -417,6 +417,8 @@ class HitView(Model):
     """Of a section: the file's path and the headings that lead to it."""
     time: AwareDatetime
     """When it was said or written, UTC; of a section when its file was."""
+    verified_at: AwareDatetime | None = None
+    """Of a section and a memory: when it was last confirmed, UTC. A new note, a repeat, a correction and a confirmation by hand confirm it."""
     author: str | None = None
     """Who said or wrote it; of a section and a summary nobody."""
     role: str | None = None
@@ -1332,8 +1334,10 @@ class SectionEdit(Model):
     model_config = ConfigDict(
         extra="forbid",
     )
-    op: Literal["replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section"]
-    """What to do with the section. `replace_section`: `content` instead of all below its heading, sub-sections included; `append_to_section`: at the end of its own text; `prepend_to_section`: right below its heading; `add_section`: a new one; `delete_section`: it goes with its sub-sections."""
+    op: Literal[
+        "replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section", "confirm_section"
+    ]
+    """What to do with the section. `replace_section`: `content` instead of all below its heading, sub-sections included; `append_to_section`: at the end of its own text; `prepend_to_section`: right below its heading; `add_section`: a new one; `delete_section`: it goes with its sub-sections; `confirm_section`: it still holds, with its sub-sections, and no word changes. Each token that may `write` may confirm."""
     heading: str
     """The section, by its full heading line, or by a path of them (`# A > ## B`) where that is ambiguous."""
     content: str | None = ""
@@ -1370,6 +1374,8 @@ class SectionSources(Model):
     """Numbers of the corrections by hand that changed the section."""
     omitted: int | None = 0
     """How many notes are left out, the oldest: a file keeps a bounded number of them."""
+    verified_at: AwareDatetime | None = None
+    """When a note or a caller last confirmed it, UTC; null where nobody knows."""
 
 
 class SectionToCorrect(Model):
@@ -1659,14 +1665,16 @@ class StaleView(Model):
 class StartPartView(Model):
     """A piece of the Markdown."""
 
-    kind: Literal["guide", "section", "note", "memory", "synthesis", "outline"] | str
+    kind: Literal["guide", "section", "note", "memory", "summary", "synthesis", "outline"] | str
     """What it shows; `guide`: how to use the memory; `outline`: what is left out."""
-    source: str | None = None
-    """The id by which it can be read: of a section `bank/{path}#{headings joined by " > "}`; left out where it shows nothing stored."""
     chars: int
     """Characters that it takes, with the heading above it. They add up to `chars`."""
-    why: Literal["guide", "load_first", "question", "live", "synthesis", "changed_last", "own", "outline"] | str
-    """Why it is there: `load_first`: the rules mark it, or it is a usual place for what holds now; `question`: it answers `q`; `live`: in no file yet; `own`: what agents know of themselves, and want."""
+    why: Literal["guide", "load_first", "question", "user", "live", "synthesis", "changed_last", "own", "outline"] | str
+    """Why it is there: `load_first`: the rules mark it, or it is a usual place for what holds now; `question`: it answers `q`; `user`: hints from conversations of how to work with this user; `live`: in no file yet; `own`: what agents know of themselves, and want."""
+    source: str | None = None
+    """The id by which it can be read: of a section `bank/{path}#{headings joined by " > "}`; left out where nothing stored is shown."""
+    verified_at: AwareDatetime | None = None
+    """Of a section and a memory: when it was last confirmed, UTC."""
 
 
 class StartView(Model):
@@ -1681,7 +1689,7 @@ class StartView(Model):
     parts: list[StartPartView]
     """What it is made of, in its order."""
     degraded: list[str]
-    """Sources that failed or were late, and are left out: some of `memories`, `search`."""
+    """Sources that failed or were late, and are left out: some of `memories`, `search`, `user`."""
 
 
 class SummariesUpdate(Model):

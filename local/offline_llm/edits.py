@@ -38,12 +38,13 @@ class Removal:
 
 @dataclass
 class FileChange:
-    """All changes of one file: bullets by section (in the order of filing) and items that leave."""
+    """All changes of one file: bullets by section (in the order of filing), items that leave, and confirmations."""
 
     spec: FileSpec
     text: str | None  # None: the file does not exist yet
     bullets: dict[Path, list[Bullet]] = field(default_factory=dict)
     removals: list[Removal] = field(default_factory=list)
+    confirmed: dict[int, list[int]] = field(default_factory=dict)  # by heading, the notes that repeat an entry
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def write_change(change: FileChange) -> dict[str, Any] | None:
     if change.text is None:
         text = skeleton(change.spec)
         entry |= {"action": "created", "content": text}
-    elif not change.bullets and not change.removals:
+    elif not change.bullets and not change.removals and not change.confirmed:
         return None
     else:
         entry["action"] = "edited"
@@ -75,7 +76,11 @@ def write_change(change: FileChange) -> dict[str, Any] | None:
         outline = read_outline(rewritten)  # lines moved, headings did not
     if direct:
         entry["notes"] = direct
-    edits = [*_sections(outline, found, change.removals), *_additions(outline, branches, change.spec)]
+    confirmed = [
+        {"op": "confirm_section", "heading": outline.addresses[index], "notes": sorted(set(notes))}
+        for index, notes in sorted(change.confirmed.items())
+    ]
+    edits = [*confirmed, *_sections(outline, found, change.removals), *_additions(outline, branches, change.spec)]
     if edits:
         entry["edits"] = edits
     if change.removals:

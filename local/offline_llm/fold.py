@@ -40,6 +40,15 @@ class _Stored:
     item: Item
 
 
+@dataclass(frozen=True)
+class _Known:
+    """Where the text of an entry stands, in words. In the bank: the file and its heading."""
+
+    told: str
+    filename: str = ""
+    heading: int = -1
+
+
 @dataclass(eq=False)
 class _Draft:
     """An entry that will be written: a note, where it goes, and what it closes."""
@@ -63,9 +72,10 @@ class _Desk:
     """What filing the notes has come to so far."""
 
     waiting: Waiting
-    known: dict[str, str]  # the text of an entry -> where it stands, in words
+    known: dict[str, _Known]  # by the text of an entry
     drafts: list[_Draft] = field(default_factory=list)
     removals: list[tuple[str, Removal]] = field(default_factory=list)
+    confirmed: list[tuple[_Known, int]] = field(default_factory=list)  # with the numbers of the notes that repeat it
     discarded: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -92,6 +102,10 @@ def fold(rules: str, bank: Mapping[str, str], notes: Sequence[Note]) -> dict[str
     for filename, removal in desk.removals:
         change = changes.setdefault(filename, FileChange(FileSpec(filename, ""), bank[filename]))
         change.removals.append(removal)
+    for known, number in desk.confirmed:
+        name = known.filename
+        change = changes.setdefault(name, FileChange(FileSpec(name, ""), bank[name]))
+        change.confirmed.setdefault(known.heading, []).append(number)
     entries = [entry for change in changes.values() if (entry := write_change(change))]
     if len(entries) > MAX_FILES:  # those that hold nothing yet can come later
         entries = [entry for entry in entries if entry.get("edits") or entry.get("notes")]
@@ -113,7 +127,7 @@ def _as_named(files: Sequence[tuple[FileSpec, str]], bank: Mapping[str, str]) ->
 
 
 def _file_note(note: Note, desk: _Desk, shelves: Sequence[Shelf], rarity: Mapping[str, float]) -> None:
-    """Drop a repeat, close what the note closes, and choose its place."""
+    """Confirm what the note repeats, close what it closes, and choose its place."""
     closed = find_closed(note, desk.waiting)
     lines = write_entry(note)
     text = own_text(lines)
@@ -121,9 +135,13 @@ def _file_note(note: Note, desk: _Desk, shelves: Sequence[Shelf], rarity: Mappin
         desk.discarded.append({"note": note.number, "reason": "Empty: it holds no text."})
         return
     if text in desk.known and not closed:
-        desk.discarded.append({"note": note.number, "reason": f"Repeats {desk.known[text]}."})
+        known = desk.known[text]
+        if known.filename:
+            desk.confirmed.append((known, note.number))
+        else:
+            desk.discarded.append({"note": note.number, "reason": f"Repeats {known.told}."})
         return
-    desk.known.setdefault(text, f"note {note.number}")
+    desk.known.setdefault(text, _Known(f"note {note.number}"))
     category, shelf = _place(note, shelves, rarity, closes=bool(closed))
     draft = _Draft(note, category, shelf, lines, notes=[note.number])
     for entry, kind in closed:
@@ -186,11 +204,13 @@ def _open_entries(outlines: Mapping[str, Outline], shelves: Sequence[Shelf]) -> 
     return waiting
 
 
-def _known_texts(outlines: Mapping[str, Outline]) -> dict[str, str]:
-    """The text of each entry of the bank, with the place to name in a reason."""
-    known: dict[str, str] = {}
+def _known_texts(outlines: Mapping[str, Outline]) -> dict[str, _Known]:
+    """The entries of the bank by their texts. One below a heading that no edit can address only has words."""
+    known: dict[str, _Known] = {}
     for filename, outline in outlines.items():
-        for heading in outline.headings:
+        for index, heading in enumerate(outline.headings):
+            told = f"an entry of {filename} under “{heading.text[:80]}”"
+            place = _Known(told, filename, index) if outline.addresses[index] is not None else _Known(told)
             for item in heading.items:
-                known.setdefault(own_text(item.lines), f"an entry of {filename} under “{heading.text[:80]}”")
+                known.setdefault(own_text(item.lines), place)
     return known

@@ -1,17 +1,23 @@
 """Searches in rooms, and what is known of a message, called as API Gateway calls them."""
 
 import json
+from functools import partial
 
 import pytest
 
+from livemem import clock as clocks
 from livemem.memories import memory as memories
 from livemem.memories import storing
+from livemem.process import Process
 from livemem.rooms import message as messages
 from livemem.rooms import posting
 from livemem.store import memory_keys
+from livemem_http import environment
 from livemem_http.environment import process
 from tests.support.cases import each
-from tests.support.service import Service
+from tests.support.policy import Role
+from tests.support.service import Service, running
+from tests.support.world import HandClock, Ids
 
 SPACE = "/v1/spaces/{space_id}"
 
@@ -168,3 +174,69 @@ def test_the_indexer_may_read_what_it_keeps_ready(told, service):
     # What its role refuses is an AssertionError.
     assert service.invoke("indexer", {"space_id": "demo"})["status"] == "done"
     assert body(told("search", q="oven", scope="memories,rooms"))["view"]["documents"] == 3
+
+
+@pytest.fixture
+def aged(roles: dict[str, Role], monkeypatch: pytest.MonkeyPatch):
+    """A service whose time is moved by hand."""
+    clock = HandClock()
+    monkeypatch.setattr(clocks, "now", clock)
+    monkeypatch.setattr(environment, "Process", partial(Process, clock=clock, new_id=Ids(clock)))
+    with running(roles, monkeypatch, clock) as service:
+        yield service, clock
+
+
+def token(service: Service, name: str, *permissions: str) -> str:
+    wanted = {"name": name, "permissions": list(permissions), "space_ids": ["demo"]}
+    return str(body(service.http("admin", "POST", "/v1/tokens", body=wanted), 201)["token"])
+
+
+def test_a_section_is_confirmed_over_http_and_start_search_and_sources_say_when(aged: tuple[Service, HandClock]):
+    service, clock = aged
+    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
+    file = f"{SPACE}/bank/{{path+}}"
+    of = {"space_id": "demo", "path": "log.md"}
+    text = "# Log\n\n## A\n\n- apples\n\n## B\n\n- bread\n"
+    body(service.http("admin", "PUT", file, **of, body={"content": text}), 201)
+    clock.move(100 * 86_400)
+    ann = token(service, "ann", "read", "write")
+    wish = {"edits": [{"op": "confirm_section", "heading": "## A"}], "reason": "looked it up"}
+
+    confirmed = body(service.http("admin", "PATCH", file, **of, body=wish, token=ann))
+    corrected = {**wish, "edits": [{"op": "delete_section", "heading": "## A"}]}
+    body(service.http("admin", "PATCH", file, **of, body=corrected, token=ann), 403)
+
+    assert confirmed["consolidation"] == 2
+    begun = body(service.http("search", "GET", f"{SPACE}/start", space_id="demo"))
+    days = {part["source"]: part["verified_at"][:10] for part in begun["parts"] if part["kind"] == "section"}
+    assert days == {"bank/log.md#Log > A": "2026-05-31", "bank/log.md#Log > B": "2026-02-20"}
+    assert "### bank/log.md#Log > A (2026-05-31)\n" in begun["markdown"]
+    found = body(service.http("search", "GET", f"{SPACE}/search", space_id="demo", query={"q": "apples bread"}))
+    assert {hit["snippet"].strip(): hit["verified_at"][:10] for hit in found["items"]} == {
+        "- apples": "2026-05-31",
+        "- bread": "2026-02-20",
+    }
+    told = body(service.http("reads", "GET", file, **of, query={"sources": "true"}))["sections"]
+    assert {one["heading"]: (one["verified_at"] or "")[:10] for one in told} == {
+        "# Log": "",
+        "## A": "2026-05-31",
+        "## B": "2026-02-20",
+    }
+    (stale,) = body(service.http("search", "GET", f"{SPACE}/stale", space_id="demo"))["items"]
+    assert stale["id"] == "bank/log.md#Log > B"
+
+
+def test_with_read_alone_a_start_is_for_the_tokens_own_user(service: Service):
+    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
+    reader, writer = token(service, "eve", "read"), token(service, "bot", "read", "write")
+
+    def started(of: str, user: str, status: int):
+        query = {"user": user}
+        return body(service.http("search", "GET", f"{SPACE}/start", space_id="demo", query=query, token=of), status)
+
+    assert started(reader, "eve", 200)["parts"]
+    for other in ("bot", "Eve", "eve\u200b"):
+        assert started(reader, other, 403)["code"] == "user_not_allowed"
+    assert started(writer, "zoé", 200)["parts"]
+    for wrong in ("", "a\nb", "x" * 201):
+        assert started(writer, wrong, 422)["errors"][0]["field"] == "user"

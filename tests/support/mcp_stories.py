@@ -21,6 +21,7 @@ from tests.support.memory_stories import (
     token,
 )
 from tests.support.stories import BOOTSTRAP_KEY, HOUR, SPACE, Account, Story
+from tests.support.talk_stories import what_was_heard_of_a_user
 
 HEADERS = {"accept": ACCEPT, "content-type": "application/json"}
 
@@ -67,6 +68,12 @@ def an_agents_day(account: Account) -> None:
     assert ask(account, "prompts/get", {"name": "start_session"})["messages"]
     account.clock.move(2 * DAY)
     account.sweep()
+
+
+def what_an_agent_hears_of_its_user(account: Account) -> None:
+    what_was_heard_of_a_user(account)
+    found = use(account, "start_session", user="dev")
+    assert "user" in [part["why"] for part in found["parts"]]
 
 
 def what_an_agent_finds(account: Account) -> None:
@@ -159,6 +166,7 @@ def _begun(value: str) -> dict[str, str]:
 
 STORIES: list[Story] = [
     an_agents_day,
+    what_an_agent_hears_of_its_user,
     what_an_agent_finds,
     questions_over_mcp,
     a_question_over_mcp_that_goes_on,

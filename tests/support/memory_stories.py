@@ -420,6 +420,7 @@ OF_ALL_KINDS = (
     *("_digests/20260220T140000/done.json", "_digests/20260220T140000/dead/0001.json"),
     "_asks/01ARZ3NDEKTSV4RRFFQ69G5FAV.json",
     *(f"sessions/{'0' * 32}.json", f"sessions/{'0' * 32}/claim.json"),
+    f"_signals/{'0' * 32}.json",
     "_quarantine/01ARZ3NDEKTSV4RRFFQ69G5FAV.json",
 )
 

@@ -55,6 +55,11 @@ def captures(*named: Any, of: Callable[[Messages], str] = extract) -> Callable[[
     return answer
 
 
+def hears(*signals: str, of: Callable[[Messages], str] = extract) -> Callable[[Messages], str]:
+    """A model that hears these of the user in all that it summarises."""
+    return lambda messages: json.dumps({**json.loads(of(messages)), "signals": list(signals)})
+
+
 @dataclass
 class Summariser:
     """Answers from a queue, and then by `default`; an LlmError in the queue is raised. Questions are kept."""

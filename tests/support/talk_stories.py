@@ -10,7 +10,7 @@ from tests.support.functions import sample
 from tests.support.llm_server import answer, completion
 from tests.support.policy import BUCKET, Request
 from tests.support.stories import HOUR, SPACE, Account, Story
-from tests.support.talk import captures
+from tests.support.talk import captures, hears
 
 ALL = f"{SPACE}/conversations"
 ONE = f"{ALL}/{{conversation_id}}"
@@ -31,7 +31,7 @@ def willing(account: Account) -> None:
     def serve(handler: BaseHTTPRequestHandler) -> None:
         body = account.llm.asked[-1].body
         if "messages" in body:
-            answer(completion(captures(NAMED)(body["messages"])))(handler)
+            answer(completion(captures(NAMED, of=hears("Short answers."))(body["messages"])))(handler)
             return
         data = [
             {"object": "embedding", "index": place, "embedding": [1.0, len(text) % 7, 0.5]}
@@ -437,7 +437,18 @@ def notes_that_are_folded_before_their_block_has_its_summary(account: Account) -
         assert account.call("reads", "GET", "/v1/spaces/{space_id}/notes", 200)["items"] == []
 
 
+def what_was_heard_of_a_user(account: Account) -> None:
+    one = begun(account)
+    say(account, one, user="dev")
+    assert told(account, one) == "done"
+    account.clock.move(HOUR)
+    account.sweep()
+    parts = account.call("search", "GET", f"{SPACE}/start", 200, query={"user": "dev"})["parts"]
+    assert [part["source"] for part in parts if part["why"] == "user"] == [f"conversations/{one}/summaries/1/1"]
+
+
 STORIES: list[Story] = [
+    what_was_heard_of_a_user,
     a_conversation_from_its_beginning_to_its_deletion,
     notes_that_are_folded_before_their_block_has_its_summary,
     a_conversation_that_is_deleted_while_its_summary_is_made,

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from livemem import limits
+from livemem.access import decision
 from livemem.ask import question as questions
 from livemem.ask.question import AskRequest
 from livemem.changes import run_progress
@@ -73,13 +74,20 @@ def _tool(
     q=_TEXT,
     max_chars={"type": "integer"},
     lang={"enum": list(LANGUAGES)},
+    user=_TEXT,
 )
 def start_session(
-    session: McpSession, space_id: str | None = None, lang: Lang | None = None, **wanted: Any
+    session: McpSession,
+    space_id: str | None = None,
+    lang: Lang | None = None,
+    user: str | None = None,
+    **wanted: Any,
 ) -> ToolAnswer:
-    """Call first, with your task as q: what holds now, what is new, and ids of all the rest."""
+    """Call first, with your task as q: what holds now, what is new, ids of the rest."""
     space = session.enter("read", space_id)
-    request = StartRequest.of(lang=session.language(lang), **wanted)
+    decision.check_user(session.principal.name, user, may_write=session.may("write"))
+    name = session.principal.name if user is None else user
+    request = StartRequest.of(lang=session.language(lang), user=name, **wanted)
     view = StartView.of(start.start(session.process, space, request))
     return ToolAnswer(view.markdown, telling.as_json(view))
 

@@ -55,7 +55,9 @@ def get(session: McpSession, name: str, arguments: Mapping[str, str]) -> types.G
     if name == "end_session":
         text = texts.END.format(space_id=space_id)
     else:
-        found = start.start(session.process, space_id, StartRequest.of(q=arguments.get("task")))
+        found = start.start(
+            session.process, space_id, StartRequest.of(q=arguments.get("task"), user=session.principal.name)
+        )
         task = texts.TASK.format(task=arguments["task"]) if arguments.get("task") else ""
         text = texts.START.format(space_id=space_id, start=visible(found.markdown), task=task)
     content = types.TextContent(text=text)

@@ -18,7 +18,7 @@ from livemem.errors import InvalidName, InvalidRequest, NotFound
 from livemem.memories import reading as memories
 from livemem.notes import pages
 from livemem.process import Process
-from livemem.recall import section_ids
+from livemem.recall import section_ids, start_material
 from livemem.spaces import rules
 from livemem.store import conversation_keys, cursors, keys, memory_keys
 from livemem.text.invisible import visible
@@ -40,7 +40,18 @@ _TURN = re.compile(r"(?:turns/)?(?P<index>\d+)(?:/\w+)?")
 _SUMMARY = re.compile(r"(?:summaries/|l)(?P<level>\d)/(?P<number>\d+)")
 _AGAIN = re.compile(r" \(\d+\)$")
 
-Look = Callable[[Process, str], str]
+CONFIRMED = "\n[confirmed {day}]\n"
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A text, and when the section or memory was last confirmed."""
+
+    text: str
+    verified_at: str | None = None
+
+
+Look = Callable[[Process, str], _Shown]
 
 
 @dataclass(frozen=True)
@@ -65,10 +76,9 @@ def read(session: McpSession, space_id: str, reference: str, max_chars: int, cur
     if not CHARS_LEAST <= max_chars <= CHARS_MOST:
         raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
     place = cursors.decode_with(_Place.parse, cursor)
-    whole = (
-        visible(_look(reference.strip().removeprefix(f"/v1/spaces/{space_id}/"))(session.process, space_id)).strip("\n")
-        + "\n"
-    )
+    look = _look(reference.strip().removeprefix(f"/v1/spaces/{space_id}/"))
+    shown = look(session.process, space_id)
+    whole = visible(shown.text).strip("\n") + "\n"
     name = hashlib.sha256(whole.encode()).hexdigest()[:16]
     if place and (place.text != name or place.offset >= len(whole)):
         raise InvalidRequest.of("cursor", "is of a text that was changed since: read it again from its beginning")
@@ -76,8 +86,10 @@ def read(session: McpSession, space_id: str, reference: str, max_chars: int, cur
     end = _end(whole, start, max_chars)
     following = cursors.encode(f"{end}/{name}") if end < len(whole) else None
     text = whole[start:end]
-    shown = text.rstrip("\n") + NOTICE.format(left=len(whole) - end, cursor=following) if following else text
-    return ToolAnswer(shown, {"id": reference, "text": text, "chars": len(whole), "next_cursor": following})
+    behind = CONFIRMED.format(day=shown.verified_at[:10]) if shown.verified_at else ""
+    page = text.rstrip("\n") + NOTICE.format(left=len(whole) - end, cursor=following) if following else text + behind
+    told = {"id": reference, "text": text, "chars": len(whole), "next_cursor": following}
+    return ToolAnswer(page, told | ({"verified_at": shown.verified_at} if shown.verified_at else {}))
 
 
 def _end(text: str, start: int, most: int) -> int:
@@ -102,35 +114,46 @@ def _look(name: str) -> Look:
     raise InvalidRequest.of("id", "must be an id that start_session, search or context gave")
 
 
-def _synthesis(process: Process, space_id: str) -> str:
-    return history.synthesis(process, space_id, at=None).content
+def _rules(process: Process, space_id: str) -> _Shown:
+    return _Shown(rules.read(process, space_id))
 
 
-def _bank(process: Process, space_id: str) -> str:
+def _synthesis(process: Process, space_id: str) -> _Shown:
+    return _Shown(history.synthesis(process, space_id, at=None).content)
+
+
+def _bank(process: Process, space_id: str) -> _Shown:
     found = history.bank(process, space_id, at=None, content=False)
-    return markdown.bank(FileList(items=[FileView.of(file) for file in found]))
+    return _Shown(markdown.bank(FileList(items=[FileView.of(file) for file in found])))
 
 
-def _of_bank(process: Process, space_id: str, name: str) -> str:
+def _of_bank(process: Process, space_id: str, name: str) -> _Shown:
     # As searches tell it, the path and the headings stand side by side.
     path, headings = section_ids.split(name if ".md#" in name else name.replace(".md > ", ".md#", 1))
-    content = history.read_file(process, space_id, path, at=None, sources=False)[0].content or ""
+    file = history.read_file(process, space_id, path, at=None, sources=False)[0]
+    content = file.content or ""
     if headings is None:
-        return content
-    found = section_ids.find(content, headings) or section_ids.find(content, _AGAIN.sub("", headings))
-    if found is None:
-        raise NotFound("section", headings[:200])
-    return found
+        return _Shown(content)
+    for wanted in (headings, _AGAIN.sub("", headings)):
+        found = section_ids.find(content, wanted)
+        if found is not None:
+            return _Shown(found, start_material.verified_at(process, space_id, file, wanted))
+    raise NotFound("section", headings[:200])
 
 
 def _note(name: str) -> Look:
     note_id = keys.parse_note_id(name.removeprefix("notes/")).note_id
-    return lambda process, space_id: markdown.note(NoteView.of(pages.get(process, space_id, note_id)))
+    return lambda process, space_id: _Shown(markdown.note(NoteView.of(pages.get(process, space_id, note_id))))
 
 
 def _memory(name: str) -> Look:
     memory_id = memory_keys.check_memory_id(name.removeprefix("memories/"))
-    return lambda process, space_id: remembered.memory(MemoryDetail.of(memories.load(process, space_id, memory_id)))
+
+    def look(process: Process, space_id: str) -> _Shown:
+        detail = MemoryDetail.of(memories.load(process, space_id, memory_id))
+        return _Shown(remembered.memory(detail), detail.updated_at)
+
+    return look
 
 
 def _of_talk(name: str) -> Look:
@@ -149,7 +172,7 @@ def _of_talk(name: str) -> Look:
     raise InvalidName("id", "is none of a turn or a summary")
 
 
-def _turn(process: Process, space_id: str, conversation_id: str, index: int) -> str:
+def _turn(process: Process, space_id: str, conversation_id: str, index: int) -> _Shown:
     """The turn, with the one before and the one behind it."""
     first = max(1, index - 1)
     page = conversations.turns(
@@ -157,17 +180,17 @@ def _turn(process: Process, space_id: str, conversation_id: str, index: int) -> 
     )
     if index not in {turn.turn_index for turn in page.turns}:
         raise NotFound("turn", str(index))
-    return transcripts.turns(TurnPage.of(page, None))
+    return _Shown(transcripts.turns(TurnPage.of(page, None)))
 
 
-def _summary(process: Process, space_id: str, conversation_id: str, level: int, number: int) -> str:
+def _summary(process: Process, space_id: str, conversation_id: str, level: int, number: int) -> _Shown:
     # A page has the newest first: it begins below the number that is one higher.
     found, _ = conversations.summary_page(
         process, space_id, conversation_id, level=level, state="sealed", limit=1, after=(level, number + 1)
     )
     if [one.number for one in found] != [number]:
         raise NotFound("summary", f"{level}/{number}")
-    return transcripts.summaries(SummaryPage(items=[SummaryView.of(found[0])], next_cursor=None))
+    return _Shown(transcripts.summaries(SummaryPage(items=[SummaryView.of(found[0])], next_cursor=None)))
 
 
-_FIXED: dict[str, Look] = {"rules": rules.read, "synthesis": _synthesis, "bank": _bank}
+_FIXED: dict[str, Look] = {"rules": _rules, "synthesis": _synthesis, "bank": _bank}

@@ -147,6 +147,11 @@ def _edit_section(scene: BankScene, process: Process, until: datetime) -> None:
     corrections.edit_sections(process, EVERYONE, SPACE, "log.md", [edit], "it was missing")
 
 
+def _confirm_section(scene: BankScene, process: Process, until: datetime) -> None:
+    edit = Edit("confirm_section", "## Log")
+    corrections.edit_sections(process, EVERYONE, SPACE, "log.md", [edit], "it still holds")
+
+
 def _end_pause(scene: BankScene, process: Process, until: datetime) -> None:
     space_change.change(process, EVERYONE, SPACE, SpaceUpdate(auto_paused=False))
 
@@ -188,6 +193,7 @@ ACTIONS = (
     case("manual new file", bank.folded, bank.write_file("new.md", "# New\n")),
     case("manual deletion of a file", bank.folded, _corrected(corrections.delete_file, "log.md", None)),
     case("edit of a section", bank.folded, _edit_section),
+    case("confirmation of a section", bank.folded, _confirm_section),
     case("change of the rules", bank.folded, RULES),
     case("undo of a change of the rules", after(bank.folded, RULES), _undo_of(2)),
     case("consolidation, changed rules", _queued_again(after(bank.folded, RULES)), RUN),
@@ -418,10 +424,12 @@ class BankHistory(History):
         """A change by hand."""
         name, text = self.choices.pick(("log.md", "other.md")), f"by hand {self.world.ids.count}"
         content, edit = f"# A\n\n## Log\n\n- {text}\n", Edit("append_to_section", "## Log", f"- {text}")
+        holds = Edit("confirm_section", "## Log")
         self._one_of(
             lambda process: corrections.write_file(process, "admin", SPACE, name, content, None),
             lambda process: corrections.delete_file(process, "admin", SPACE, name, None),
             lambda process: corrections.edit_sections(process, EVERYONE, SPACE, name, [edit], "wrong"),
+            lambda process: corrections.edit_sections(process, EVERYONE, SPACE, name, [holds], "holds"),
             lambda process: rules_change.change(process, "admin", SPACE, NewRules(f"Keep a log. {name}")),
         )
 

@@ -73,6 +73,7 @@ BELOW = {
     **{kind: "_asks/" for kind in BUILDERS if kind.startswith("asks: ")},
     **{kind: "sessions/" for kind in BUILDERS if kind.startswith("asks: session")},
     "conversations: by_cwd_prefix": "_by_cwd/",
+    "conversations: user_signals": "_signals/",
     **{kind: "memories/" for kind in BUILDERS if kind.startswith("memories: ")},
     "memories: verdict": "_verdicts/",
     **{kind: "_digests/" for kind in BUILDERS if kind.startswith("rooms: ")},

@@ -19,12 +19,13 @@ def start(
     q: Annotated[str | None, typer.Argument(help="What the session is about; what answers it comes too.")] = None,
     max_chars: Annotated[int | None, typer.Option(help="Characters at most, 2000 to 100000; else 8000.")] = None,
     lang: Lang = None,
+    user: Annotated[str | None, typer.Option(help="Whom the agent works with; else the name of the token.")] = None,
     space: Space = None,
     json: Json = False,
 ) -> None:
     """Show the context for an agent's start: the current sections, new notes, and the names of all other sections."""
     with opened(ctx, json=json, space=space) as session:
-        arguments = {"space_id": session.space, "q": q, "max_chars": max_chars, "lang": lang}
+        arguments = {"space_id": session.space, "q": q, "max_chars": max_chars, "lang": lang, "user": user}
         _markdown(session, "get_start", arguments)
 
 

@@ -8,7 +8,7 @@ from livemem.access import last_use, secret
 from livemem.access import registry as registries
 from livemem.access.principal import BOOTSTRAP_NAME, PERMISSIONS, Permission, Principal
 from livemem.access.registry import Token
-from livemem.errors import Forbidden, NotConfigured, RegistryUnreadable, Unauthenticated
+from livemem.errors import Forbidden, NotConfigured, RegistryUnreadable, Unauthenticated, UserNotAllowed
 from livemem.process import Process
 from livemem.settings import Settings
 from livemem.store import keys
@@ -51,6 +51,17 @@ def authorise(
     if space_id is not None:
         check_space(principal, space_id)
     return principal
+
+
+def check_user(name: str, user: str | None, *, may_write: bool) -> None:
+    """Raise UserNotAllowed where `user` is not the token's own `name`, unless the token may write: a bot speaks for
+    many.
+    """
+    if not may_write and user not in (None, name):
+        raise UserNotAllowed(
+            f"With `read` alone the token {name!r} asks in its own name: leave `user` out. "
+            "A token that may `write` can ask for others."
+        )
 
 
 def check_space(principal: Principal, space_id: str) -> None:

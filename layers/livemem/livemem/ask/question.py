@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from livemem import clock, limits
+from livemem.access import decision
 from livemem.conversations.turn import check_speaker
 from livemem.errors import (
     InvalidRequest,
     NotFound,
     PreconditionLost,
     QuestionBroken,
-    UserNotAllowed,
 )
 from livemem.jobs import job as jobs
 from livemem.jobs.job import Job
@@ -160,11 +160,7 @@ class AskRequest:
 
     def check_user(self, author: str, *, may_write: bool) -> None:
         """Raise UserNotAllowed where `user` is not the token's own name, unless the token may write."""
-        if not may_write and self.user not in (None, author):
-            raise UserNotAllowed(
-                f"With `read` alone the token {author!r} asks in its own name: leave `user` out. "
-                "A token that may `write` can ask for others."
-            )
+        decision.check_user(author, self.user, may_write=may_write)
 
 
 def new(

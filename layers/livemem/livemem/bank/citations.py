@@ -35,6 +35,8 @@ class Cited:
     sources: list[CitedNote]
     corrections: list[int]
     omitted: int = 0
+    verified_at: str | None = None
+    """When a note or a caller last confirmed it. None where nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ def _cited(path: tuple[str, ...], trace: Trace | None) -> Cited:
         sources=[CitedNote(note_id, number) for note_id, number in found.sources.items()],
         corrections=found.corrections,
         omitted=found.omitted,
+        verified_at=found.verified_at(),
     )
 
 

@@ -54,23 +54,27 @@ def write_file(
 def edit_sections(
     process: Process, principal: Principal, space_id: str, path: str, edits: Sequence[Edit], reason: str
 ) -> File:
-    """Edit sections of a bank file in the given order. Returns the file as it was written.
+    """Edit sections of a bank file in the given order, or confirm that they still hold. Returns the file as it was
+    written. Each token that may `write` may confirm.
 
     Raises InvalidName, InvalidRequest or TooLarge (naming the field, `edits.0` the first edit), NotFound, Forbidden,
-    Conflict if the edits change nothing, Busy, PreconditionLost.
+    Conflict if the edits neither change nor confirm anything, Busy, PreconditionLost.
     """
     files.check_path(path)
     reason = when(process.settings.redact_secrets, limits.check_text("reason", reason, limits.REASON_BYTES))
     _check_edits(edits)
     edits = [_redacted(edit) for edit in edits] if process.settings.redact_secrets else edits
-    check_may_correct(principal, heads.load(process, space_id).meta)
+    meta = heads.load(process, space_id).meta
+    confirms = [edit.op == "confirm_section" for edit in edits]
+    if not (all(confirms) and "write" in principal.permissions):
+        check_may_correct(principal, meta)
 
     def plan() -> list[FileChange]:
         before = files.find_file(process, space_id, path)
         if not before:
             raise NotFound("bank file", path)
         after = _edited(before.content, edits)
-        if after == before.content:
+        if after == before.content and not any(confirms):
             raise Conflict(f"The edits change nothing in {path}.")
         made = [{name: value for name, value in asdict(edit).items() if value or name == "op"} for edit in edits]
         change = FileChange(path=path, action="edited", before=_before(before), after=after, edits=made, reason=reason)

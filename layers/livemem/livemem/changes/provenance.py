@@ -55,19 +55,25 @@ def after(state: State, record: Record, change: FileChange) -> State:
     A section's own text (without its sub-sections) that a change rewrote rests on the notes of the edits that address
     the section or one above it; where an edit or a whole-file answer cites none, on all notes that the change folded
     and did not discard. It also rests on its notes from before, because an edit keeps text that still holds.
+
+    A section that the change confirms, with its sub-sections, also rests on the notes of that edit.
     """
     was = own_texts(change.before.content) if change.before else {}
     own = own_texts(change.after or "")
-    earned = _credits(record, change)
+    earned, confirmed = _credits(record, change), _confirmed(change)
     found: State = {}
     room = MOST_LINKS
     for section, text in own.items():
         trace = state[section].copy() if section in was and section in state else Trace()
         # Blank lines at a section's end belong to the border with the next section.
-        if text.strip() and was.get(section, "").strip() != text.strip():
+        rewritten = was.get(section, "").strip() != text.strip()
+        notes = confirmed(section)
+        if text.strip() and (rewritten or notes is not None):
             if record.kind == "manual":
-                trace.corrections.append(record.number)
-            new = [note_id for note_id in dict.fromkeys(earned(section)) if note_id not in trace.sources]
+                trace.by_hand_at = record.committed_at
+                trace.corrections += [record.number] if rewritten else []
+            credited = [*(earned(section) if rewritten else ()), *(notes or ())]
+            new = [note_id for note_id in dict.fromkeys(credited) if note_id not in trace.sources]
             trace.sources |= dict.fromkeys(new[:room], record.number)
             trace.omitted += len(new[room:])
             room -= len(new[:room])
@@ -84,6 +90,8 @@ def _credits(record: Record, change: FileChange) -> Callable[[SectionPath], list
         whole = change.notes or ([] if change.edits else folded)
     addressed: dict[SectionPath, list[tuple[int, list[str]]]] = {}
     for index, edit in enumerate(change.edits):
+        if edit.get("op") == "confirm_section":
+            continue
         for target in _addressed(change.after or "", str(edit["heading"])):
             addressed.setdefault(target, []).append((index, edit.get("notes") or folded))
 
@@ -93,6 +101,21 @@ def _credits(record: Record, change: FileChange) -> Callable[[SectionPath], list
         return [*whole, *(note_id for _, notes in edits for note_id in notes)]
 
     return earned
+
+
+def _confirmed(change: FileChange) -> Callable[[SectionPath], list[str] | None]:
+    """The notes by which the change confirms a section, or one above it. None where it does not confirm it."""
+    addressed: dict[SectionPath, list[str]] = {}
+    for edit in change.edits:
+        if edit.get("op") == "confirm_section":
+            for target in _addressed(change.after or "", str(edit["heading"])):
+                addressed.setdefault(target, []).extend(edit.get("notes") or ())
+
+    def notes(section: SectionPath) -> list[str] | None:
+        found = [addressed[path] for length in range(1, len(section) + 1) if (path := section[:length]) in addressed]
+        return [note_id for some in found for note_id in some] if found else None
+
+    return notes
 
 
 def _addressed(content: str, heading: str) -> list[SectionPath]:

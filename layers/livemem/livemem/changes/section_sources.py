@@ -10,9 +10,12 @@ from typing import Self
 
 from pydantic import BaseModel, model_validator
 
+from livemem import clock
+from livemem.errors import InvalidName
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError, split_lines
-from livemem.store.stored_documents import Count, Number
+from livemem.store import keys
+from livemem.store.stored_documents import Count, Moment, Number
 
 MOST_NOTES = 20_000
 """Notes kept for a file: about 1 MB of a record. Beyond that the oldest are left out, and counted."""
@@ -29,15 +32,28 @@ SectionPath = tuple[str, ...]
 @dataclass
 class Trace:
     """The sources of a section: note id -> the consolidation that brought it in, oldest first; its manual corrections;
-    and how many older notes were left out.
+    how many older notes were left out; and when a caller last corrected or confirmed it by hand.
     """
 
     sources: dict[str, int] = field(default_factory=dict)
     corrections: list[int] = field(default_factory=list)
     omitted: int = 0
+    by_hand_at: str | None = None
 
     def copy(self) -> "Trace":
-        return Trace(dict(self.sources), list(self.corrections), self.omitted)
+        return Trace(dict(self.sources), list(self.corrections), self.omitted, self.by_hand_at)
+
+    def newest_note(self) -> str | None:
+        """When the newest of its notes was written, ISO 8601 in UTC. None if it rests on none."""
+        try:
+            # Ids begin with their time.
+            return clock.iso(keys.parse_note_id(max(self.sources)).timestamp) if self.sources else None
+        except InvalidName:
+            return None
+
+    def verified_at(self) -> str | None:
+        """When a note or a caller last confirmed the section, ISO 8601 in UTC. None where nobody knows."""
+        return max(filter(None, (self.newest_note(), self.by_hand_at)), default=None)
 
 
 State = dict[SectionPath, Trace]
@@ -50,6 +66,7 @@ class StoredSectionSources(BaseModel, defer_build=True):
     notes: str = ""
     corrections: list[Number] = []
     omitted: Count = 0
+    by_hand_at: Moment | None = None
 
 
 class Sources(BaseModel, defer_build=True):
@@ -83,10 +100,14 @@ class Sources(BaseModel, defer_build=True):
         for path, trace in state.items():
             found = [positions[note_id] for note_id in trace.sources if note_id in positions]
             omitted = trace.omitted + len(trace.sources) - len(found)
-            if found or omitted or trace.corrections:
+            if found or omitted or trace.corrections or trace.by_hand_at:
                 kept.append(
                     StoredSectionSources(
-                        path=list(path), notes=_packed(found), corrections=trace.corrections, omitted=omitted
+                        path=list(path),
+                        notes=_packed(found),
+                        corrections=trace.corrections,
+                        omitted=omitted,
+                        by_hand_at=trace.by_hand_at,
                     )
                 )
         return cls(notes={note_id: known[note_id] for note_id in newest}, sections=kept)
@@ -96,7 +117,10 @@ class Sources(BaseModel, defer_build=True):
         notes = list(self.notes.items())
         return {
             tuple(section.path): Trace(
-                dict(notes[index] for index in _unpacked(section.notes)), list(section.corrections), section.omitted
+                dict(notes[index] for index in _unpacked(section.notes)),
+                list(section.corrections),
+                section.omitted,
+                section.by_hand_at,
             )
             for section in self.sections
         }

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from livemem import limits
 from livemem.llm import contract
 from livemem.llm.contract import ContractError, Part
+from livemem.markdown.edits import Op
 
 __all__ = ["AnswerEdit", "ConsolidationAnswer", "ContractError", "Discard", "FileAnswer", "parse"]
 
@@ -24,7 +25,7 @@ Numbers = Annotated[list[int], Field(max_length=10_000)]
 class AnswerEdit(Part):
     """One edit of a section."""
 
-    op: Literal["replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section"]
+    op: Op
     heading: Name
     content: str = ""
     after: Name | None = None
@@ -33,7 +34,7 @@ class AnswerEdit(Part):
 
     @model_validator(mode="after")
     def _has_content(self) -> Self:
-        if self.op != "delete_section" and not self.content.strip():
+        if self.op not in ("delete_section", "confirm_section") and not self.content.strip():
             raise ValueError(f"{self.op} needs content")
         return self
 

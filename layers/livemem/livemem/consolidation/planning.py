@@ -86,7 +86,7 @@ def _change(
         raise ContractError(f"{path}: {problem}.")
     reason = entry.reason or next((edit.reason for edit in entry.edits if edit.reason), None)
     if before:
-        if after == before.content:
+        if after == before.content and not any(edit.op == "confirm_section" and edit.notes for edit in entry.edits):
             return None
         if len(after) * SHRINK_FACTOR < len(before.content) and not (reason and reason.strip()):
             raise ContractError(

@@ -19,6 +19,7 @@ from livemem.conversations.summaries import Summary, Vanished
 from livemem.conversations.summaries_job import SummariesJob
 from livemem.conversations.summary_versions import At, SummaryVersions
 from livemem.conversations.turn import ToolResult, Turn
+from livemem.conversations.user_signals import UserSignals
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost, StoreUnavailable
 from livemem.jobs import lease, places, worker
 from livemem.jobs.maintainable import Damaged, DocumentKind, Maintainable, Space
@@ -26,6 +27,7 @@ from livemem.process import Process
 from livemem.spaces import due_index
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Done, Due
+from livemem.spaces.head import Head, Meta
 from livemem.store import conversation_keys as keys
 
 logger = logging.getLogger(__name__)
@@ -74,7 +76,10 @@ def _start(process: Process, deadline: datetime, found: Due) -> Literal["started
     if not _is_id(conversation_id):
         return "at_rest"
     try:
-        there = conversations.look(share, space_id, conversation_id) if heads.find(share, space_id) else None
+        head = heads.find(share, space_id)
+        there = conversations.look(share, space_id, conversation_id) if head else None
+        if head and there and not head.meta.has_conversations:
+            _note_conversations(share, head)
         if there and there.deleted_at:
             return "waits" if removal.go_on(share, space_id, conversation_id) else "at_rest"
         dead = _dead_job(share, space_id, conversation_id) if there else None
@@ -93,6 +98,17 @@ def _start(process: Process, deadline: datetime, found: Due) -> Literal["started
         logger.warning("conversation was put back", extra={"space_id": space_id, "error_code": told})
         return _put_back(process, space_id, conversation_id)
     return "at_rest"
+
+
+def _note_conversations(process: Process, head: Head) -> None:
+    """Note in the head that the space has conversations: 1 PUT, once. The functions that write conversations may not
+    write heads.
+    """
+
+    def noted(meta: Meta) -> dict[str, object]:
+        return {} if meta.has_conversations else {"has_conversations": True}
+
+    heads.update(process, head.meta.space_id, noted, known=head)
 
 
 def _put_back(process: Process, space_id: str, conversation_id: str) -> Literal["at_rest", "waits"]:
@@ -205,6 +221,8 @@ def kind(name: str) -> DocumentKind | None:
         return DocumentKind(Summary.from_bytes)
     if keys.parse_capture(key):
         return DocumentKind(BlockCapture.from_bytes)
+    if keys.is_user_signals(name):
+        return DocumentKind(UserSignals.from_bytes, lambda *_: UserSignals())
     part = keys.parse_part(name)
     return _PARTS.get(part[1]) if part else None
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from livemem import clock
-from livemem.conversations import answer, capture, log, names, prompt
+from livemem.conversations import answer, capture, log, names, prompt, user_signals
 from livemem.conversations import conversation as conversations
 from livemem.conversations.answer import CapturingAnswer, Source, SummaryAnswer, tidy
 from livemem.conversations.boundaries import BlockBoundary
@@ -73,6 +73,10 @@ class Material:
         """The text of all turns, each side with its speaker."""
         sides = ((name, side) for _, *both in self._turns for name, side in zip(SIDES, both, strict=True))
         return "\n\n".join(f"{name}: {side.strip()}" for name, side in sides if side.strip())
+
+    def speaker(self) -> str | None:
+        """The only user who speaks in a block. None where that is not one user, and for a group."""
+        return user_signals.speaker([turn for turn, *_ in self._turns])
 
     def messages(self, target: int, *, captures: bool) -> Messages:
         """The prompt. `captures`: it also asks for the notes of the block."""
@@ -245,7 +249,8 @@ def make(
     redo: int = 0,
     earlier: Layers | None = None,
 ) -> Made:
-    """Make a summary and store it: 1 or 2 calls of the LLM, 2 GETs, 1 PUT. Raises Vanished.
+    """Make a summary and store it: 1 or 2 calls of the LLM, 2 GETs, 1 PUT. With signals about one user 1 GET and 1 PUT
+    more. Raises Vanished.
 
     Where an `earlier` version has one of the same input: 2 GETs and 1 PUT instead. Where a block is its own summary:
     1 GET, 1 PUT. The first summary of a block in the version that counts also captures notes (capture.append).
@@ -344,8 +349,16 @@ def _make(
         block = material.covers.turns
         note_ids = capture.append(process, at, number, material.source, block, material.range_end, found.notes)
         summary = summary.model_copy(update={"notes": note_ids})
+    _name_signals(process, at, material, summary, name)
     _store(process, at, summary, name)
     return Made(level, number, name)
+
+
+def _name_signals(process: Process, at: At, material: Material, summary: Summary, name: str) -> None:
+    """Name the summary among those of its user, if it has signals: 1 GET, 1 PUT (user_signals.note)."""
+    user = material.speaker() if summary.signals else None
+    if user:
+        user_signals.note(process, at, user, material.number, name, material.range_end)
 
 
 def _captures(process: Process, at: At, material: Material) -> bool:
@@ -405,5 +418,6 @@ def _copied(process: Process, layers: Layers, earlier: Layers | None, material: 
     copy = parsed(process, Summary, found).model_copy(
         update={"number": material.number, "children": material.children, "covers": material.covers}
     )
+    _name_signals(process, layers.at, material, copy, there)
     _store(process, layers.at, copy, there)
     return there

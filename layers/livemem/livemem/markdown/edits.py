@@ -26,7 +26,9 @@ from livemem.markdown.blocks import (
 )
 from livemem.markdown.sections import Section, find, heading_line, joined, nest, shown, split_address
 
-Op = Literal["replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section"]
+Op = Literal[
+    "replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section", "confirm_section"
+]
 
 
 EDITS_EFFORT = 1_000_000
@@ -93,6 +95,7 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     - ``add_section``: a new section, ``heading`` (or the last part of the path) being its ATX heading line, behind the
       section named by ``after``, else at the end of the path's parent, else at the end of the file.
     - ``delete_section``: the section with its child sections. ``content`` is ignored.
+    - ``confirm_section``: nothing changes. The section must be there. ``content`` is ignored.
 
     Raises SectionError, whose message names the edit, for a section that is missing, ambiguous or, with
     ``add_section``, exists already, for empty content where there must be some, for content with a heading that is not
@@ -115,6 +118,8 @@ def _apply(document: _Document, edit: Edit) -> _Document:
     if edit.op == "add_section":
         return _add(document, edit)
     section = find(document.sections, edit.heading)
+    if edit.op == "confirm_section":
+        return document
     if edit.op == "replace_section":
         return _put(document, section.body, section.end, _content(document, edit, section.level, section.path[-1]))
     if edit.op == "append_to_section":

@@ -4,7 +4,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from livemem import clock
 from livemem.changes.records import NoteSource, Record
@@ -123,9 +123,30 @@ def _record(space_id: str, item: Object) -> Reading:
         return Reading(item.key, item.etag)
     if record.kind == "undo":
         ids = tuple(source.note_id for source in record.notes)
-        return Reading(item.key, item.etag, rank=record.number, gives_back=ids)
+        return Reading(item.key, item.etag, rank=record.number, gives_back=ids, confirmed=_confirmed(record))
     found = [document for source in record.notes if (document := _consolidated(space_id, record.number, source))]
-    return Reading(item.key, item.etag, tuple({document.id: document for document in found}.values()), record.number)
+    documents = tuple({document.id: document for document in found}.values())
+    return Reading(item.key, item.etag, documents, record.number, confirmed=_confirmed(record))
+
+
+def _confirmed(record: Record) -> dict[str, dict[str, str]]:
+    """When the sections of the files that a change wrote were last confirmed, by path and title. Empty for a file of
+    which the record does not know it.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for change in record.files:
+        file = storable(change.path)
+        moments = found.setdefault(file, {})
+        for path, trace in (change.sources.state() if change.sources else {}).items():
+            moment = trace.verified_at()
+            if moment:
+                title = _title(file, [storable(one) for one in path])
+                moments[title] = max(moment, moments.get(title, ""))
+    return found
+
+
+def _title(path: str, titles: Sequence[str]) -> str:
+    return " > ".join([path, *(title.lstrip("#").strip() for title in titles)])
 
 
 def _consolidated(space_id: str, number: int, source: NoteSource) -> Document | None:
@@ -160,7 +181,7 @@ def _bank_file(item: Object) -> Reading:
                 text=own,
                 group=path,
                 position=f"{index:06d}",
-                title=" > ".join([path, *(title.lstrip("#").strip() for title in titles)]),
+                title=_title(path, titles),
                 time=time,
                 source={"section": address} if titles else {},
             )

@@ -78,6 +78,13 @@ def find(content: str, headings: str) -> str | None:
     return "\n".join(sections.section_text(content, one).strip("\r\n") for one in some) or None
 
 
+def is_within(path: SectionPath, headings: str) -> bool:
+    """Whether the section of a path is the one of such headings (find), or below it."""
+    if not headings:
+        return path == PREAMBLE
+    return any(headings in _names(path[:length]) for length in range(1, len(path) + 1))
+
+
 def _names(path: SectionPath) -> tuple[str, ...]:
     """The names by which a request may name a section: its headings as in an id, as in a text, and as in edits."""
     name = BETWEEN.join(map(title, path))

@@ -1,7 +1,7 @@
 """Sections of the bank and memories that were not confirmed for long, the longest first.
 
-A section is confirmed by the newest note that it rests on or by a correction by hand. A memory is confirmed when an
-agent or person stores, repeats, corrects, splits or restores it.
+A section is confirmed by the newest note that it rests on, by a correction by hand, or by an edit that confirms it. A
+memory is confirmed when an agent or person stores, repeats, corrects, splits or restores it.
 """
 
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def _sections(process: Process, space_id: str) -> list[StaleItem]:
     bank = files.with_content(process, contents.bank_files(process, space_id))
     # Which of them are loaded first does not matter here, so the rules need not be read.
     sections = start_material.sections_of("", bank, start_material.rest_on(process, space_id, bank))
-    return [StaleItem("section", one.id, _excerpt(one.text), one.moment) for one in sections]
+    return [StaleItem("section", one.id, _excerpt(one.text), one.verified_at) for one in sections]
 
 
 def _memories(process: Process, space_id: str, kind: memory_keys.Kind) -> list[StaleItem]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal, get_args
 
+from livemem.conversations.turn import SPEAKER_BYTES, check_speaker
+from livemem.conversations.user_signals import Heard
 from livemem.errors import InvalidRequest
 from livemem.markdown.blocks import SectionError, parse, split_lines
 from livemem.memories.memory import Memory
@@ -20,16 +22,21 @@ from livemem.process import Process
 from livemem.recall import start_material
 from livemem.recall.render_memory import LANGUAGES, Lang, language_of
 from livemem.recall.start_material import StartMaterial, StartSection
-from livemem.recall.start_outline import LeftOut, LeftOutItem, day, shown_id
+from livemem.recall.start_outline import LeftOut, LeftOutItem, day, days, shown_id
 from livemem.recall.start_words import WORDS, StartWords
 from livemem.text.invisible import visible
 from livemem.text.items import within_item
+from livemem.text.redaction import identifier
 
 CHARS_DEFAULT, CHARS_LEAST, CHARS_MOST = 8_000, 2_000, 100_000
 SHARE_OF_QUESTION = 3
 """The part of the budget that answers to a question may take: a third."""
 SHARE_OF_OUTLINE = 5
 """The part above which the outline names files in the place of sections: a fifth."""
+SHARE_OF_USER = 10
+"""The part that hints about the user may take: a tenth."""
+SIGNAL = 200
+"""Characters of a hint that are shown."""
 PARTIAL_MOST = 8
 """Sections larger than the budget whose newest lines are shown: each takes half of the rest."""
 PARSED_MOST, ENDS = 100_000, 2_000
@@ -37,8 +44,8 @@ PARSED_MOST, ENDS = 100_000, 2_000
 DESCRIPTION = 200
 """Characters of the space's description that are shown."""
 
-Kind = Literal["guide", "section", "note", "memory", "synthesis", "outline"]
-Why = Literal["guide", "load_first", "question", "live", "synthesis", "changed_last", "own", "outline"]
+Kind = Literal["guide", "section", "note", "memory", "summary", "synthesis", "outline"]
+Why = Literal["guide", "load_first", "question", "user", "live", "synthesis", "changed_last", "own", "outline"]
 WHYS: tuple[Why, ...] = get_args(Why)
 """In the order in which parts are given."""
 _DAY = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
@@ -47,13 +54,14 @@ _DAY = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 @dataclass(frozen=True)
 class StartPart:
     """A piece of the Markdown: the id by which its source can be read, its characters with the heading above it, and
-    the reason why it is there.
+    the reason why it is there. `verified_at`: when a section or a memory was last confirmed.
     """
 
     kind: Kind
     source: str | None
     chars: int
     why: Why
+    verified_at: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,29 +81,44 @@ class _Piece:
     kind: Kind
     source: str | None
     text: str
+    verified_at: str | None = None
 
 
 @dataclass(frozen=True)
 class StartRequest:
-    """The checked values of a request. `lang` None is the language of the space."""
+    """The checked values of a request. `lang` None is the language of the space. `user`: the person whom the agent
+    works with; None for nobody.
+    """
 
     max_chars: int = CHARS_DEFAULT
     q: str | None = None
     lang: Lang | None = None
+    user: str | None = None
 
     @classmethod
-    def of(cls, *, max_chars: int = CHARS_DEFAULT, q: str | None = None, lang: Lang | None = None) -> "StartRequest":
+    def of(
+        cls,
+        *,
+        max_chars: int = CHARS_DEFAULT,
+        q: str | None = None,
+        lang: Lang | None = None,
+        user: str | None = None,
+    ) -> "StartRequest":
         """The request's values. Raises InvalidRequest, naming the field and its bounds."""
         if not CHARS_LEAST <= max_chars <= CHARS_MOST:
             raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
         if lang is not None and lang not in LANGUAGES:
             raise InvalidRequest.of("lang", f"must be one of {', '.join(LANGUAGES)}")
-        return cls(max_chars, q if q and q.strip() else None, lang)
+        if user is not None and len(user.encode(errors="replace")) > SPEAKER_BYTES:
+            raise InvalidRequest.of("user", f"must have at most {SPEAKER_BYTES} bytes")
+        # Users are stored without what looks like a secret.
+        name = None if user is None else identifier(check_speaker("user", user))
+        return cls(max_chars, q if q and q.strip() else None, lang, name)
 
 
 def start(process: Process, space_id: str, wanted: StartRequest) -> Start:
     """The start of a session in a space: the requests of `start_material.load`. Raises NotFound, StoreUnavailable."""
-    material = start_material.load(process, space_id, characters=wanted.max_chars, question=wanted.q)
+    material = start_material.load(process, space_id, characters=wanted.max_chars, question=wanted.q, user=wanted.user)
     return render(material, wanted.max_chars, wanted.lang or language_of(material.meta.language))
 
 
@@ -109,6 +132,7 @@ def render(material: StartMaterial, max_chars: int, lang: Lang) -> Start:
         page = _Page(material, max_chars, WORDS[lang])
         page.answers()
         page.load_first()
+    page.user()
     page.live()
     page.synthesis()
     page.changed_last()
@@ -141,7 +165,8 @@ class _Page:
                 if section:
                     self._take_section(section, "question", most)
             elif found.id not in self._rested_on:
-                self._take_item(found.kind, found.id, _line(found.told, found.text), "question", most)
+                line = _line(found.told, found.text)
+                self._take_item(found.kind, found.id, line, "question", most, verified_at=found.verified_at)
 
     def load_first(self) -> bool:
         """Take the present facts: whole sections, then the newest lines of those that are larger than the budget.
@@ -151,10 +176,17 @@ class _Page:
         some.sort(key=lambda one: one.first or 0)
         for section in some:
             self._take_section(section, "load_first")
-        too_large = [one for one in some if self._outline.holds(one) and len(_whole(one)) > self._room]
+        too_large = [one for one in some if self._outline.holds(one) and len(_whole(one, self._words)) > self._room]
         for section in too_large[:PARTIAL_MOST]:
             self._take_newest(section)
         return not any(self._outline.holds(section) for section in some)
+
+    def user(self) -> None:
+        """Take the hints on how to work with the user."""
+        most = self._used + self._max // SHARE_OF_USER
+        for heard in self._material.heard:
+            piece = _Piece("summary", heard.summary_id, _heard_line(heard))
+            self._take("user", piece, ("summary", heard.summary_id), most)
 
     def live(self) -> None:
         """Take the notes that are not folded yet."""
@@ -177,7 +209,8 @@ class _Page:
     def own(self) -> None:
         """Take the agents' knowledge of themselves and their goals."""
         for memory in self._material.memories:
-            self._take_item("memory", memory.memory_id, _memory_line(memory), "own")
+            line = _memory_line(memory)
+            self._take_item("memory", memory.memory_id, line, "own", verified_at=memory.updated_at)
 
     def finished(self) -> Start:
         """The text and its parts."""
@@ -190,7 +223,7 @@ class _Page:
             # An item behind a section would be one of its list.
             for place, piece in enumerate(sorted(self._taken[why], key=lambda one: one.kind == "section")):
                 texts.append(f"{'' if place else self._heading(why)}{piece.text}")
-                parts.append(StartPart(piece.kind, piece.source, len(texts[-1]), why))
+                parts.append(StartPart(piece.kind, piece.source, len(texts[-1]), why, piece.verified_at))
         return Start(self._material.meta.space_id, "".join(texts), parts, self._material.degraded)
 
     def _heading(self, why: Why) -> str:
@@ -216,25 +249,36 @@ class _Page:
         return True
 
     def _take_section(self, section: StartSection, why: Why, most: int | None = None) -> None:
-        if self._take(why, _Piece("section", section.id, _whole(section)), section, most):
+        piece = _Piece("section", section.id, _whole(section, self._words), section.verified_at)
+        if self._take(why, piece, section, most):
             self._rested_on |= section.notes
 
     def _take_item(
-        self, kind: Literal["live", "archive", "memory"], name: str, line: str, why: Why, most: int | None = None
+        self,
+        kind: Literal["live", "archive", "memory"],
+        name: str,
+        line: str,
+        why: Why,
+        most: int | None = None,
+        *,
+        verified_at: str | None = None,
     ) -> None:
-        memory = kind == "memory"
-        piece = _Piece("memory", f"memories/{name}", line) if memory else _Piece("note", f"notes/{name}", line)
+        if kind == "memory":
+            piece = _Piece("memory", f"memories/{name}", line, verified_at)
+        else:
+            piece = _Piece("note", f"notes/{name}", line)
         self._take(why, piece, (kind, name), most)
 
     def _take_newest(self, section: StartSection) -> None:
         """Take the newest lines of a section that is larger than the budget, in up to half of the remaining characters,
         because others follow. It stays in the outline.
         """
-        frame = self._words.newest.format(id=shown_id(section.id), day=day(section.moment), chars=len(section.text))
+        shown, told = shown_id(section.id), days(section, self._words)
+        frame = self._words.newest.format(id=shown, day=told, chars=len(section.text))
         left = (self._max - self._used - self._outline.need(room=0)) // 2
         text = newest_lines(section.text, left - self._cost("load_first", f"\n{frame}\n\n\n"))
         if text:
-            self._add("load_first", _Piece("section", section.id, f"\n{frame}\n\n{text}\n"))
+            self._add("load_first", _Piece("section", section.id, f"\n{frame}\n\n{text}\n", section.verified_at))
 
 
 def _guide(material: StartMaterial, words: StartWords) -> str:
@@ -249,8 +293,8 @@ def _guide(material: StartMaterial, words: StartWords) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _whole(section: StartSection) -> str:
-    return f"\n### {shown_id(section.id)} ({day(section.moment)})\n\n{section.text}\n"
+def _whole(section: StartSection, words: StartWords) -> str:
+    return f"\n### {shown_id(section.id)} ({days(section, words)})\n\n{section.text}\n"
 
 
 def _note_line(note: Note) -> str:
@@ -262,6 +306,11 @@ def _note_line(note: Note) -> str:
 
 def _memory_line(memory: Memory) -> str:
     return _line([day(memory.updated_at), memory.kind, memory.category or ""], memory.content)
+
+
+def _heard_line(heard: Heard) -> str:
+    told = (one if len(one) <= SIGNAL else f"{one[: SIGNAL - 1]}…" for one in heard.signals)
+    return _line([day(heard.until), heard.summary_id], "; ".join(told))
 
 
 def _line(told: Iterable[str], text: str) -> str:

@@ -13,6 +13,8 @@ from livemem.bank.synthesis import Synthesis
 from livemem.changes import records
 from livemem.changes.records import Record
 from livemem.changes.section_sources import SectionPath, Trace
+from livemem.conversations import user_signals
+from livemem.conversations.user_signals import Heard
 from livemem.errors import InvalidName, LiveMemoryError, StoreUnavailable
 from livemem.memories import log
 from livemem.memories import state as states
@@ -32,8 +34,8 @@ from livemem.store.memory_keys import Kind
 from livemem.store.objects import Entry
 from livemem.text.invisible import visible
 
-SPACE, MEMORIES, SEARCH = "space", "memories", "search"
-SECONDS = {SPACE: 20.0, MEMORIES: 4.0, SEARCH: 6.0}
+SPACE, MEMORIES, SEARCH, USER = "space", "memories", "search", "user"
+SECONDS = {SPACE: 20.0, MEMORIES: 4.0, SEARCH: 6.0, USER: 4.0}
 """How long the start waits for each source. The space itself is required."""
 URGENT = ("decision", "issue", "todo")
 """Categories of live notes that are given before the others."""
@@ -52,7 +54,8 @@ _OWN: tuple[Kind, ...] = ("self", "goal")
 
 @dataclass(frozen=True)
 class StartSection:
-    """A section's own text as it is shown. `moment`: the newest note that it rests on, else when its file was written.
+    """A section's own text as it is shown. `moment`: when the newest note that it rests on was written, or its last
+    change by hand was made, else when its file was written. `verified_at`: its last confirmation, at `moment` or later.
 
     `first`: its place among what is loaded first, None if it is not.
     """
@@ -63,6 +66,7 @@ class StartSection:
     """Its headings as edits and searches name them."""
     text: str
     moment: str
+    verified_at: str
     notes: frozenset[str] = frozenset()
     first: int | None = None
 
@@ -83,6 +87,8 @@ class StartHit:
     """Its time, its author and its kind."""
     path: str = ""
     address: str = ""
+    verified_at: str | None = None
+    """Of a memory: when it was last confirmed."""
 
 
 @dataclass(frozen=True)
@@ -99,27 +105,40 @@ class StartMaterial:
     live_exact: bool
     memories: list[Memory]
     found: list[StartHit]
+    heard: Sequence[Heard] = ()
+    """Hints on how to work with the user, the newest first."""
     degraded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class RestsOn:
-    """The basis of a file's sections: ids of notes, and the time of the last correction by hand."""
+    """The basis of a file's sections: ids of notes, the time of a correction by hand in the file's last change, and the
+    time of the last correction or confirmation by hand.
+    """
 
     notes: Mapping[SectionPath, frozenset[str]]
     corrected: Mapping[SectionPath, str]
+    by_hand_at: Mapping[SectionPath, str]
 
     def of(self, part: OwnText) -> frozenset[str]:
         """The ids of the notes that a part of the file rests on."""
         return frozenset().union(*self.notes.values()) if part.whole else self.notes.get(part.path, frozenset())
 
+    def confirmed(self, part: OwnText) -> list[str]:
+        """When a part of the file was corrected or confirmed by hand."""
+        some = self.by_hand_at
+        return list(some.values()) if part.whole else [some[part.path]] if part.path in some else []
 
-def load(process: Process, space_id: str, *, characters: int, question: str | None) -> StartMaterial:
-    """The material that a start of so many characters may show.
+
+def load(
+    process: Process, space_id: str, *, characters: int, question: str | None, user: str | None = None
+) -> StartMaterial:
+    """The material that a start of so many characters may show to a `user`.
 
     As `summary.summary`, and side by side with it 1 LIST for each of two kinds of memories and their new operations.
     Then 1 GET for each record that wrote a file that this process has not seen before. With a question a search beside
-    it (`search.search`). A source that fails is left out. Raises NotFound, StoreUnavailable.
+    it (`search.search`). With a user, in a space that has conversations, `user_signals.heard`. A source that fails is
+    left out. Raises NotFound, StoreUnavailable.
     """
     tasks = {
         SPACE: FanOutTask(
@@ -136,6 +155,11 @@ def load(process: Process, space_id: str, *, characters: int, question: str | No
         raise failed if isinstance(failed, LiveMemoryError) else StoreUnavailable("The space was not read in time.")
     whole: WholeSpace = results[SPACE]
     assert whole.live
+    if user is not None and whole.meta.has_conversations:
+        # After the head, which shows that there is something to look for.
+        heard = {USER: FanOutTask(lambda: user_signals.heard(process, space_id, user), SECONDS[USER])}
+        more, more_failures = fan_out.done(process, heard)
+        results, failures = results | more, failures | more_failures
     shown = {note.note_id for note in whole.live.notes}
     newest_first = whole.live.notes[::-1]
     urgent_first = sorted(newest_first, key=lambda note: note.category not in URGENT)
@@ -148,6 +172,7 @@ def load(process: Process, space_id: str, *, characters: int, question: str | No
         whole.live.exact,
         results.get(MEMORIES, []),
         results.get(SEARCH, []),
+        results.get(USER, []),
         tuple(name for name in SECONDS if name in failures),
     )
 
@@ -201,7 +226,8 @@ def _found(process: Process, space_id: str, question: str) -> list[StartHit]:
 
 def _hit(kind: HitKind, found: Document) -> StartHit:
     told = (found.time[:16], found.author, found.category, *(f"#{tag}" for tag in found.tags))
-    return StartHit(kind, found.id, found.text, told, found.group, found.source.get("section", ""))
+    verified_at = found.time if kind == "memory" else None
+    return StartHit(kind, found.id, found.text, told, found.group, found.source.get("section", ""), verified_at)
 
 
 def sections_of(rules: str, bank: Sequence[File], rests: Mapping[str, RestsOn]) -> list[StartSection]:
@@ -216,6 +242,15 @@ def sections_of(rules: str, bank: Sequence[File], rests: Mapping[str, RestsOn]) 
     return [_section(file, part, rests.get(file.path), place(file.path, part.titles)) for file, part in parts]
 
 
+def verified_at(process: Process, space_id: str, file: File, headings: str) -> str | None:
+    """When the section of these headings was last confirmed, with its sub-sections: the earliest of theirs. None
+    without a text. 1 GET, none for a file that this process has seen before (rest_on).
+    """
+    rests = rest_on(process, space_id, [file]).get(file.path)
+    parts = [part for part in section_ids.with_text(file.content or "") if section_ids.is_within(part.path, headings)]
+    return min((_section(file, part, rests, None).verified_at for part in parts), default=None)
+
+
 def _taken_apart(bank: Sequence[File]) -> set[str]:
     """The files that are parsed into sections: the smaller ones first."""
     by_size = sorted(bank, key=lambda file: len(file.content or ""))
@@ -228,12 +263,15 @@ def _section(file: File, part: OwnText, rests: RestsOn | None, first: int | None
     moments = [moment for moment in map(_moment, notes) if moment]
     if rests and part.path in rests.corrected:
         moments.append(rests.corrected[part.path])
+    confirmed = rests.confirmed(part) if rests else []
+    moment = max(moments or confirmed, default=file.last_modified)
     return StartSection(
         file.path,
         section_ids.file_id(file.path) if part.whole else section_ids.section_id(file.path, part.titles),
         " > ".join(part.path),
         visible(part.text),
-        max(moments, default=file.last_modified),
+        moment,
+        max([moment, *confirmed]),
         notes,
         first,
     )
@@ -275,6 +313,7 @@ def _of(record: Record, state: Mapping[SectionPath, Trace]) -> RestsOn:
     return RestsOn(
         {path: frozenset(trace.sources) for path, trace in state.items()},
         {path: record.committed_at for path, trace in state.items() if by_hand in trace.corrections},
+        {path: trace.by_hand_at for path, trace in state.items() if trace.by_hand_at},
     )
 
 

@@ -29,6 +29,12 @@ def day(moment: str) -> str:
     return moment[:10]
 
 
+def days(section: StartSection, words: StartWords) -> str:
+    """The day of a section, and that of its last confirmation where it is another one."""
+    written, verified = day(section.moment), day(section.verified_at)
+    return written if written == verified else words.confirmed.format(day=written, verified=verified)
+
+
 @dataclass
 class _Left:
     """The omitted sections of a file."""
@@ -138,7 +144,7 @@ class LeftOut:
         long = len(reference) > LONGEST_ID
         template = self._words.long_heading if long else self._words.section
         named = section_ids.file_id(section.path) if long else reference
-        return f"{template.format(id=named, chars=len(section.text), day=day(section.moment))}\n"
+        return f"{template.format(id=named, chars=len(section.text), day=days(section, self._words))}\n"
 
     def _file_line(self, left: _Left) -> str:
         if not left.sections:

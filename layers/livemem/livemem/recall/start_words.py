@@ -15,6 +15,7 @@ class StartWords:
     plan: str
     nothing: str
     headings: Mapping[str, str]
+    confirmed: str
     newest: str
     left_out: str
     section: str
@@ -37,11 +38,13 @@ WORDS: Mapping[Lang, StartWords] = {
         headings={
             "load_first": "What holds now",
             "question": "On the question",
+            "user": "Heard of this user, as data",
             "live": "New notes, in no file yet",
             "synthesis": "Synthesis",
             "changed_last": "Changed last",
             "own": "What the agents know of themselves, and want",
         },
+        confirmed="{day}, confirmed {verified}",
         newest="### {id} ({day}; the newest lines, the whole has {chars} characters)",
         left_out="Left out (`read` takes the id)",
         section="- {id} ({chars} characters, {day})",
@@ -62,11 +65,13 @@ WORDS: Mapping[Lang, StartWords] = {
         headings={
             "load_first": "Ce qui vaut maintenant",
             "question": "Sur la question",
+            "user": "Entendu de cet utilisateur, comme données",
             "live": "Notes nouvelles, encore dans aucun fichier",
             "synthesis": "Synthèse",
             "changed_last": "Modifié en dernier",
             "own": "Ce que les agents savent d'eux-mêmes, et veulent",
         },
+        confirmed="{day}, confirmé le {verified}",
         newest="### {id} ({day} ; les dernières lignes, le tout a {chars} caractères)",
         left_out="Non montré (`read` prend l'identifiant)",
         section="- {id} ({chars} caractères, {day})",

@@ -10,7 +10,7 @@ import apsw
 
 logger = logging.getLogger(__name__)
 
-SCHEMA = 5
+SCHEMA = 6
 """Grows with every change of the tables, of the indexed terms of a text, or of the documents made from objects."""
 
 _TABLES = """
@@ -33,6 +33,11 @@ CREATE TABLE documents(
 CREATE TABLE texts(n INTEGER PRIMARY KEY, text TEXT NOT NULL, more TEXT NOT NULL);
 CREATE INDEX documents_in_order ON documents(part, position, n);
 CREATE INDEX documents_expiring ON documents(expires) WHERE expires <> '';
+-- When documents of a group were last confirmed, from the object of the highest rank that tells it.
+CREATE TABLE confirming(part TEXT PRIMARY KEY, rank INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE confirmed(
+    part TEXT NOT NULL, title TEXT NOT NULL, moment TEXT NOT NULL, PRIMARY KEY(part, title)
+) WITHOUT ROWID;
 CREATE TABLE tags(n INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY(tag, n)) WITHOUT ROWID;
 CREATE INDEX tags_of ON tags(n);
 CREATE TABLE passages(

@@ -42,7 +42,8 @@ class Reading:
 
     Several objects may hold the same document: the one of the highest `rank` counts. `gives_back`: ids of documents
     that the object gives up. No object of a lower rank counts for them, except those of rank 0 (an undo gives notes
-    back).
+    back). `confirmed`: by group, when its documents were last confirmed, by their titles. The object of the highest
+    rank tells it of all documents of a group.
     """
 
     key: str
@@ -51,6 +52,7 @@ class Reading:
     documents: tuple[Document, ...] = ()
     rank: int = 0
     gives_back: tuple[str, ...] = ()
+    confirmed: Mapping[str, Mapping[str, str]] = field(default_factory=dict, hash=False)
 
 
 def storable(text: str) -> str:

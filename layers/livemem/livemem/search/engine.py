@@ -63,7 +63,8 @@ class Hit:
     """A document that was found. `snippet` is a range of characters of its text; `highlights` are ranges within it.
 
     `parts` holds the amount that each part added to the score. `relevance` is the cosine of the question with the
-    nearest passage, None where there is no vector to compare with.
+    nearest passage, None where there is no vector to compare with. `confirmed_at`: when an object last confirmed the
+    document (documents.Reading), None where none has.
     """
 
     document: Document
@@ -72,6 +73,7 @@ class Hit:
     highlights: Sequence[tuple[int, int]]
     parts: Mapping[str, float] = field(default_factory=dict)
     relevance: float | None = None
+    confirmed_at: str | None = None
 
 
 def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: SpaceQuery) -> list[Hit]:
@@ -123,6 +125,7 @@ def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: S
                 words.marks(document.text[start:end], query),
                 {name: float(values[place]) for name, values in ranked.parts.items()},
                 None if np.isnan(relevance[place]) else float(relevance[place]),
+                index.confirmed_at(document),
             )
         )
     return hits

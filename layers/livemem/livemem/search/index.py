@@ -144,7 +144,17 @@ class Index:
             [(name, reading.rank, reading.key, back) for name, back in claims.items()],
         )
         self._db.execute("INSERT INTO objects VALUES(?, ?)", (reading.key, reading.mark))
+        for group, moments in reading.confirmed.items():
+            self._confirm(group, reading.rank, moments)
         return set(claims)
+
+    def _confirm(self, group: str, rank: int, moments: Mapping[str, str]) -> None:
+        if self._all("SELECT 1 FROM confirming WHERE part = ? AND rank > ?", (group, rank)):
+            return
+        self._db.execute("INSERT OR REPLACE INTO confirming VALUES(?, ?)", (group, rank))
+        self._db.execute("DELETE FROM confirmed WHERE part = ?", (group,))
+        rows = [(group, title, moment) for title, moment in moments.items()]
+        self._db.executemany("INSERT INTO confirmed VALUES(?, ?, ?)", rows)
 
     def _settle(self, name: str, fresh: Mapping[tuple[str, str], tuple[Document, Reading]]) -> str | None:
         """Update a document from the object that counts. Returns that object's key if it is not at hand."""
@@ -329,6 +339,12 @@ class Index:
         """The document of this id, or None."""
         number = self._db.execute("SELECT n FROM documents WHERE id = ?", (name,)).get
         return None if number is None else self.document(int(number))
+
+    def confirmed_at(self, document: Document) -> str | None:
+        """When the document was last confirmed (documents.Reading). None where no object tells it."""
+        wanted = document.group, document.title
+        found = self._db.execute("SELECT moment FROM confirmed WHERE part = ? AND title = ?", wanted).get
+        return None if found is None else str(found)
 
     def texts(self, numbers: Collection[int]) -> dict[int, str]:
         """The texts that are embedded for passages, by their numbers."""

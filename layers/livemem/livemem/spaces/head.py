@@ -70,6 +70,8 @@ class Meta(Revised):
     consolidation_mode: Mode = "auto"
     capture_allowed: bool = True
     """Whether notes may be captured from conversations."""
+    has_conversations: bool = False
+    """Whether the sweep has seen a conversation in the space. Readers look for hints about users only then."""
     language: str | None = None
     """The language in which the bank is written. None: that of the rules."""
     timezone: str | None = None

@@ -33,6 +33,7 @@ _MESSAGE = re.compile(rf"{_FOLDER}ids/[0-9a-f]{{64}}\.json")
 _TOOL_RESULT = re.compile(rf"{_FOLDER}tools/(?P<index>[0-9]{{10}})/[0-9]{{3,4}}\.json")
 _JOB = re.compile(rf"{_FOLDER}jobs/(?P<job>{_ID})\.json")
 _BY_CWD = re.compile(rf"(?P<space>{SPACE_ID.pattern})/_by_cwd/[0-9a-f]{{32}}/[0-9]{{13}}_(?P<conversation>{_ID})")
+_USER_SIGNALS = re.compile(r"_signals/[0-9a-f]{32}\.json")
 _PART = re.compile(
     rf"conversations/(?P<conversation>{_ID})/(?:(?P<what>conversation|versions)|(?P<folder>ids|jobs|tools)/.+)\.json"
 )
@@ -253,6 +254,16 @@ def by_cwd(space_id: str, host: str, cwd: str, created_at: datetime, conversatio
     return f"{by_cwd_prefix(space_id, host, cwd)}{left:013d}_{conversation_id}"
 
 
+def user_signals(space_id: str, user: str) -> str:
+    """The key of the document that names the summaries with hints about a user."""
+    return f"{space_id}/_signals/{hashlib.sha256(user.encode()).hexdigest()[:32]}.json"
+
+
+def is_user_signals(name: str) -> bool:
+    """Whether the key below a space, without the space's id, is of such a document."""
+    return _USER_SIGNALS.fullmatch(name) is not None
+
+
 def parse_by_cwd(key: str) -> str | None:
     """The conversation in such a marker's key. None for every other key."""
     match = _BY_CWD.fullmatch(key)
@@ -286,7 +297,7 @@ def parse_part(name: str) -> tuple[str, str] | None:
 
 def is_of_conversations(name: str) -> bool:
     """Whether the key below a space, without the space's id, is of a conversation."""
-    return name.startswith(("conversations/", "_by_cwd/"))
+    return name.startswith(("conversations/", "_by_cwd/", "_signals/"))
 
 
 def check_number(text: str) -> int:

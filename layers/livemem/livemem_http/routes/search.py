@@ -5,6 +5,7 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
+from livemem.access import decision
 from livemem.recall import context, memory_context, message_context, search, search_request, stale, start
 from livemem.recall.context import ContextRequest
 from livemem.recall.render_memory import Lang
@@ -223,6 +224,16 @@ Task = Annotated[
 ]
 
 
+ForUser = Annotated[
+    str | None,
+    Query(
+        description="Whom the agent works with: hints from that user's conversations come too. Without it the name of "
+        "the token; with `read` alone another user is a 403 (`user_not_allowed`).",
+        examples=["ann"],
+    ),
+]
+
+
 @api.route(
     "GET",
     "/v1/spaces/{space_id}/start",
@@ -233,13 +244,22 @@ Task = Annotated[
     summary="Start a session",
 )
 def get_start(
-    space_id: str, max_chars: StartChars = start.CHARS_DEFAULT, q: Task = None, lang: Headings = None
+    space_id: str,
+    max_chars: StartChars = start.CHARS_DEFAULT,
+    q: Task = None,
+    lang: Headings = None,
+    user: ForUser = None,
 ) -> StartView:
     """The context for the start of an agent, within a number of characters: the current sections (which the rules mark
-    as *load first*), sections that answer `q`, new notes, the synthesis, the last changes, and the names of all that is
-    left out. A section is either given whole or named. The summary gives everything at once.
+    as *load first*), sections that answer `q`, what was heard of the user, new notes, the synthesis, the last changes,
+    and the names of all that is left out. A section is either given whole or named. The summary gives everything at
+    once.
     """
-    wanted = StartRequest.of(max_chars=max_chars, q=q, lang=lang or api.language())
+    caller = api.principal()
+    decision.check_user(caller.name, user, may_write="write" in caller.permissions)
+    wanted = StartRequest.of(
+        max_chars=max_chars, q=q, lang=lang or api.language(), user=caller.name if user is None else user
+    )
     return StartView.of(start.start(process(), space_id, wanted))
 
 

@@ -29,7 +29,8 @@ class SectionEdit(Body):
         described(
             "What to do with the section. `replace_section`: `content` instead of all below its heading, sub-sections "
             "included; `append_to_section`: at the end of its own text; `prepend_to_section`: right below its heading; "
-            "`add_section`: a new one; `delete_section`: it goes with its sub-sections.",
+            "`add_section`: a new one; `delete_section`: it goes with its sub-sections; `confirm_section`: it "
+            "still holds, with its sub-sections, and no word changes. Each token that may `write` may confirm.",
             "append_to_section",
         ),
     ]
@@ -129,6 +130,9 @@ class SectionSources(View):
     omitted: Annotated[
         int, described("How many notes are left out, the oldest: a file keeps a bounded number of them.", 0)
     ] = 0
+    verified_at: Annotated[
+        Moment | None, described("When a note or a caller last confirmed it, UTC; null where nobody knows.")
+    ] = None
 
     @classmethod
     def of(cls, cited: Cited) -> "SectionSources":

@@ -13,6 +13,9 @@ from livemem.recall.search import FailedSpace, SpaceHits
 from livemem.search.engine import Hit
 from livemem_http.views.fields import Moment, SpaceId, View, described
 
+CONFIRMED = (BANK, memory_documents.MEMORY)
+"""Kinds of documents that users confirm."""
+
 
 class HitView(View):
     """A document that was found."""
@@ -45,6 +48,13 @@ class HitView(View):
     time: Annotated[
         Moment, described("When it was said or written, UTC; of a section when its file was.", "2026-02-20T14:00:00Z")
     ]
+    verified_at: Annotated[
+        Moment | None,
+        described(
+            "Of a section and a memory: when it was last confirmed, UTC. A new note, a repeat, a correction and a "
+            "confirmation by hand confirm it."
+        ),
+    ] = None
     author: Annotated[
         str | None, described("Who said or wrote it; of a section and a summary nobody.", "cline-dev")
     ] = None
@@ -78,6 +88,7 @@ class HitView(View):
             highlights=list(hit.highlights),
             title=document.title or None,
             time=document.time,
+            verified_at=(hit.confirmed_at or document.time) if document.kind in CONFIRMED else None,
             author=document.author or None,
             role=document.role or None,
             category=document.category or None,
@@ -400,7 +411,9 @@ def as_markdown(
 
 def _hit(hit: HitView | TalkHitView, where: str) -> str:
     if isinstance(hit, HitView):
-        told = [hit.space_id, hit.kind, hit.time, hit.author, hit.role, hit.category, hit.title]
+        verified = (hit.verified_at or hit.time)[:10]
+        confirmed = None if verified == hit.time[:10] else f"confirmed {verified}"
+        told = [hit.space_id, hit.kind, hit.time, confirmed, hit.author, hit.role, hit.category, hit.title]
     else:
         what = f"turn {hit.turn_index}" if hit.turn_index is not None else f"level {hit.level} summary {hit.number}"
         told = [what, hit.time, hit.author, hit.role]

@@ -3,35 +3,39 @@
 from typing import Annotated, Literal
 
 from livemem.recall.start import Start
-from livemem_http.views.fields import SpaceId, View, described
+from livemem_http.views.fields import Moment, SpaceId, View, described
 
 
 class StartPartView(View):
     """A piece of the Markdown."""
 
     kind: Annotated[
-        Literal["guide", "section", "note", "memory", "synthesis", "outline"],
+        Literal["guide", "section", "note", "memory", "summary", "synthesis", "outline"],
         described("What it shows; `guide`: how to use the memory; `outline`: what is left out.", "section"),
     ]
-    source: Annotated[
-        str | None,
-        described(
-            'The id by which it can be read: of a section `bank/{path}#{headings joined by " > "}`; left out where it '
-            "shows nothing stored.",
-            "bank/activeContext.md#Active context > Next steps",
-        ),
-    ] = None
     chars: Annotated[
         int, described("Characters that it takes, with the heading above it. They add up to `chars`.", 412)
     ]
     why: Annotated[
-        Literal["guide", "load_first", "question", "live", "synthesis", "changed_last", "own", "outline"],
+        Literal["guide", "load_first", "question", "user", "live", "synthesis", "changed_last", "own", "outline"],
         described(
             "Why it is there: `load_first`: the rules mark it, or it is a usual place for what holds now; `question`: "
-            "it answers `q`; `live`: in no file yet; `own`: what agents know of themselves, and want.",
+            "it answers `q`; `user`: hints from conversations of how to work with this user; `live`: in no file yet; "
+            "`own`: what agents know of themselves, and want.",
             "load_first",
         ),
     ]
+    source: Annotated[
+        str | None,
+        described(
+            'The id by which it can be read: of a section `bank/{path}#{headings joined by " > "}`; left out where '
+            "nothing stored is shown.",
+            "bank/activeContext.md#Active context > Next steps",
+        ),
+    ] = None
+    verified_at: Annotated[
+        Moment | None, described("Of a section and a memory: when it was last confirmed, UTC.", "2026-02-20T14:00:00Z")
+    ] = None
 
 
 class StartView(View):
@@ -44,7 +48,8 @@ class StartView(View):
     chars: Annotated[int, described("Characters of the Markdown: at most `max_chars`.", 7_936)]
     parts: Annotated[list[StartPartView], described("What it is made of, in its order.")]
     degraded: Annotated[
-        list[str], described("Sources that failed or were late, and are left out: some of `memories`, `search`.", [])
+        list[str],
+        described("Sources that failed or were late, and are left out: some of `memories`, `search`, `user`.", []),
     ]
 
     @classmethod

@@ -282,15 +282,14 @@ def test_notes_are_taken_in_the_order_of_their_moments() -> None:
 # Repeats
 
 
-def test_an_exact_repeat_is_discarded_with_what_it_repeats() -> None:
+def test_an_exact_repeat_confirms_its_section_and_one_of_another_note_is_discarded() -> None:
     bank = bank_of(STANDARD, notes(("decision", "Use S3 alone.")))
     answer = fold(
         STANDARD, bank, notes(("decision", "use  S3 alone"), ("issue", "It hangs."), ("insight", "It hangs."))
     )
-    assert answer["discarded"] == [
-        {"note": 1, "reason": "Repeats an entry of systemPatterns.md under “Decisions”."},
-        {"note": 3, "reason": "Repeats note 2."},
-    ]
+    assert answer["discarded"] == [{"note": 3, "reason": "Repeats note 2."}]
+    (edits,) = [file["edits"] for file in answer["bank_files"] if file["filename"] == "systemPatterns.md"]
+    assert edits == [{"op": "confirm_section", "heading": "## Decisions", "notes": [1]}]
 
 
 def test_work_that_is_asked_for_again_after_it_was_done_is_no_repeat() -> None:

@@ -106,13 +106,16 @@ def test_lines_of_the_bank_stay_unless_a_note_closes_them(rules: str, first: lis
 
 @SETTINGS
 @given(RULES, note_lists())
-def test_folding_the_same_notes_again_discards_them_all(rules: str, notes: list[Note]) -> None:
+def test_folding_the_same_notes_again_confirms_or_discards_them_all(rules: str, notes: list[Note]) -> None:
     # Given a bank that holds them (closed entries aside: work that is asked for again is no repeat)
     lasting = only(notes, "observation", "decision", "insight")
     bank = fold_into({}, rules, lasting)
     answer = fold(rules, bank, lasting)
-    assert sorted(entry["note"] for entry in answer["discarded"]) == [note.number for note in lasting]
-    assert answer["bank_files"] == []
+    edits = [edit for file in answer["bank_files"] for edit in file["edits"]]
+    assert {edit["op"] for edit in edits} <= {"confirm_section"}
+    told = [*(entry["note"] for entry in answer["discarded"]), *(number for edit in edits for number in edit["notes"])]
+    assert sorted(told) == [note.number for note in lasting]
+    assert fold_into(bank, rules, lasting) == bank
 
 
 @SETTINGS

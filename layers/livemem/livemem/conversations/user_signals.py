@@ -1,0 +1,170 @@
+"""Hints for how to work with a user, from the newest summaries of what the user said.
+
+The model names such `signals` with each summary. For each user, one document names the summaries of level 1 that have
+some. It holds no words and no name: the summaries are the truth. A reader leaves out those that are gone, whose
+conversation is deleted, or that may hold an erased turn. So neither a deletion nor an erasure has to find the document.
+
+It is written before the summary, so that a worker that dies in between leaves a name without a summary, and no summary
+without a name.
+"""
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from pydantic import BaseModel, Field
+
+from livemem import clock
+from livemem.conversations import conversation as conversations
+from livemem.conversations import summary_versions
+from livemem.conversations.conversation import Conversation, parsed
+from livemem.conversations.summaries import Summary
+from livemem.conversations.summary_versions import At, VersionNumber
+from livemem.conversations.turn import Turn
+from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
+from livemem.process import Process
+from livemem.spaces import unreadable
+from livemem.store import conversation_keys as keys
+from livemem.store import stored
+from livemem.store.keys import RUN_ID
+from livemem.store.objects import Object
+from livemem.store.stored import Revised
+from livemem.store.stored_documents import Moment, Number
+
+logger = logging.getLogger(__name__)
+
+MOST = 8
+"""Summaries that the document of a user names: the newest."""
+SHOWN = 4
+"""Summaries that are read: the newest that count."""
+SIGNALS = 5
+"""Signals of a summary that are given."""
+
+
+class NamedSummary(BaseModel, defer_build=True):
+    """A summary of level 1 with signals. `until`: when its last turn was said."""
+
+    conversation_id: Annotated[str, Field(pattern=rf"^{RUN_ID.pattern}$")]
+    version: VersionNumber
+    number: Number
+    name: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    until: Moment
+
+    def place(self) -> tuple[str, int, int]:
+        """The block that it is a summary of."""
+        return self.conversation_id, self.version, self.number
+
+
+class UserSignals(Revised):
+    """`_signals/{hash of the user}.json`."""
+
+    most_bytes: ClassVar[int] = 64 << 10
+
+    newest: Annotated[list[NamedSummary], Field(max_length=MOST)] = []
+    """The newest first."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """The signals of a summary, by the id under which it can be read."""
+
+    summary_id: str
+    until: str
+    signals: tuple[str, ...]
+
+
+def speaker(turns: Sequence[Turn]) -> str | None:
+    """The only user who speaks in the turns. None where nobody or more than one does: a signal does not say of whom it
+    is.
+    """
+    users = {turn.speaker("user") for turn in turns if turn.user_message.strip() and turn.role in (None, "user")}
+    return next(iter(users)) if len(users) == 1 else None
+
+
+def note(process: Process, at: At, user: str, number: int, name: str, until: str) -> None:
+    """Name a summary that is about to be stored: 1 GET, 1 PUT. No PUT where it is named already.
+
+    A name that is lost costs the user a hint, so no failure of this document costs the summary.
+    """
+    fresh = NamedSummary(conversation_id=at.conversation_id, version=at.version, number=number, name=name, until=until)
+
+    def named(known: UserSignals | None) -> UserSignals | None:
+        there = known.newest if known else []
+        if fresh in there:
+            return None
+        others = [one for one in there if one.place() != fresh.place()]
+        newest = sorted([fresh, *others], key=lambda one: (clock.parse(one.until), one.place()), reverse=True)[:MOST]
+        return (known or UserSignals()).model_copy(update={"newest": newest})
+
+    try:
+        stored.update(
+            process.store,
+            keys.user_signals(at.space_id, user),
+            named,
+            process.new_id,
+            read=lambda found: _readable(process, found),
+        )
+    except PreconditionLost:
+        logger.warning("signals were not named", extra={"space_id": at.space_id})
+
+
+def _readable(process: Process, found: Object) -> UserSignals:
+    # It only names summaries. An unreadable one is written anew.
+    return unreadable.tolerated(process, UserSignals, found) or UserSignals()
+
+
+def heard(process: Process, space_id: str, user: str) -> list[Heard]:
+    """What the newest summaries say of how to work with the user, the newest first, without repeats.
+
+    1 GET. Where there is a document, 2 GETs more for each conversation that it names, and 1 GET for each of up to SHOWN
+    summaries that this process has not read before. Raises StoreUnavailable.
+    """
+    found = process.store.get(keys.user_signals(space_id, user))
+    known = _readable(process, found).newest if found else []
+    ids = list(dict.fromkeys(one.conversation_id for one in known))
+    there = dict(zip(ids, process.store.map(lambda one: _current(process, space_id, one), ids), strict=True))
+    some = [(one, at) for one in known if (at := there[one.conversation_id]) and at.version == one.version][:SHOWN]
+    read = process.store.map(lambda pair: _summary(process, *pair), some)
+    seen: set[str] = set()
+    result = []
+    for (one, _), summary in zip(some, read, strict=True):
+        fresh = [text for text in summary.signals if text.strip() and text.casefold() not in seen] if summary else []
+        signals = tuple(dict.fromkeys(fresh))[:SIGNALS]
+        seen.update(text.casefold() for text in signals)
+        if signals:
+            summary_id = f"conversations/{one.conversation_id}/summaries/1/{one.number}"
+            result.append(Heard(summary_id, one.until, signals))
+    return result
+
+
+def _current(process: Process, space_id: str, conversation_id: str) -> At | None:
+    """The version that counts of a conversation: 2 GETs. None for one that is deleted or cannot be read."""
+
+    def version(conversation: Conversation) -> At:
+        standing = summary_versions.read(process, space_id, conversation)
+        return At(space_id, conversation, standing.current())
+
+    with suppress(ObjectUnreadable):
+        conversation = conversations.find(process, space_id, conversation_id)
+        return version(conversation) if conversation else None
+    return None
+
+
+def _summary(process: Process, named: NamedSummary, at: At) -> Summary | None:
+    """The summary: 1 GET, none where this process has read it. None where it is gone or may hold an erased turn."""
+    key = at.summary_key(1, named.number, named.name)
+    summary = process.reads.get(Summary, key, named.name)
+    if not summary:
+        found = process.store.get(key)
+        try:
+            summary = parsed(process, Summary, found) if found else None
+        except LiveMemoryError:
+            return None
+        if found and summary:
+            # The hash of its input stands for it: a summary is written once.
+            process.reads.put(key, named.name, summary, [found.body])
+    if not summary or any(summary.says_of(index) for index in at.conversation.erased_turns):
+        return None
+    return summary
