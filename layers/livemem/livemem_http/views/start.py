@@ -13,24 +13,28 @@ class StartPartView(BaseModel):
 
     kind: Annotated[
         Literal["guide", "section", "note", "memory", "synthesis", "outline"],
-        described("What it shows; `guide`: how to use the memory; `outline`: what is left out.", "section"),
+        described(
+            "The kind of content. `guide`: how to use the memory. `outline`: the names of all parts that are left out.",
+            "section",
+        ),
     ]
     source: Annotated[
         str | None,
         described(
-            'The id by which it can be read: of a section `bank/{path}#{headings joined by " > "}`; null for what '
-            "shows nothing stored.",
+            'The id by which the part can be read. For a section: `bank/{path}#{headings joined by " > "}`. '
+            "Null if the part shows nothing that is stored.",
             "bank/activeContext.md#Active context > Next steps",
         ),
     ]
     chars: Annotated[
-        int, described("Characters that it takes, with the heading above it. They add up to `chars`.", 412)
+        int, described("Number of characters, with the heading above. The sum over all parts is `chars`.", 412)
     ]
     why: Annotated[
         Literal["guide", "load_first", "question", "live", "synthesis", "changed_last", "own", "outline"],
         described(
-            "Why it is there: `load_first`: the rules mark it, or it is a usual place for what holds now; `question`: "
-            "it answers `q`; `live`: in no file yet; `own`: what agents know of themselves, and want.",
+            "The reason why the part is shown. `load_first`: the rules mark it, or it is a usual place for "
+            "the current state. `question`: it answers `q`. `live`: it is in no bank file yet. `own`: a "
+            "memory about the agent itself or its goals.",
             "load_first",
         ),
     ]
@@ -41,12 +45,13 @@ class StartView(BaseModel):
 
     space_id: SpaceId
     markdown: Annotated[
-        str, described("All of it, ready for a prompt.", "# Memory of `demo`\n\n## What holds now\n...\n")
+        str, described("The whole start as Markdown for a prompt.", "# Memory of `demo`\n\n## What holds now\n...\n")
     ]
-    chars: Annotated[int, described("Characters of the Markdown: at most `max_chars`.", 7_936)]
-    parts: Annotated[list[StartPartView], described("What it is made of, in its order.")]
+    chars: Annotated[int, described("Number of characters in the Markdown, at most `max_chars`.", 7_936)]
+    parts: Annotated[list[StartPartView], described("The parts of the Markdown, in their order.")]
     degraded: Annotated[
-        list[str], described("Sources that failed or were late, and are left out: some of `memories`, `search`.", [])
+        list[str],
+        described("The sources that failed or were too late, and are left out: some of `memories`, `search`.", []),
     ]
 
     @classmethod
