@@ -66,7 +66,7 @@ def own(error: Exception, request_id: str) -> LiveMemoryError:
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     where = [f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}" for frame in frames]
     logger.error("unexpected error", extra={"error": type(error).__name__, "where": where, "request_id": request_id})
-    return LiveMemoryError("The service failed unexpectedly; the log has the request id.")
+    return LiveMemoryError("The service failed unexpectedly. Its log has the request id.")
 
 
 def response(error: Exception, request_id: str) -> Response[str]:

@@ -244,7 +244,7 @@ def poll(session: McpSession, handle: str) -> ToolAnswer:
     kind, _, rest = handle.partition(":")
     space, _, name = rest.partition(":")
     if kind not in ("run", "ask") or not space or not name:
-        raise InvalidRequest.of("handle", "is none that consolidate or ask has given")
+        raise InvalidRequest.of("handle", "is not a handle from consolidate or ask")
     space = session.enter("read", space)
     if kind == "run":
         return _followed(session, space, run_progress.view(session.process, space, name), wait=True)

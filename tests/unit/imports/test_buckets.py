@@ -190,7 +190,7 @@ def test_what_is_unfit_is_told_and_left_out_and_the_rest_comes(alpha, name, text
 
 @pytest.mark.parametrize("meta", ["", "[]", "[" * 100_000, '"x"', "{", "\0", '{"a": 1' + "0" * 10_000 + "}"])
 def test_a_head_that_is_none_is_refused(tmp_path, meta):
-    with pytest.raises(BadSource, match="no head"):
+    with pytest.raises(BadSource, match="not a valid space record"):
         packed(write(tmp_path, {"alpha/_meta.json": meta}))
 
 

@@ -81,7 +81,7 @@ def _meta(file: File) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         meta = None
     if not isinstance(meta, dict):
-        raise BadSource(f"{shown(file.path)} is no head of a space: it is no JSON object.")
+        raise BadSource(f"{shown(file.path)} is not a valid space record: it is not a JSON object.")
     if "uid" in meta and "rev" in meta:
         raise BadSource(
             f"{shown(file.path)} is of this service: a copy of its bucket is no export. Export the space where it is, "

@@ -148,7 +148,7 @@ class AskRequest:
         if self.room is not None:
             room_keys.check_room(self.room)
             if redact(self.room)[1]:
-                raise InvalidRequest.of("room", "looks like a secret, which is no name for a room")
+                raise InvalidRequest.of("room", "looks like a secret, so it can't be the name of a room")
         if self.session is not None:
             all_keys.check_ulid("session", self.session)
 
@@ -156,8 +156,8 @@ class AskRequest:
         """Raise UserNotAllowed where `user` is not the token's own name, unless the token may write."""
         if not may_write and self.user not in (None, author):
             raise UserNotAllowed(
-                f"With `read` alone the token {author!r} asks in its own name: leave `user` out. "
-                "A token that may `write` can ask for others."
+                f"With `read` alone the token {author!r} can ask only in its own name: leave `user` out. A token "
+                "with `write` can ask for other users."
             )
 
 
@@ -184,7 +184,7 @@ def check_same(question: Question, author: str, wanted: AskRequest) -> None:
     # The question may have been stored before questions were redacted.
     there = (redact(question.message)[0], identifier(question.user), question.session, question.room)
     if there != (wanted.message, identifier(wanted.user or author), wanted.session, wanted.room):
-        raise InvalidRequest.of("Idempotency-Key", "was used for another question")
+        raise InvalidRequest.of("Idempotency-Key", "was used for another question: choose another key")
 
 
 def find(process: Process, space_id: str, request_id: str) -> Stored[Question] | None:

@@ -133,7 +133,11 @@ def load(process: Process, space_id: str, *, characters: int, question: str | No
     results, failures = fan_out.done(process, tasks)
     if SPACE in failures:
         failed = failures[SPACE]
-        raise failed if isinstance(failed, LiveMemoryError) else StoreUnavailable("The space was not read in time.")
+        raise (
+            failed
+            if isinstance(failed, LiveMemoryError)
+            else StoreUnavailable("The space could not be read in time. Try again.")
+        )
     whole: WholeSpace = results[SPACE]
     assert whole.live
     shown = {note.note_id for note in whole.live.notes}
