@@ -461,7 +461,7 @@ def main(arguments: list[str]) -> int:
     for target in stale:
         print(f"{os.path.relpath(target, ROOT)} is stale: run `make openapi`", file=sys.stderr)
     if not wrong and not stale:
-        print("What is made of the routes is complete and up to date")
+        print("The files that are generated from the routes are complete and up to date")
     return 1 if wrong or stale else 0
 
 

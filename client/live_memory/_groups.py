@@ -1445,9 +1445,10 @@ class SearchGroup(Group):
     ) -> models.ContextView:
         """Load a conversation's context.
 
-        The context for an agent's next call to the model: the newest turns as they were, earlier turns and summaries
-        about the same subject, and the summaries of level 1 that are in none of level 2 yet. Nothing is shown twice.
-        A source that fails or takes too long is named in `degraded`, and the other sources are still used.
+        The context for an agent's next call to the model. It has the newest turns word for word, earlier turns and
+        summaries about the same subject, and the level 1 summaries that no level 2 summary covers yet. Nothing is
+        shown twice. A source that fails or takes too long is named in `degraded`, and the other sources are still
+        used.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1710,10 +1711,10 @@ class SpacesGroup(Group):
     ) -> models.StartView:
         """Start a session.
 
-        The context for the start of an agent, within a maximum number of characters: the current sections (which the
-        rules mark as *load first*), sections that match `q`, new notes, the synthesis, the last changes, and the
-        names of all parts that are left out. A section is shown completely, or only its name. The summary route
-        returns everything.
+        The context for the start of an agent, within a maximum number of characters. It has the current sections,
+        which the rules mark as *load first*, the sections that match `q`, new notes, the synthesis, and the last
+        changes. It names all parts that are left out. A section is shown completely, or only its name. The summary
+        route returns everything.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.

@@ -2073,7 +2073,7 @@ class TurnView(Model):
     timestamp: AwareDatetime
     """The time when it arrived, UTC."""
     said_at: AwareDatetime
-    """The time when it was said, UTC. Without a time of its own, this is the time of arrival."""
+    """The time when it was said, UTC. Without a time of its own, this is the time when it arrived."""
     client_timestamp: AwareDatetime | None = None
     """The time when it was said. Default: now. Pauses, blocks, search hits and contexts use this time. A time ahead of the service's clock is replaced by now."""
     char_count: int

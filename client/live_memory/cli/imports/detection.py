@@ -18,9 +18,9 @@ CHATS_BYTES = 512 << 20
 EXPORT_BYTES = 1 << 30
 """Bytes of an export of this service as a file: the service's own limit."""
 NOTHING = (
-    "Nothing in it can be imported. A source is an export of this service (.tar.gz), a folder of Markdown files, an "
-    "export of conversations by Claude or ChatGPT (a zip, or its conversations.json), or a copy of a bucket of "
-    "chrlesur/live-memory."
+    "Nothing in it can be imported. A source can be an export of this service (.tar.gz) or a folder of Markdown files. "
+    "It can also be an export of conversations by Claude or ChatGPT (a zip, or its conversations.json), or a copy of a "
+    "bucket of chrlesur/live-memory."
 )
 
 _CHATS = re.compile(r"(?:[^/]+/)?conversations(?:-[0-9]+)?\.json")

@@ -18,7 +18,7 @@ def told(client: str, setup: Setup) -> list[str]:
     what = WHAT.get(client, "what you type and what the agent answers, from the transcript")
     where = f"conversations of the space {setup.space} at {setup.url}"
     return [
-        "What is recorded:",
+        "This is recorded:",
         f"- {what} (no files, no results of tools), with the folder's path and this machine's name.",
         f"- Where to: {where}. Everybody who may read the space can read them, and the service's LLM summarises them.",
         "- Facts that the team should know become notes of the space. The LLM that summarises selects them.",

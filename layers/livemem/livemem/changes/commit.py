@@ -85,7 +85,7 @@ def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
         if not newest or not follows(newest.meta, record):
             # Another worker of the same run may have committed it: the caller looks into the records.
             process.store.delete(keys.plan(head.meta.space_id, record.run_id))
-            raise CommitLost("The space was deleted, or its bank was changed by somebody else.")
+            raise CommitLost("The space was deleted, or its bank was changed by another process.")
         if needs_approval(newest.meta, record):
             process.store.delete(keys.plan(head.meta.space_id, record.run_id))
             raise ModeChanged("The space requires the approval of plans.")
@@ -229,7 +229,7 @@ def _write(
             return
         newest = heads.find(process, head.meta.space_id)
         if not newest or newest.meta.committed_run != record.run_id:
-            raise Superseded("Somebody else has applied it.")
+            raise Superseded("Another worker has applied it.")
         if current and current.etag != etag and not _is_own(process, head.meta.space_id, path, current):
             # The bank file was changed without the service. Its text is kept aside, and the commit holds.
             logger.warning("bank file was changed outside the service", extra={"run_id": record.run_id})
@@ -263,7 +263,7 @@ def _close(process: Process, head: Head, record: Record) -> Head:
     try:
         return heads.update(process, head.meta.space_id, totals, known=head)
     except NotFound:
-        raise Superseded("Somebody else has applied it.") from None
+        raise Superseded("Another worker has applied it.") from None
 
 
 def _totals(meta: Meta, record: Record) -> dict[str, object]:

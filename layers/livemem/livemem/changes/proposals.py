@@ -61,7 +61,7 @@ def propose(process: Process, head: Head, held: Held, record: Record) -> Head:
                 raise
         if not newest or newest.meta.review or not commit.follows(newest.meta, record):
             process.store.delete(keys.review(space_id, record.run_id))
-            raise CommitLost("The space was deleted, or its bank was changed by somebody else.")
+            raise CommitLost("The space was deleted, or its bank was changed by another process.")
         if not commit.needs_approval(newest.meta, record):
             process.store.delete(keys.review(space_id, record.run_id))
             raise ModeChanged("The space does not require the approval of plans.")

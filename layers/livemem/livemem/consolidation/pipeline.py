@@ -211,7 +211,7 @@ class _Work:
             plan, key = proposals.left(process, space_id, run_id), keys.review(space_id, run_id)
         if plan and plan.number != head.meta.changes + 1:
             process.store.delete(key)
-            raise CommitLost("The bank was changed by somebody else.")
+            raise CommitLost("The bank was changed by another process.")
         return plan
 
     def _live(self, head: Head) -> tuple[Head, list[Entry]]:

@@ -117,7 +117,7 @@ def or_empty(kind: type[D]) -> Read[D]:
         try:
             return kind.from_bytes(found.body)
         except ValueError:
-            logger.error("a document can't be read, and begins anew", extra={"document": kind.__name__})  # noqa: TRY400
+            logger.error("a document can't be read, and is started again", extra={"document": kind.__name__})  # noqa: TRY400
             return kind()
 
     return read

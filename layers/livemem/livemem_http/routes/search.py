@@ -248,9 +248,9 @@ Task = Annotated[
 def get_start(
     space_id: str, max_chars: StartChars = start.CHARS_DEFAULT, q: Task = None, lang: Headings = None
 ) -> StartView:
-    """The context for the start of an agent, within a maximum number of characters: the current sections (which the
-    rules mark as *load first*), sections that match `q`, new notes, the synthesis, the last changes, and the names
-    of all parts that are left out. A section is shown completely, or only its name. The summary route returns
+    """The context for the start of an agent, within a maximum number of characters. It has the current sections, which
+    the rules mark as *load first*, the sections that match `q`, new notes, the synthesis, and the last changes. It
+    names all parts that are left out. A section is shown completely, or only its name. The summary route returns
     everything.
     """
     wanted = StartRequest.of(max_chars=max_chars, q=q, lang=lang or api.language())
@@ -406,9 +406,9 @@ def load_context(
     raw_chars: RawChars = context.RAW_DEFAULT,
     max_results: FoundMost = search_request.RESULTS_DEFAULT,
 ) -> ContextView:
-    """The context for an agent's next call to the model: the newest turns as they were, earlier turns and summaries
-    about the same subject, and the summaries of level 1 that are in none of level 2 yet. Nothing is shown twice. A
-    source that fails or takes too long is named in `degraded`, and the other sources are still used.
+    """The context for an agent's next call to the model. It has the newest turns word for word, earlier turns and
+    summaries about the same subject, and the level 1 summaries that no level 2 summary covers yet. Nothing is shown
+    twice. A source that fails or takes too long is named in `degraded`, and the other sources are still used.
     """
     wanted = ContextRequest.of(
         q, max_chars=max_chars, max_turns=max_turns, raw_chars=raw_chars, max_results=max_results

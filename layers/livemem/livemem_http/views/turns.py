@@ -231,7 +231,7 @@ class TurnView(Sparse):
     said_at: Annotated[
         Moment,
         described(
-            "The time when it was said, UTC. Without a time of its own, this is the time of arrival.",
+            "The time when it was said, UTC. Without a time of its own, this is the time when it arrived.",
             "2026-02-20T14:05:00Z",
         ),
     ]

@@ -73,13 +73,13 @@ def test_what_is_recorded_where_to_and_how_to_turn_it_off_is_said_before_anybody
     told, _, asked = done.stderr.partition("Write these changes?")
 
     assert asked
-    for word in ("What is recorded", f"the space demo at {URL}", "--no-record", "--undo", "finds most, not all"):
+    for word in ("This is recorded", f"the space demo at {URL}", "--no-record", "--undo", "finds most, not all"):
         assert word in told
     assert not wrote(project)
 
     without = run("init", client, "-s", "demo", "--url", URL, "--no-record", "--dry-run")
     assert "No chat in" in without.stderr
-    assert "What is recorded" not in without.stderr
+    assert "This is recorded" not in without.stderr
     undone = run("init", client, "--undo", "--yes")
     assert "recorded" not in undone.stderr
 
