@@ -2483,7 +2483,7 @@ class DigestView(Model):
     slot: str
     """The id of the digest: the time (UTC) at which it was due or requested."""
     status: Literal["queued", "running", "done", "failed", "cancelled"] | str
-    """`queued`, `running` or `done`. With an `error` the digest waits after a failure of the LLM. It continues within the hour, or when a digest is started by hand."""
+    """`queued`, `running` or `done`. With an `error` the digest waits after a failure of the LLM. It tries again every hour, and when a digest is started by hand."""
     job: str
     """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
     error: str | None = None

@@ -57,7 +57,7 @@ def livemem(
     profile: Annotated[
         str | None,
         typer.Option(
-            "--profile", metavar="NAME", help=("A profile of the configuration file. Default: LIVEMEM_PROFILE.")
+            "--profile", metavar="NAME", help="A profile of the configuration file. Default: LIVEMEM_PROFILE."
         ),
     ] = None,
     version: Annotated[

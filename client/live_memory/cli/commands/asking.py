@@ -11,7 +11,7 @@ from live_memory.cli.output import Output
 from live_memory.cli.session import Session, given, opened
 
 Lang = Annotated[
-    str | None, typer.Option("--lang", help=("The language of the headings: en or fr. Default: that of the space."))
+    str | None, typer.Option("--lang", help="The language of the headings: en or fr. Default: that of the space.")
 ]
 At = Annotated[int | None, typer.Option("--at", min=0, help="Show the state after this change of the history.")]
 
@@ -19,10 +19,10 @@ At = Annotated[int | None, typer.Option("--at", min=0, help="Show the state afte
 def start(
     ctx: typer.Context,
     query: Annotated[
-        str | None, typer.Argument(help=("The subject of the session. Parts that match it are included."))
+        str | None, typer.Argument(help="The subject of the session. Parts that match it are included.")
     ] = None,
     max_chars: Annotated[
-        int | None, typer.Option(help=("The maximum number of characters, 2000 to 100000. Default: 8000."))
+        int | None, typer.Option(help="The maximum number of characters, 2000 to 100000. Default: 8000.")
     ] = None,
     lang: Lang = None,
     space: Space = None,
@@ -100,7 +100,7 @@ def search(
     scope: Annotated[
         str | None,
         typer.Option(
-            help=("live, archive, bank, conversations, memories, messages, or all. Separate several with commas.")
+            help="live, archive, bank, conversations, memories, messages, or all. Separate several with commas."
         ),
     ] = None,
     limit: Limit = None,
@@ -108,7 +108,7 @@ def search(
     category: Annotated[str | None, typer.Option("--category", "-c", help="Only notes of this category.")] = None,
     tag: Annotated[str | None, typer.Option("--tag", "-t", help="Only notes with this tag.")] = None,
     since: Annotated[
-        str | None, typer.Option(help=("Only documents of this time or later, such as 2026-02-20T14:00:00Z."))
+        str | None, typer.Option(help="Only documents of this time or later, such as 2026-02-20T14:00:00Z.")
     ] = None,
     until: Annotated[str | None, typer.Option(help="Only documents of this time or earlier.")] = None,
     space: Space = None,
@@ -145,7 +145,7 @@ def context(
     ctx: typer.Context,
     query: Annotated[str | None, typer.Argument(help="The subject, such as the user's message.")] = None,
     conversation: Annotated[
-        str | None, typer.Option(help=("Add recent and relevant turns of this conversation."))
+        str | None, typer.Option(help="Add recent and relevant turns of this conversation.")
     ] = None,
     room: Annotated[str | None, typer.Option(help="Add messages of this room.")] = None,
     lang: Lang = None,

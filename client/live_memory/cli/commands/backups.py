@@ -17,7 +17,7 @@ app = typer.Typer(no_args_is_help=True, help="Take, list, restore, download or d
 BackupId = Annotated[
     str,
     typer.Argument(
-        metavar="BACKUP", help=("The id of the backup, such as 2026-02-20T02-00-00. `livemem backup list` shows it.")
+        metavar="BACKUP", help="The id of the backup, such as 2026-02-20T02-00-00. `livemem backup list` shows it."
     ),
 ]
 
@@ -46,7 +46,7 @@ def create(
 def list_backups(
     ctx: typer.Context,
     everywhere: Annotated[
-        bool, typer.Option("--all", "-a", help=("List the backups of all spaces, including deleted ones."))
+        bool, typer.Option("--all", "-a", help="List the backups of all spaces, including deleted ones.")
     ] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The maximum number of items.")] = 50,
     space: Space = None,
@@ -90,7 +90,7 @@ def restore(
     backup_id: BackupId,
     target: Annotated[
         str | None,
-        typer.Option("--as", help=("The id of the restored space, which must be free. Default: the space's own id.")),
+        typer.Option("--as", help="The id of the restored space, which must be free. Default: the space's own id."),
     ] = None,
     wait: Wait = False,
     space: Space = None,

@@ -23,7 +23,7 @@ def consolidate(
     ] = False,
     agent: Annotated[str | None, typer.Option(help="Only the notes of this agent.")] = None,
     max_notes: Annotated[
-        int | None, typer.Option(min=1, help=("The maximum number of notes; the oldest are taken."))
+        int | None, typer.Option(min=1, help="The maximum number of notes; the oldest are taken.")
     ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Discard the plan that waits for approval, and make another.")
@@ -56,7 +56,7 @@ def _tell(out: Output, found: dict[str, Any]) -> None:
 def history(
     ctx: typer.Context,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, help=("The maximum number of changes; the newest are shown."))
+        int, typer.Option("--limit", "-n", min=1, help="The maximum number of changes; the newest are shown.")
     ] = 20,
     space: Space = None,
     json: Json = False,

@@ -21,12 +21,12 @@ def note(
     category: Annotated[Category, typer.Option("--category", "-c", help="The category of the note.")] = "observation",
     tag: Annotated[
         list[str] | None,
-        typer.Option("--tag", "-t", help=("A word by which the note can be found. Repeat the option for more.")),
+        typer.Option("--tag", "-t", help="A word by which the note can be found. Repeat the option for more."),
     ] = None,
     batch: Annotated[
         bool,
         typer.Option(
-            "--batch", help=("Read notes from stdin, one a line: a JSON object with content, category and tags.")
+            "--batch", help="Read notes from stdin, one a line: a JSON object with content, category and tags."
         ),
     ] = False,
     key: Annotated[
@@ -91,12 +91,12 @@ def _draft(number: int, fields: dict[str, Any], category: str, tags: list[str]) 
 def remember(
     ctx: typer.Context,
     text: Annotated[
-        str | None, typer.Argument(help=("One fact, readable by itself; `-` or nothing reads stdin."))
+        str | None, typer.Argument(help="One fact, readable by itself; `-` or nothing reads stdin.")
     ] = None,
     kind: Annotated[Kind, typer.Option(help="A fact, a fact about the agent itself, or a goal of the agent.")] = "fact",
     category: Annotated[str | None, typer.Option("--category", "-c", help="The category of the fact.")] = None,
     subject: Annotated[
-        list[str] | None, typer.Option("--subject", help=("A subject of the fact. Repeat the option for more."))
+        list[str] | None, typer.Option("--subject", help="A subject of the fact. Repeat the option for more.")
     ] = None,
     ttl: Annotated[str | None, typer.Option(help="How long the fact is valid, such as 30d. Default: for ever.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the fact that says the same.")] = False,

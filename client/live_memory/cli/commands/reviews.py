@@ -77,7 +77,7 @@ def approve(
     revision: Annotated[
         str | None,
         typer.Option(
-            help=("The revision of the plan that you have read. Without it, the plan is shown and you are asked.")
+            help="The revision of the plan that you have read. Without it, the plan is shown and you are asked."
         ),
     ] = None,
     space: Space = None,

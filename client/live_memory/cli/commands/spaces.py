@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True, help="Create, show, change, fork or dele
 
 Description = Annotated[str | None, typer.Option("--description", "-d", help="The purpose of the space.")]
 Threshold = Annotated[
-    int | None, typer.Option(min=0, help=("Number of live notes that starts a consolidation. 0: only by hand."))
+    int | None, typer.Option(min=0, help="Number of live notes that starts a consolidation. 0: only by hand.")
 ]
 RulesFile = Annotated[str | None, typer.Option("--rules", help="A file with your own rules; `-` reads stdin.")]
 Template = Annotated[
@@ -72,7 +72,7 @@ def _space(out: Output, found: dict[str, Any]) -> None:
 def create_space(
     ctx: typer.Context,
     space_id: Annotated[
-        str, typer.Argument(metavar="SPACE", help=("The id of the space: letters, digits, `_` and `-`."))
+        str, typer.Argument(metavar="SPACE", help="The id of the space: letters, digits, `_` and `-`.")
     ],
     description: Description = None,
     rules: RulesFile = None,
@@ -171,7 +171,7 @@ def delete_space(
     ctx: typer.Context,
     space_id: SpaceId,
     confirm: Annotated[
-        str | None, typer.Option(help=("The id again, to confirm the deletion without a question."))
+        str | None, typer.Option(help="The id again, to confirm the deletion without a question.")
     ] = None,
     json: Json = False,
 ) -> None:

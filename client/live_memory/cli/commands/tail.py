@@ -22,7 +22,7 @@ def tail(
     ctx: typer.Context,
     space_id: MaybeSpace = None,
     lines: Annotated[
-        int, typer.Option("--lines", "-n", min=0, max=500, help=("The number of existing notes to show first."))
+        int, typer.Option("--lines", "-n", min=0, max=500, help="The number of existing notes to show first.")
     ] = 10,
     space: Space = None,
     json: Json = False,

@@ -24,7 +24,7 @@ def create(
     permission: Annotated[
         list[str] | None,
         typer.Option(
-            "--permission", "-p", help=("read, write or admin. Repeat the option for more. Default: read and write.")
+            "--permission", "-p", help="read, write or admin. Repeat the option for more. Default: read and write."
         ),
     ] = None,
     space: Annotated[
@@ -32,12 +32,12 @@ def create(
         typer.Option(
             "--space",
             "-s",
-            help=("Only in this space. Repeat the option for more. Default: all spaces."),
+            help="Only in this space. Repeat the option for more. Default: all spaces.",
             autocompletion=complete_space,
         ),
     ] = None,
     expires_in_days: Annotated[
-        int | None, typer.Option(min=1, help=("The number of days until the token expires."))
+        int | None, typer.Option(min=1, help="The number of days until the token expires.")
     ] = None,
     email: Annotated[str | None, typer.Option(help="The e-mail address of the responsible person.")] = None,
     json: Json = False,
@@ -96,7 +96,7 @@ def revoke(
     token_hash: Hash,
     successors: Annotated[bool, typer.Option(help="Also the tokens that it was rotated to.")] = True,
     descendants: Annotated[
-        bool, typer.Option(help=("Also the tokens that it made, and the tokens that those made."))
+        bool, typer.Option(help="Also the tokens that it made, and the tokens that those made.")
     ] = True,
     yes: Yes = False,
     json: Json = False,
@@ -125,7 +125,7 @@ def rotate(
     ctx: typer.Context,
     grace: Annotated[
         int | None,
-        typer.Option(min=0, help=("The time in seconds for which the old token stays valid. Default: an hour.")),
+        typer.Option(min=0, help="The time in seconds for which the old token stays valid. Default: an hour."),
     ] = None,
     key: Annotated[
         str | None, typer.Option(help="A name for this rotation. If the answer was lost, send the same name again.")

@@ -56,17 +56,17 @@ def _receipt(session: Session, receipt: dict[str, Any]) -> None:
 def gc(
     ctx: typer.Context,
     really: Annotated[
-        bool, typer.Option("--really", help=("Carry it out. Without this, only a report is shown."))
+        bool, typer.Option("--really", help="Carry it out. Without this, only a report is shown.")
     ] = False,
     delete_only: Annotated[
         bool, typer.Option("--delete-only", help="Move old notes to the history without asking the LLM.")
     ] = False,
     max_age_days: Annotated[
-        int | None, typer.Option(min=1, help=("The age in days from which notes are old. Default: 30."))
+        int | None, typer.Option(min=1, help="The age in days from which notes are old. Default: 30.")
     ] = None,
     space: Annotated[
         list[str] | None,
-        typer.Option("--space", "-s", help=("Only this space. Repeat the option for more. Default: all spaces.")),
+        typer.Option("--space", "-s", help="Only this space. Repeat the option for more. Default: all spaces."),
     ] = None,
     yes: Yes = False,
     json: Json = False,
@@ -124,7 +124,7 @@ def usage(
     days: Annotated[int | None, typer.Option(min=1, help="The number of days, including today.")] = None,
     space: Space = None,
     everywhere: Annotated[
-        bool, typer.Option("--all", "-a", help=("Show the usage of all spaces that you may see."))
+        bool, typer.Option("--all", "-a", help="Show the usage of all spaces that you may see.")
     ] = False,
     json: Json = False,
 ) -> None:

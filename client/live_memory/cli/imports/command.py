@@ -27,11 +27,11 @@ def import_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be imported. Nothing is sent.")] = False,
     description: Annotated[str | None, typer.Option(help="The purpose of the new space.")] = None,
     rules: Annotated[
-        Path | None, typer.Option(help=("Only for Markdown files: a file with the rules of the space."))
+        Path | None, typer.Option(help="Only for Markdown files: a file with the rules of the space.")
     ] = None,
     rules_template: Annotated[
         str | None,
-        typer.Option(help=("Only for Markdown files: a template of rules: standard, journal, research, support.")),
+        typer.Option(help="Only for Markdown files: a template of rules: standard, journal, research, support."),
     ] = None,
     threshold: Annotated[
         int | None,
@@ -45,11 +45,11 @@ def import_command(
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(metavar="DATE", help=("Only conversations with messages after this day, such as 2026-02-20.")),
+        typer.Option(metavar="DATE", help="Only conversations with messages after this day, such as 2026-02-20."),
     ] = None,
     cut: Annotated[
         str,
-        typer.Option(metavar="PROFILE", help=("How conversations are summarised: windows, or turns (more LLM calls).")),
+        typer.Option(metavar="PROFILE", help="How conversations are summarised: windows, or turns (more LLM calls)."),
     ] = "windows",
     json: Json = False,
 ) -> None:

@@ -43,10 +43,10 @@ def init_command(
     client: Annotated[Client, typer.Argument(help="The client that will use the memory.")],
     space: Annotated[str | None, typer.Option("--space", "-s", help="The space. Default: the saved one.")] = None,
     url: Annotated[
-        str | None, typer.Option(help=("The URL of the service. Default: the one that you are logged in to."))
+        str | None, typer.Option(help="The URL of the service. Default: the one that you are logged in to.")
     ] = None,
     scope: Annotated[
-        ScopeName, typer.Option(help=("Write to the project's files, or to the user's own."))
+        ScopeName, typer.Option(help="Write to the project's files, or to the user's own.")
     ] = ScopeName.project,
     directory: Annotated[Path, typer.Option(help="The folder of the project.", file_okay=False, exists=True)] = Path(),
     record_turns: Annotated[

@@ -236,7 +236,7 @@ class DigestView(Sparse):
         Status,
         described(
             "`queued`, `running` or `done`. With an `error` the digest waits after a failure of the LLM. It "
-            "continues within the hour, or when a digest is started by hand.",
+            "tries again every hour, and when a digest is started by hand.",
             "done",
         ),
     ]
