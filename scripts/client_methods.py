@@ -42,8 +42,8 @@ ONE = '''
         """{about}"""
         return {group}(self._invoke)
 '''
-_KEY = "A name of your own for this request; without one the client makes one, so that it can repeat it."
-_LINES = "Lines of JSON: objects, texts of one line each, or all of them as bytes."
+_KEY = "A name of your own for this request. By default the client makes one, so that it can repeat the request."
+_LINES = "Lines of JSON: objects, strings of one line each, or all lines together as bytes."
 _SIMPLE = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 _TIMES = {"date-time": "datetime | str", "date": "date | str"}
 Hints = Mapping[tuple[str, str], str]

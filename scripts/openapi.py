@@ -37,52 +37,52 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "schema": {"pattern": f"^{keys.SPACE_ID.pattern}$"},
     },
     "note_id": {
-        "description": "The id of the note, as the answer to its writing and every list give it.",
+        "description": "The id of the note, from the answer that wrote it, or from any list.",
         "example": "20260220T140000_cline-dev_decision_1a2b3c4d",
         "schema": {"pattern": "^" + re.sub(r"\?P<\w+>", "", keys.NOTE_ID.pattern) + "$"},
     },
     "run_id": {
-        "description": "The id of the run, as the answer to its start gives it.",
+        "description": "The id of the run, from the answer that started it, or from any list.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
     "backup_id": {
-        "description": "The id of the backup, as the answer to its making and every list give it.",
+        "description": "The id of the backup, from the answer that made it, or from any list.",
         "example": "2026-02-20T02-00-00",
         "schema": {"pattern": f"^{keys.BACKUP_ID.pattern}$"},
     },
     "erasure_id": {
-        "description": "The id of the erasure, as its receipt and every list give it.",
+        "description": "The id of the erasure, from its receipt, or from any list.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
     "quarantine_id": {
-        "description": "The id under which the object is kept, as the list of what was set aside gives it.",
+        "description": "The id under which the object is kept, from the list of objects that were set aside.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
     "conversation_id": {
-        "description": "The id of the conversation, as the answer to its beginning and every list give it.",
+        "description": "The id of the conversation, from the answer that created it, or from any list.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
     "memory_id": {
-        "description": "The id of the memory, as the answer to its storing and every list give it.",
+        "description": "The id of the memory, from the answer that stored it, or from any list.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
     "room": {
-        "description": "The name of the room: 1 to 64 letters, digits, `_` and `-`. What is said in it makes it.",
+        "description": "The name of the room: 1 to 64 letters, digits, `_` and `-`. The first message creates it.",
         "example": "general",
         "schema": {"pattern": f"^{room_keys.ROOM.pattern}$"},
     },
     "slot": {
-        "description": "The time (UTC) at which the digest was due or asked for, as every list gives it.",
+        "description": "The time (UTC) at which the digest was due or requested, from any list.",
         "example": "20260220T140000",
         "schema": {"pattern": f"^{room_keys.SLOT.pattern}$"},
     },
     "request_id": {
-        "description": "The id of the question, as the answer to it gives it.",
+        "description": "The id of the question, from the answer to the request that asked it.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
@@ -102,17 +102,17 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "schema": {"pattern": "^[0-9]{1,9}$"},
     },
     "job": {
-        "description": "The job, as the answer that began the work has it.",
+        "description": "The id of the job, from the answer that started the work.",
         "example": "demo.backup.2026-02-20T02-00-00",
         "schema": {"pattern": re.sub(r"\?P<[a-z]+>", "", f"^{job_lookup.JOB_ID.pattern}$")},
     },
     "job_id": {
-        "description": "The id of the job, as the answer to its start and every list give it.",
+        "description": "The id of the job, from the answer that started it, or from any list.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
     "token_hash": {
-        "description": "The hash of the token, or its first 16 hex digits or more, if they fit no other.",
+        "description": "The hash of the token, or at least its first 16 hex digits, if no other hash begins with them.",
         "example": "9f86d081884c7d65",
         "schema": {"pattern": f"^{management.SHORTENED.pattern}$".replace("?P<digits>", "")},
     },
@@ -133,9 +133,10 @@ INFO = {
     "title": "Live Memory",
     "version": __version__,
     "description": (
-        "Shared working memory for AI agents: notes go into a space, an LLM folds them into its bank, a few Markdown "
-        "files that the space's rules define. Bodies and answers are JSON in UTF-8. Errors are RFC 9457 problem "
-        "documents; their codes are in errors.md. An unknown query parameter or field of a body is an error (422)."
+        "Shared working memory for AI agents. Notes go into a space. An LLM folds them into the bank of the space: a "
+        "few Markdown files that the space's rules define. Bodies and answers are JSON in UTF-8. Errors are RFC 9457 "
+        "problem documents; their codes are in errors.md. An unknown query parameter or field of a body is an error "
+        "(422)."
     ),
     "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
 }
@@ -144,16 +145,16 @@ IF_NONE_MATCH = {
     "in": "header",
     "required": False,
     "schema": {"type": "string"},
-    "description": "The ETag of an earlier answer, several with commas between them, or `*`: 304 if that is still it.",
+    "description": "The ETag of an earlier answer, several separated by commas, or `*`. 304 if one is still current.",
     "example": 'W/"5f8a6c1e9b3d47028e6f1a2b3c4d5e6f"',
 }
 ETAG = {
-    "description": "Stands for this answer in this form; weak, since it is the same for the compressed one.",
+    "description": "Identifies this answer in this form. It is weak, because the compressed answer has the same one.",
     "schema": {"type": "string"},
     "example": 'W/"5f8a6c1e9b3d47028e6f1a2b3c4d5e6f"',
 }
 CACHE_CONTROL = {
-    "description": "The client may keep the answer, and asks each time whether it is still it.",
+    "description": "The client may keep the answer, and must ask each time whether it is still current.",
     "schema": {"type": "string"},
     "example": sending.CACHE_CONTROL,
 }
@@ -163,37 +164,37 @@ SERVERS = [
         "url": "https://{host}",
         "description": "A deployment.",
         "variables": {
-            "host": {"default": "localhost", "description": "The host of the stack's output `ApiUrl` (deploy.md)."}
+            "host": {"default": "localhost", "description": "The host of the stack's output `ApiUrl` (see deploy.md)."}
         },
     },
 ]
 TAGS = {
-    "service": "How the service is, what it allows, and who is asking.",
-    "spaces": "A space holds the notes and the bank of one project, and the rules that say how its bank looks.",
+    "service": "The health of the service, its limits, and the permissions of a token.",
+    "spaces": "A space holds the notes and the bank of one project, and the rules that define its bank.",
     "notes": "Agents append notes. They are live until a consolidation folds them into the bank.",
-    "conversations": "Long chats, word for word and in layers of summaries, so that an agent goes on months later.",
+    "conversations": "Long chats, word for word and as summaries in levels. An agent can continue one months later.",
     "memories": "Single durable facts about people, decisions and the agent itself: each is kept once, and may expire.",
-    "rooms": "Live channels that agents listen to: what is said in them waits for a digest.",
-    "digests": "At fixed hours, or on request, an LLM makes memories of what was said in rooms.",
-    "questions": "An agent that looks into all of it, answers with what it rests on, and may store what it learns.",
-    "search": "What is known of something: one ranking over live notes, bank, consolidated notes, "
-    "conversations, memories and rooms.",
-    "jobs": "Long work of any kind in one form: how it stands, how far it is, what it cost, and why it failed.",
+    "rooms": "Chat channels that agents observe. Their messages wait for a digest.",
+    "digests": "At fixed hours, or on request, an LLM makes memories of the messages of rooms.",
+    "questions": "An agent answers questions from the memory of the space, names its sources, and may store memories.",
+    "search": "One search over live notes, bank, consolidated notes, conversations, memories and rooms, with one "
+    "ranking.",
+    "jobs": "Long work of any kind in one form: its status, its progress, its usage, and its error.",
     "runs": "A run is one attempt to consolidate: the LLM folds live notes into the bank, or nothing changes.",
     "bank": "The Markdown files that an agent loads, and corrections of them by hand.",
-    "backups": "Copies of whole spaces within the bucket, made by night and on request, and the ways back from them.",
-    "archives": "A space as one file: to download, to keep elsewhere, and to import. Folders of Markdown too.",
-    "erasure": "A note's own words are removed from wherever the bucket has them, and a receipt says so.",
-    "upkeep": "What an operator does now and then.",
-    "tokens": "A token says who asks, what it may do and where. Admins make them; each can replace itself.",
-    "consolidations": "The history: each change of bank and rules with its notes and diffs, and the way back.",
+    "backups": "Copies of whole spaces within the bucket, made every night and on request; restore and fork.",
+    "archives": "A space as one file, to download and to import. A folder of Markdown files can be imported too.",
+    "erasure": "The words of a note, a memory or a turn are removed from the whole bucket, with a receipt.",
+    "upkeep": "Work of an operator: retention, garbage collection, and repair of unreadable objects.",
+    "tokens": "A token names its agent, permissions and spaces. Admins make tokens; each token can replace itself.",
+    "consolidations": "The history: each change of the bank and the rules, with its notes and diffs, and the undo.",
 }
 TOKEN = {
     "type": "http",
     "scheme": "bearer",
     "description": (
         "A token, in the header `Authorization: Bearer <token>` alone. It has a name, permissions (`read`, `write`, "
-        "`admin`) and perhaps a list of spaces; `x-needs` says what an operation asks of it."
+        "`admin`) and perhaps a list of spaces. `x-needs` names the permission that an operation requires."
     ),
 }
 
@@ -312,7 +313,7 @@ def _complete_responses(made: dict[str, Any], operation: dict[str, Any], api: An
         if content and negotiation.JSON in content:
             _exemplify(made, content[negotiation.JSON], answers, operation["operationId"])
     if route in api.in_markdown:
-        schema = {"type": "string", "description": "The same as Markdown, where `Accept` prefers it."}
+        schema = {"type": "string", "description": "The same as Markdown, if `Accept` prefers it."}
         good["content"][negotiation.MARKDOWN] = {"schema": schema, **_rendered(good, api, route)}
     if route in api.revalidated:
         _revalidate(operation, good)
@@ -326,7 +327,7 @@ def _revalidate(operation: dict[str, Any], good: dict[str, Any]) -> None:
     operation.setdefault("parameters", []).append(IF_NONE_MATCH)
     good["headers"] = {"ETag": ETAG, "Cache-Control": CACHE_CONTROL}
     operation["responses"]["304"] = {
-        "description": "Not changed: the answer is the one whose ETag was sent, and has no body.",
+        "description": "Not changed since the answer whose ETag was sent. No body.",
         "headers": good["headers"],
     }
 
@@ -460,7 +461,7 @@ def main(arguments: list[str]) -> int:
     for target in stale:
         print(f"{os.path.relpath(target, ROOT)} is stale: run `make openapi`", file=sys.stderr)
     if not wrong and not stale:
-        print("What is made of the routes is complete and up to date")
+        print("The files that are generated from the routes are complete and up to date")
     return 1 if wrong or stale else 0
 
 

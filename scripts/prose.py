@@ -1,8 +1,9 @@
-"""Whether pages and docstrings are written in plain technical English: sentence length, semicolons, and riddles.
+"""Whether pages, docstrings and texts are in plain technical English: sentence length, semicolons, and riddles.
 
 `python -m scripts.prose [PAGE ...]` prints a table of the pages and their problems. The exit status is 1 if one is
 above a limit of `scripts/prose.toml`. Headings, tables, code and quotations are not prose. Without a PAGE it also
-looks for riddles in the docstrings of all code that is written by hand.
+looks for riddles in the docstrings of all code that is written by hand. In the texts that users, programs and models
+read (descriptions of the API, errors, the command line, MCP) it looks for riddles and for sentences that are too long.
 """
 
 import ast
@@ -21,10 +22,18 @@ ROOT = Path(__file__).resolve().parents[1]
 RULES = ROOT / "scripts" / "prose.toml"
 PAGES = ("README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md", "client/README.md", "docs/**/*.md")
 CODE = ("layers/**/*.py", "functions/**/*.py", "client/live_memory/**/*.py", "local/**/*.py", "scripts/**/*.py")
+TEXTS = ("layers/**/*.py", "functions/**/*.py", "client/live_memory/**/*.py", "scripts/openapi.py")
+"""Code whose strings are read by users, programs and models."""
+API = ("layers/livemem/livemem_http/routes/*.py", "layers/livemem/livemem_http/views/*.py")
+"""Code whose docstrings are descriptions of the API."""
+TOOLS = "layers/livemem/livemem_mcp/words.toml"
 GENERATED = {"_groups.py", "_async_groups.py", "models.py"}
 """Of the client: their sentences are checked where they are written."""
 END = re.compile(r"(?<=[.!?])[)\"'”]*\s+(?=[\"'“(`A-Z0-9])")
 NOT_THE_END = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|no|approx)\.", re.IGNORECASE)
+IN_BACKTICKS = re.compile(r"`[^`]*`")
+FEW_WORDS = 3
+"""A text of fewer words is no sentence: it is a name, a key or a mark."""
 WORD = re.compile(r"[^\W_][\w'’.-]*")
 NOT_PROSE = {"table_open": "table_close", "heading_open": "heading_close", "blockquote_open": "blockquote_close"}
 
@@ -37,14 +46,27 @@ class Rules:
     riddles: list[tuple[re.Pattern[str], str]]
     generated: frozenset[str]
     unedited: frozenset[str]
+    data: frozenset[str] = frozenset()
+    of_texts: tuple[tuple[re.Pattern[str], str], ...] = ()
+    """Riddles of texts alone."""
 
     @classmethod
     def read(cls) -> "Rules":
         """The rules of the project."""
         parsed = tomllib.loads(RULES.read_text("utf-8"))
-        riddles = [(re.compile(one["pattern"], re.IGNORECASE), one["say"]) for one in parsed["riddles"]]
-        pages: dict[str, Any] = parsed["pages"]
-        return cls(parsed["limits"], riddles, frozenset(pages["generated"]), frozenset(pages["unedited"]))
+        pages, texts = parsed["pages"], parsed["texts"]
+        return cls(
+            parsed["limits"],
+            _patterns(parsed["riddles"]),
+            frozenset(pages["generated"]),
+            frozenset(pages["unedited"]),
+            frozenset(texts["data"]),
+            tuple(_patterns(texts["riddles"])),
+        )
+
+
+def _patterns(riddles: list[dict[str, str]]) -> list[tuple[re.Pattern[str], str]]:
+    return [(re.compile(one["pattern"], re.IGNORECASE), one["say"]) for one in riddles]
 
 
 @dataclass(frozen=True)
@@ -108,22 +130,89 @@ def problems(name: str, markdown: str, rules: Rules) -> list[str]:
     if most_words and len(markdown.split()) > most_words:
         found.append(f"{name}: {len(markdown.split())} words; at most {most_words}")
     for line, sentence in prose.sentences:
-        for pattern, say in rules.riddles:
-            if match := pattern.search(sentence):
-                found.append(f"{name}:{line}: {match[0]!r} in {sentence[:90]!r}; write: {say}")
+        found += _riddles(f"{name}:{line}", sentence, rules)
     return found
 
 
 def docstring_problems(rules: Rules) -> list[str]:
     """The riddles in docstrings, each with its file and line."""
-    files = sorted({file for pattern in CODE for file in ROOT.glob(pattern) if file.name not in GENERATED})
     return [
-        f"{file.relative_to(ROOT)}:{line}: {found[0]!r} in {sentence[:90]!r}; write: {say}"
-        for file in files
-        for line, sentence in _docstrings(file.read_text("utf-8"))
-        for pattern, say in rules.riddles
+        problem
+        for name in _files(CODE)
+        for line, sentence in _docstrings((ROOT / name).read_text("utf-8"))
+        for problem in _riddles(f"{name}:{line}", sentence, rules)
+    ]
+
+
+def text_problems(rules: Rules) -> list[str]:
+    """The riddles and overlong sentences in the texts of the API, of errors, of the command line and of MCP."""
+    found = [
+        (f"{name}:{line}", sentence)
+        for name in _files(TEXTS)
+        if name not in rules.data
+        for line, sentence in strings((ROOT / name).read_text("utf-8"))
+    ]
+    found += [
+        (f"{name}:{line}", IN_BACKTICKS.sub("code", sentence))
+        for name in _files(API)
+        for line, sentence in _docstrings((ROOT / name).read_text("utf-8"))
+    ]
+    words = tomllib.loads((ROOT / TOOLS).read_text("utf-8"))
+    found += [(f"{TOOLS}: {where}", sentence) for where, sentence in _values(words, "")]
+    return [problem for where, sentence in found for problem in _of_text(where, sentence, rules)]
+
+
+def _files(patterns: tuple[str, ...]) -> list[str]:
+    """The names of the files that are written by hand, below the project's folder."""
+    files = {file for pattern in patterns for file in ROOT.glob(pattern) if file.name not in GENERATED}
+    return sorted(str(file.relative_to(ROOT)) for file in files)
+
+
+def _riddles(where: str, sentence: str, rules: Rules, more: tuple[tuple[re.Pattern[str], str], ...] = ()) -> list[str]:
+    return [
+        f"{where}: {found[0]!r} in {sentence[:90]!r}; write: {say}"
+        for pattern, say in (*rules.riddles, *more)
         if (found := pattern.search(sentence))
     ]
+
+
+def _of_text(where: str, sentence: str, rules: Rules) -> list[str]:
+    """The problems of a sentence in a text."""
+    count, most = len(WORD.findall(sentence)), rules.limits["words_in_a_text"]
+    if count < FEW_WORDS:
+        return []
+    long = [f"{where}: {count} words in {sentence[:90]!r}; at most {most:g}"] if count > most else []
+    return long + _riddles(where, sentence, rules, rules.of_texts)
+
+
+def strings(code: str) -> Iterator[tuple[int, str]]:
+    """The sentences of the strings in Python code, docstrings excepted, each with the line where its string begins.
+
+    A value that is filled in, and a name in backticks, count as one word. Patterns (with a backslash) are no sentences.
+    """
+    nodes = list(ast.walk(ast.parse(code)))
+    parts = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    parts |= {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "value" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            text = node.value
+        else:
+            continue
+        if "\\" not in text:
+            for sentence in sentences_of(text):
+                yield node.lineno, IN_BACKTICKS.sub("code", sentence)
+
+
+def _values(words: dict[str, Any], where: str) -> Iterator[tuple[str, str]]:
+    """The sentences of all texts in a TOML document, each with the names that lead to it."""
+    for name, value in words.items():
+        if isinstance(value, dict):
+            yield from _values(value, f"{where}{name}.")
+        elif isinstance(value, str):
+            for sentence in sentences_of(value):
+                yield f"{where}{name}", IN_BACKTICKS.sub("code", sentence)
 
 
 def _docstrings(code: str) -> Iterator[tuple[int, str]]:
@@ -153,9 +242,9 @@ def main(names: list[str]) -> int:
         if names or name not in rules.unedited:
             failed += len(wrong)
             print("".join(f"  {one}\n" for one in wrong), end="")
-    riddles = [] if names else docstring_problems(rules)
-    print("".join(f"  {one}\n" for one in riddles), end="")
-    return 1 if failed or riddles else 0
+    in_code = [] if names else docstring_problems(rules) + text_problems(rules)
+    print("".join(f"  {one}\n" for one in in_code), end="")
+    return 1 if failed or in_code else 0
 
 
 if __name__ == "__main__":

@@ -29,12 +29,12 @@ def read(response: httpx.Response, request: Request) -> Any:
     if in_markdown:
         # A sign-in page is no memory: hooks would give it to a model.
         if not response.headers.get("Content-Type", "").startswith(MARKDOWN):
-            raise _unexpected(response, "it is no Markdown")
+            raise _unexpected(response, "it is not Markdown")
         return response.content.decode("utf-8", "replace")
     try:
         return json.loads(response.content)
     except (ValueError, RecursionError):
-        raise _unexpected(response, "it is no JSON") from None
+        raise _unexpected(response, "it is not JSON") from None
 
 
 def as_model(request: Request, answer: Any) -> Any:
@@ -50,7 +50,10 @@ def as_model(request: Request, answer: Any) -> Any:
     except ValidationError as error:
         # Its own text would show the values.
         where = ", ".join(".".join(map(str, one["loc"])) for one in error.errors(include_input=False)[:3])
-        detail = f"The answer is not what {request.operation.name} is to answer ({where}): is the client too old?"
+        detail = (
+            f"The answer does not have the form of {request.operation.name} ({where}). Update the client if "
+            "it is older than the service."
+        )
         raise LiveMemoryError("unexpected_answer", detail) from None
 
 
@@ -58,7 +61,9 @@ def problem(response: httpx.Response) -> LiveMemoryError:
     """The error of an answer that is no success."""
     status = response.status_code
     if response.is_redirect:
-        detail = "It is answered with a redirect, which is not followed: the token would go with it. Check the URL."
+        detail = (
+            "The answer is a redirect, which is not followed, because the token would be sent along. Check the URL."
+        )
         return LiveMemoryError("redirected", detail, status=status)
     told = _problem_document(response)
     code = told.get("code")
@@ -78,7 +83,7 @@ def broken(error: httpx.HTTPError) -> LiveMemoryError:
     before = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError))
     reason = str(error) or type(error).__name__
     if before:
-        return LiveMemoryError("no_connection", f"There is no connection{_whereto(error)}: {reason}{_local(error)}")
+        return LiveMemoryError("no_connection", f"No connection{_whereto(error)}: {reason}{_local(error)}")
     return LiveMemoryError("no_answer", f"There was no answer: {reason}")
 
 
@@ -99,11 +104,11 @@ def _local(error: httpx.HTTPError) -> str:
     url = _url(error)
     if not url or url.host not in LOOPBACK:
         return ""
-    return ". Does the service run? In the folder of Live Memory, `make run` starts it"
+    return ". Is the service running? In the folder of Live Memory, `make run` starts it"
 
 
 def _unexpected(response: httpx.Response, why: str) -> LiveMemoryError:
-    detail = f"The answer is not one of the service: {why} ({_described(response)})."
+    detail = f"The answer is not from the service: {why} ({_described(response)})."
     return LiveMemoryError("unexpected_answer", detail, status=response.status_code)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AsyncArchivesGroup(Group):
-    """A space as one file: to download, to keep elsewhere, and to import. Folders of Markdown too."""
+    """A space as one file, to download and to import. A folder of Markdown files can be imported too."""
 
     async def create_upload(self, *, size: int) -> models.UploadView:
         """As `ArchivesGroup.create_upload`."""
@@ -53,7 +53,7 @@ class AsyncArchivesGroup(Group):
 
 
 class AsyncBackupsGroup(Group):
-    """Copies of whole spaces within the bucket, made by night and on request, and the ways back from them."""
+    """Copies of whole spaces within the bucket, made every night and on request; restore and fork."""
 
     async def create(self, space_id: str, *, description: str | None = None) -> models.BackupView:
         """As `BackupsGroup.create`."""
@@ -121,7 +121,7 @@ class AsyncBankGroup(Group):
 
 
 class AsyncConsolidationsGroup(Group):
-    """The history: each change of bank and rules with its notes and diffs, and the way back."""
+    """The history: each change of the bank and the rules, with its notes and diffs, and the undo."""
 
     async def get(self, space_id: str, number: str) -> models.ChangeDetail:
         """As `ConsolidationsGroup.get`."""
@@ -137,7 +137,7 @@ class AsyncConsolidationsGroup(Group):
 
 
 class AsyncConversationsGroup(Group):
-    """Long chats, word for word and in layers of summaries, so that an agent goes on months later."""
+    """Long chats, word for word and as summaries in levels. An agent can continue one months later."""
 
     async def append_message(
         self,
@@ -287,7 +287,7 @@ class AsyncConversationsGroup(Group):
 
 
 class AsyncDigestsGroup(Group):
-    """At fixed hours, or on request, an LLM makes memories of what was said in rooms."""
+    """At fixed hours, or on request, an LLM makes memories of the messages of rooms."""
 
     async def get(self, space_id: str, slot: str) -> models.DigestView:
         """As `DigestsGroup.get`."""
@@ -307,7 +307,7 @@ class AsyncDigestsGroup(Group):
 
 
 class AsyncErasureGroup(Group):
-    """A note's own words are removed from wherever the bucket has them, and a receipt says so."""
+    """The words of a note, a memory or a turn are removed from the whole bucket, with a receipt."""
 
     async def erase_agent(self, space_id: str, *, agent: str, erase: bool) -> models.ErasureView:
         """As `ErasureGroup.erase_agent`."""
@@ -335,7 +335,7 @@ class AsyncErasureGroup(Group):
 
 
 class AsyncJobsGroup(Group):
-    """Long work of any kind in one form: how it stands, how far it is, what it cost, and why it failed."""
+    """Long work of any kind in one form: its status, its progress, its usage, and its error."""
 
     async def get(self, job: str) -> models.JobStatusView:
         """As `JobsGroup.get`."""
@@ -493,7 +493,7 @@ class AsyncNotesGroup(Group):
 
 
 class AsyncQuestionsGroup(Group):
-    """An agent that looks into all of it, answers with what it rests on, and may store what it learns."""
+    """An agent answers questions from the memory of the space, names its sources, and may store memories."""
 
     async def ask(
         self,
@@ -515,7 +515,7 @@ class AsyncQuestionsGroup(Group):
 
 
 class AsyncRoomsGroup(Group):
-    """Live channels that agents listen to: what is said in them waits for a digest."""
+    """Chat channels that agents observe. Their messages wait for a digest."""
 
     async def list(self, space_id: str) -> models.RoomList:
         """As `RoomsGroup.list`."""
@@ -604,9 +604,7 @@ class AsyncRunsGroup(Group):
 
 
 class AsyncSearchGroup(Group):
-    """What is known of something: one ranking over live notes, bank, consolidated notes, conversations, memories
-    and rooms.
-    """
+    """One search over live notes, bank, consolidated notes, conversations, memories and rooms, with one ranking."""
 
     async def conversation(
         self,
@@ -715,7 +713,7 @@ class AsyncSearchGroup(Group):
 
 
 class AsyncServiceGroup(Group):
-    """How the service is, what it allows, and who is asking."""
+    """The health of the service, its limits, and the permissions of a token."""
 
     async def about(self) -> models.About:
         """As `ServiceGroup.about`."""
@@ -731,7 +729,7 @@ class AsyncServiceGroup(Group):
 
 
 class AsyncSpacesGroup(Group):
-    """A space holds the notes and the bank of one project, and the rules that say how its bank looks."""
+    """A space holds the notes and the bank of one project, and the rules that define its bank."""
 
     async def create(
         self,
@@ -816,7 +814,7 @@ class AsyncSpacesGroup(Group):
 
 
 class AsyncTokensGroup(Group):
-    """A token says who asks, what it may do and where. Admins make them; each can replace itself."""
+    """A token names its agent, permissions and spaces. Admins make tokens; each token can replace itself."""
 
     async def create(
         self,
@@ -871,7 +869,7 @@ class AsyncTokensGroup(Group):
 
 
 class AsyncUpkeepGroup(Group):
-    """What an operator does now and then."""
+    """Work of an operator: retention, garbage collection, and repair of unreadable objects."""
 
     async def apply_retention(
         self,
@@ -925,12 +923,12 @@ class AsyncGroups:
 
     @property
     def archives(self) -> AsyncArchivesGroup:
-        """A space as one file: to download, to keep elsewhere, and to import. Folders of Markdown too."""
+        """A space as one file, to download and to import. A folder of Markdown files can be imported too."""
         return AsyncArchivesGroup(self._invoke)
 
     @property
     def backups(self) -> AsyncBackupsGroup:
-        """Copies of whole spaces within the bucket, made by night and on request, and the ways back from them."""
+        """Copies of whole spaces within the bucket, made every night and on request; restore and fork."""
         return AsyncBackupsGroup(self._invoke)
 
     @property
@@ -940,27 +938,27 @@ class AsyncGroups:
 
     @property
     def consolidations(self) -> AsyncConsolidationsGroup:
-        """The history: each change of bank and rules with its notes and diffs, and the way back."""
+        """The history: each change of the bank and the rules, with its notes and diffs, and the undo."""
         return AsyncConsolidationsGroup(self._invoke)
 
     @property
     def conversations(self) -> AsyncConversationsGroup:
-        """Long chats, word for word and in layers of summaries, so that an agent goes on months later."""
+        """Long chats, word for word and as summaries in levels. An agent can continue one months later."""
         return AsyncConversationsGroup(self._invoke)
 
     @property
     def digests(self) -> AsyncDigestsGroup:
-        """At fixed hours, or on request, an LLM makes memories of what was said in rooms."""
+        """At fixed hours, or on request, an LLM makes memories of the messages of rooms."""
         return AsyncDigestsGroup(self._invoke)
 
     @property
     def erasure(self) -> AsyncErasureGroup:
-        """A note's own words are removed from wherever the bucket has them, and a receipt says so."""
+        """The words of a note, a memory or a turn are removed from the whole bucket, with a receipt."""
         return AsyncErasureGroup(self._invoke)
 
     @property
     def jobs(self) -> AsyncJobsGroup:
-        """Long work of any kind in one form: how it stands, how far it is, what it cost, and why it failed."""
+        """Long work of any kind in one form: its status, its progress, its usage, and its error."""
         return AsyncJobsGroup(self._invoke)
 
     @property
@@ -975,12 +973,12 @@ class AsyncGroups:
 
     @property
     def questions(self) -> AsyncQuestionsGroup:
-        """An agent that looks into all of it, answers with what it rests on, and may store what it learns."""
+        """An agent answers questions from the memory of the space, names its sources, and may store memories."""
         return AsyncQuestionsGroup(self._invoke)
 
     @property
     def rooms(self) -> AsyncRoomsGroup:
-        """Live channels that agents listen to: what is said in them waits for a digest."""
+        """Chat channels that agents observe. Their messages wait for a digest."""
         return AsyncRoomsGroup(self._invoke)
 
     @property
@@ -990,27 +988,27 @@ class AsyncGroups:
 
     @property
     def search(self) -> AsyncSearchGroup:
-        """What is known of something: one ranking over live notes, bank, consolidated notes, conversations,
-        memories and rooms.
+        """One search over live notes, bank, consolidated notes, conversations, memories and rooms, with one
+        ranking.
         """
         return AsyncSearchGroup(self._invoke)
 
     @property
     def service(self) -> AsyncServiceGroup:
-        """How the service is, what it allows, and who is asking."""
+        """The health of the service, its limits, and the permissions of a token."""
         return AsyncServiceGroup(self._invoke)
 
     @property
     def spaces(self) -> AsyncSpacesGroup:
-        """A space holds the notes and the bank of one project, and the rules that say how its bank looks."""
+        """A space holds the notes and the bank of one project, and the rules that define its bank."""
         return AsyncSpacesGroup(self._invoke)
 
     @property
     def tokens(self) -> AsyncTokensGroup:
-        """A token says who asks, what it may do and where. Admins make them; each can replace itself."""
+        """A token names its agent, permissions and spaces. Admins make tokens; each token can replace itself."""
         return AsyncTokensGroup(self._invoke)
 
     @property
     def upkeep(self) -> AsyncUpkeepGroup:
-        """What an operator does now and then."""
+        """Work of an operator: retention, garbage collection, and repair of unreadable objects."""
         return AsyncUpkeepGroup(self._invoke)

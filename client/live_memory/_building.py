@@ -75,7 +75,7 @@ def build(
     repeatable = _repeating.is_repeatable(operation, body)
     target = _target(operation, given)
     if len(target) > _TARGET_BYTES:
-        raise BadArgument(f"{name}: what is asked for is too long for an address.")
+        raise BadArgument(f"{name}: the request is too long for a URL.")
     return Request(operation, target, content, headers, repeatable)
 
 
@@ -112,7 +112,7 @@ def _segments(place: re.Match[str], value: str) -> str:
     """A value for a path, which it can't escape: an empty segment or dots would make another path."""
     segments = value.split("/") if place[2] else [value]
     if any(segment in ("", ".", "..") for segment in segments):
-        raise BadArgument(f"{place[1]}: must not be empty, nor have a segment that is empty or dots.")
+        raise BadArgument(f"{place[1]}: must not be empty or have a segment that is empty or dots.")
     return "/".join(quote(segment, safe="") for segment in segments)
 
 
@@ -120,10 +120,10 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, dict)) or value is None:
-        raise BadArgument("What stands in a path or query must be one value.")
+        raise BadArgument("A parameter of a path or query must be a single value.")
     text = str(value)
     if not _encodable(text):
-        raise BadArgument("A text holds half of a surrogate pair, which UTF-8 can't hold.")
+        raise BadArgument("A text has half of a surrogate pair, which UTF-8 can't encode.")
     return text
 
 
@@ -149,7 +149,7 @@ def _json(body: Any) -> bytes:
     except (TypeError, ValueError) as error:
         # The text of a UnicodeEncodeError would hold the body.
         reason = "half of a surrogate pair" if isinstance(error, UnicodeError) else str(error)
-        raise BadArgument(f"The body makes no JSON: {reason}.") from None
+        raise BadArgument(f"The body can't be written as JSON: {reason}.") from None
 
 
 def _lines(lines: Iterable[Mapping[str, Any] | str] | bytes) -> bytes:

@@ -104,7 +104,7 @@ def is_under_way(status: str) -> bool:
 
 def still_running(job: str, patience: float) -> LiveMemoryError:
     """The error after the caller's timeout."""
-    return LiveMemoryError("still_running", f"The job {job} has not ended within {patience:.0f} s; it goes on.")
+    return LiveMemoryError("still_running", f"The job {job} has not ended within {patience:.0f} s. It continues.")
 
 
 def next_page(arguments: Mapping[str, Any], page: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -21,36 +21,37 @@ if TYPE_CHECKING:
 
 
 class ArchivesGroup(Group):
-    """A space as one file: to download, to keep elsewhere, and to import. Folders of Markdown too."""
+    """A space as one file, to download and to import. A folder of Markdown files can be imported too."""
 
     def create_upload(self, *, size: int) -> models.UploadView:
-        """Begin an upload.
+        """Create an upload.
 
-        Get a URL to which you can PUT an archive of exactly this size within 15 minutes, to import it then: an export
-        of this service, or a folder of Markdown files as a tar or tar.gz. At most 1 GiB. It is removed after a day.
+        Get a URL to which you can PUT an archive of exactly this size within 15 minutes. Then import the archive: an
+        export of this service, or a folder of Markdown files as a tar or tar.gz. The limit is 1 GiB. The upload is
+        removed after a day.
 
         Args:
-            size: Its size in bytes, at most 1 GiB. The URL takes exactly so many.
+            size: Size of the archive in bytes, at most 1 GiB. The URL accepts an upload of exactly this size.
         """
         return self._invoke("create_upload", locals())
 
     def download_backup(self, space_id: str, backup_id: str) -> models.ArchiveView:
         """Download a backup.
 
-        A backup as one file, like the export of a space, also if the space is deleted.
+        A backup as one file, like the export of a space. It works even if the space is deleted.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            backup_id: The id of the backup, as the answer to its making and every list give it.
+            backup_id: The id of the backup, from the answer that made it, or from any list.
         """
         return self._invoke("download_backup", locals())
 
     def export_space(self, space_id: str) -> models.ArchiveView:
         """Export a space.
 
-        The space as it is now, as one file: a tar.gz of its objects as they are in the bucket, without any token or
-        secret. 202: the archive is being made, ask again. The URL works for 15 minutes. The archive is removed after
-        a day.
+        The current state of the space as one file: a tar.gz of its objects as they are in the bucket, without tokens
+        and secrets. 202: the archive is being made, send the request again. The URL works for 15 minutes. The archive
+        is removed after a day.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -78,33 +79,33 @@ class ArchivesGroup(Group):
     ) -> models.ProvisioningView:
         """Import a space.
 
-        Make a space of an uploaded archive. The service checks the whole archive first. If it breaks a rule, the
+        Make a space from an uploaded archive. The service checks the whole archive first. If it breaks a rule, the
         service refuses it (`invalid_archive`, `too_large`) and writes nothing. A folder of Markdown files becomes the
         bank, with one entry in the history. 202: the import continues, see `Location`.
 
         Args:
-            space_id: The id of the space that it becomes, which must not exist.
-            upload_id: The id of the upload, an ULID.
-            description: Of a space from Markdown files: what it is for.
-            rules: Rules of your own, as Markdown of at most 50,000 bytes: which files the bank has and what belongs
-                where.
-            rules_template: Of a space from Markdown files: its rules.
+            space_id: The id of the new space. No space may have this id.
+            upload_id: The id of the upload, a ULID.
+            description: Only for a folder of Markdown files: the purpose of the space.
+            rules: Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of
+                each.
+            rules_template: Only for a folder of Markdown files: the template of its rules.
         """
         return self._invoke("import_space", locals())
 
 
 class BackupsGroup(Group):
-    """Copies of whole spaces within the bucket, made by night and on request, and the ways back from them."""
+    """Copies of whole spaces within the bucket, made every night and on request; restore and fork."""
 
     def create(self, space_id: str, *, description: str | None = None) -> models.BackupView:
         """Take a backup.
 
-        Copy the whole space, within the bucket. 201: the backup is complete. 202: the copy continues, see `Location`.
+        Copy the whole space within the bucket. 201: the backup is complete. 202: the copy continues, see `Location`.
         200: nothing has changed since the last backup. The answer is that backup, with `unchanged_at`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            description: What it is for, in at most 500 bytes.
+            description: A description, in at most 500 bytes.
         """
         return self._invoke("create_backup", locals())
 
@@ -115,54 +116,55 @@ class BackupsGroup(Group):
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            backup_id: The id of the backup, as the answer to its making and every list give it.
+            backup_id: The id of the backup, from the answer that made it, or from any list.
         """
         self._invoke("delete_backup", locals())
 
     def fork_space(self, space_id: str, *, target_space_id: str, at: int | None = None) -> models.ProvisioningView:
         """Fork a space.
 
-        Make another space as this one is now, or was after change `at` of its history. It has the history up to
-        there. 202: the fork continues, see `Location`.
+        Make a new space from the current state of this one, or from its state after change `at`. The new space has
+        the history up to this state. 202: the fork continues, see `Location`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            target_space_id: The id of the other space, which must not exist.
-            at: The number of a change: the space as it stood after it. Without it as it stands now.
+            target_space_id: The id of the new space. No space may have this id.
+            at: The number of a change. The fork has the state after this change. Default: the current state.
         """
         return self._invoke("fork_space", locals())
 
     def get(self, space_id: str, backup_id: str) -> models.BackupView:
         """Look at a backup.
 
-        One backup, complete or under way.
+        One backup, complete or in progress.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            backup_id: The id of the backup, as the answer to its making and every list give it.
+            backup_id: The id of the backup, from the answer that made it, or from any list.
         """
         return self._invoke("get_backup", locals())
 
     def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.BackupPage:
         """List a space's backups.
 
-        The space's backups, newest first, also if the space is deleted. Those under way are not `complete`.
+        The space's backups, newest first, even if the space is deleted. A backup in progress is not `complete`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_backups", locals())
 
     def list_all(self, *, limit: int | None = None, cursor: str | None = None) -> models.BackupPage:
         """List all backups.
 
-        The backups of all spaces that the token may see, by space and then newest first, also of deleted spaces.
+        The backups of all spaces that the token may see, including deleted spaces. They are sorted by space, then
+        newest first.
 
         Args:
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_all_backups", locals())
 
@@ -170,13 +172,13 @@ class BackupsGroup(Group):
         """Restore a backup.
 
         Restore the space from the backup, under its own id or another one. No space may have this id. 201: the space
-        is complete, and each object is verified. 202: the restore continues, see `Location`. Nobody sees the space
-        until it is complete. The id of a deleted space is free 21 minutes after the deletion.
+        is complete, and each object is verified. 202: the restore continues, see `Location`. The space is visible
+        once it is complete. The id of a deleted space is free again 21 minutes after the deletion.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            backup_id: The id of the backup, as the answer to its making and every list give it.
-            target_space_id: The id of the space that it becomes, which must not exist.
+            backup_id: The id of the backup, from the answer that made it, or from any list.
+            target_space_id: The id of the restored space. No space may have this id.
         """
         return self._invoke("restore_backup", locals())
 
@@ -187,13 +189,13 @@ class BankGroup(Group):
     def delete_file(self, space_id: str, path: str, *, reason: str | None = None) -> None:
         """Delete a bank file.
 
-        Delete a bank file. The deletion goes into the history and can be undone. A later consolidation may write the
-        file again, if the rules ask for it.
+        Delete a bank file. The deletion is kept in the history and can be undone. A later consolidation may write the
+        file again, if the rules require it.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             path: The path of the file below the bank: letters, digits, `.`, `_`, `-` and `/`, ending in `.md`.
-            reason: Why, in at most 500 bytes, for the history.
+            reason: The reason, in at most 500 bytes, for the history.
         """
         self._invoke("delete_bank_file", locals())
 
@@ -202,36 +204,40 @@ class BankGroup(Group):
     ) -> models.FileWithSources:
         """Get a bank file.
 
-        A bank file with its content: as it is, or with `at` as it was after an earlier change.
+        A bank file with its content. With `at` the answer shows the file as it was after an earlier change.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             path: The path of the file below the bank: letters, digits, `.`, `_`, `-` and `/`, ending in `.md`.
-            at: The number of a change, or a time in ISO 8601: the state after the last change at or before it.
-            sources: Whether each section comes with the notes that it rests on. Not together with `at`.
+            at: The number of a change, or a time in ISO 8601: the answer shows the state after the last change at or
+                before it.
+            sources: Whether to return the notes that each section rests on. It can't be combined with `at`.
         """
         return self._invoke("get_bank_file", locals())
 
     def get_synthesis(self, space_id: str, *, at: str | None = None) -> models.SynthesisView:
         """Get the synthesis.
 
-        The short text that the last consolidation left about the whole bank; 404 before the first one.
+        The synthesis: the short text that the last consolidation wrote about the whole bank. 404 before the first
+        consolidation.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            at: The number of a change, or a time in ISO 8601: the state after the last change at or before it.
+            at: The number of a change, or a time in ISO 8601: the answer shows the state after the last change at or
+                before it.
         """
         return self._invoke("get_synthesis", locals())
 
     def list(self, space_id: str, *, content: bool | None = None, at: str | None = None) -> models.FileList:
         """List the bank files.
 
-        All files of the bank in the order of their paths; with `content=true` the whole bank in one answer.
+        All files of the bank, sorted by path. With `content=true` the answer has the whole bank.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            content: Whether the files come with their content.
-            at: The number of a change, or a time in ISO 8601: the state after the last change at or before it.
+            content: Whether to return the contents of the files.
+            at: The number of a change, or a time in ISO 8601: the answer shows the state after the last change at or
+                before it.
         """
         return self._invoke("list_bank", locals())
 
@@ -240,34 +246,35 @@ class BankGroup(Group):
     ) -> models.FileView:
         """Edit sections of a bank file.
 
-        Edit single sections of a bank file; every other line stays as it is. It needs `admin`, or `write` where the
-        space's `corrections` says so. The correction goes into the history with its author and can be undone.
+        Edit single sections of a bank file. All other lines stay as they are. This needs `admin`, or `write` if the
+        space's `corrections` allows it. The correction is kept in the history with its author and can be undone.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             path: The path of the file below the bank: letters, digits, `.`, `_`, `-` and `/`, ending in `.md`.
-            edits: Each finds its section in what the ones before it left. All are made, or none.
-            reason: Why, in at most 500 bytes, for the history.
+            edits: Each edit applies to the result of the edits before it. Either all are applied, or none.
+            reason: The reason, in at most 500 bytes, for the history.
         """
         return self._invoke("patch_bank_file", locals())
 
     def put_file(self, space_id: str, path: str, *, content: str, reason: str | None = None) -> models.FileView:
         """Write a bank file.
 
-        Create a bank file (201) or replace it as a whole (200). The correction goes into the history with its author
-        and can be undone. It does not wait: while a consolidation is under way, the service refuses it (`busy`).
+        Create a bank file (201) or replace the whole file (200). The correction is kept in the history with its
+        author and can be undone. It does not wait: while a consolidation is in progress, the service refuses it
+        (`busy`).
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             path: The path of the file below the bank: letters, digits, `.`, `_`, `-` and `/`, ending in `.md`.
             content: The whole file, as Markdown of at most 500,000 bytes, without front matter.
-            reason: Why, in at most 500 bytes, for the history.
+            reason: The reason, in at most 500 bytes, for the history.
         """
         return self._invoke("put_bank_file", locals())
 
 
 class ConsolidationsGroup(Group):
-    """The history: each change of bank and rules with its notes and diffs, and the way back."""
+    """The history: each change of the bank and the rules, with its notes and diffs, and the undo."""
 
     def get(self, space_id: str, number: str) -> models.ChangeDetail:
         """Get a consolidation.
@@ -288,8 +295,8 @@ class ConsolidationsGroup(Group):
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_consolidations", locals())
 
@@ -297,9 +304,9 @@ class ConsolidationsGroup(Group):
         """Undo the newest change.
 
         Bring bank, synthesis and rules back to their state before a change, and make its notes live again. Only the
-        newest change that stands can be undone, so repeated undo walks back step by step. The undo is a change of its
-        own. After the undo of a consolidation, no consolidation starts by itself (`auto_paused`). The change's own
-        route has its diffs.
+        newest change that is not undone yet can be undone, so repeated requests undo one change after the other. The
+        undo is itself a change in the history. After the undo of a consolidation, no consolidation starts by itself
+        (`auto_paused`). To see the diffs, get the change.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -309,7 +316,7 @@ class ConsolidationsGroup(Group):
 
 
 class ConversationsGroup(Group):
-    """Long chats, word for word and in layers of summaries, so that an agent goes on months later."""
+    """Long chats, word for word and as summaries in levels. An agent can continue one months later."""
 
     def append_message(
         self,
@@ -329,14 +336,14 @@ class ConversationsGroup(Group):
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
-            role: Who says it.
-            content: What is said.
-            tool_calls: The tools that were called, in their order.
-            message_id: A name of your own for it, as a turn has.
-            client_timestamp: When it was said, where that is not now: pauses, blocks, hits and contexts go by it.
-                What lies ahead of the service's clock counts as now.
-            author: Who says it, a person or an agent; without it the name of the token.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
+            role: The role of the author.
+            content: The text of the message.
+            tool_calls: The called tools, in the order of the calls.
+            message_id: A name of your own for the message, as for a turn.
+            client_timestamp: The time when it was said. Default: now. Pauses, blocks, search hits and contexts use
+                this time. A time ahead of the service's clock is replaced by now.
+            author: The author: a person or an agent. Default: the name of the token.
         """
         return self._invoke("append_message", locals())
 
@@ -360,14 +367,14 @@ class ConversationsGroup(Group):
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
-            user_message: What the user said.
-            assistant_message: What the assistant answered.
-            tool_calls: The tools that were called, in their order.
-            message_id: A name of your own for the message, unique in its conversation: a repeat of it answers 200
-                with the turn that is there and writes nothing; with another text it is refused (422).
-            client_timestamp: When it was said, where that is not now: pauses, blocks, hits and contexts go by it.
-                What lies ahead of the service's clock counts as now.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
+            user_message: The user's message.
+            assistant_message: The assistant's answer.
+            tool_calls: The called tools, in the order of the calls.
+            message_id: A name of your own for the message, unique in its conversation. A repeat returns the turn that
+                exists (200) and writes nothing. The same name with another text is refused (422).
+            client_timestamp: The time when it was said. Default: now. Pauses, blocks, search hits and contexts use
+                this time. A time ahead of the service's clock is replaced by now.
             user: The person who speaks on the user's side.
         """
         return self._invoke("append_turn", locals())
@@ -380,7 +387,7 @@ class ConversationsGroup(Group):
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
         """
         return self._invoke("close_conversation", locals())
 
@@ -396,58 +403,59 @@ class ConversationsGroup(Group):
         parameters: models.Tunables | Mapping[str, Any] | None = None,
         capture: Literal["notes", "off"] | None = None,
     ) -> models.ConversationView:
-        """Begin a conversation.
+        """Create a conversation.
 
-        Begin a conversation. All fields are optional. With `cwd` (and `host`) it is found again by its folder. The
+        Create a conversation. All fields are optional. With `cwd` (and `host`) it can be found by its folder. The
         parameters that cut it into blocks are fixed now. A full update of its summaries can build them again with
         other parameters.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            title: What the conversation is called, in at most 500 bytes.
-            cwd: The folder that the agent works in, in at most 4,096 bytes. It is brought into one spelling by its
-                text alone (`a/./b//../c` is `a/c`); where links lead only the client knows.
-            host: The machine that the folder is on, in at most 255 bytes.
-            project_path: The root of the project, in one spelling as `cwd` is.
-            profile: `turns`: a summary of each turn; `windows`: one of about `window_chars` characters.
-            parameters: How it is cut into blocks; it stays so until a full update says otherwise.
-            capture: `notes`: the model that summarises a block of turns also names what the team should know, at most
-                five notes. They are live notes of who began the conversation. `off`: it does not, also where the
-                space does not allow it (`capture_allowed`).
+            title: The title of the conversation, in at most 500 bytes.
+            cwd: The folder that the agent works in, in at most 4,096 bytes. The service normalises the path as text
+                (`a/./b//../c` becomes `a/c`). It can't resolve links: only the client can.
+            host: The machine that has the folder, in at most 255 bytes.
+            project_path: The root folder of the project, normalised as `cwd` is.
+            profile: `turns`: one summary for each turn. `windows`: one summary for about `window_chars` characters.
+            parameters: How the conversation is cut into blocks. Only a full update of the summaries changes this.
+            capture: `notes`: the model that summarises a block of turns also names up to five things that the team
+                should know. They become live notes of the agent that began the conversation. `off`: no notes; always
+                so where the space does not allow them (`capture_allowed`).
         """
         return self._invoke("create_conversation", locals())
 
     def delete(self, space_id: str, conversation_id: str) -> None:
         """Delete a conversation.
 
-        Delete a conversation with its turns, summaries, jobs and vectors. The only way back is a backup.
+        Delete a conversation with its turns, summaries, jobs and vectors. Only a backup can bring it back.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
         """
         self._invoke("delete_conversation", locals())
 
     def get(self, space_id: str, conversation_id: str) -> models.ConversationDetail:
         """Get a conversation.
 
-        A conversation: its parameters, how many turns it has, and how far its summaries go.
+        A conversation: its parameters, its number of turns, and the progress of its summaries.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
         """
         return self._invoke("get_conversation", locals())
 
     def get_summary_job(self, space_id: str, conversation_id: str, job_id: str) -> models.JobView:
         """Get a job.
 
-        A job: its status, the summaries that it made, or why it failed. Ask again until its status is final.
+        A job: its status, the summaries that it made, or the reason of its failure. Send the request again until its
+        status is final.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
-            job_id: The id of the job, as the answer to its start and every list give it.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
+            job_id: The id of the job, from the answer that started it, or from any list.
         """
         return self._invoke("get_summary_job", locals())
 
@@ -458,7 +466,7 @@ class ConversationsGroup(Group):
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
             turn_index: The number of the turn in the conversation, from 1.
         """
         return self._invoke("get_turn", locals())
@@ -468,14 +476,14 @@ class ConversationsGroup(Group):
     ) -> models.ImportedView:
         """Import turns.
 
-        Append turns from elsewhere, in the order of the lines. All lines are checked before the first is written. If
-        the import is interrupted, or some lines are `left` for lack of time, send the same request again: messages
-        that exist already stay as they are.
+        Append turns from another source, in the order of the lines. All lines are checked before the first is
+        written. If the import is interrupted, or some lines are `left` for lack of time, send the same request again:
+        messages that exist already stay as they are.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
-            lines: Lines of JSON: objects, texts of one line each, or all of them as bytes.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
+            lines: Lines of JSON: objects, strings of one line each, or all lines together as bytes.
         """
         return self._invoke("import_turns", locals())
 
@@ -490,15 +498,15 @@ class ConversationsGroup(Group):
     ) -> models.ConversationPage:
         """List conversations.
 
-        The conversations of the space, or of a folder (`cwd`, on any machine or on `host`), the last begun first.
+        The conversations of the space, or of a folder (`cwd`, on any machine or on `host`), the last created first.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            cwd: The folder that the agent works in, in at most 4,096 bytes. It is brought into one spelling by its
-                text alone (`a/./b//../c` is `a/c`); where links lead only the client knows.
-            host: The machine that the folder is on, in at most 255 bytes.
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            cwd: The folder that the agent works in, in at most 4,096 bytes. The service normalises the path as text
+                (`a/./b//../c` becomes `a/c`). It can't resolve links: only the client can.
+            host: The machine that has the folder, in at most 255 bytes.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_conversations", locals())
 
@@ -519,11 +527,11 @@ class ConversationsGroup(Group):
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
-            level: Only the summaries of this level.
-            state: `sealed`: only those that have their summary; `pending`: those that wait for it.
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
+            level: Only summaries of this level.
+            state: `sealed`: only blocks and groups that have a summary. `pending`: only those that wait for one.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_summaries", locals())
 
@@ -532,13 +540,13 @@ class ConversationsGroup(Group):
     ) -> models.JobPage:
         """List jobs of a conversation.
 
-        The jobs that made summaries of the conversation, newest first, also those that failed.
+        The jobs that made summaries of the conversation, newest first, including those that failed.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_summary_jobs", locals())
 
@@ -554,15 +562,15 @@ class ConversationsGroup(Group):
     ) -> models.TurnPage:
         """List turns.
 
-        The turns of a conversation as they were, always whole, except large results of tools.
+        The turns of a conversation word for word. Only large results of tools are cut.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
-            limit: The most turns that the page may hold.
-            max_chars: The most characters of the turns; one turn comes in any case.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
+            limit: Maximum number of turns in the page.
+            max_chars: Maximum number of characters in the turns of the page. The page has at least one turn.
             order: `newest` first, or `oldest` first.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_turns", locals())
 
@@ -573,7 +581,7 @@ class ConversationsGroup(Group):
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
             level: The level of the summary, from 1 to 3.
             n: The number of the summary on its level, from 1.
         """
@@ -605,47 +613,50 @@ class ConversationsGroup(Group):
     ) -> models.UpdateView:
         """Update summaries.
 
-        Make the missing summaries now, or all again with other parameters (`full`). The service also makes them by
-        itself after new turns. 200: they are up to date, or it was a dry run. 202: the work continues, see
-        `Location`.
+        Make the missing summaries now, or make all again with other parameters (`full`). The service also makes
+        missing summaries by itself after new turns. 200: they are up to date, or it was a dry run. 202: the work
+        continues, see `Location`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
-            window_chars: Characters that a block of turns should have (profile `windows`).
-            wiggle: By what share of it a block may be shorter or longer.
-            min_flush_chars: Characters that a block must have to end before it is full; at most `window_chars`.
-            overlap_chars: Characters of the block before that the model sees as context.
-            flush_after_ms: Milliseconds of a pause after which a block ends.
-            seal_policy: Whether blocks end by `time`, by `chars`, or by both.
-            ensure_assistant: Whether a block ends behind an assistant's side.
-            group_chars: Characters that a group of summaries should have.
-            group_raw_chars: Characters that the turns of a group of level 2 must have together (profile `turns`).
-            verbatim_chars: Characters up to which a block is its own summary, for which no model is asked.
-            ratio: What a summary should have of its source, as a share.
-            ratio_only: Whether that is a target alone; else a summary must not be much longer.
-            concurrency: Calls of the LLM at once.
-            batch_delay_ms: Milliseconds between two waves of calls.
-            strategy: `incremental`: what is missing is made. `full`: all is made anew with other parameters, beside
-                what there is, and counts when it is complete.
-            level: The highest level that is brought up, of an incremental update; without it all are.
-            dry_run: Answers what would be done and what it would cost; nothing is written.
-            profile: The profile from then on; without it the one that counts now.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
+            window_chars: Target size of a block of turns, in characters (profile `windows`).
+            wiggle: The share of `window_chars` by which a block may be shorter or longer, from 0 to 0.5.
+            min_flush_chars: Minimum size, in characters, of a block that ends before it is full; at most
+                `window_chars`.
+            overlap_chars: Number of characters of the previous block that the model sees as context.
+            flush_after_ms: The pause in milliseconds after which a block ends.
+            seal_policy: The condition that ends a block: `time` (a pause), `chars` (its size), or `hybrid` (either
+                one).
+            ensure_assistant: Whether a block ends only after a message of the assistant.
+            group_chars: Target size of a group of summaries, in characters.
+            group_raw_chars: Minimum total size, in characters, of the turns of a level 2 group (profile `turns`).
+            verbatim_chars: Maximum size, in characters, of a block that serves as its own summary. The service asks
+                no model for such a block.
+            ratio: Target size of a summary, as a share of its source.
+            ratio_only: True: `ratio` is only a target. False: a summary must not be much longer than the target.
+            concurrency: Maximum number of simultaneous LLM calls.
+            batch_delay_ms: Pause in milliseconds between two waves of LLM calls.
+            strategy: `incremental`: makes the missing summaries. `full`: makes all again with other parameters, as a
+                new summary version, which is used once it is complete.
+            level: Only for an incremental update: the highest level to update. Default: all levels.
+            dry_run: Returns the plan and its cost. Nothing is written.
+            profile: The new profile. Default: the present profile.
         """
         return self._invoke("update_summaries", locals())
 
 
 class DigestsGroup(Group):
-    """At fixed hours, or on request, an LLM makes memories of what was said in rooms."""
+    """At fixed hours, or on request, an LLM makes memories of the messages of rooms."""
 
     def get(self, space_id: str, slot: str) -> models.DigestView:
         """Get a digest.
 
-        A digest: its status, its results, and the chunks that were given up.
+        A digest: its status, its results, and its dead letters.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            slot: The time (UTC) at which the digest was due or asked for, as every list gives it.
+            slot: The time (UTC) at which the digest was due or requested, from any list.
         """
         return self._invoke("get_digest", locals())
 
@@ -656,20 +667,20 @@ class DigestsGroup(Group):
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_digests", locals())
 
     def retry(self, space_id: str, slot: str) -> models.DigestRetried:
-        """Retry what was given up.
+        """Retry dead letters.
 
-        Put the messages of the chunks that a digest gave up back into their rooms. The next digest takes them. This
-        is possible 30 minutes after the digest has ended.
+        Put the messages of a digest's dead letters back into their rooms. The next digest takes them. This is
+        possible from 30 minutes after the end of the digest.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            slot: The time (UTC) at which the digest was due or asked for, as every list gives it.
+            slot: The time (UTC) at which the digest was due or requested, from any list.
         """
         return self._invoke("retry_digest", locals())
 
@@ -677,7 +688,7 @@ class DigestsGroup(Group):
         """Start a digest.
 
         Digest the waiting messages of the space's rooms now, without waiting for the next digest time. The digest
-        continues after the answer: ask for it (`Location`) until its `status` is `done`.
+        continues after the answer: get it (`Location`) until its `status` is `done`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -686,7 +697,7 @@ class DigestsGroup(Group):
 
 
 class ErasureGroup(Group):
-    """A note's own words are removed from wherever the bucket has them, and a receipt says so."""
+    """The words of a note, a memory or a turn are removed from the whole bucket, with a receipt."""
 
     def erase_agent(self, space_id: str, *, agent: str, erase: bool) -> models.ErasureView:
         """Erase an agent's notes.
@@ -695,21 +706,21 @@ class ErasureGroup(Group):
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            agent: The name of an agent, which is that of its token.
-            erase: Must be true: notes are never deleted, but they can be erased.
+            agent: The name of an agent, which is the name of its token.
+            erase: Must be true, as a confirmation: notes are never deleted, but they can be erased.
         """
         return self._invoke("erase_agent", locals())
 
     def erase_memory(self, space_id: str, memory_id: str) -> models.ErasureView:
         """Erase a memory.
 
-        Remove all content that a memory ever had, for ever, also of one that was deleted or has expired: from its
-        log, backups, archives, old versions of objects, and where it is quoted. No search finds it from then on. 202:
-        the erasure continues until it is complete, see `Location`. It cannot be undone.
+        Remove for ever all content that a memory ever had, even if it was deleted or has expired: from its log,
+        backups, archives, old versions of objects, and quotations. No search finds it from then on. 202: the erasure
+        continues until it is complete, see `Location`. It cannot be undone.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            memory_id: The id of the memory, as the answer to its storing and every list give it.
+            memory_id: The id of the memory, from the answer that stored it, or from any list.
         """
         return self._invoke("erase_memory", locals())
 
@@ -717,27 +728,27 @@ class ErasureGroup(Group):
         """Erase a note.
 
         Remove a note's own words for ever: from live notes, records, runs, Idempotency-Keys, backups, archives, old
-        versions of objects, and where the bank quotes them. The receipt names the sections that rest on the note, for
-        you to correct. 202: the erasure continues until it is complete, see `Location`. It cannot be undone.
+        versions of objects, and quotations in the bank. The receipt names the sections that rest on the note, for you
+        to correct. 202: the erasure continues until it is complete, see `Location`. It cannot be undone.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            note_id: The id of the note, as the answer to its writing and every list give it.
-            erase: Must be true: notes are never deleted, but they can be erased.
+            note_id: The id of the note, from the answer that wrote it, or from any list.
+            erase: Must be true, as a confirmation: notes are never deleted, but they can be erased.
         """
         return self._invoke("erase_note", locals())
 
     def erase_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.ErasureView:
         """Erase a turn.
 
-        Remove the messages of a turn for ever, with the inputs and results of its tools: from the conversation,
-        backups, archives, old versions of objects, and where it is quoted. The turn keeps its number and says that it
-        was erased; the summaries that cover it are removed, and made again without it. A repeat of the message does
-        not bring it back. 202: the erasure continues until it is complete, see `Location`. It cannot be undone.
+        Remove for ever the messages of a turn and the inputs and results of its tools: from the conversation,
+        backups, archives, old versions of objects, and quotations. The turn keeps its number and shows that it was
+        erased. The summaries that cover it are removed, and made again without it. A repeat of the message does not
+        bring it back. 202: the erasure continues until it is complete, see `Location`. It cannot be undone.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
             turn_index: The number of the turn in the conversation, from 1.
         """
         return self._invoke("erase_turn", locals())
@@ -749,35 +760,36 @@ class ErasureGroup(Group):
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            erasure_id: The id of the erasure, as its receipt and every list give it.
+            erasure_id: The id of the erasure, from its receipt, or from any list.
         """
         return self._invoke("get_erasure", locals())
 
     def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ErasurePage:
         """List erasures.
 
-        The receipts of what was erased in the space, newest first.
+        The receipts of the erasures in the space, newest first.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_erasures", locals())
 
 
 class JobsGroup(Group):
-    """Long work of any kind in one form: how it stands, how far it is, what it cost, and why it failed."""
+    """Long work of any kind in one form: its status, its progress, its usage, and its error."""
 
     def get(self, job: str) -> models.JobStatusView:
         """Look at a job.
 
-        The status of a job of any kind. Its id is `job` in the answer that began it, and in the answers of the kind's
-        own routes. Ask again until its `status` is final: `done`, `failed` or `cancelled`. A question that was asked
-        with `read` alone, and an erasure, are shown only to callers who may see them on their own routes.
+        The status of a job of any kind. Its id is `job` in the answer to the request that started it, and in the
+        answers of the kind's own routes. Send the request again until `status` is final: `done`, `failed` or
+        `cancelled`. Erasures, and questions that were asked with `read` alone, are shown only to callers who may see
+        them on their own routes.
 
         Args:
-            job: The job, as the answer that began the work has it.
+            job: The id of the job, from the answer that started the work.
         """
         return self._invoke("get_job", locals())
 
@@ -798,9 +810,10 @@ class JobsGroup(Group):
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             kind: Only jobs of this kind.
-            conversation_id: Of the kind `summaries`, and only with it: the conversation whose jobs are listed.
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            conversation_id: The conversation whose jobs are listed. Required for the kind `summaries`, and allowed
+                only for it.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_jobs", locals())
 
@@ -821,42 +834,43 @@ class MemoriesGroup(Group):
     ) -> models.Written:
         """Correct a memory.
 
-        Change the fields of a memory that the body has; the others stay. The former content goes to its history.
-        `ttl` counts from now; null: it never expires. Send the `revision` that you have read, so that you overwrite
-        no other change.
+        Change the given fields of a memory. The former content goes to its history. `ttl` counts from now; null: it
+        never expires. Send the `revision` that you have read, so that you do not overwrite another change.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            memory_id: The id of the memory, as the answer to its storing and every list give it.
-            content: One durable fact in words of its own, in at most 8,000 bytes.
-            category: Another category; null: none.
-            subjects: All subjects that it has from now on.
-            ttl: For how long it holds from now on: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y`
-                (minutes to years); null: for ever.
-            revision: Only while the memory has this revision; else it is refused (`precondition_lost`).
+            memory_id: The id of the memory, from the answer that stored it, or from any list.
+            content: One durable fact, readable by itself, in at most 8,000 bytes.
+            category: The new category. Null: no category.
+            subjects: The complete new list of subjects.
+            ttl: How long the memory is valid from now: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y`
+                (minutes to years). Null: for ever.
+            revision: The revision that you have read. If the memory has changed since, the correction is refused
+                (`precondition_lost`).
         """
         return self._invoke("correct_memory", locals())
 
     def delete(self, space_id: str, memory_id: str, *, reason: str) -> None:
         """Delete a memory.
 
-        Delete a memory. Its author may do so, and a token with `admin`. The log keeps it, so it can be restored.
+        Delete a memory. This needs `admin`, unless the caller is its author. The log keeps the memory, so it can be
+        restored.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            memory_id: The id of the memory, as the answer to its storing and every list give it.
-            reason: Why, in at most 500 bytes, for the history.
+            memory_id: The id of the memory, from the answer that stored it, or from any list.
+            reason: The reason, in at most 500 bytes, for the history.
         """
         self._invoke("delete_memory", locals())
 
     def get(self, space_id: str, memory_id: str) -> models.MemoryDetail:
         """Get a memory.
 
-        A memory with its former content and its sources.
+        A memory with its former contents and its sources.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            memory_id: The id of the memory, as the answer to its storing and every list give it.
+            memory_id: The id of the memory, from the answer that stored it, or from any list.
         """
         return self._invoke("get_memory", locals())
 
@@ -868,17 +882,17 @@ class MemoriesGroup(Group):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> models.MemoryChangePage:
-        """List what was done to memories.
+        """List changes of memories.
 
-        All that was stored, merged, split, corrected, deleted and restored, the newest first, with who did it and
-        why. Undo a deletion by `restore`, a merge by `split`, and a correction by another one with the former
-        content.
+        All changes of memories, the newest first, with their authors and reasons: stored, merged, split, corrected,
+        deleted and restored. To undo a deletion use `restore`, to undo a merge use `split`. To undo a correction,
+        correct the memory again with its former content.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            kind: Only memories of this kind; without it all.
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            kind: Only memories of this kind. Default: all kinds.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_memory_changes", locals())
 
@@ -896,21 +910,21 @@ class MemoriesGroup(Group):
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            kind: Only memories of this kind; without it all.
+            kind: Only memories of this kind. Default: all kinds.
             subject: Only memories about this subject, in at most 50 characters.
-            limit: How many memories at most.
+            limit: Maximum number of memories.
         """
         return self._invoke("list_recent_memories", locals())
 
     def restore(self, space_id: str, memory_id: str) -> models.MemoryDetail:
         """Restore a memory.
 
-        Undo the deletion of your own memory, or with `admin` of any memory. If it would have expired by now, it lives
-        for another hour. A memory that is not deleted is returned as it is, so the request can be repeated.
+        Undo the deletion of your own memory, or with `admin` of any memory. A memory that would have expired by now
+        is valid for another hour. A memory that is not deleted is returned as it is, so the request can be repeated.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            memory_id: The id of the memory, as the answer to its storing and every list give it.
+            memory_id: The id of the memory, from the answer that stored it, or from any list.
         """
         return self._invoke("restore_memory", locals())
 
@@ -925,16 +939,16 @@ class MemoriesGroup(Group):
     ) -> models.MemoriesFound:
         """Search memories.
 
-        The memories that are most similar to a question, the best first with their scores. There is no threshold: the
-        caller decides which score is high enough. Without a question, the newest memories. Expired memories are never
-        returned.
+        The memories that are most similar to a question, the most similar first, with their scores. There is no
+        threshold: the caller decides which score is high enough. Without a question, the newest memories are
+        returned. Expired memories are never returned.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            q: What to look for: words or a question. Without it the newest memories are given.
-            kind: Only memories of this kind; without it all.
+            q: The query: words or a question. Without it, the newest memories are returned.
+            kind: Only memories of this kind. Default: all kinds.
             subject: Only memories about this subject, in at most 50 characters.
-            limit: How many memories at most.
+            limit: Maximum number of memories.
         """
         return self._invoke("search_memories", locals())
 
@@ -943,13 +957,13 @@ class MemoriesGroup(Group):
 
         Undo the last merge of a memory: it gets its former content back, and the merged content becomes a memory of
         its own. Corrections stay with the content that they corrected. A second split undoes the merge before that
-        one. Send an `Idempotency-Key` to be able to repeat the request safely.
+        one. With an `Idempotency-Key` the request can be repeated safely.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            memory_id: The id of the memory, as the answer to its storing and every list give it.
-            idempotency_key: A name of your own for this request; without one the client makes one, so that it can
-                repeat it.
+            memory_id: The id of the memory, from the answer that stored it, or from any list.
+            idempotency_key: A name of your own for this request. By default the client makes one, so that it can
+                repeat the request.
         """
         return self._invoke("split_memory", locals())
 
@@ -970,30 +984,30 @@ class MemoriesGroup(Group):
     ) -> models.Written:
         """Store a memory.
 
-        Store one durable fact. Where a memory of its kind says the same in the same words, or the LLM says that it
-        does, both become one (200, `merged_into`). The content that says more and the longer life are kept; the
-        former content goes to its history. Where the LLM says that the new memory contradicts one, the new one
-        replaces it. 201 is a memory of its own. Send an `Idempotency-Key` to be able to repeat the request safely.
+        Store one durable fact. If a memory of its kind says the same in the same words, or the LLM finds that it
+        does, both are merged (200, `merged_into`). The merged memory keeps the content that says more and the longer
+        validity; the other content goes to its history. If the LLM finds that the new memory contradicts another one,
+        the new one replaces it. 201: a memory of its own. With an `Idempotency-Key` the request can be repeated
+        safely.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            content: One durable fact in words of its own, in at most 8,000 bytes.
-            kind: `fact`: what holds of people, decisions and things; `self`: of the agent itself; `goal`: what it
-                wants.
-            category: What kind of thing it says, of `self`: `context`, `capability`, `limitation`, `preference`,
-                `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`:
-                free.
-            subjects: What it is about, to find it by.
-            ttl: For how long it holds from now on: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y`
-                (minutes to years); null: for ever.
-            source: Where it comes from.
-            replace: Whether it takes the place of the memory that says the same, also where that one says more or
-                holds for longer. Which one that is the LLM says; to replace a memory that you know, correct it by its
-                id.
-            conversation_id: The conversation that it rests on.
-            note_id: The note that it rests on.
-            idempotency_key: A name of your own for this request; without one the client makes one, so that it can
-                repeat it.
+            content: One durable fact, readable by itself, in at most 8,000 bytes.
+            kind: `fact`: a fact about people, decisions or things. `self`: a fact about the agent itself. `goal`: a
+                goal of the agent.
+            category: The category: of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of
+                `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: any word.
+            subjects: Subjects by which the memory can be found.
+            ttl: How long the memory is valid from now: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y`
+                (minutes to years). Null: for ever.
+            source: The kind of source.
+            replace: True: the new memory replaces the one that says the same, even if that one says more or is valid
+                for longer. The LLM decides which memory says the same. To replace a memory that you know, correct it
+                by its id.
+            conversation_id: The conversation that is the source.
+            note_id: The note that is the source.
+            idempotency_key: A name of your own for this request. By default the client makes one, so that it can
+                repeat the request.
         """
         return self._invoke("store_memory", locals())
 
@@ -1006,15 +1020,15 @@ class MemoriesGroup(Group):
     ) -> models.BatchView:
         """Store memories.
 
-        Store up to 50 memories, one after the other, as if each came alone. All are checked before the first is
-        stored; each has its own result, so look at `failed`. With an `Idempotency-Key` a repeat stores only what was
-        not stored.
+        Store up to 50 memories one after the other, as in single requests. All are checked before the first is
+        stored. Each has its own result, so check `failed`. With an `Idempotency-Key` a repeat stores only the
+        memories that were not stored.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            memories: The memories in their order.
-            idempotency_key: A name of your own for this request; without one the client makes one, so that it can
-                repeat it.
+            memories: The memories, stored in this order.
+            idempotency_key: A name of your own for this request. By default the client makes one, so that it can
+                repeat the request.
         """
         return self._invoke("store_memories", locals())
 
@@ -1034,39 +1048,39 @@ class NotesGroup(Group):
         """Append a note.
 
         Write one note, which is never changed afterwards. Its agent is the name of the token. When the live notes
-        reach the space's threshold, a consolidation starts by itself. Send an `Idempotency-Key` to be able to repeat
-        the request safely: 201 is a new note, 200 one that exists already.
+        reach the space's threshold, a consolidation starts by itself. With an `Idempotency-Key` the request can be
+        repeated safely: 201 is a new note, 200 one that exists already.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            category: What kind of note it is.
-            content: What is to be remembered, as Markdown of at most 100,000 bytes.
-            tags: Words to find the note by.
-            idempotency_key: A name of your own for this request; without one the client makes one, so that it can
-                repeat it.
+            category: The category of the note.
+            content: The text of the note, as Markdown of at most 100,000 bytes.
+            tags: Words by which the note can be found.
+            idempotency_key: A name of your own for this request. By default the client makes one, so that it can
+                repeat the request.
         """
         return self._invoke("append_note", locals())
 
     def append_batch(self, space_id: str, *, notes: Sequence[models.NewNote | Mapping[str, Any]]) -> models.NoteList:
         """Append notes.
 
-        Write up to 100 notes in one request. All are checked before the first is written. There is no
-        `Idempotency-Key` here: a repeat writes them again.
+        Write up to 100 notes in one request. All are checked before the first is written. This route takes no
+        `Idempotency-Key`: a repeat writes the notes again.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            notes: The notes in their order.
+            notes: The notes, written in this order.
         """
         return self._invoke("append_notes", locals())
 
     def get(self, space_id: str, note_id: str) -> models.NoteView:
         """Get a note.
 
-        A note by its id, live or consolidated. No consolidation loses it.
+        A note by its id, live or consolidated. Consolidated notes are never lost.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            note_id: The id of the note, as the answer to its writing and every list give it.
+            note_id: The id of the note, from the answer that wrote it, or from any list.
         """
         return self._invoke("get_note", locals())
 
@@ -1085,25 +1099,25 @@ class NotesGroup(Group):
     ) -> models.NotePage:
         """List live notes.
 
-        The notes that wait for a consolidation, newest first. All filters must match. Notes that are consolidated
-        already are in the history, and each can still be read by its id.
+        The notes that wait for a consolidation, newest first. All filters must match. Consolidated notes are in the
+        history, and each can still be read by its id.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
             order: `desc`: newest first; `asc`: oldest first.
             category: Only notes of this category.
             agent: Only notes of this agent.
-            tag: Only notes that have this tag.
-            since: Only what is of this time or later, ISO 8601; without an offset UTC.
-            until: Only what is of this time or earlier, ISO 8601; without an offset UTC.
+            tag: Only notes with this tag.
+            since: Only documents of this time or later, ISO 8601, by default UTC.
+            until: Only documents of this time or earlier, ISO 8601, by default UTC.
         """
         return self._invoke("list_notes", locals())
 
 
 class QuestionsGroup(Group):
-    """An agent that looks into all of it, answers with what it rests on, and may store what it learns."""
+    """An agent answers questions from the memory of the space, names its sources, and may store memories."""
 
     def ask(
         self,
@@ -1116,49 +1130,50 @@ class QuestionsGroup(Group):
         expression: bool | None = None,
         idempotency_key: str | None = None,
     ) -> models.AskView:
-        """Ask the agent that answers from memory.
+        """Ask a question.
 
-        Ask an agent that looks into memories, notes and conversations, and answers with its sources. With `write` the
-        agent may also store what it learns, and the questions of one user are a session. With `read` alone each
-        question is independent and leaves nothing that others see. 200: it is answered, or has failed (`status`).
-        202: it continues, see `Location`. Questions of one user are answered one after the other. Send an
-        `Idempotency-Key` to be able to repeat the request safely.
+        Ask an agent that searches memories, notes and conversations, and answers with its sources. With `write` the
+        agent may also store memories, and the questions of one user form a session. With `read` alone each question
+        is independent and leaves nothing that others see. 200: the question is answered or has failed (`status`).
+        202: the work continues, see `Location`. Questions of one user are answered one after the other. With an
+        `Idempotency-Key` the request can be repeated safely.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             message: The question.
-            user: Who asks, as the agent is told: the questions of one user are one session, until 15 minutes of
-                silence or 10 questions, and are answered one after the other. Without it the name of the token; with
-                `read` alone another user is a 403 (`user_not_allowed`).
-            session: The session that must go on: one that has ended, or is not the user's, is answered with 404. With
-                `read` alone there is none.
-            room: The room whose messages belong to the context: the newest, and those about the same.
+            user: The person who asks. The agent sees this name. The questions of one user form a session, which ends
+                after 15 minutes of silence or 10 questions. They are answered one after the other. Default: the name
+                of the token. With `read` alone, any other user is refused with 403 (`user_not_allowed`).
+            session: The session that the question must continue. A session that has ended, or that belongs to another
+                user, is refused with 404. With `read` alone there are no sessions.
+            room: A room whose messages are added to the context: the newest messages, and those about the same
+                subject.
             expression: Whether the answer has an `expression`, for a caller who shows a face.
-            idempotency_key: A name of your own for this request; without one the client makes one, so that it can
-                repeat it.
+            idempotency_key: A name of your own for this request. By default the client makes one, so that it can
+                repeat the request.
         """
         return self._invoke("ask_question", locals())
 
     def get(self, space_id: str, request_id: str) -> models.AskView:
         """Get a question.
 
-        A question and its answer. Ask again until its `status` is final. Only the token that asked a question with
-        `read` alone can see it.
+        A question and its answer. Send the request again until its `status` is final. A question that was asked with
+        `read` alone is shown only to the token that asked it.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            request_id: The id of the question, as the answer to it gives it.
+            request_id: The id of the question, from the answer to the request that asked it.
         """
         return self._invoke("get_question", locals())
 
 
 class RoomsGroup(Group):
-    """Live channels that agents listen to: what is said in them waits for a digest."""
+    """Chat channels that agents observe. Their messages wait for a digest."""
 
     def list(self, space_id: str) -> models.RoomList:
         """List rooms.
 
-        The rooms in which messages wait for a digest, or that got messages in the last days.
+        The rooms with messages that wait for a digest, or that were posted in the last days.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1176,14 +1191,14 @@ class RoomsGroup(Group):
     ) -> models.RoomMessagePage:
         """List messages.
 
-        The messages of a room that wait for a digest. Search memories for the messages that were digested.
+        The messages of a room that wait for a digest. For messages that were digested, search memories.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            room: The name of the room: 1 to 64 letters, digits, `_` and `-`. What is said in it makes it.
-            limit: The most messages that the page may hold.
+            room: The name of the room: 1 to 64 letters, digits, `_` and `-`. The first message creates it.
+            limit: Maximum number of messages in the page.
             order: `newest` first, or `oldest` first.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_messages", locals())
 
@@ -1200,16 +1215,17 @@ class RoomsGroup(Group):
         """Post a message.
 
         Keep a message in a room until the next digest makes memories of it. With a `message_id` the request can be
-        repeated safely: 201 is a new message, 200 one that exists already, or was digested since.
+        repeated safely: 201 is a new message, 200 one that exists already or was digested since.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            room: The name of the room: 1 to 64 letters, digits, `_` and `-`. What is said in it makes it.
-            author: Who says it: a name as people write it.
-            content: What is said, in at most 16,000 bytes.
-            message_id: A name of your own for the message, unique in its room: a repeat of it answers with the
-                message that is there or was digested and writes nothing; with other words it is refused (422).
-            timestamp: When it was said, if not now: any past time, at most 5 minutes ahead of the service's clock.
+            room: The name of the room: 1 to 64 letters, digits, `_` and `-`. The first message creates it.
+            author: The author's name, as people write it.
+            content: The text, in at most 16,000 bytes.
+            message_id: A name of your own for the message, unique in its room. A repeat returns the message that is
+                waiting or was digested, and writes nothing. The same name with another text is refused (422).
+            timestamp: The time when it was said: in the past, or at most 5 minutes ahead of the service's clock.
+                Default: now.
         """
         return self._invoke("post_message", locals())
 
@@ -1218,13 +1234,13 @@ class RoomsGroup(Group):
     ) -> models.MessagesPosted:
         """Post messages.
 
-        Post up to 100 messages at once. All are checked before the first is kept; each has its own result. A message
-        whose `message_id` came before with another text has an `error`.
+        Post up to 100 messages. All are checked before the first is stored. Each has its own result. A message whose
+        `message_id` was used before with another text has an `error`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            room: The name of the room: 1 to 64 letters, digits, `_` and `-`. What is said in it makes it.
-            messages: One to 100 messages.
+            room: The name of the room: 1 to 64 letters, digits, `_` and `-`. The first message creates it.
+            messages: The messages, from 1 to 100.
         """
         return self._invoke("post_messages", locals())
 
@@ -1235,39 +1251,38 @@ class RunsGroup(Group):
     def approve_plan(self, space_id: str, run_id: str, *, plan_revision: str) -> models.ChangeDetail:
         """Approve a plan.
 
-        Commit the plan that was read, which `plan_revision` names, and nothing else. New notes wait for the next run.
-        If bank, rules or one of its notes have changed since, nothing is committed (`plan_outdated`), and a run is
-        queued that makes another plan. It needs `admin`, or `write` where the space's `corrections` says so. A repeat
-        answers the same.
+        Commit exactly the plan that `plan_revision` names. New notes wait for the next run. If bank, rules or one of
+        its notes have changed since, nothing is committed (`plan_outdated`), and a run is queued that makes another
+        plan. This needs `admin`, or `write` if the space's `corrections` allows it. A repeat returns the same answer.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            run_id: The id of the run, as the answer to its start gives it.
-            plan_revision: Tells the plan from any other: who approves names the one that was read.
+            run_id: The id of the run, from the answer that started it, or from any list.
+            plan_revision: The revision of the plan. An approval must name the revision that was read.
         """
         return self._invoke("approve_plan", locals())
 
     def get(self, space_id: str, run_id: str) -> models.RunView:
         """Get a run.
 
-        A run: its status, what it did, or why it failed. Ask again until its status is final.
+        A run: its status, its results, or why it failed. Send the request again until its status is final.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            run_id: The id of the run, as the answer to its start gives it.
+            run_id: The id of the run, from the answer that started it, or from any list.
         """
         return self._invoke("get_run", locals())
 
     def get_plan(self, space_id: str, run_id: str) -> models.RunPlan:
         """Get a plan that waits for approval.
 
-        What a run whose status is `awaiting_approval` would do: its notes, the diffs, the synthesis, and the
-        `plan_revision` that an approval names. 404 once it is approved (then the change is in the history), refused
-        or superseded.
+        The plan of a run whose status is `awaiting_approval`: its notes, the diffs, the synthesis, and the
+        `plan_revision` that an approval names. 404 once the plan is approved (the change is then in the history),
+        refused or discarded.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            run_id: The id of the run, as the answer to its start gives it.
+            run_id: The id of the run, from the answer that started it, or from any list.
         """
         return self._invoke("get_plan", locals())
 
@@ -1277,61 +1292,62 @@ class RunsGroup(Group):
         """Get the usage of a space.
 
         Runs, folded notes, calls and tokens of the LLM by day (UTC), counted from the runs themselves. A run belongs
-        to the day on which it was queued. Dry runs and runs that failed count too: they cost tokens as well.
+        to the day on which it was queued. Dry runs and failed runs are included, because they use tokens too.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            days: How many days up to the last one.
-            until: The last day that is shown, UTC; without it today.
+            days: Number of days, including the last one.
+            until: The last day of the report, UTC. Default: today.
         """
         return self._invoke("get_space_usage", locals())
 
     def get_usage(self, *, days: int | None = None, until: date | str | None = None) -> models.ServiceUsage:
         """Get the usage of all spaces.
 
-        The usage of all spaces that the token may see, also of those that were deleted in the last 31 days, and the
-        spaces that used most.
+        The usage of all spaces that the token may see, including those that were deleted in the last 31 days, and the
+        spaces with the highest usage.
 
         Args:
-            days: How many days up to the last one.
-            until: The last day that is shown, UTC; without it today.
+            days: Number of days, including the last one.
+            until: The last day of the report, UTC. Default: today.
         """
         return self._invoke("get_usage", locals())
 
     def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.RunPage:
         """List runs.
 
-        Runs with their status, newest first, also those that failed, with the reason.
+        Runs with their status, newest first. Failed runs are included, with the reason.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_runs", locals())
 
     def list_of(self, *, space_id: str, limit: int | None = None, cursor: str | None = None) -> models.RunPage:
-        """List the runs of a space by its name.
+        """List the runs of a space by name.
 
-        The list of a space's runs, with the space's id as a parameter.
+        The list of a space's runs. The id of the space is a query parameter.
 
         Args:
-            space_id: The space.
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            space_id: The id of the space.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_runs_of", locals())
 
     def refuse_plan(self, space_id: str, run_id: str, *, reason: str | None = None) -> models.RunView:
         """Refuse a plan.
 
-        Refuse a plan. Its notes stay live. No consolidation starts by itself (`auto_paused`), else it would plan the
-        same notes again. Change the rules or correct the bank, then start a run. It needs what an approval needs.
+        Refuse a plan. Its notes stay live. No consolidation starts by itself (`auto_paused`), because it would plan
+        the same notes again. Change the rules or correct the bank, then start a run. This needs the same permission
+        as an approval.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            run_id: The id of the run, as the answer to its start gives it.
-            reason: Why, in at most 500 bytes; the run says it.
+            run_id: The id of the run, from the answer that started it, or from any list.
+            reason: The reason, in at most 500 bytes. The run shows it.
         """
         return self._invoke("refuse_plan", locals())
 
@@ -1346,27 +1362,24 @@ class RunsGroup(Group):
     ) -> models.RunQueued:
         """Start a consolidation.
 
-        Start a run that folds the live notes into the bank, at any number of notes. The run continues after the
-        answer: ask for the run (`Location`) until its status is final, or `awaiting_approval` in a space that
-        requires approval. Without notes it ends with `nothing_to_do`. To fold another agent's notes alone needs
-        `admin`. While a plan waits for approval, the service refuses the run (`conflict`), except for a dry run or
-        with `replace`. Between two runs of a space that are started by hand, at least ten seconds must pass
-        (`cooldown`).
+        Start a run that folds the live notes into the bank, even if there are few. The run continues after the
+        answer: get the run (`Location`) until its status is final, or `awaiting_approval` in a space that requires
+        approval. Without notes it ends with `nothing_to_do`. To fold only another agent's notes needs `admin`. While
+        a plan waits for approval, the service refuses the run (`conflict`), except for a dry run or with `replace`.
+        Between two runs of a space that are started by hand, at least ten seconds must pass (`cooldown`).
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            agent: Only the notes of this agent. Another one than the caller's own name needs `admin`.
-            max_notes: At most so many notes, the oldest ones; the service has a bound of its own.
-            dry_run: Asks the LLM and puts the plan into the run; nothing else is written.
-            replace: Gives up a plan that waits for approval; the run makes another.
+            agent: Only the notes of this agent. Another agent than the caller's own name needs `admin`.
+            max_notes: Maximum number of notes; the oldest are taken. The service has a limit of its own.
+            dry_run: Asks the LLM and stores the plan in the run. Nothing else is written.
+            replace: Discards a plan that waits for approval. The new run makes another one.
         """
         return self._invoke("start_consolidation", locals())
 
 
 class SearchGroup(Group):
-    """What is known of something: one ranking over live notes, bank, consolidated notes, conversations, memories
-    and rooms.
-    """
+    """One search over live notes, bank, consolidated notes, conversations, memories and rooms, with one ranking."""
 
     def conversation(
         self,
@@ -1381,19 +1394,18 @@ class SearchGroup(Group):
     ) -> models.TalkAnswer:
         """Search a conversation.
 
-        The turns and summaries of a conversation that fit a question, the best first.
+        The turns and summaries of a conversation that match a query, the best match first.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
-            q: What to look for: words or a question. `"a phrase"` must be there, `-word` must not, `begin*` stands
-                for all words that begin so; everything else is text.
-            levels: Which levels are looked at, with commas between them: 0 are the turns, 1 to 3 summaries. Without
-                it all.
-            max_results: How many at most, 1 to 50.
-            min_score: Only what has at least this `relevance`, 0 to 1. What has none, since there is no vector of it,
-                is not held to it.
-            include_turns: Whether turns are looked at; else summaries alone.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
+            q: The query: words or a question. `"a phrase"` must occur, `-word` must not occur, `begin*` matches all
+                words that begin so. All other characters are plain text.
+            levels: The levels to search, separated by commas. 0: turns. 1 to 3: summaries. Default: all.
+            max_results: Maximum number of results, 1 to 50.
+            min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
+                without a vector.
+            include_turns: Whether to search turns. False: only summaries.
         """
         return self._invoke("search_conversation", locals())
 
@@ -1411,37 +1423,38 @@ class SearchGroup(Group):
     ) -> models.TalkAnswer:
         """Search conversations.
 
-        The turns and summaries that fit a question in all conversations of a folder, or of the space, the best first.
+        The turns and summaries that match a query in all conversations of a folder, or of the space, the best match
+        first.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            q: What to look for: words or a question. `"a phrase"` must be there, `-word` must not, `begin*` stands
-                for all words that begin so; everything else is text.
-            cwd: Only conversations of this folder; without it all of the space.
-            host: Only those of the folder on this host.
-            levels: Which levels are looked at, with commas between them: 0 are the turns, 1 to 3 summaries. Without
-                it all.
-            max_results: How many at most, 1 to 50.
-            min_score: Only what has at least this `relevance`, 0 to 1. What has none, since there is no vector of it,
-                is not held to it.
-            include_turns: Whether turns are looked at; else summaries alone.
+            q: The query: words or a question. `"a phrase"` must occur, `-word` must not occur, `begin*` matches all
+                words that begin so. All other characters are plain text.
+            cwd: Only conversations of this folder. Default: all conversations of the space.
+            host: Only conversations of the folder on this host.
+            levels: The levels to search, separated by commas. 0: turns. 1 to 3: summaries. Default: all.
+            max_results: Maximum number of results, 1 to 50.
+            min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
+                without a vector.
+            include_turns: Whether to search turns. False: only summaries.
         """
         return self._invoke("search_conversations", locals())
 
     def load_context(
         self, space_id: str, *, q: str, kinds: str | None = None, max_chars: int | None = None
     ) -> models.MessageContextView:
-        """Load what is known of a message.
+        """Load the context of a message.
 
-        What the space knows about a message, from notes, bank, conversations, memories and rooms: up to ten items,
-        the best first, each with its time. Items that are not relevant enough are left out. Nothing comes twice.
+        The items of a space that concern a message, from notes, bank, conversations, memories and rooms: up to ten,
+        the best match first, each with its time. Items that are not relevant enough are left out. No item is shown
+        twice.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            q: What somebody says: text, never syntax. For small talk nothing is known.
-            kinds: Some of `note`, `archive`, `bank`, `turn`, `summary`, `memory`, `message` with commas between them,
-                as searches name them in their answers; without it all.
-            max_chars: Characters of the Markdown at most, 500 to 100000.
+            q: The message, as plain text without search syntax. For small talk, nothing is returned.
+            kinds: The kinds to search, separated by commas: some of `note`, `archive`, `bank`, `turn`, `summary`,
+                `memory`, `message`. Default: all.
+            max_chars: Maximum number of characters in the Markdown, 500 to 100000.
         """
         return self._invoke("load_context", locals())
 
@@ -1458,20 +1471,21 @@ class SearchGroup(Group):
     ) -> models.ContextView:
         """Load a conversation's context.
 
-        The context for an agent's next call to the model: the newest turns as they were, earlier turns and summaries
-        about the same subject, and the summaries of level 1 that are in none of level 2 yet. Nothing is shown twice.
-        A source that fails or takes too long is named in `degraded`, and the other sources are still used.
+        The context for an agent's next call to the model. It has the newest turns word for word, earlier turns and
+        summaries about the same subject, and the level 1 summaries that no level 2 summary covers yet. Nothing is
+        shown twice. A source that fails or takes too long is named in `degraded`, and the other sources are still
+        used.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            conversation_id: The id of the conversation, as the answer to its beginning and every list give it.
-            q: What the next call is about, mostly what the user says. Without it nothing is searched.
-            max_chars: Characters of the Markdown at most, 500 to 200000: sections give way from the last to the
-                first, whole entries at a time.
-            max_turns: How many of the newest turns come raw at most, 1 to 50.
-            raw_chars: Characters of these turns together at most, 200 to 200000. The newest one always comes, cut in
-                its middle where it is longer.
-            max_results: How many turns, and how many summaries, of those that were found are shown at most, 1 to 50.
+            conversation_id: The id of the conversation, from the answer that created it, or from any list.
+            q: The subject of the next call, usually the user's message. Without it no search takes place.
+            max_chars: Maximum number of characters in the Markdown, 500 to 200000. If there is too much, whole
+                entries are left out, the last section first.
+            max_turns: Maximum number of newest turns that are shown word for word, 1 to 50.
+            raw_chars: Maximum number of characters in these turns together, 200 to 200000. The newest turn is always
+                shown. If it is longer, it is cut in the middle.
+            max_results: Maximum number of turns, and of summaries, that are shown because they match, 1 to 50.
         """
         return self._invoke("load_conversation_context", locals())
 
@@ -1487,32 +1501,33 @@ class SearchGroup(Group):
         """Load facts and messages of rooms.
 
         The context for an agent that answers a person in a room: messages about the same subject there, or in all
-        rooms of the space, and the nearest facts. It looks nowhere else: `GET .../context` also knows notes, bank and
-        conversations. A source that fails or takes too long is named in `degraded`, and the other sources are still
-        used.
+        rooms of the space, and the most similar facts. It looks nowhere else: `GET .../context` also knows notes,
+        bank and conversations. A source that fails or takes too long is named in `degraded`, and the other sources
+        are still used.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            q: What the answer will be about, mostly what somebody has just said: text, never syntax. Without a word
-                in it the newest messages and facts come.
-            lang: The language of the headings. Without it `Accept-Language`, then the space's, then English.
-            room: Only what was said in this room; without it in all of the space.
-            limit: How many messages, and how many facts, at most.
+            q: The subject of the answer, usually the last message, as plain text without search syntax. If it has no
+                word, the newest messages and facts are returned.
+            lang: The language of the headings. Default: `Accept-Language`, then the space's language, then English.
+            room: Only messages in this room. Default: all rooms of the space.
+            limit: Maximum number of messages, and of facts.
         """
         return self._invoke("load_memory_context", locals())
 
     def rooms(self, space_id: str, *, q: str, room: str | None = None, limit: int | None = None) -> models.RoomAnswer:
         """Search rooms.
 
-        The messages of a room, or of all rooms of a space, that fit a question, the best first. They must wait for a
-        digest and be relevant enough (`ROOM_MIN_RELEVANCE`). That limit does not apply to messages without a vector.
+        The messages of a room, or of all rooms of a space, that match a query, the best match first. They must wait
+        for a digest and be relevant enough (`ROOM_MIN_RELEVANCE`). That limit does not apply to messages without a
+        vector.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            q: What to look for: words or a question. `"a phrase"` must be there, `-word` must not, `begin*` stands
-                for all words that begin so; everything else is text.
-            room: Only what was said in this room; without it in all of the space.
-            limit: How many at most.
+            q: The query: words or a question. `"a phrase"` must occur, `-word` must not occur, `begin*` matches all
+                words that begin so. All other characters are plain text.
+            room: Only messages in this room. Default: all rooms of the space.
+            limit: Maximum number of results.
         """
         return self._invoke("search_rooms", locals())
 
@@ -1534,28 +1549,28 @@ class SearchGroup(Group):
     ) -> models.SearchAnswer:
         """Search a space.
 
-        The live notes, sections of the bank, consolidated notes, parts of conversations, memories and messages of
-        rooms that fit a question best, by its words and, with an embedding model, by its meaning. All filters must
+        The documents that match a query best, by words and, with an embedding model, by meaning: live notes, sections
+        of the bank, consolidated notes, parts of conversations, memories and messages of rooms. All filters must
         match. Only notes and memories have a category or tags (the subjects of a memory). Sections and summaries have
         no author.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            q: What to look for: words or a question. `"a phrase"` must be there, `-word` must not, `begin*` stands
-                for all words that begin so; everything else is text.
-            scope: Where to look: some of `live`, `bank`, `archive` (consolidated notes), `conversations`, `memories`
-                and `rooms` with commas between them, or `all`. Without it `live,bank`, or `conversations` where a
-                conversation is named.
-            limit: How many documents at most.
+            q: The query: words or a question. `"a phrase"` must occur, `-word` must not occur, `begin*` matches all
+                words that begin so. All other characters are plain text.
+            scope: The kinds to search: some of `live`, `bank`, `archive` (consolidated notes), `conversations`,
+                `memories` and `rooms`, separated by commas, or `all`. Default: `live,bank`, or `conversations` if
+                `conversation_id` is given.
+            limit: Maximum number of documents.
             author: Only notes of this agent.
             category: Only notes of this category.
-            tag: Only notes that have this tag.
-            since: Only what is of this time or later, ISO 8601; without an offset UTC.
-            until: Only what is of this time or earlier, ISO 8601; without an offset UTC.
-            recency: How much the newest gains over the oldest, in standard deviations of the score; 0: time does not
-                count.
-            conversation_id: Only what is of this conversation.
-            explain: Whether each document comes with the parts of its score.
+            tag: Only notes with this tag.
+            since: Only documents of this time or later, ISO 8601, by default UTC.
+            until: Only documents of this time or earlier, ISO 8601, by default UTC.
+            recency: Advantage of the newest document over the oldest, in standard deviations of the score. 0: time
+                does not count.
+            conversation_id: Only documents of this conversation.
+            explain: Whether to return the parts of each score.
         """
         return self._invoke("search_space", locals())
 
@@ -1577,58 +1592,60 @@ class SearchGroup(Group):
     ) -> models.SearchAnswer:
         """Search several spaces.
 
-        Search several spaces at once: first the best hit of each, then the second of each. Scores of different spaces
-        can't be compared. A space that can't be searched now is named in `failed_spaces`, and the others answer.
+        Search several spaces in one request. The results start with the best hit of each space, then the second of
+        each. Scores of different spaces can't be compared. A space that can't be searched now is named in
+        `failed_spaces`, and the others still return hits.
 
         Args:
-            q: What to look for: words or a question. `"a phrase"` must be there, `-word` must not, `begin*` stands
-                for all words that begin so; everything else is text.
-            spaces: The spaces, up to 20, with commas between them; without it all that the token may see.
-            scope: Where to look: some of `live`, `bank`, `archive` (consolidated notes), `conversations`, `memories`
-                and `rooms` with commas between them, or `all`. Without it `live,bank`, or `conversations` where a
-                conversation is named.
-            limit: How many documents at most.
+            q: The query: words or a question. `"a phrase"` must occur, `-word` must not occur, `begin*` matches all
+                words that begin so. All other characters are plain text.
+            spaces: The spaces, up to 20, separated by commas. Default: all that the token may see.
+            scope: The kinds to search: some of `live`, `bank`, `archive` (consolidated notes), `conversations`,
+                `memories` and `rooms`, separated by commas, or `all`. Default: `live,bank`, or `conversations` if
+                `conversation_id` is given.
+            limit: Maximum number of documents.
             author: Only notes of this agent.
             category: Only notes of this category.
-            tag: Only notes that have this tag.
-            since: Only what is of this time or later, ISO 8601; without an offset UTC.
-            until: Only what is of this time or earlier, ISO 8601; without an offset UTC.
-            recency: How much the newest gains over the oldest, in standard deviations of the score; 0: time does not
-                count.
-            conversation_id: Only what is of this conversation.
-            explain: Whether each document comes with the parts of its score.
+            tag: Only notes with this tag.
+            since: Only documents of this time or later, ISO 8601, by default UTC.
+            until: Only documents of this time or earlier, ISO 8601, by default UTC.
+            recency: Advantage of the newest document over the oldest, in standard deviations of the score. 0: time
+                does not count.
+            conversation_id: Only documents of this conversation.
+            explain: Whether to return the parts of each score.
         """
         return self._invoke("search_spaces", locals())
 
 
 class ServiceGroup(Group):
-    """How the service is, what it allows, and who is asking."""
+    """The health of the service, its limits, and the permissions of a token."""
 
     def about(self) -> models.About:
         """About the service.
 
-        The version, the limits, the categories of notes and the templates of rules: what a client need not hard-code.
+        The version, the limits, the categories of notes and the templates of rules, so that a client need not
+        hard-code them.
         """
         return self._invoke("get_about", locals())
 
     def health(self) -> models.HealthView:
-        """Health.
+        """Get the health.
 
-        Whether the service works. It answers 200 in any case, and needs no token. With one it also asks the LLM's API
-        and looks at each space that the token may see, which takes longer.
+        Whether the service works. The answer is always 200, and no token is needed. With a token the service also
+        asks the LLM's API and checks each space that the token may see, which takes longer.
         """
         return self._invoke("get_health", locals())
 
     def whoami(self) -> models.WhoAmI:
-        """Who am I.
+        """Get the token's permissions.
 
-        The name of the token, what it may do and where. Notes that it writes carry this name.
+        The name of the token, its permissions and its spaces. Notes written with the token carry its name.
         """
         return self._invoke("get_whoami", locals())
 
 
 class SpacesGroup(Group):
-    """A space holds the notes and the bank of one project, and the rules that say how its bank looks."""
+    """A space holds the notes and the bank of one project, and the rules that define its bank."""
 
     def create(
         self,
@@ -1644,34 +1661,33 @@ class SpacesGroup(Group):
     ) -> models.SpaceView:
         """Create a space.
 
-        Create a space with rules of your own or of a template (`standard`, if you name none). A token that may use
+        Create a space with your own rules or with those of a template (default: `standard`). A token that may use
         only some spaces gets this one added. The id of a deleted space is free again 21 minutes after the deletion.
 
         Args:
             space_id: The id of the space.
-            description: What the space is for, in at most 500 bytes.
-            rules: Rules of your own, as Markdown of at most 50,000 bytes: which files the bank has and what belongs
-                where.
-            rules_template: The name of rules that come with the service.
-            owner: Who answers for the space, in at most 200 bytes.
-            consolidation_threshold: Live notes that start a consolidation by themselves. 0: it is only started by
-                hand.
-            timezone: The time zone in which the space's digests have their hours. Without one that of the service
+            description: The purpose of the space, in at most 500 bytes.
+            rules: Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of
+                each.
+            rules_template: A template: rules that come with the service.
+            owner: The responsible person or team, in at most 200 bytes.
+            consolidation_threshold: Number of live notes that starts a consolidation. 0: it starts only by hand.
+            timezone: The time zone of the space's digest times. Left out: the service's time zone
                 (`DEFAULT_TIMEZONE`).
             consolidation_mode: `auto`: a consolidation is committed as soon as it is made. `review`: its plan waits
-                until somebody approves it, and no other is made meanwhile. Only an admin changes it.
+                until somebody approves it, and no other plan is made in the meantime. Only an admin changes it.
         """
         return self._invoke("create_space", locals())
 
     def delete(self, space_id: str, *, confirm: str) -> None:
         """Delete a space.
 
-        Delete a space with its notes, bank, rules and history. Backups stay, and only they can bring the space back.
-        The service refuses (`busy`) while a change is being written out, or notes are erased.
+        Delete a space with its notes, bank, rules and history. Backups are kept, and only they can bring the space
+        back. While a change is being applied, or notes are being erased, the service refuses the deletion (`busy`).
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            confirm: The id of the space once more. Without it nothing is deleted.
+            confirm: The id of the space again, as a confirmation. Without it nothing is deleted.
         """
         self._invoke("delete_space", locals())
 
@@ -1706,57 +1722,58 @@ class SpacesGroup(Group):
     ) -> models.StartView:
         """Start a session.
 
-        The context for the start of an agent, within a number of characters: the current sections (which the rules
-        mark as *load first*), sections that answer `q`, what was heard of the user, new notes, the synthesis, the
-        last changes, and the names of all that is left out. A section is either given whole or named. The summary
-        gives everything at once.
+        The context for the start of an agent, within a maximum number of characters. It has the current sections,
+        which the rules mark as *load first*, the sections that match `q`, what was heard of the user, new notes, the
+        synthesis, and the last changes. It names all parts that are left out. A section is shown completely, or only
+        its name. The summary route returns everything.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            max_chars: Characters of the Markdown at most, 2000 to 100000: kept exactly.
-            q: What the session is about: text, never syntax. What answers it best comes too, in up to a third of the
-                characters.
-            lang: The language of the headings. Without it `Accept-Language`, then the space's, then English.
+            max_chars: Maximum number of characters in the Markdown, 2000 to 100000. It is never exceeded.
+            q: The subject of the session, as plain text without search syntax. The best matching parts take up to a
+                third of the characters.
+            lang: The language of the headings. Default: `Accept-Language`, then the space's language, then English.
             user: Whom the agent works with: hints from that user's conversations come too. Without it the name of the
                 token; with `read` alone another user is a 403 (`user_not_allowed`).
         """
         return self._invoke("get_start", locals())
 
     def get_summary(self, space_id: str, *, at: str | None = None, rules: bool | None = None) -> models.SpaceSummary:
-        """Get all that an agent loads at its start.
+        """Get the summary of a space.
 
         The space, its rules, the synthesis, every bank file with its content in the order of the rules, and the
-        newest live notes, in one answer of at most 6 MB. An agent loads it when it starts.
+        newest live notes, in one answer of at most 6 MB.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            at: The number of a change, or a time in ISO 8601: the state after the last change at or before it.
-            rules: `false` leaves the rules out, for agents that know them.
+            at: The number of a change, or a time in ISO 8601: the answer shows the state after the last change at or
+                before it.
+            rules: `false`: the rules are left out, for agents that know them.
         """
         return self._invoke("get_summary", locals())
 
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.SpacePage:
         """List spaces.
 
-        The spaces that the token may see, in the order of their ids.
+        The spaces that the token may see, sorted by id.
 
         Args:
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_spaces", locals())
 
     def list_stale(self, space_id: str, *, days: int | None = None, limit: int | None = None) -> models.StaleView:
         """List what may be out of date.
 
-        Sections of the bank and memories that nobody has confirmed for this number of days, the longest first. A note
-        that a section rests on confirms the section, and so does a correction. A caller who stores the same memory
-        again confirms it.
+        Sections of the bank and memories that nobody has confirmed for this number of days, the longest first. A
+        section is confirmed by each new note that it rests on, and by a correction. A memory is confirmed when it is
+        stored again.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            days: Days without a confirmation.
-            limit: How many at most.
+            days: Number of days without a confirmation.
+            limit: Maximum number of items.
         """
         return self._invoke("list_stale", locals())
 
@@ -1776,31 +1793,29 @@ class SpacesGroup(Group):
     ) -> models.SpaceChanged:
         """Change a space.
 
-        Change the fields that the body has. Only an admin may change `corrections`, `consolidation_mode` and
-        `capture_allowed`. If the threshold is reached now, or the space is no longer paused, a consolidation starts
-        at once; `started_run` names it. With `consolidation_mode` `auto` a plan that waits is discarded, and its
-        notes go into the next run.
+        Change the given fields. Only an admin may change `corrections`, `consolidation_mode` and `capture_allowed`.
+        If the threshold is reached now, or the space is no longer paused, a consolidation starts at once;
+        `started_run` names it. With `consolidation_mode` `auto` a plan that waits is discarded, and its notes go into
+        the next run.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            description: What the space is for, in at most 500 bytes.
-            owner: Who answers for the space, in at most 200 bytes.
-            consolidation_threshold: Live notes that start a consolidation by themselves. 0: it is only started by
-                hand.
-            auto_paused: True from the undo of a consolidation or the refusal of a plan on: else the notes would set
-                off the very consolidation that was undone or refused. None starts by itself until one that was
-                started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the
-                threshold is reached.
-            corrections: The permission that editing sections of the bank takes, and approving or refusing a plan.
-                Only an admin changes it.
+            description: The purpose of the space, in at most 500 bytes.
+            owner: The responsible person or team, in at most 200 bytes.
+            consolidation_threshold: Number of live notes that starts a consolidation. 0: it starts only by hand.
+            auto_paused: True after the undo of a consolidation or the refusal of a plan. No consolidation then starts
+                by itself, because it would take the same notes again. The pause ends when a consolidation that was
+                started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at
+                once if the threshold is reached.
+            corrections: The permission required to edit sections of the bank, and to approve or refuse a plan. Only
+                an admin changes it.
             consolidation_mode: `auto`: a consolidation is committed as soon as it is made. `review`: its plan waits
-                until somebody approves it, and no other is made meanwhile. Only an admin changes it.
-            capture_allowed: Whether notes may be captured from what is said in conversations. Where it is false a
-                conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes
-                it.
-            language: The language that the bank is written in, as a tag (RFC 5646). Without one that of the rules.
-                null takes it away.
-            timezone: The time zone in which the space's digests have their hours. Without one that of the service
+                until somebody approves it, and no other plan is made in the meantime. Only an admin changes it.
+            capture_allowed: Whether notes may be captured from conversations. If it is false, new conversations get
+                `capture` `off`, and no notes are captured from existing ones. Only an admin changes it.
+            language: The language of the bank, as a tag (RFC 5646). Left out: the language of the rules. null takes
+                it away.
+            timezone: The time zone of the space's digest times. Left out: the service's time zone
                 (`DEFAULT_TIMEZONE`). null takes it away.
         """
         return self._invoke("patch_space", locals())
@@ -1815,22 +1830,22 @@ class SpacesGroup(Group):
     ) -> models.Rules:
         """Change the rules.
 
-        Replace the rules, by a text of your own or by a template. The change goes into the history and can be undone.
-        The bank itself stays as it is until the next consolidation, which sees the new rules. The service refuses
-        rules that are the same already (`conflict`).
+        Replace the rules by your own text or by a template. The change is kept in the history and can be undone. The
+        bank stays as it is until the next consolidation, which uses the new rules. If the rules are the same already,
+        the service refuses the change (`conflict`).
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            rules: Rules of your own, as Markdown of at most 50,000 bytes: which files the bank has and what belongs
-                where.
-            rules_template: The name of rules that come with the service.
-            reason: Why, in at most 500 bytes, for the history.
+            rules: Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of
+                each.
+            rules_template: A template: rules that come with the service.
+            reason: The reason, in at most 500 bytes, for the history.
         """
         return self._invoke("put_rules", locals())
 
 
 class TokensGroup(Group):
-    """A token says who asks, what it may do and where. Admins make them; each can replace itself."""
+    """A token names its agent, permissions and spaces. Admins make tokens; each token can replace itself."""
 
     def create(
         self,
@@ -1844,41 +1859,41 @@ class TokensGroup(Group):
     ) -> models.TokenMade:
         """Make a token.
 
-        Make a token for an agent. Only this answer ever shows the token. It is valid at once. It expires at the
-        latest with the token that makes it, which `made_by` names. If the answer is lost, nobody has the token: find
-        it in the list, revoke it, and make another.
+        Make a token for an agent. Only this answer shows the token. It is valid at once. It expires no later than the
+        token that makes it, which `made_by` names. If you lose the answer, find the token in the list, revoke it, and
+        make another.
 
         Args:
-            name: The agent that uses it: its notes bear this name.
+            name: The agent that uses the token. Its notes carry this name.
             permissions: Some of `read`, `write` and `admin`.
-            space_ids: The spaces that it may use; they need not exist yet. Empty: all.
-            expires_in_days: Days until the token expires. Without an expiry it is valid until it is revoked, or as
-                long as the token that makes it, if that has an end; a later end is refused.
-            expires_at: Or the moment at which it expires, ISO 8601; not with `expires_in_days`.
-            email: Who answers for the token.
+            space_ids: The spaces that the token may use. They need not exist yet. Empty: all.
+            expires_in_days: The number of days until the token expires. By default it is valid until it is revoked,
+                or until the token that makes it expires. A later expiry than that is refused.
+            expires_at: The expiry time, ISO 8601. It can't be combined with `expires_in_days`.
+            email: The e-mail address of the responsible person.
         """
         return self._invoke("create_token", locals())
 
     def delete(self, token_hash: str) -> None:
         """Remove a token.
 
-        Remove a token from the registry without a trace. Within 30 seconds the service accepts it no longer. The
-        tokens that it was rotated to and those that it made stay valid: to end them too, revoke it first.
+        Remove a token completely from the registry. The service refuses the token within 30 seconds. The tokens that
+        it was rotated to, and those that it made, stay valid: to end them too, revoke it first.
 
         Args:
-            token_hash: The hash of the token, or its first 16 hex digits or more, if they fit no other.
+            token_hash: The hash of the token, or at least its first 16 hex digits, if no other hash begins with them.
         """
         self._invoke("delete_token", locals())
 
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.TokenPage:
         """List tokens.
 
-        All tokens, also those that are revoked or have expired. If the caller's own token has a list of spaces, only
-        tokens that can reach no other space.
+        List all tokens, including revoked and expired ones. If the caller's own token has a list of spaces, the
+        answer has only tokens that can reach no other space.
 
         Args:
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_tokens", locals())
 
@@ -1895,25 +1910,25 @@ class TokensGroup(Group):
     ) -> models.TokenView:
         """Change a token.
 
-        Change what a token may do, where, for how long, or who answers for it. The change is in force within 30
-        seconds. If the change gives the token more permissions, spaces or time, it must expire no later than the
-        token of the request.
+        Change the permissions, the spaces, the expiry or the responsible person of a token. The change takes effect
+        within 30 seconds. If the change gives the token more permissions, spaces or time, it must expire no later
+        than the token of the request.
 
         Args:
-            token_hash: The hash of the token, or its first 16 hex digits or more, if they fit no other.
+            token_hash: The hash of the token, or at least its first 16 hex digits, if no other hash begins with them.
             permissions: Some of `read`, `write` and `admin`.
-            space_ids: The spaces that it may use from now on.
-            all_spaces: True lets it use all spaces. An empty list of spaces alone is refused.
-            expires_in_days: Days from now until it expires; null: never.
-            expires_at: Or the moment at which it expires, ISO 8601; not with `expires_in_days`.
-            email: Who answers for the token.
+            space_ids: The new list of spaces that the token may use.
+            all_spaces: True: the token may use all spaces. An empty list of `space_ids` is refused.
+            expires_in_days: Number of days from now until it expires. Null: never.
+            expires_at: The expiry time, ISO 8601. It can't be combined with `expires_in_days`.
+            email: The e-mail address of the responsible person.
         """
         return self._invoke("patch_token", locals())
 
     def purge(self) -> models.TokensPurged:
         """Remove dead tokens.
 
-        Remove all tokens that are revoked or have expired, of those that the caller may manage.
+        Remove all revoked and expired tokens that the caller may manage.
         """
         return self._invoke("purge_tokens", locals())
 
@@ -1923,35 +1938,36 @@ class TokensGroup(Group):
         """Revoke a token.
 
         Revoke this token, the tokens that it was rotated to, and the tokens that any of these made. `others` names
-        the other tokens that were revoked, as far as the caller may manage them. The revocation is in force within 30
-        seconds. It cannot be undone. The token's notes stay.
+        the other revoked tokens, as far as the caller may manage them. The revocation takes effect within 30 seconds.
+        It cannot be undone. The token's notes are kept.
 
         Args:
-            token_hash: The hash of the token, or its first 16 hex digits or more, if they fit no other.
-            successors: Whether it ends the tokens too that this one was rotated to: who stole it may have done so.
-            descendants: Whether it ends the tokens too that this one has made, and what those have made: who stole it
-                may have done so.
+            token_hash: The hash of the token, or at least its first 16 hex digits, if no other hash begins with them.
+            successors: Whether to revoke also the tokens that this one was rotated to. A thief of the token may have
+                rotated it.
+            descendants: Whether to revoke also the tokens that this one made, and the tokens that those made. A thief
+                of the token may have made them.
         """
         return self._invoke("revoke_token", locals())
 
     def rotate(self, *, grace_seconds: int | None = None, idempotency_key: str | None = None) -> models.TokenRotated:
         """Replace one's own token.
 
-        Get a new token of the same name, permissions, spaces and expiry; the one of the request stays valid until
-        `old_expires_at`, but manages no tokens any more. A token is rotated once. If the answer was lost, a repeat
+        Get a new token with the same name, permissions, spaces and expiry. The old token stays valid until
+        `old_expires_at`, but can no longer manage tokens. A token is rotated once. If the answer was lost, a repeat
         with the same `Idempotency-Key` makes another new token and revokes the lost one. This works for ten minutes
-        also if the old token has expired.
+        even if the old token has expired.
 
         Args:
-            grace_seconds: For how long the old token works on, in seconds.
-            idempotency_key: A name of your own for this request; without one the client makes one, so that it can
-                repeat it.
+            grace_seconds: The time in seconds for which the old token stays valid.
+            idempotency_key: A name of your own for this request. By default the client makes one, so that it can
+                repeat the request.
         """
         return self._invoke("rotate_token", locals())
 
 
 class UpkeepGroup(Group):
-    """What an operator does now and then."""
+    """Work of an operator: retention, garbage collection, and repair of unreadable objects."""
 
     def apply_retention(
         self,
@@ -1963,15 +1979,15 @@ class UpkeepGroup(Group):
     ) -> models.RetentionReport:
         """Apply retention.
 
-        Remove old backups of all spaces that the token may see, also of deleted ones, as the nightly retention does.
-        It keeps the newest and the young backups, and never removes the only complete backup of a space. A dry run
-        unless you say otherwise.
+        Remove old backups of all spaces that the token may see, including deleted ones, as the nightly retention
+        does. It keeps the newest and the young backups, and never removes the only complete backup of a space. By
+        default it is a dry run.
 
         Args:
-            dry_run: Only tells what would be removed.
-            keep_last: So many of the newest backups of each space are kept; BACKUP_KEEP_LAST if not given.
-            days: Younger ones are kept as well, in days; BACKUP_RETENTION_DAYS if not given.
-            after: Go on behind this space: `next_after` of the last answer.
+            dry_run: True: only reports what would be removed.
+            keep_last: Number of the newest backups to keep in each space. Default: BACKUP_KEEP_LAST.
+            days: Backups younger than this number of days are kept as well. Default: BACKUP_RETENTION_DAYS.
+            after: Continue after this space: `next_after` of the last answer.
         """
         return self._invoke("apply_retention", locals())
 
@@ -1986,73 +2002,73 @@ class UpkeepGroup(Group):
     ) -> models.GarbageReport:
         """Collect garbage.
 
-        Start a consolidation where live notes are old, or move them to a record. Remove old documents of runs,
-        orphans of interrupted work, and archives that have expired. A dry run unless you say otherwise.
+        Start a consolidation of old live notes, or move them to a record. Remove old documents of runs, orphans of
+        interrupted work, and expired archives. By default it is a dry run.
 
         Args:
-            max_age_days: A live note is old from so many days on.
-            dry_run: Only tells what would be done.
-            delete_only: Old notes are moved to a record of the history, from which an undo brings them back, instead
-                of being consolidated.
-            space_ids: Only these spaces; empty: all that the token may see.
-            after: Go on behind this space: `after` of the last answer.
+            max_age_days: The age in days from which a live note is old.
+            dry_run: True: only reports what would be done.
+            delete_only: Old notes are moved to a record of the history instead of being consolidated. An undo makes
+                them live again.
+            space_ids: Only these spaces. Empty: all that the token may see.
+            after: Continue after this space: `after` of the last answer.
         """
         return self._invoke("collect_garbage", locals())
 
     def list_quarantined(
         self, space_id: str, *, limit: int | None = None, cursor: str | None = None
     ) -> models.QuarantinedPage:
-        """List what was set aside.
+        """List objects that were set aside.
 
-        The objects that were set aside in the space, also those that were put back.
+        The objects that were set aside in the space, including those that were put back.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_quarantined", locals())
 
     def list_unreadable(
         self, space_id: str, *, limit: int | None = None, cursor: str | None = None
     ) -> models.UnreadablePage:
-        """List what cannot be read.
+        """List unreadable objects.
 
         Read all documents of the space, and list those that cannot be read, because somebody changed them in the
-        bucket or they were damaged. Work that does not need them continues. Set them aside (`POST .../quarantine`) to
-        let the other work continue, or put earlier versions of them back in the bucket. Follow `next_cursor` to the
-        end: a page reads up to 5,000 objects.
+        bucket or they were damaged. Work that does not need them continues. To let the other work continue, set them
+        aside (`POST .../quarantine`), or put earlier versions of them back into the bucket. Follow `next_cursor` to
+        the end: a page reads up to 5,000 objects.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            limit: The most items that the page may hold.
-            cursor: The `next_cursor` of the page before; without it the first page is given.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_unreadable", locals())
 
     def quarantine_object(self, space_id: str, *, key: str, reason: str) -> models.QuarantinedView:
-        """Set aside what cannot be read.
+        """Set an unreadable object aside.
 
-        Move an object that cannot be read to a key of its own in the space, byte for byte, and keep who did so, when
-        and why. Work that needs the object continues without it: its number, if it had one, is not given again. The
-        service refuses an object that can be read (409).
+        Move an unreadable object to a key of its own in the space, byte for byte. The service records the token, the
+        time and the reason. Work that needs the object continues without it. If the object had a number, it is not
+        given again. The service refuses an object that can be read (409).
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             key: The key of the object in the bucket.
-            reason: Why, for those who come later.
+            reason: The reason, for later readers.
         """
         return self._invoke("quarantine_object", locals())
 
     def restore_quarantined(self, space_id: str, quarantine_id: str) -> models.QuarantinedView:
-        """Put back what was set aside.
+        """Put an object back.
 
-        Put an object back under its key, byte for byte; refused (409) if another object has this key by now. If it
-        still cannot be read, it is listed again, and can be set aside again.
+        Put an object that was set aside back under its key, byte for byte. It is refused (409) if another object has
+        this key by now. If it still cannot be read, it is listed again, and can be set aside again.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            quarantine_id: The id under which the object is kept, as the list of what was set aside gives it.
+            quarantine_id: The id under which the object is kept, from the list of objects that were set aside.
         """
         return self._invoke("restore_quarantined", locals())
 
@@ -2065,12 +2081,12 @@ class Groups:
 
     @property
     def archives(self) -> ArchivesGroup:
-        """A space as one file: to download, to keep elsewhere, and to import. Folders of Markdown too."""
+        """A space as one file, to download and to import. A folder of Markdown files can be imported too."""
         return ArchivesGroup(self._invoke)
 
     @property
     def backups(self) -> BackupsGroup:
-        """Copies of whole spaces within the bucket, made by night and on request, and the ways back from them."""
+        """Copies of whole spaces within the bucket, made every night and on request; restore and fork."""
         return BackupsGroup(self._invoke)
 
     @property
@@ -2080,27 +2096,27 @@ class Groups:
 
     @property
     def consolidations(self) -> ConsolidationsGroup:
-        """The history: each change of bank and rules with its notes and diffs, and the way back."""
+        """The history: each change of the bank and the rules, with its notes and diffs, and the undo."""
         return ConsolidationsGroup(self._invoke)
 
     @property
     def conversations(self) -> ConversationsGroup:
-        """Long chats, word for word and in layers of summaries, so that an agent goes on months later."""
+        """Long chats, word for word and as summaries in levels. An agent can continue one months later."""
         return ConversationsGroup(self._invoke)
 
     @property
     def digests(self) -> DigestsGroup:
-        """At fixed hours, or on request, an LLM makes memories of what was said in rooms."""
+        """At fixed hours, or on request, an LLM makes memories of the messages of rooms."""
         return DigestsGroup(self._invoke)
 
     @property
     def erasure(self) -> ErasureGroup:
-        """A note's own words are removed from wherever the bucket has them, and a receipt says so."""
+        """The words of a note, a memory or a turn are removed from the whole bucket, with a receipt."""
         return ErasureGroup(self._invoke)
 
     @property
     def jobs(self) -> JobsGroup:
-        """Long work of any kind in one form: how it stands, how far it is, what it cost, and why it failed."""
+        """Long work of any kind in one form: its status, its progress, its usage, and its error."""
         return JobsGroup(self._invoke)
 
     @property
@@ -2115,12 +2131,12 @@ class Groups:
 
     @property
     def questions(self) -> QuestionsGroup:
-        """An agent that looks into all of it, answers with what it rests on, and may store what it learns."""
+        """An agent answers questions from the memory of the space, names its sources, and may store memories."""
         return QuestionsGroup(self._invoke)
 
     @property
     def rooms(self) -> RoomsGroup:
-        """Live channels that agents listen to: what is said in them waits for a digest."""
+        """Chat channels that agents observe. Their messages wait for a digest."""
         return RoomsGroup(self._invoke)
 
     @property
@@ -2130,27 +2146,27 @@ class Groups:
 
     @property
     def search(self) -> SearchGroup:
-        """What is known of something: one ranking over live notes, bank, consolidated notes, conversations,
-        memories and rooms.
+        """One search over live notes, bank, consolidated notes, conversations, memories and rooms, with one
+        ranking.
         """
         return SearchGroup(self._invoke)
 
     @property
     def service(self) -> ServiceGroup:
-        """How the service is, what it allows, and who is asking."""
+        """The health of the service, its limits, and the permissions of a token."""
         return ServiceGroup(self._invoke)
 
     @property
     def spaces(self) -> SpacesGroup:
-        """A space holds the notes and the bank of one project, and the rules that say how its bank looks."""
+        """A space holds the notes and the bank of one project, and the rules that define its bank."""
         return SpacesGroup(self._invoke)
 
     @property
     def tokens(self) -> TokensGroup:
-        """A token says who asks, what it may do and where. Admins make them; each can replace itself."""
+        """A token names its agent, permissions and spaces. Admins make tokens; each token can replace itself."""
         return TokensGroup(self._invoke)
 
     @property
     def upkeep(self) -> UpkeepGroup:
-        """What an operator does now and then."""
+        """Work of an operator: retention, garbage collection, and repair of unreadable objects."""
         return UpkeepGroup(self._invoke)

@@ -69,7 +69,7 @@ class LiveMemoryError(Exception):
 
     def __str__(self) -> str:
         told = f"{self.status} {self.code}" if self.status else self.code
-        again = " (An earlier try had no answer; it may have been carried out.)" if self.repeated else ""
+        again = " (An earlier try had no answer. It may have been carried out.)" if self.repeated else ""
         return f"{told}: {self.detail}{again}"
 
 

@@ -18,11 +18,11 @@ class About(Model):
     version: str
     """The version of the service."""
     limits: dict[str, int]
-    """What it allows, by name: bytes, characters or counts as the name says."""
+    """The limits by name. The name says whether the value counts bytes, characters or items."""
     categories: list[str]
-    """The categories that a note may have."""
+    """The categories of notes."""
     rules_templates: list[str]
-    """The rules that come with the service."""
+    """The templates: rules that come with the service."""
 
 
 class Approval(Model):
@@ -32,89 +32,89 @@ class Approval(Model):
         extra="forbid",
     )
     plan_revision: str
-    """Tells the plan from any other: who approves names the one that was read."""
+    """The revision of the plan. An approval must name the revision that was read."""
 
 
 class ArchiveView(Model):
     """The archive of a backup (tar.gz), or its progress."""
 
     status: Literal["queued", "running", "done", "failed", "cancelled"] | str
-    """`queued` and `running`: ask again after `Retry-After` seconds. `done`: it is there."""
+    """`queued` and `running`: send the request again after `Retry-After` seconds. `done`: the archive can be downloaded."""
     job: str
-    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
+    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
     space_id: str
     """The id of the space."""
     backup_id: str
-    """The backup that it holds. An export takes one if anything has changed."""
+    """The backup that the archive holds. An export takes a new backup if anything has changed."""
     url: str | None = None
-    """Where to get it, without a token. Whoever has it can read the archive."""
+    """The download URL. It needs no token: anyone who has the URL can read the archive."""
     expires_at: AwareDatetime | None = None
-    """Until when the URL works: for 15 minutes. UTC."""
+    """The time at which the URL expires, UTC: 15 minutes after this answer."""
     size: int | None = None
-    """Bytes of the archive."""
+    """Size of the archive in bytes."""
     objects: int | None = None
-    """How many objects are in it."""
+    """Number of objects in the archive."""
     left_out: int | None = None
-    """Objects of the bucket that are not in it, because no import would take their names."""
+    """Number of objects in the bucket that are not in the archive, because no import would accept their names."""
     done: int | None = None
-    """How many objects are in it so far."""
+    """Number of objects written to the archive so far."""
     total: int | None = None
-    """How many there will be; 0 while the backup is taken."""
+    """Number of objects that the archive will have; 0 while the backup is being taken."""
 
 
 class AskProblemView(Model):
     """Why there is no answer."""
 
     code: str
-    """A stable code."""
+    """A stable error code."""
     detail: str
-    """What happened."""
+    """A description of the error."""
 
 
 class BackupView(Model):
     """A backup of a space."""
 
     backup_id: str
-    """The id of the backup: when it was begun (UTC)."""
+    """The id of the backup: the time of its start, UTC."""
     space_id: str
     """The id of the space."""
     job: str
-    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
+    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
     created_at: AwareDatetime
-    """When it was begun, UTC."""
+    """The time of the start, UTC."""
     completed_at: AwareDatetime | None = None
-    """When all of it was there, UTC."""
+    """The time when the backup was complete, UTC."""
     complete: bool
-    """Whether all of it is there. Until then it can't be restored."""
+    """Whether the backup is complete. An incomplete backup can't be restored."""
     description: str
-    """What it is for, if that was said."""
+    """The description, if one was given."""
     trigger: Literal["schedule", "api", "export", "fork"] | str
-    """What it was made for: the `schedule`, a request (`api`), an `export` or a `fork`."""
+    """The reason for the backup: the `schedule`, a request (`api`), an `export` or a `fork`."""
     requested_by: str | None = None
-    """The token that asked for it."""
+    """The name of the token that requested it."""
     transient: bool
-    """Made for an export or a fork alone: removed after a day, unless it is the only one."""
+    """True if the backup was made only for an export or a fork. It is removed after a day, unless it is the only one."""
     objects: int
-    """How many objects it holds."""
+    """Number of objects in the backup."""
     bytes: int
-    """How many bytes they have together."""
+    """Total size of the objects in bytes."""
     counts: dict[str, int]
-    """How many of them are live notes, bank files, records and others."""
+    """Number of objects by kind: live notes, bank files, records and others."""
     changes: int
-    """The number of the newest change of the bank that it holds."""
+    """The number of the newest change of the bank in the backup."""
     duration_seconds: float | None = None
-    """How long it took."""
+    """Duration of the backup in seconds."""
     unchanged_at: AwareDatetime | None = None
-    """When the space was last found to be still as this backup has it, UTC."""
+    """The time, UTC, at which the service last found that the space is the same as in this backup."""
 
 
 class BudgetView(Model):
     """The daily budget, and the part of it that was used today (UTC)."""
 
     tokens_per_day: int | None = None
-    """The limit; left out: none."""
+    """The limit of tokens per day. Left out: no limit."""
     used_today: int
-    """Tokens that were used today."""
+    """Number of tokens used today."""
     exhausted: bool
     """Whether runs fail with `token_budget_exhausted` until tomorrow."""
 
@@ -126,43 +126,43 @@ class CallOfTool(Model):
         extra="forbid",
     )
     name: str
-    """Its name."""
+    """The name of the tool."""
     arguments: Any | None = Field(None, examples=[{"path": "src/import/kiel.py"}])
-    """What it was given: any JSON."""
+    """The input of the tool: any JSON."""
     result: Any | None = Field(None, examples=["200 lines"])
-    """What it gave: any JSON. Above 32 kB lists of turns show its beginning only."""
+    """The result of the tool: any JSON. Above 32 kB, lists of turns show only its beginning."""
     success: bool | None = None
-    """Whether it did what it should."""
+    """Whether the call succeeded."""
     duration_ms: float | None = None
-    """How long it took, in milliseconds."""
+    """Duration of the call in milliseconds."""
     timestamp: str | None = None
-    """When it was called."""
+    """The time of the call."""
 
 
 class CallView(Model):
     """A tool that was called."""
 
     name: str
-    """Its name."""
+    """The name of the tool."""
     arguments: Any | None = Field(None, examples=[{"query": "ferry timetable"}])
-    """What it was given."""
+    """The arguments of the call."""
     results: int
-    """How many results it gave."""
+    """Number of results that the tool returned."""
     ms: float
-    """How long it took, in milliseconds."""
+    """Duration of the call in milliseconds."""
     error: str | None = None
-    """What was wrong with the call."""
+    """The error, if the call was wrong."""
 
 
 class CapturedFromView(Model):
-    """The source of a note that was captured: no agent wrote it."""
+    """The source of a captured note. A captured note is not written by an agent."""
 
     conversation_id: str
-    """The conversation."""
+    """The id of the conversation."""
     turns: list[Any]
-    """The first and the last turn that it rests on."""
+    """The first and the last turn that the note rests on."""
     gone: bool | None = None
-    """True if the conversation is deleted."""
+    """True if the conversation has been deleted."""
 
 
 class ChangeSummary(Model):
@@ -173,140 +173,140 @@ class ChangeSummary(Model):
     kind: str
     """`consolidation`, `manual` (a correction by hand), `rules` or `undo`."""
     trigger: str
-    """What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
+    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
     run_id: str
-    """The id of the run, an ULID."""
+    """The id of the run, a ULID."""
     started_at: AwareDatetime
-    """When it began, UTC."""
+    """The start time, UTC."""
     committed_at: AwareDatetime
-    """When it took effect, UTC."""
+    """The time when the change took effect, UTC."""
     model: str | None = None
-    """The model that was asked; left out: none was."""
+    """The model that was asked. Left out: no model was asked."""
     author: str | None = None
-    """Who did it by hand: the name of the token."""
+    """The name of the token that made the change by hand. Left out if nobody did."""
     approved_by: str | None = None
-    """Who approved it, where its plan had to be: the name of the token."""
+    """The name of the token that approved the plan. Left out if no approval was required."""
     approved_at: AwareDatetime | None = None
-    """When that was, UTC."""
+    """The time of the approval, UTC."""
     undoes: int | None = None
-    """Of an undo: the number of the change that it took back."""
+    """Only for an undo: the number of the change that was undone."""
     undone: bool
-    """Whether it was taken back."""
+    """Whether the change was undone."""
     notes_count: int
-    """Notes that it folded, or of an undo, gave back."""
+    """Number of notes that the change folded. For an undo: number of notes that became live again."""
     files: list[dict[str, str]]
-    """The files that it changed: `path` and `action` (`created`, `updated`, `edited`, `deleted`). The path of the rules is `_rules.md`."""
+    """The files that were changed: `path` and `action` (`created`, `updated`, `edited`, `deleted`). The path of the rules is `_rules.md`."""
     metrics: dict[str, Any]
-    """What the run counted: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, `duration_seconds`. Empty for what was not counted."""
+    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
 
 
 class ChunkGivenUp(Model):
     """A chunk for which the model gave no usable answer three times. Its messages are kept."""
 
     chunk: int
-    """Its number."""
+    """The number of the chunk."""
     room: str
-    """The name of the room; it is there as soon as something is said in it."""
+    """The name of the room. A room exists as soon as it has a message."""
     messages: int
-    """How many messages it holds."""
+    """Number of messages in the chunk."""
     code: str
-    """Why, as a code."""
+    """The error code."""
     detail: str
-    """Why, as a sentence."""
+    """The error as a sentence."""
     at: AwareDatetime
-    """When it was given up, UTC."""
+    """The time when the chunk was given up, UTC."""
 
 
 class ClosingView(Model):
-    """Whether the conversation is closed now."""
+    """The result of closing a conversation."""
 
     closed: bool
-    """False: it has no turn, so there is nothing to close."""
+    """False: the conversation has no turn, so there is nothing to close."""
     turn_index: int | None = None
-    """The number of its newest turn, behind which it is closed."""
+    """The number of the newest turn, after which the conversation is closed."""
 
 
 class ConversationView(Model):
     """A conversation."""
 
     conversation_id: str
-    """The id of the conversation, an ULID."""
+    """The id of the conversation, a ULID."""
     title: str | None = None
-    """What the conversation is called, in at most 500 bytes."""
+    """The title of the conversation, in at most 500 bytes."""
     cwd: str | None = None
-    """The folder that the agent works in, in at most 4,096 bytes. It is brought into one spelling by its text alone (`a/./b//../c` is `a/c`); where links lead only the client knows."""
+    """The folder that the agent works in, in at most 4,096 bytes. The service normalises the path as text (`a/./b//../c` becomes `a/c`). It can't resolve links: only the client can."""
     host: str | None = None
-    """The machine that the folder is on, in at most 255 bytes."""
+    """The machine that has the folder, in at most 255 bytes."""
     project_path: str | None = None
-    """The root of the project, in one spelling as `cwd` is."""
+    """The root folder of the project, normalised as `cwd` is."""
     profile: Literal["turns", "windows"] | str
-    """`turns`: a summary of each turn; `windows`: one of about `window_chars` characters."""
+    """`turns`: one summary for each turn. `windows`: one summary for about `window_chars` characters."""
     capture: Literal["notes", "off"] | str
-    """`notes`: the model that summarises a block of turns also names what the team should know, at most five notes. They are live notes of who began the conversation. `off`: it does not, also where the space does not allow it (`capture_allowed`)."""
+    """`notes`: the model that summarises a block of turns also names up to five things that the team should know. They become live notes of the agent that began the conversation. `off`: no notes; always so where the space does not allow them (`capture_allowed`)."""
     created_at: AwareDatetime
-    """When it was begun, UTC."""
+    """The time of creation, UTC."""
     author: str
-    """Who began it: the name of the token."""
+    """The name of the token that created it."""
     redacted: dict[str, int] | None = None
-    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
+    """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
 class CoversView(Model):
     """The turns or summaries that a summary covers."""
 
     turns: list[Any]
-    """The first and the last turn, at least in part."""
+    """The first and the last turn. Either may be covered only in part."""
 
 
 class DigestQueued(Model):
     """A digest that was requested."""
 
     slot: str
-    """The digest: the time (UTC) at which it was due, or asked for."""
+    """The id of the digest: the time (UTC) at which it was due or requested."""
     status: str | None = "queued"
-    """Poll the digest under its slot to see how it goes."""
+    """The status at this moment. To follow the digest, get it by its `slot`."""
     job: str
-    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
+    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
 
 
 class DigestRetried(Model):
     """The messages that were put back."""
 
     messages: int
-    """Messages that are in their rooms again; the next digest takes them."""
+    """Number of messages that are in their rooms again. The next digest takes them."""
 
 
 class FactView(Model):
     """A fact."""
 
     memory_id: str
-    """Its id."""
+    """The id of the memory."""
     content: str
-    """What is known."""
+    """The text of the fact."""
     score: float | None = None
-    """How near it is to the question: a cosine, or the likeness of their letters. Left out without a question."""
+    """The similarity to the question: the cosine of the vectors, or the similarity of the letters. Left out without a question."""
     updated_at: AwareDatetime
-    """When it was stored or corrected last, UTC."""
+    """The time when it was last stored or corrected, UTC."""
 
 
 class FailedSpaceView(Model):
     """A space that could not be searched."""
 
     space_id: str
-    """The space."""
+    """The id of the space."""
     code: str
-    """Why: a code of an error, such as `search_not_ready` or `space_broken`."""
+    """The error code, such as `search_not_ready` or `space_broken`."""
     detail: str
-    """The same as a sentence."""
+    """The error as a sentence."""
 
 
 class FieldProblem(Model):
     """The error in one field."""
 
     field: str
-    """The field of the body, the path or the query."""
+    """The field in the body, the path or the query."""
     message: str
-    """What is wrong with it."""
+    """The error in this field."""
 
 
 class FileContent(Model):
@@ -318,7 +318,7 @@ class FileContent(Model):
     content: str
     """The whole file, as Markdown of at most 500,000 bytes, without front matter."""
     reason: str | None = None
-    """Why, in at most 500 bytes, for the history."""
+    """The reason, in at most 500 bytes, for the history."""
 
 
 class FileDiff(Model):
@@ -327,17 +327,17 @@ class FileDiff(Model):
     path: str
     """The path of the file below the bank."""
     action: str
-    """`created`, `updated` (as a whole), `edited` (by section) or `deleted`."""
+    """`created`, `updated` (the whole file), `edited` (by section) or `deleted`."""
     diff: str
     """A unified diff."""
     edits: list[dict[str, Any]] | None = []
-    """The edits of an edited file: `op`, `heading`, `content`, and the ids of the `notes` behind it."""
+    """The edits of an edited file, each with `op`, `heading`, `content`, and the ids of its source `notes`."""
     reason: str | None = None
-    """Why, where that was said."""
+    """The reason, if one was given."""
     said: str | None = None
-    """What the answer called it (`created`, `updated`), where that is not what it did."""
+    """The action that the LLM named (`created`, `updated`). Only if it differs from the real one."""
     coarse: bool | None = False
-    """True if the file is too large to be compared to the end: the rest is shown as replaced."""
+    """True if the file is too large for a full comparison. The rest is then shown as replaced."""
 
 
 class FileView(Model):
@@ -346,38 +346,38 @@ class FileView(Model):
     path: str
     """The path of the file below the bank."""
     size: int
-    """Bytes of UTF-8."""
+    """Size in bytes of UTF-8."""
     last_modified: AwareDatetime
-    """When it was written, UTC."""
+    """The time of the last write, UTC."""
     content: str | None = None
-    """The file as Markdown; only where it was asked for."""
+    """The file as Markdown. Only if the request asked for contents."""
     consolidation: int | None = None
-    """The number of the change that wrote it, if that is known; only with the content."""
+    """The number of the change that wrote the file, if it is known. Only with the content."""
 
 
 class Fork(Model):
-    """Another space as this one is, or was."""
+    """The new space that a fork makes from the current or an earlier state of this one."""
 
     model_config = ConfigDict(
         extra="forbid",
     )
     target_space_id: str
-    """The id of the other space, which must not exist."""
+    """The id of the new space. No space may have this id."""
     at: int | None = None
-    """The number of a change: the space as it stood after it. Without it as it stands now."""
+    """The number of a change. The fork has the state after this change. Default: the current state."""
 
 
 class FormerView(Model):
     """The former content of a memory, or the same statement in other words."""
 
     content: str
-    """What it said."""
+    """The former text."""
     at: AwareDatetime
-    """When that was said."""
+    """The time of the former text, UTC."""
     author: str
-    """The name of an agent, which is that of its token."""
+    """The name of an agent, which is the name of its token."""
     expires_at: AwareDatetime | None = None
-    """When it expires, UTC. Left out: never."""
+    """The expiry time, UTC. Absent: the memory never expires."""
 
 
 class GarbageWanted(Model):
@@ -387,52 +387,52 @@ class GarbageWanted(Model):
         extra="forbid",
     )
     max_age_days: int | None = 30
-    """A live note is old from so many days on."""
+    """The age in days from which a live note is old."""
     dry_run: bool | None = True
-    """Only tells what would be done."""
+    """True: only reports what would be done."""
     delete_only: bool | None = False
-    """Old notes are moved to a record of the history, from which an undo brings them back, instead of being consolidated."""
+    """Old notes are moved to a record of the history instead of being consolidated. An undo makes them live again."""
     space_ids: list[str] | None = []
-    """Only these spaces; empty: all that the token may see."""
+    """Only these spaces. Empty: all that the token may see."""
     after: str | None = None
-    """Go on behind this space: `after` of the last answer."""
+    """Continue after this space: `after` of the last answer."""
 
 
 class HitView(Model):
     """A document that was found."""
 
     kind: Literal["note", "archive", "bank", "turn", "summary", "memory", "message"] | str
-    """`note`: a live note; `archive`: a consolidated one; `bank`: a section of a bank file; `turn`: one side of a turn of a conversation, or its tools; `summary`: a summary of turns or of summaries; `memory`: a memory; `message`: what somebody said in a room."""
+    """`note`: a live note. `archive`: a consolidated note. `bank`: a section of a bank file. `turn`: one side of a turn of a conversation, or its tools. `summary`: a summary of turns or of summaries. `memory`: a memory. `message`: a message in a room."""
     id: str
-    """Its id, unique in the space: that of the note or the memory, the file's path and the section's headings, the conversation with turn and side, or with level and number, or the room with the message's place."""
+    """The id, unique in the space. For a note or a memory: its id. For a section: the path of the file and the headings. For a turn: the conversation, the turn and the side. For a summary: the conversation, the level and the number. For a message: the room and the position."""
     space_id: str | None = None
-    """Of a search in several spaces: where it is."""
+    """The space of the document. Only for a search in several spaces."""
     score: float
-    """How well it fits. Comparable within one answer and one space only."""
+    """How well the document matches the query. Scores can be compared only within one answer and one space."""
     snippet: str
-    """The part of its text that fits best."""
+    """The best matching part of the text."""
     highlights: list[list[Any]]
-    """Where the words of the query stand in the snippet: from, to (exclusive), in characters."""
+    """The positions of the query's words in the snippet: start and end (exclusive), in characters."""
     title: str | None = None
-    """Of a section: the file's path and the headings that lead to it."""
+    """Only for a section: the path of the file, and the headings that lead to the section."""
     time: AwareDatetime
-    """When it was said or written, UTC; of a section when its file was."""
+    """The time when it was said or written, UTC. For a section: the time when its file was written."""
     verified_at: AwareDatetime | None = None
-    """Of a section and a memory: when it was last confirmed, UTC. A new note, a repeat, a correction and a confirmation by hand confirm it."""
+    """Only for a section or a memory: the time of its last confirmation, UTC. A new note, a repeat, a correction and a confirmation by hand confirm it."""
     author: str | None = None
-    """Who said or wrote it; of a section and a summary nobody."""
+    """The author. Absent for sections and summaries."""
     role: str | None = None
-    """Of a turn: `user`, `assistant`, `tool` or `system`."""
+    """Only for a turn: `user`, `assistant`, `tool` or `system`."""
     category: str | None = None
-    """Of a note or a memory: what kind it is."""
+    """Only for a note or a memory: its category."""
     subjects: list[str] | None = None
-    """Of a memory: what it is about."""
+    """Only for a memory: its subjects."""
     expires_at: AwareDatetime | None = None
-    """Of a memory that expires: when, UTC."""
+    """Only for a memory that expires: the expiry time, UTC."""
     source: dict[str, str]
-    """`href`: what to GET for the whole. Of a section `section`, its headings as edits name it; of a consolidated note `consolidation`, the number of the one that folded it; of a turn `conversation_id` and `turn_index`; of a summary `conversation_id`, `level`, `number`, `covers`, its first and last turn, and from level 2 on `children`; of a memory `memory_id` and `kind`; of a message `room` and `message_id`."""
+    """`href`: the path for a GET request that returns the whole document. For a section: `section`, its headings as edits name them. For a consolidated note: `consolidation`, the number of the change that folded it. For a turn: `conversation_id` and `turn_index`. For a summary: `conversation_id`, `level`, `number`, `covers` (its first and last turn), and from level 2 on `children`. For a memory: `memory_id` and `kind`. For a message: `room` and `message_id`."""
     explain: dict[str, float] | None = None
-    """With `explain=true`: what each part of the score has added."""
+    """The contribution of each part to the score. Only with `explain=true`."""
 
 
 class Import(Model):
@@ -442,160 +442,160 @@ class Import(Model):
         extra="forbid",
     )
     space_id: str
-    """The id of the space that it becomes, which must not exist."""
+    """The id of the new space. No space may have this id."""
     upload_id: str
-    """The id of the upload, an ULID."""
+    """The id of the upload, a ULID."""
     description: str | None = None
-    """Of a space from Markdown files: what it is for."""
+    """Only for a folder of Markdown files: the purpose of the space."""
     rules: str | None = None
-    """Rules of your own, as Markdown of at most 50,000 bytes: which files the bank has and what belongs where."""
+    """Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of each."""
     rules_template: Literal["standard", "journal", "research", "support"] | None = None
-    """Of a space from Markdown files: its rules."""
+    """Only for a folder of Markdown files: the template of its rules."""
 
 
 class ImportedView(Model):
     """The result of an import."""
 
     imported: int
-    """Lines that became turns."""
+    """Number of lines that became turns."""
     repeated: int
-    """Lines whose message was there already."""
+    """Number of lines whose message existed already."""
     last_turn: int
     """The highest number of these turns."""
     left: int
-    """Lines that there was no time for: send the same again to go on."""
+    """Number of lines that were not processed for lack of time. Send the same request again to continue."""
     redacted: dict[str, int] | None = None
-    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
+    """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
 class JobError(Model):
     """Why a job failed, or what it waits for."""
 
     code: str
-    """A stable code (errors.md)."""
+    """A stable code (see errors.md)."""
     detail: str
-    """The same in words."""
+    """The error as a sentence."""
 
 
 class JobProblem(Model):
     """The reason why a job failed, or what it waits for. The service tries the missing summaries again by itself."""
 
     code: str
-    """See the errors of a run in errors.md."""
+    """The error code. See the errors of a run in errors.md."""
     detail: str
-    """The same in words."""
+    """The error as a sentence."""
 
 
 class JobProgress(Model):
     """The progress of a job."""
 
     done: int
-    """Parts that are done: objects of a copy, summaries, questions of a digest."""
+    """Number of finished parts: objects of a copy, summaries, or prompts of a digest."""
     total: int | None = None
-    """Of how many, where that is known."""
+    """Total number of parts, if it is known."""
 
 
 class KnownView(Model):
     """An item that the space knows about a message."""
 
     kind: Literal["note", "archive", "bank", "turn", "summary", "memory", "message"] | str
-    """What it is, as searches name it."""
+    """The kind of item, as in search results."""
     id: str
-    """Its id, as the MCP tool `read` takes it; of a section the file and its headings."""
+    """The id, as the MCP tool `read` takes it. For a section: the file and its headings."""
     time: AwareDatetime
-    """When it was said or written, UTC; of a section when its file was."""
+    """The time when it was said or written, UTC. For a section: the time when its file was written."""
     by: str | None = None
-    """Who said or wrote it."""
+    """The author, if there is one."""
     title: str | None = None
-    """Of a section: the file and the headings that lead to it."""
+    """Only for a section: the path of the file, and the headings that lead to the section."""
     text: str
-    """What it says, up to 1,000 characters: the part that fits best. Of a turn both sides, of a single message that asks its answer too, each on a line with who says it."""
+    """The best matching part of the text, up to 1,000 characters. For a turn: both sides. For a single message with a question: also its answer. Each line names its speaker."""
     relevance: float | None = None
-    """The cosine with the message, where there is a vector."""
+    """The cosine with the message, if there is a vector."""
 
 
 class LevelPlan(Model):
     """The work that would be done on a level."""
 
     level: int
-    """1: of turns; 2 and 3: of summaries of the level below."""
+    """The level. 1: summaries of turns. 2 and 3: summaries of summaries of the level below."""
     boundaries: int
-    """New blocks or groups."""
+    """Number of new blocks or groups."""
     calls: int
-    """Calls of the LLM, if each first answer can be used."""
+    """Number of LLM calls, if each first answer can be used."""
     reused: int
-    """Summaries that are taken over as they are."""
+    """Number of summaries that are reused without change."""
     source_chars: int
-    """Characters that are summarised."""
+    """Number of characters to summarise."""
     summary_chars: int
-    """Characters that the summaries should have."""
+    """Target size of the summaries, in characters."""
 
 
 class LevelView(Model):
     """The progress of the summaries of a level."""
 
     level: int
-    """1: of turns; 2 and 3: of summaries."""
+    """The level. 1: summaries of turns; 2 and 3: summaries of summaries."""
     sealed: int
-    """Blocks or groups whose end is fixed."""
+    """Number of blocks or groups whose end is fixed."""
     summarised: int
-    """Those that have their summary."""
+    """Number of these blocks or groups that have a summary."""
     pending: int
-    """What no summary of the level covers yet: turns on level 1, above it summaries of the level below."""
+    """Number of items that no summary of this level covers yet. On level 1 the items are turns; above, they are summaries of the level below."""
 
 
 class ListedConversation(Model):
     """A conversation in a list."""
 
     conversation_id: str
-    """The id of the conversation, an ULID."""
+    """The id of the conversation, a ULID."""
     title: str | None = None
-    """What the conversation is called, in at most 500 bytes."""
+    """The title of the conversation, in at most 500 bytes."""
     cwd: str | None = None
-    """The folder that the agent works in, in at most 4,096 bytes. It is brought into one spelling by its text alone (`a/./b//../c` is `a/c`); where links lead only the client knows."""
+    """The folder that the agent works in, in at most 4,096 bytes. The service normalises the path as text (`a/./b//../c` becomes `a/c`). It can't resolve links: only the client can."""
     host: str | None = None
-    """The machine that the folder is on, in at most 255 bytes."""
+    """The machine that has the folder, in at most 255 bytes."""
     created_at: AwareDatetime
-    """When it was begun, UTC."""
+    """The time of creation, UTC."""
     last_activity: AwareDatetime
-    """When its newest turn was written, UTC."""
+    """The time when the newest turn was written, UTC."""
     turn_count: int
-    """How many turns it has."""
+    """Number of turns."""
     last_message: str | None = None
-    """The beginning of what was said last, up to 200 characters."""
+    """The beginning of the newest message, up to 200 characters."""
 
 
 class LiveSize(Model):
     """The live notes of a space."""
 
     notes_count: int
-    """How many there are."""
+    """Number of live notes."""
     total_size: int
-    """Bytes of their objects together."""
+    """Total size of their objects in bytes."""
 
 
 class LlmUsage(Model):
     """The use of the LLM."""
 
     calls: int
-    """Calls, corrections among them."""
+    """Number of LLM calls, including those that correct an answer."""
     prompt_tokens: int
-    """Tokens of questions, by the provider's count."""
+    """Number of prompt tokens, as counted by the provider."""
     completion_tokens: int
-    """Tokens of answers, by the provider's count."""
+    """Number of completion tokens, as counted by the provider."""
     estimated_tokens: int
-    """Tokens of calls that the provider did not count, estimated."""
+    """Estimated number of tokens of calls that the provider did not count."""
     prompts_cut: int
-    """Calls of whose question the provider read a part only."""
+    """Number of calls whose prompt the provider read only in part."""
 
 
 class MakerView(Model):
     """The token that made another one."""
 
     hash: str | None = None
-    """The beginning of its hash, which names it; left out: the bootstrap key."""
+    """The beginning of the hash of that token, which identifies it. Left out: the bootstrap key."""
     name: str
-    """Its name."""
+    """The name of that token."""
 
 
 class MemoryChange(Model):
@@ -605,22 +605,22 @@ class MemoryChange(Model):
         extra="forbid",
     )
     content: str | None = None
-    """One durable fact in words of its own, in at most 8,000 bytes."""
+    """One durable fact, readable by itself, in at most 8,000 bytes."""
     category: str | None = None
-    """Another category; null: none."""
+    """The new category. Null: no category."""
     subjects: list[str] | None = None
-    """All subjects that it has from now on."""
+    """The complete new list of subjects."""
     ttl: str | None = None
-    """For how long it holds from now on: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y` (minutes to years); null: for ever."""
+    """How long the memory is valid from now: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y` (minutes to years). Null: for ever."""
     revision: int | None = None
-    """Only while the memory has this revision; else it is refused (`precondition_lost`)."""
+    """The revision that you have read. If the memory has changed since, the correction is refused (`precondition_lost`)."""
 
 
 class MemoryChangeView(Model):
     """One change of a memory. Fields that do not apply are left out."""
 
     number: int
-    """Its number in the log of the kind, from 1."""
+    """The number in the log of this kind, from 1."""
     what: (
         Literal[
             "stored",
@@ -636,72 +636,72 @@ class MemoryChangeView(Model):
         ]
         | str
     )
-    """`stored`: a new memory; `merged`: it met one that says the same; `split`: what was merged into it is a memory of its own again; `kept_apart`: the LLM says that it is of something else than those it was linked to; `corrected` by its id; `deleted`; `expired`; `restored`; `erased`: nothing is left of what it said."""
+    """`stored`: a new memory. `merged`: combined with a memory that says the same. `split`: a merge was undone, and the merged content is a memory of its own again. `kept_apart`: the LLM found that it differs from the memories linked to it. `corrected`: changed by its id. `deleted`, `expired`, `restored`. `erased`: no former content is left."""
     at: AwareDatetime
-    """When, UTC."""
+    """The time of the change, UTC."""
     author: str
-    """Who: the name of the token, or `live-memory` for what has expired."""
+    """The author of the change: the name of the token, or `live-memory` for an expiry."""
     reason: str | None = None
-    """Why it was deleted or restored."""
+    """The reason of a deletion or restoration."""
     memory_id: str
-    """The id of the memory, an ULID."""
+    """The id of the memory, a ULID."""
     kind: Literal["fact", "self", "goal"] | str
-    """`fact`: what holds of people, decisions and things; `self`: of the agent itself; `goal`: what it wants."""
+    """`fact`: a fact about people, decisions or things. `self`: a fact about the agent itself. `goal`: a goal of the agent."""
     category: str | None = None
-    """What kind of thing it says, of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: free."""
+    """The category: of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: any word."""
     content: str
-    """What it says since then; of one that is gone, what it said."""
+    """The text after the change. For a memory that is gone: its last text."""
     former: str | None = None
-    """What it said before. Where its content stood (`kept` is `former`): what was said in other words. Of one that was split: what was split off."""
+    """The text before the change. If the former content stayed (`kept` is `former`): the text of the request. For a split: the text that was split off."""
     score: float | None = None
-    """How near both were, of what was merged."""
+    """The similarity of the two, for a merge."""
     by: Literal["text", "vector", "lexical", "llm"] | str | None = None
-    """How it was told that both say the same, of what was merged."""
+    """How the service decided that both say the same, for a merge."""
     kept: Literal["new", "former"] | str | None = None
-    """Which content stood, of what was merged."""
+    """Which content stayed, for a merge."""
     corrected: list[str] | None = None
-    """The fields that a correction made others of."""
+    """The fields that a correction changed."""
     expires_at: AwareDatetime | None = None
-    """When it expires, UTC. Left out: never."""
+    """The expiry time, UTC. Absent: the memory never expires."""
     revision: int
-    """Of the memory since then; of one that is gone, its last."""
+    """The revision after the change. For a memory that is gone: its last revision."""
 
 
 class MessageContextView(Model):
     """The items that the space knows about a message."""
 
     markdown: str
-    """All of it, ready for a prompt; empty where nothing is relevant enough."""
+    """The whole context as Markdown for a prompt. Empty if nothing is relevant enough."""
     items: list[KnownView]
-    """The same as data, the best first."""
+    """The same items as data, the best match first."""
     chars: int
-    """Characters of the Markdown."""
+    """Number of characters in the Markdown."""
     failure: str | None = None
-    """Why the embedding model did not take part."""
+    """The reason why the embedding model was not used."""
 
 
 class MessagePosted(Model):
     """The result for a message."""
 
     message_id: str
-    """The message's own id, or the one that the service gave it."""
+    """The id of the message: yours, or one that the service made."""
     timestamp: AwareDatetime | None = None
-    """When it was said, UTC."""
+    """The time when it was said, UTC."""
     repeated: bool | None = None
-    """Whether it came before: then nothing was written."""
+    """True if the message was posted before. Nothing was written."""
     digested: bool | None = None
-    """True if a digest has taken it since it came first."""
+    """True if a digest has taken the message since it was first posted."""
     redacted: dict[str, int] | None = None
-    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
+    """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
     error: dict[str, str] | None = None
-    """Why it was not written, in a batch: `code` and `detail` of the error."""
+    """`code` and `detail` of the error. Only in a batch, for a message that was not written."""
 
 
 class MessagesPosted(Model):
     """The result for each message, in their order."""
 
     items: list[MessagePosted]
-    """One for each message that was sent."""
+    """One result for each message of the request."""
 
 
 class NewBackup(Model):
@@ -711,7 +711,7 @@ class NewBackup(Model):
         extra="forbid",
     )
     description: str | None = ""
-    """What it is for, in at most 500 bytes."""
+    """A description, in at most 500 bytes."""
 
 
 class NewConsolidation(Model):
@@ -721,13 +721,13 @@ class NewConsolidation(Model):
         extra="forbid",
     )
     agent: str | None = None
-    """Only the notes of this agent. Another one than the caller's own name needs `admin`."""
+    """Only the notes of this agent. Another agent than the caller's own name needs `admin`."""
     max_notes: int | None = None
-    """At most so many notes, the oldest ones; the service has a bound of its own."""
+    """Maximum number of notes; the oldest are taken. The service has a limit of its own."""
     dry_run: bool | None = False
-    """Asks the LLM and puts the plan into the run; nothing else is written."""
+    """Asks the LLM and stores the plan in the run. Nothing else is written."""
     replace: bool | None = False
-    """Gives up a plan that waits for approval; the run makes another."""
+    """Discards a plan that waits for approval. The new run makes another one."""
 
 
 class NewMemory(Model):
@@ -737,23 +737,23 @@ class NewMemory(Model):
         extra="forbid",
     )
     content: str
-    """One durable fact in words of its own, in at most 8,000 bytes."""
+    """One durable fact, readable by itself, in at most 8,000 bytes."""
     kind: Literal["fact", "self", "goal"] | None = "fact"
-    """`fact`: what holds of people, decisions and things; `self`: of the agent itself; `goal`: what it wants."""
+    """`fact`: a fact about people, decisions or things. `self`: a fact about the agent itself. `goal`: a goal of the agent."""
     category: str | None = None
-    """What kind of thing it says, of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: free."""
+    """The category: of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: any word."""
     subjects: list[str] | None = []
-    """What it is about, to find it by."""
+    """Subjects by which the memory can be found."""
     ttl: str | None = None
-    """For how long it holds from now on: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y` (minutes to years); null: for ever."""
+    """How long the memory is valid from now: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y` (minutes to years). Null: for ever."""
     source: Literal["conversation", "chat", "note", "digest", "manual"] | None = "manual"
-    """Where it comes from."""
+    """The kind of source."""
     replace: bool | None = False
-    """Whether it takes the place of the memory that says the same, also where that one says more or holds for longer. Which one that is the LLM says; to replace a memory that you know, correct it by its id."""
+    """True: the new memory replaces the one that says the same, even if that one says more or is valid for longer. The LLM decides which memory says the same. To replace a memory that you know, correct it by its id."""
     conversation_id: str | None = None
-    """The conversation that it rests on."""
+    """The conversation that is the source."""
     note_id: str | None = None
-    """The note that it rests on."""
+    """The note that is the source."""
 
 
 class NewMessage(Model):
@@ -763,17 +763,17 @@ class NewMessage(Model):
         extra="forbid",
     )
     role: Literal["user", "assistant", "tool", "system"]
-    """Who says it."""
+    """The role of the author."""
     content: str
-    """What is said."""
+    """The text of the message."""
     tool_calls: list[CallOfTool] | None = Field([], validate_default=True)
-    """The tools that were called, in their order."""
+    """The called tools, in the order of the calls."""
     message_id: str | None = None
-    """A name of your own for it, as a turn has."""
+    """A name of your own for the message, as for a turn."""
     client_timestamp: AwareDatetime | None = None
-    """When it was said, where that is not now: pauses, blocks, hits and contexts go by it. What lies ahead of the service's clock counts as now."""
+    """The time when it was said. Default: now. Pauses, blocks, search hits and contexts use this time. A time ahead of the service's clock is replaced by now."""
     author: str | None = None
-    """Who says it, a person or an agent; without it the name of the token."""
+    """The author: a person or an agent. Default: the name of the token."""
 
 
 class NewNote(Model):
@@ -783,11 +783,11 @@ class NewNote(Model):
         extra="forbid",
     )
     category: Literal["observation", "decision", "todo", "insight", "question", "progress", "issue"]
-    """What kind of note it is."""
+    """The category of the note."""
     content: str
-    """What is to be remembered, as Markdown of at most 100,000 bytes."""
+    """The text of the note, as Markdown of at most 100,000 bytes."""
     tags: list[str] | None = []
-    """Words to find the note by."""
+    """Words by which the note can be found."""
 
 
 class NewNotes(Model):
@@ -797,7 +797,7 @@ class NewNotes(Model):
         extra="forbid",
     )
     notes: list[NewNote]
-    """The notes in their order."""
+    """The notes, written in this order."""
 
 
 class NewQuarantine(Model):
@@ -809,7 +809,7 @@ class NewQuarantine(Model):
     key: str
     """The key of the object in the bucket."""
     reason: str
-    """Why, for those who come later."""
+    """The reason, for later readers."""
 
 
 class NewQuestion(Model):
@@ -821,11 +821,11 @@ class NewQuestion(Model):
     message: str
     """The question."""
     user: str | None = None
-    """Who asks, as the agent is told: the questions of one user are one session, until 15 minutes of silence or 10 questions, and are answered one after the other. Without it the name of the token; with `read` alone another user is a 403 (`user_not_allowed`)."""
+    """The person who asks. The agent sees this name. The questions of one user form a session, which ends after 15 minutes of silence or 10 questions. They are answered one after the other. Default: the name of the token. With `read` alone, any other user is refused with 403 (`user_not_allowed`)."""
     session: str | None = None
-    """The session that must go on: one that has ended, or is not the user's, is answered with 404. With `read` alone there is none."""
+    """The session that the question must continue. A session that has ended, or that belongs to another user, is refused with 404. With `read` alone there are no sessions."""
     room: str | None = None
-    """The room whose messages belong to the context: the newest, and those about the same."""
+    """A room whose messages are added to the context: the newest messages, and those about the same subject."""
     expression: bool | None = False
     """Whether the answer has an `expression`, for a caller who shows a face."""
 
@@ -837,13 +837,13 @@ class NewRoomMessage(Model):
         extra="forbid",
     )
     author: str
-    """Who says it: a name as people write it."""
+    """The author's name, as people write it."""
     content: str
-    """What is said, in at most 16,000 bytes."""
+    """The text, in at most 16,000 bytes."""
     message_id: str | None = None
-    """A name of your own for the message, unique in its room: a repeat of it answers with the message that is there or was digested and writes nothing; with other words it is refused (422)."""
+    """A name of your own for the message, unique in its room. A repeat returns the message that is waiting or was digested, and writes nothing. The same name with another text is refused (422)."""
     timestamp: AwareDatetime | None = None
-    """When it was said, if not now: any past time, at most 5 minutes ahead of the service's clock."""
+    """The time when it was said: in the past, or at most 5 minutes ahead of the service's clock. Default: now."""
 
 
 class NewRoomMessages(Model):
@@ -853,7 +853,7 @@ class NewRoomMessages(Model):
         extra="forbid",
     )
     messages: list[NewRoomMessage]
-    """One to 100 messages."""
+    """The messages, from 1 to 100."""
 
 
 class NewSpace(Model):
@@ -865,19 +865,19 @@ class NewSpace(Model):
     space_id: str
     """The id of the space."""
     description: str | None = ""
-    """What the space is for, in at most 500 bytes."""
+    """The purpose of the space, in at most 500 bytes."""
     rules: str | None = None
-    """Rules of your own, as Markdown of at most 50,000 bytes: which files the bank has and what belongs where."""
+    """Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of each."""
     rules_template: Literal["standard", "journal", "research", "support"] | None = None
-    """The name of rules that come with the service."""
+    """A template: rules that come with the service."""
     owner: str | None = None
-    """Who answers for the space, in at most 200 bytes."""
+    """The responsible person or team, in at most 200 bytes."""
     consolidation_threshold: int | None = None
-    """Live notes that start a consolidation by themselves. 0: it is only started by hand."""
+    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
     timezone: str | None = None
-    """The time zone in which the space's digests have their hours. Without one that of the service (`DEFAULT_TIMEZONE`)."""
+    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
     consolidation_mode: Literal["auto", "review"] | None = "auto"
-    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
 
 
 class NewToken(Model):
@@ -887,17 +887,17 @@ class NewToken(Model):
         extra="forbid",
     )
     name: str
-    """The agent that uses it: its notes bear this name."""
+    """The agent that uses the token. Its notes carry this name."""
     permissions: list[str]
     """Some of `read`, `write` and `admin`."""
     space_ids: list[str] | None = []
-    """The spaces that it may use; they need not exist yet. Empty: all."""
+    """The spaces that the token may use. They need not exist yet. Empty: all."""
     expires_in_days: int | None = None
-    """Days until the token expires. Without an expiry it is valid until it is revoked, or as long as the token that makes it, if that has an end; a later end is refused."""
+    """The number of days until the token expires. By default it is valid until it is revoked, or until the token that makes it expires. A later expiry than that is refused."""
     expires_at: AwareDatetime | None = None
-    """Or the moment at which it expires, ISO 8601; not with `expires_in_days`."""
+    """The expiry time, ISO 8601. It can't be combined with `expires_in_days`."""
     email: str | None = None
-    """Who answers for the token."""
+    """The e-mail address of the responsible person."""
 
 
 class NewTurn(Model):
@@ -907,15 +907,15 @@ class NewTurn(Model):
         extra="forbid",
     )
     user_message: str | None = ""
-    """What the user said."""
+    """The user's message."""
     assistant_message: str | None = ""
-    """What the assistant answered."""
+    """The assistant's answer."""
     tool_calls: list[CallOfTool] | None = Field([], validate_default=True)
-    """The tools that were called, in their order."""
+    """The called tools, in the order of the calls."""
     message_id: str | None = None
-    """A name of your own for the message, unique in its conversation: a repeat of it answers 200 with the turn that is there and writes nothing; with another text it is refused (422)."""
+    """A name of your own for the message, unique in its conversation. A repeat returns the turn that exists (200) and writes nothing. The same name with another text is refused (422)."""
     client_timestamp: AwareDatetime | None = None
-    """When it was said, where that is not now: pauses, blocks, hits and contexts go by it. What lies ahead of the service's clock counts as now."""
+    """The time when it was said. Default: now. Pauses, blocks, search hits and contexts use this time. A time ahead of the service's clock is replaced by now."""
     user: str | None = None
     """The person who speaks on the user's side."""
 
@@ -927,47 +927,47 @@ class NewUpload(Model):
         extra="forbid",
     )
     size: int
-    """Its size in bytes, at most 1 GiB. The URL takes exactly so many."""
+    """Size of the archive in bytes, at most 1 GiB. The URL accepts an upload of exactly this size."""
 
 
 class NoteSourceView(Model):
     """A note that a section rests on."""
 
     note_id: str
-    """The id of the note: when it was written (UTC), by whom, its category and 8 hex digits."""
+    """The id of the note: the time when it was written (UTC), its agent, its category, and 8 hex digits."""
     consolidation: int
-    """The number of the consolidation that brought it in."""
+    """The number of the consolidation that folded the note into the bank."""
 
 
 class NoteView(Model):
     """A note, live or consolidated."""
 
     note_id: str
-    """The id of the note: when it was written (UTC), by whom, its category and 8 hex digits."""
+    """The id of the note: the time when it was written (UTC), its agent, its category, and 8 hex digits."""
     space_id: str
     """The id of the space."""
     timestamp: AwareDatetime
-    """When it was written, UTC."""
+    """The time when it was written, UTC."""
     agent: str
-    """Who wrote it: the name of the token."""
+    """The name of the token that wrote it."""
     category: Literal["observation", "decision", "todo", "insight", "question", "progress", "issue"] | str
-    """What kind of note it is."""
+    """The category of the note."""
     tags: list[str]
-    """Words to find the note by."""
+    """Words by which the note can be found."""
     content: str
-    """What it says, as Markdown."""
+    """The text of the note, as Markdown."""
     size: int
-    """The content's size in bytes of UTF-8."""
+    """Size of the text in bytes of UTF-8."""
     status: Literal["live", "consolidated"] | str
-    """`live`: it waits for a consolidation; `consolidated`: it is part of the bank and of the history."""
+    """`live`: the note waits for a consolidation. `consolidated`: it is part of the bank and of the history."""
     consolidation: int | None = None
-    """The number of the consolidation that folded it; only if it is consolidated."""
+    """The number of the consolidation that folded the note. Only if it is consolidated."""
     malformed: bool | None = None
-    """True if the object in the bucket is no note of the usual form: its whole text is the content."""
+    """True if the stored object does not have the usual form of a note. The content is then its whole text."""
     source: CapturedFromView | None = None
-    """Of a note that a model captured from what was said in a conversation."""
+    """The source. Only for a note that a model captured from a conversation."""
     redacted: dict[str, int] | None = None
-    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
+    """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
 class PastMoment(Model):
@@ -976,137 +976,137 @@ class PastMoment(Model):
     change: int
     """The number of the change."""
     committed_at: AwareDatetime
-    """When it took effect, UTC."""
+    """The time when the change took effect, UTC."""
 
 
 class PendingPlan(Model):
     """A plan that waits for a person's approval."""
 
     run_id: str
-    """The id of the run, an ULID."""
+    """The id of the run, a ULID."""
     plan_revision: str
-    """Tells the plan from any other: who approves names the one that was read."""
+    """The revision of the plan. An approval must name the revision that was read."""
     planned_at: AwareDatetime
-    """Since when it waits, UTC."""
+    """The time since when the plan waits, UTC."""
     number: int
-    """The number that its change would have."""
+    """The number that its change will have."""
     notes_count: int
-    """Notes that it would fold."""
+    """Number of notes that the plan folds."""
 
 
 class PlanView(Model):
-    """A dry run: it changes nothing. A summary that does not exist yet counts with the length that is requested."""
+    """The result of a dry run. A summary that does not exist yet counts with its target length."""
 
     generation: int
-    """The generation that it would be done in."""
+    """The number of the summary version that the work would belong to."""
     levels: list[LevelPlan]
-    """What would be done on each level."""
+    """The work on each level."""
     calls: int
-    """Calls of the LLM on all levels."""
+    """Number of LLM calls on all levels."""
     prompt_tokens: int
-    """Tokens of the questions, estimated."""
+    """Estimated number of prompt tokens."""
     completion_tokens: int
-    """Tokens of the answers, estimated."""
+    """Estimated number of completion tokens."""
 
 
 class Problem(Model):
     """A problem document. `code` is stable (docs/errors.md); `errors` names fields where there are any."""
 
     type: str | None = "about:blank"
-    """Always `about:blank`: `code` tells more."""
+    """Always `about:blank`. `code` identifies the error."""
     title: str
     """The name of the status."""
     status: int
     """The status of the answer."""
     detail: str
-    """What is wrong and what to do, in words."""
+    """The error, and how to resolve it."""
     code: str
-    """What is wrong; stable. All codes are in errors.md."""
+    """The error code; stable. errors.md lists all codes."""
     request_id: str
-    """The id of the request, by which the log can be searched."""
+    """The id of the request. The log can be searched by it."""
     key: str | None = None
-    """The key of the object that cannot be read; only where that is what is wrong (repair.md)."""
+    """The key of the unreadable object (see repair.md). Only if an object cannot be read."""
     errors: list[FieldProblem] | None = None
-    """What is wrong with which field, at most 20; only where there is one."""
+    """The errors in single fields, at most 20. Only if there are any."""
 
 
 class ProvenanceView(Model):
     """The author of a memory, and its sources."""
 
     author: str
-    """The name of an agent, which is that of its token."""
+    """The name of an agent, which is the name of its token."""
     user: str | None = None
-    """Who said it, of what was stored for a question."""
+    """The person who said it, if it was stored for a question."""
     digest: str | None = None
-    """The digest that found it."""
+    """The digest that extracted the memory."""
     room: str | None = None
-    """The room in which it was said."""
+    """The room of the source messages."""
     messages: list[str] | None = None
-    """The ids of the messages that say so."""
+    """The ids of the source messages."""
     conversation_id: str | None = None
-    """The conversation that it rests on."""
+    """The conversation that is the source."""
     note_id: str | None = None
-    """The note that it rests on."""
+    """The note that is the source."""
 
 
 class ProvisioningView(Model):
     """The provisioning of a whole space: by a restore, a fork or an import."""
 
     space_id: str
-    """The id of the space that it becomes."""
+    """The id of the new space."""
     status: Literal["queued", "running", "done", "failed", "cancelled"] | str
-    """Nobody sees the space until it is `done`; of one that `failed` nothing is left."""
+    """The space becomes visible when the status is `done`. If the status is `failed`, nothing of the space remains."""
     job: str
-    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
+    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
     kind: Literal["restore", "fork", "import"] | str
-    """What it is."""
+    """The kind of provisioning."""
     source_space_id: str | None = None
-    """The space that it comes from."""
+    """The source space."""
     backup_id: str | None = None
-    """The backup that it comes from."""
+    """The source backup."""
     at: int | None = None
-    """The number of the change as of which it was forked."""
+    """The number of the change whose state was forked."""
     upload_id: str | None = None
-    """The archive that it comes from."""
+    """The imported archive."""
     requested_by: str
-    """The token that asked for it."""
+    """The name of the token that requested it."""
     started_at: AwareDatetime
-    """When it was asked for, UTC."""
+    """The time of the request, UTC."""
     finished_at: AwareDatetime | None = None
-    """When it ended, UTC."""
+    """The end time, UTC."""
     objects: int | None = None
-    """How many objects were brought."""
+    """Number of objects written to the new space."""
     error: dict[str, str] | None = None
-    """Of one that failed: `code` (see errors.md) and `detail`."""
+    """`code` (see errors.md) and `detail` of the error. Only if the provisioning failed."""
 
 
 class QuarantinedView(Model):
     """An object that was set aside. Fields that do not apply are left out."""
 
     quarantine_id: str
-    """The id under which it is kept, an ULID."""
+    """The id under which the object is kept, a ULID."""
     key: str
     """The key of the object in the bucket."""
     size: int
-    """Its size in bytes."""
+    """Size in bytes."""
     sha256: str
-    """The SHA-256 of its bytes, in hex."""
+    """The SHA-256 of the object's bytes, in hex."""
     written_at: AwareDatetime
-    """When it was written, UTC."""
+    """The time when the object was written, UTC."""
     kept_at: str
-    """The key under which its bytes are."""
+    """The key under which the object's bytes are kept."""
     replaced: bool
-    """Whether something stands in its place that says so: where a number must not be given twice."""
+    """True if a placeholder was written under the old key, because its number must not be given again."""
     by: str
-    """Who set it aside: the name of the token."""
+    """The name of the token that set it aside."""
     at: AwareDatetime
-    """When, UTC."""
+    """The time when it was set aside, UTC."""
     reason: str
-    """Why."""
+    """The reason."""
     put_back_by: str | None = None
-    """Who put it back."""
+    """The name of the token that put it back."""
     put_back_at: AwareDatetime | None = None
-    """When it was put back, UTC."""
+    """The time when it was put back, UTC."""
 
 
 class Refusal(Model):
@@ -1116,28 +1116,28 @@ class Refusal(Model):
         extra="forbid",
     )
     reason: str | None = None
-    """Why, in at most 500 bytes; the run says it."""
+    """The reason, in at most 500 bytes. The run shows it."""
 
 
 class RemovedBackup(Model):
     """A backup that retention removes."""
 
     backup_id: str
-    """Its id."""
+    """The id of the backup."""
     reason: str
-    """`expired`, `transient` (made for an export or a fork), or what is left of one never finished."""
+    """`expired`, `transient` (made for an export or a fork), `unfinished`, or `objects without a manifest`."""
     bytes: int
-    """Bytes of its objects; 0 where that is not known."""
+    """Size of its objects in bytes; 0 if it is not known."""
 
 
 class Restoration(Model):
-    """The id under which to restore. Without a body, it is the space's own id."""
+    """The id of the restored space. Without a body, it is the space's own id."""
 
     model_config = ConfigDict(
         extra="forbid",
     )
     target_space_id: str | None = None
-    """The id of the space that it becomes, which must not exist."""
+    """The id of the restored space. No space may have this id."""
 
 
 class RetentionWanted(Model):
@@ -1147,13 +1147,13 @@ class RetentionWanted(Model):
         extra="forbid",
     )
     dry_run: bool | None = True
-    """Only tells what would be removed."""
+    """True: only reports what would be removed."""
     keep_last: int | None = None
-    """So many of the newest backups of each space are kept; BACKUP_KEEP_LAST if not given."""
+    """Number of the newest backups to keep in each space. Default: BACKUP_KEEP_LAST."""
     days: int | None = None
-    """Younger ones are kept as well, in days; BACKUP_RETENTION_DAYS if not given."""
+    """Backups younger than this number of days are kept as well. Default: BACKUP_RETENTION_DAYS."""
     after: str | None = None
-    """Go on behind this space: `next_after` of the last answer."""
+    """Continue after this space: `next_after` of the last answer."""
 
 
 class Revocation(Model):
@@ -1163,60 +1163,60 @@ class Revocation(Model):
         extra="forbid",
     )
     successors: bool | None = True
-    """Whether it ends the tokens too that this one was rotated to: who stole it may have done so."""
+    """Whether to revoke also the tokens that this one was rotated to. A thief of the token may have rotated it."""
     descendants: bool | None = True
-    """Whether it ends the tokens too that this one has made, and what those have made: who stole it may have done so."""
+    """Whether to revoke also the tokens that this one made, and the tokens that those made. A thief of the token may have made them."""
 
 
 class RoomHitView(Model):
     """A message that was found."""
 
     kind: Literal["message"] = "message"
-    """What was found."""
+    """The kind of document."""
     id: str
-    """Its id, unique in the space: its room and place."""
+    """The id of the message, unique in the space: its room and its position."""
     room: str
-    """Its room."""
+    """The room of the message."""
     message_id: str
-    """Its id in the room."""
+    """The id of the message in its room."""
     author: str
-    """Who said it."""
+    """The author of the message."""
     timestamp: AwareDatetime
-    """When it was said, UTC."""
+    """The time when it was said, UTC."""
     score: float
-    """How well it fits. Comparable within one answer only."""
+    """How well the message matches the query. Scores can be compared only within one answer."""
     relevance: float | None = None
-    """How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Left out where there is no vector to compare with."""
+    """The semantic similarity to the query: the cosine of the best matching passage, from 0 to 1. Left out if there is no vector to compare with."""
     snippet: str
-    """The part of its text that fits best."""
+    """The best matching part of the text."""
     highlights: list[list[Any]]
-    """Where the words of the query stand in the snippet: from, to (exclusive), in characters."""
+    """The positions of the query's words in the snippet: start and end (exclusive), in characters."""
     source: dict[str, str]
-    """`href`: what to GET for what was said around it."""
+    """`href`: the path for a GET request that returns the surrounding messages."""
 
 
 class RoomMessageView(Model):
     """A message that waits for a digest."""
 
     message_id: str
-    """The message's own id, or the one that the service gave it."""
+    """The id of the message: yours, or one that the service made."""
     author: str
-    """Who says it: a name as people write it."""
+    """The author's name, as people write it."""
     content: str
-    """What is said, in at most 16,000 bytes."""
+    """The text, in at most 16,000 bytes."""
     timestamp: AwareDatetime
-    """When it was said, UTC."""
+    """The time when it was said, UTC."""
 
 
 class RoomView(Model):
     """A room."""
 
     room: str
-    """The name of the room; it is there as soon as something is said in it."""
+    """The name of the room. A room exists as soon as it has a message."""
     has_messages: bool
-    """Whether messages wait in it for a digest."""
+    """Whether messages in the room wait for a digest."""
     newest: AwareDatetime | None = None
-    """When the newest of them was said, UTC."""
+    """The time of the newest waiting message, UTC."""
 
 
 class Rotation(Model):
@@ -1226,7 +1226,7 @@ class Rotation(Model):
         extra="forbid",
     )
     grace_seconds: int | None = 3600
-    """For how long the old token works on, in seconds."""
+    """The time in seconds for which the old token stays valid."""
 
 
 class Rules(Model):
@@ -1243,89 +1243,89 @@ class RulesChange(Model):
         extra="forbid",
     )
     rules: str | None = None
-    """Rules of your own, as Markdown of at most 50,000 bytes: which files the bank has and what belongs where."""
+    """Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of each."""
     rules_template: Literal["standard", "journal", "research", "support"] | None = None
-    """The name of rules that come with the service."""
+    """A template: rules that come with the service."""
     reason: str | None = None
-    """Why, in at most 500 bytes, for the history."""
+    """The reason, in at most 500 bytes, for the history."""
 
 
 class RunQueued(Model):
     """A run that was started."""
 
     run_id: str
-    """The id of the run, an ULID."""
+    """The id of the run, a ULID."""
     status: str
-    """`queued`: it begins in a moment."""
+    """`queued`: the run starts in a moment."""
     job: str
-    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
+    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
 
 
 class RunView(Model):
     """A run: one attempt to consolidate, and its status."""
 
     run_id: str
-    """The id of the run, an ULID."""
+    """The id of the run, a ULID."""
     space_id: str
     """The id of the space."""
     job: str
-    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
+    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
     status: (
         Literal[
             "queued", "running", "ok", "nothing_to_do", "busy", "error", "awaiting_approval", "refused", "superseded"
         ]
         | str
     )
-    """`queued` and `running` go on. `awaiting_approval`: its plan waits until somebody approves or refuses it. The others are final. `nothing_to_do`: there was no note; `busy`: another run or a correction was at it; `refused`: somebody refused its plan; `superseded`: its plan was given up, `message` says why."""
+    """`queued` and `running`: the run is not finished. `awaiting_approval`: its plan waits until somebody approves or refuses it. All other values are final. `nothing_to_do`: there were no notes. `busy`: another run or a correction held the space. `refused`: somebody refused the plan. `superseded`: the plan was discarded, `message` gives the reason."""
     step: str | None = None
-    """While it runs: `asking` the LLM, or `applying` what is committed."""
+    """The phase of a running run: `asking` the LLM, or `applying` the committed change."""
     trigger: str
-    """What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
+    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
     agent: str | None = None
-    """The agent whose notes alone were asked for."""
+    """The agent whose notes alone were requested. Left out: all notes."""
     max_notes: int | None = None
-    """The most notes that were asked for."""
+    """The maximum number of notes that was requested."""
     dry_run: bool | None = False
-    """Whether it only shows a plan."""
+    """Whether the run only shows a plan."""
     queued_at: AwareDatetime
-    """When it was started, UTC."""
+    """The time of the request, UTC."""
     started_at: AwareDatetime | None = None
-    """When its worker began to ask, UTC."""
+    """The time when the worker started to ask the LLM, UTC."""
     finished_at: AwareDatetime | None = None
-    """When it ended, or when its plan was made, UTC."""
+    """The time when the run ended, or when its plan was made, UTC."""
     consolidation: int | None = None
-    """The number of the change that it made."""
+    """The number of the change that the run made."""
     model: str | None = None
-    """The model that was asked; left out: none was."""
+    """The model that was asked. Left out: no model was asked."""
     metrics: dict[str, Any] | None = {}
-    """What the run counted: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, `duration_seconds`. Empty for what was not counted."""
+    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
     message: str | None = None
-    """Why it did nothing, or why its plan was refused or superseded, in words."""
+    """The reason why the run did nothing, or why its plan was refused or discarded."""
     decided_by: str | None = None
-    """Who approved or refused its plan: the name of the token."""
+    """The name of the token that approved or refused the plan."""
     decided_at: AwareDatetime | None = None
-    """When its plan was approved, refused or given up, UTC."""
+    """The time when the plan was approved, refused or discarded, UTC."""
     error: dict[str, str] | None = None
-    """Of a run that failed: `code` (see the errors of a run in errors.md) and `detail`."""
+    """The error of a failed run: `code` (see the errors of a run in errors.md) and `detail`."""
     plan: dict[str, Any] | None = None
-    """Of a dry run: the `changes` of the files, the `synthesis`, and the ids of the notes in `sources`."""
+    """Only for a dry run: the `changes` of the files, the `synthesis`, and the ids of the notes in `sources`."""
 
 
 class SaidView(Model):
     """A message of a room."""
 
     room: str
-    """Its room."""
+    """The room of the message."""
     message_id: str
-    """Its id in the room."""
+    """The id of the message in its room."""
     author: str
-    """Who said it."""
+    """The author of the message."""
     content: str
-    """What was said, whole."""
+    """The full text of the message."""
     timestamp: AwareDatetime
-    """When it was said, UTC."""
+    """The time when it was said, UTC."""
     relevance: float | None = None
-    """How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Left out where there is no vector to compare with."""
+    """The semantic similarity to the query: the cosine of the best matching passage, from 0 to 1. Left out if there is no vector to compare with."""
 
 
 class SectionEdit(Model):
@@ -1337,13 +1337,13 @@ class SectionEdit(Model):
     op: Literal[
         "replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section", "confirm_section"
     ]
-    """What to do with the section. `replace_section`: `content` instead of all below its heading, sub-sections included; `append_to_section`: at the end of its own text; `prepend_to_section`: right below its heading; `add_section`: a new one; `delete_section`: it goes with its sub-sections; `confirm_section`: it still holds, with its sub-sections, and no word changes. Each token that may `write` may confirm."""
+    """`replace_section`: `content` replaces all below the heading, including sub-sections. `append_to_section`: adds `content` at the end of the section's own text. `prepend_to_section`: adds it directly below the heading. `add_section`: adds a new section. `delete_section`: deletes the section with its sub-sections. `confirm_section`: it still holds, unchanged; needs `write` alone."""
     heading: str
-    """The section, by its full heading line, or by a path of them (`# A > ## B`) where that is ambiguous."""
+    """The section: its full heading line, or a path of heading lines (`# A > ## B`) where one line is ambiguous."""
     content: str | None = ""
-    """The Markdown to be put there."""
+    """The Markdown text of the edit."""
     after: str | None = None
-    """Of `add_section`: the section that the new one follows; else it comes last."""
+    """Only for `add_section`: the section that the new one follows. Default: the new section comes last."""
 
 
 class SectionEdits(Model):
@@ -1353,9 +1353,9 @@ class SectionEdits(Model):
         extra="forbid",
     )
     edits: list[SectionEdit]
-    """Each finds its section in what the ones before it left. All are made, or none."""
+    """Each edit applies to the result of the edits before it. Either all are applied, or none."""
     reason: str
-    """Why, in at most 500 bytes, for the history."""
+    """The reason, in at most 500 bytes, for the history."""
 
 
 class SectionSources(Model):
@@ -1365,17 +1365,17 @@ class SectionSources(Model):
     """
 
     heading: str
-    """The heading line; empty for the text before the first one."""
+    """The heading line. Empty for the text before the first heading."""
     path: list[str]
-    """The heading lines down to the section."""
+    """The heading lines from the outermost one to the section."""
     sources: list[NoteSourceView]
     """The notes, oldest first."""
     corrections: list[int]
-    """Numbers of the corrections by hand that changed the section."""
+    """The numbers of the manual corrections that changed the section."""
     omitted: int | None = 0
-    """How many notes are left out, the oldest: a file keeps a bounded number of them."""
+    """Number of the oldest notes that are left out: a file keeps a limited number of them."""
     verified_at: AwareDatetime | None = None
-    """When a note or a caller last confirmed it, UTC; null where nobody knows."""
+    """When a note or a caller last confirmed it, UTC. Left out if nobody knows."""
 
 
 class SectionToCorrect(Model):
@@ -1386,83 +1386,83 @@ class SectionToCorrect(Model):
     heading: str
     """The heading of the section; empty for the text before the first one."""
     section: list[str]
-    """The headings from the outermost on."""
+    """The headings from the outermost one to the section."""
 
 
 class Seen(Model):
     """The documents that the search looked at."""
 
     documents: int
-    """Documents that this environment knows of the space, of all kinds."""
+    """Number of documents of all kinds that this environment knows of the space."""
     cold: bool
-    """Whether this environment had to read the space first, which takes longer."""
+    """True if this environment had to read the space first, which takes longer."""
     as_of: AwareDatetime
-    """The moment of which it knows everything, UTC."""
+    """The time up to which the environment knows every document, UTC."""
 
 
 class ShownSummaryView(Model):
     """A summary as the context shows it."""
 
     level: int
-    """1: of turns; 2 and 3: of summaries of the level below."""
+    """The level. 1: a summary of turns. 2 and 3: a summary of summaries of the level below."""
     number: int
-    """Its number on its level."""
+    """The number of the summary on its level."""
     covers: list[Any]
-    """The first and last turn that it covers."""
+    """The first and the last turn that it covers."""
     children: list[Any] | None = None
-    """From level 2 on: the summaries that it is made of."""
+    """From level 2 on: the first and the last summary of the level below that it covers."""
     range_start: AwareDatetime
-    """When the first of them was said, UTC."""
+    """The time when the first of these turns was said, UTC."""
     range_end: AwareDatetime
-    """When the last of them was said, UTC."""
+    """The time when the last of these turns was said, UTC."""
     summary: str
-    """Its text."""
+    """The text of the summary."""
     key_findings: list[str]
-    """What matters most."""
+    """The most important facts."""
     files_mentioned: list[str]
-    """Files that were talked about."""
+    """The files that the turns mention."""
     tools_used: list[str]
-    """Tools that were called."""
+    """The tools that were called."""
     relevance: int | None = None
-    """Of a summary that was found: in percent."""
+    """Only for a summary that was found by the query: its relevance in percent."""
 
 
 class ShownTurnView(Model):
     """A turn as the context shows it."""
 
     turn_index: int
-    """Its number."""
+    """The number of the turn."""
     said_at: AwareDatetime
-    """When it was said, UTC."""
+    """The time when it was said, UTC."""
     author: str
-    """Who says it: the author of a message, else the name of the token."""
+    """The author: the one that the message names, or else the name of the token."""
     user: str | None = None
     """The person on the user's side."""
     role: str | None = None
-    """Of a lone message: `user`, `assistant`, `tool` or `system`."""
+    """Only for a turn with a single message: `user`, `assistant`, `tool` or `system`."""
     user_message: str
-    """What the user said, or what is shown of it."""
+    """The user's message, or the part of it that is shown."""
     assistant_message: str
-    """What the assistant answered, or what is shown of it."""
+    """The assistant's answer, or the part of it that is shown."""
     tools: list[str]
     """The names of the tools that were called."""
     left_out: int
-    """Characters that are not shown: the turn is cut in its middle."""
+    """Number of characters that are left out in the middle of the turn."""
     relevance: int | None = None
-    """Of a turn that was found: in percent."""
+    """Only for a turn that was found by the query: its relevance in percent."""
 
 
 class SourceView(Model):
     """A source of the answer: a tool has shown it to the agent for this question."""
 
     kind: str
-    """What it is: a memory (`fact`, `self`, `goal`), a note (`note`, `archive`), a section of the bank (`bank`), or part of a conversation (`turn`, `summary`)."""
+    """The kind of source: a memory (`fact`, `self`, `goal`), a note (`note`, `archive`), a section of the bank (`bank`), or part of a conversation (`turn`, `summary`)."""
     id: str
-    """Its id, as the search and the memories have it."""
+    """The id of the source, as search and the memory routes return it."""
     excerpt: str
-    """How it begins, or its best part."""
+    """The beginning of the source, or its best matching part."""
     at: AwareDatetime | None = None
-    """When it was said, or written last, UTC."""
+    """The time when it was said, or last written, UTC."""
 
 
 class SpaceChange(Model):
@@ -1472,23 +1472,23 @@ class SpaceChange(Model):
         extra="forbid",
     )
     description: str | None = None
-    """What the space is for, in at most 500 bytes."""
+    """The purpose of the space, in at most 500 bytes."""
     owner: str | None = None
-    """Who answers for the space, in at most 200 bytes."""
+    """The responsible person or team, in at most 200 bytes."""
     consolidation_threshold: int | None = None
-    """Live notes that start a consolidation by themselves. 0: it is only started by hand."""
+    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
     auto_paused: bool | None = None
-    """True from the undo of a consolidation or the refusal of a plan on: else the notes would set off the very consolidation that was undone or refused. None starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."""
+    """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
     corrections: Literal["admin", "write"] | None = None
-    """The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it."""
+    """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | None = None
-    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
     capture_allowed: bool | None = None
-    """Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes it."""
+    """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
     language: str | None = None
-    """The language that the bank is written in, as a tag (RFC 5646). Without one that of the rules. null takes it away."""
+    """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules. null takes it away."""
     timezone: str | None = None
-    """The time zone in which the space's digests have their hours. Without one that of the service (`DEFAULT_TIMEZONE`). null takes it away."""
+    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`). null takes it away."""
 
 
 class SpaceChanged(Model):
@@ -1497,45 +1497,45 @@ class SpaceChanged(Model):
     space_id: str
     """The id of the space."""
     description: str
-    """What the space is for."""
+    """The purpose of the space."""
     owner: str | None = None
-    """Who answers for the space, if that was said."""
+    """The responsible person or team, if one was given."""
     created_at: AwareDatetime
-    """When the space was created, UTC."""
+    """The time of creation, UTC."""
     last_consolidation: AwareDatetime | None = None
-    """When the last consolidation was committed, UTC."""
+    """The time when the last consolidation was committed, UTC."""
     consolidation_count: int
-    """Consolidations that are not undone."""
+    """Number of consolidations that were not undone."""
     total_notes_processed: int
-    """Notes that these consolidations folded."""
+    """Number of notes that these consolidations folded."""
     version: int
-    """The version of the format of `_meta.json`."""
+    """The layout version of `_meta.json`."""
     rev: int
-    """Grows with each write of `_meta.json`."""
+    """The revision of `_meta.json`. It grows with each write."""
     uid: str
-    """Tells a space from a deleted one of the same id; an ULID."""
+    """A ULID that distinguishes the space from a deleted space with the same id."""
     consolidation_threshold: int
-    """Live notes that start a consolidation by themselves. 0: it is only started by hand."""
+    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
     auto_paused: bool
-    """True from the undo of a consolidation or the refusal of a plan on: else the notes would set off the very consolidation that was undone or refused. None starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."""
+    """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
     corrections: Literal["admin", "write"] | str
-    """The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it."""
+    """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | str | None = "auto"
-    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
     capture_allowed: bool | None = True
-    """Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes it."""
+    """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
-    """The plan that waits for approval, and keeps others from being made."""
+    """The plan that waits for approval. No other plan is made while it waits."""
     language: str | None = None
-    """The language that the bank is written in, as a tag (RFC 5646). Without one that of the rules."""
+    """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
     timezone: str | None = None
-    """The time zone in which the space's digests have their hours. Without one that of the service (`DEFAULT_TIMEZONE`)."""
+    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
     changes: int
-    """Number of the newest change in the history: consolidation, correction, rules or undo."""
+    """The number of the newest change in the history: consolidation, correction, rules or undo."""
     rules_changed_at: str | None = None
-    """When the rules were changed, until a consolidation has followed them; UTC."""
+    """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
     committed_run: str | None = None
-    """The run whose change is committed and still being written out."""
+    """The run whose change is committed and still being applied. Usually left out."""
     started_run: str | None = None
     """The run that was started at once, because the change made a consolidation due."""
 
@@ -1546,25 +1546,25 @@ class SpaceGarbage(Model):
     space_id: str
     """The id of the space."""
     old_notes: int
-    """Its old live notes, counted up to 10,000."""
+    """Number of old live notes, counted up to 10,000."""
     oldest: str | None = None
-    """When the oldest was written."""
+    """The time when the oldest note was written, UTC."""
     action: str
-    """`consolidate`: a run is queued; `move`: to a record; `busy`, `oversized_notes`, `none`."""
+    """`consolidate`: a run is queued. `move`: the notes are moved to a record. `busy`: other work holds the space. `oversized_notes`: the notes are too large for a run. `none`: nothing to do."""
     run_id: str | None = None
     """The run that was queued."""
     moved: int
-    """Notes that were moved to records."""
+    """Number of notes that were moved to records."""
     records: list[int]
     """The numbers of these changes in the history."""
     runs_removed: int
-    """Documents of runs older than RUN_RETENTION_DAYS."""
+    """Number of removed documents of runs, older than RUN_RETENTION_DAYS."""
     orphans: int
-    """What interrupted work has left."""
+    """Number of orphans: objects that interrupted work left."""
     backups_removed: int | None = 0
-    """What was left of backups that nobody finished."""
+    """Number of incomplete backups that were removed."""
     unfinished: bool
-    """Whether there was too little time for all of it."""
+    """True if there was not enough time for the whole space."""
 
 
 class SpaceProblem(Model):
@@ -1573,9 +1573,9 @@ class SpaceProblem(Model):
     space_id: str
     """The id of the space."""
     code: str
-    """What it is; stable."""
+    """A stable code of the problem."""
     detail: str
-    """What it means and what to do, in words."""
+    """The meaning of the problem, and what to do about it."""
 
 
 class SpaceRetention(Model):
@@ -1584,13 +1584,13 @@ class SpaceRetention(Model):
     space_id: str
     """The id of the space."""
     removed: list[RemovedBackup]
-    """What goes, newest first."""
+    """The backups that are removed, newest first."""
     kept: list[str]
-    """What is kept, newest first."""
+    """The ids of the backups that are kept, newest first."""
     unreadable: list[str]
-    """Whose manifest can't be read: left to you."""
+    """The ids of backups whose manifest can't be read. They are left for you to decide."""
     more: bool
-    """There was no time for the rest: ask again."""
+    """True if there was not enough time for this space. Send the request again."""
 
 
 class SpaceView(Model):
@@ -1599,82 +1599,82 @@ class SpaceView(Model):
     space_id: str
     """The id of the space."""
     description: str
-    """What the space is for."""
+    """The purpose of the space."""
     owner: str | None = None
-    """Who answers for the space, if that was said."""
+    """The responsible person or team, if one was given."""
     created_at: AwareDatetime
-    """When the space was created, UTC."""
+    """The time of creation, UTC."""
     last_consolidation: AwareDatetime | None = None
-    """When the last consolidation was committed, UTC."""
+    """The time when the last consolidation was committed, UTC."""
     consolidation_count: int
-    """Consolidations that are not undone."""
+    """Number of consolidations that were not undone."""
     total_notes_processed: int
-    """Notes that these consolidations folded."""
+    """Number of notes that these consolidations folded."""
     version: int
-    """The version of the format of `_meta.json`."""
+    """The layout version of `_meta.json`."""
     rev: int
-    """Grows with each write of `_meta.json`."""
+    """The revision of `_meta.json`. It grows with each write."""
     uid: str
-    """Tells a space from a deleted one of the same id; an ULID."""
+    """A ULID that distinguishes the space from a deleted space with the same id."""
     consolidation_threshold: int
-    """Live notes that start a consolidation by themselves. 0: it is only started by hand."""
+    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
     auto_paused: bool
-    """True from the undo of a consolidation or the refusal of a plan on: else the notes would set off the very consolidation that was undone or refused. None starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."""
+    """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
     corrections: Literal["admin", "write"] | str
-    """The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it."""
+    """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | str | None = "auto"
-    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
     capture_allowed: bool | None = True
-    """Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes it."""
+    """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
-    """The plan that waits for approval, and keeps others from being made."""
+    """The plan that waits for approval. No other plan is made while it waits."""
     language: str | None = None
-    """The language that the bank is written in, as a tag (RFC 5646). Without one that of the rules."""
+    """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
     timezone: str | None = None
-    """The time zone in which the space's digests have their hours. Without one that of the service (`DEFAULT_TIMEZONE`)."""
+    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
     changes: int
-    """Number of the newest change in the history: consolidation, correction, rules or undo."""
+    """The number of the newest change in the history: consolidation, correction, rules or undo."""
     rules_changed_at: str | None = None
-    """When the rules were changed, until a consolidation has followed them; UTC."""
+    """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
     committed_run: str | None = None
-    """The run whose change is committed and still being written out."""
+    """The run whose change is committed and still being applied. Usually left out."""
 
 
 class StaleItemView(Model):
     """A section or a memory that nobody has confirmed for long."""
 
     kind: Literal["section", "memory"] | str
-    """What it is."""
+    """The kind of item."""
     id: str
-    """The id by which `read` gives it."""
+    """The id, as the MCP tool `read` takes it."""
     excerpt: str
-    """Its beginning, on one line."""
+    """The beginning of the text, on one line."""
     verified_at: AwareDatetime
-    """When it was confirmed last, UTC: by the newest note that the section rests on, or by whoever stored, repeated or corrected it."""
+    """The time of the last confirmation, UTC. A section is confirmed by the newest note that it rests on. A memory is confirmed when it is stored, repeated or corrected."""
 
 
 class StaleView(Model):
     """Sections and memories that nobody has confirmed for long."""
 
     items: list[StaleItemView]
-    """The longest unconfirmed first, at most `limit`."""
+    """The items, the longest unconfirmed first, at most `limit`."""
     count: int
-    """How many there are in all."""
+    """Total number of items."""
 
 
 class StartPartView(Model):
     """A piece of the Markdown."""
 
     kind: Literal["guide", "section", "note", "memory", "summary", "synthesis", "outline"] | str
-    """What it shows; `guide`: how to use the memory; `outline`: what is left out."""
+    """The kind of content. `guide`: how to use the memory. `outline`: the names of all parts that are left out."""
     chars: int
-    """Characters that it takes, with the heading above it. They add up to `chars`."""
+    """Number of characters, with the heading above. The sum over all parts is `chars`."""
     why: Literal["guide", "load_first", "question", "user", "live", "synthesis", "changed_last", "own", "outline"] | str
-    """Why it is there: `load_first`: the rules mark it, or it is a usual place for what holds now; `question`: it answers `q`; `user`: hints from conversations of how to work with this user; `live`: in no file yet; `own`: what agents know of themselves, and want."""
+    """The reason why the part is shown. `load_first`: the rules mark it, or it is a usual place for the current state. `question`: it answers `q`. `user`: hints from conversations on how to work with this user. `live`: it is in no bank file yet. `own`: a memory about the agent itself or its goals."""
     source: str | None = None
     """The id by which it can be read: of a section `bank/{path}#{headings joined by " > "}`; left out where nothing stored is shown."""
     verified_at: AwareDatetime | None = None
-    """Of a section and a memory: when it was last confirmed, UTC."""
+    """Only for a section or a memory: the time of its last confirmation, UTC."""
 
 
 class StartView(Model):
@@ -1683,13 +1683,13 @@ class StartView(Model):
     space_id: str
     """The id of the space."""
     markdown: str
-    """All of it, ready for a prompt."""
+    """The whole start as Markdown for a prompt."""
     chars: int
-    """Characters of the Markdown: at most `max_chars`."""
+    """Number of characters in the Markdown, at most `max_chars`."""
     parts: list[StartPartView]
-    """What it is made of, in its order."""
+    """The parts of the Markdown, in their order."""
     degraded: list[str]
-    """Sources that failed or were late, and are left out: some of `memories`, `search`, `user`."""
+    """The sources that failed or were too late, and are left out: some of `memories`, `search`, `user`."""
 
 
 class SummariesUpdate(Model):
@@ -1699,41 +1699,41 @@ class SummariesUpdate(Model):
         extra="forbid",
     )
     window_chars: int | None = None
-    """Characters that a block of turns should have (profile `windows`)."""
+    """Target size of a block of turns, in characters (profile `windows`)."""
     wiggle: float | None = None
-    """By what share of it a block may be shorter or longer."""
+    """The share of `window_chars` by which a block may be shorter or longer, from 0 to 0.5."""
     min_flush_chars: int | None = None
-    """Characters that a block must have to end before it is full; at most `window_chars`."""
+    """Minimum size, in characters, of a block that ends before it is full; at most `window_chars`."""
     overlap_chars: int | None = None
-    """Characters of the block before that the model sees as context."""
+    """Number of characters of the previous block that the model sees as context."""
     flush_after_ms: int | None = None
-    """Milliseconds of a pause after which a block ends."""
+    """The pause in milliseconds after which a block ends."""
     seal_policy: Literal["hybrid", "chars", "time"] | None = None
-    """Whether blocks end by `time`, by `chars`, or by both."""
+    """The condition that ends a block: `time` (a pause), `chars` (its size), or `hybrid` (either one)."""
     ensure_assistant: bool | None = None
-    """Whether a block ends behind an assistant's side."""
+    """Whether a block ends only after a message of the assistant."""
     group_chars: int | None = None
-    """Characters that a group of summaries should have."""
+    """Target size of a group of summaries, in characters."""
     group_raw_chars: int | None = None
-    """Characters that the turns of a group of level 2 must have together (profile `turns`)."""
+    """Minimum total size, in characters, of the turns of a level 2 group (profile `turns`)."""
     verbatim_chars: int | None = None
-    """Characters up to which a block is its own summary, for which no model is asked."""
+    """Maximum size, in characters, of a block that serves as its own summary. The service asks no model for such a block."""
     ratio: float | None = None
-    """What a summary should have of its source, as a share."""
+    """Target size of a summary, as a share of its source."""
     ratio_only: bool | None = None
-    """Whether that is a target alone; else a summary must not be much longer."""
+    """True: `ratio` is only a target. False: a summary must not be much longer than the target."""
     concurrency: int | None = None
-    """Calls of the LLM at once."""
+    """Maximum number of simultaneous LLM calls."""
     batch_delay_ms: int | None = None
-    """Milliseconds between two waves of calls."""
+    """Pause in milliseconds between two waves of LLM calls."""
     strategy: Literal["incremental", "full"] | None = "incremental"
-    """`incremental`: what is missing is made. `full`: all is made anew with other parameters, beside what there is, and counts when it is complete."""
+    """`incremental`: makes the missing summaries. `full`: makes all again with other parameters, as a new summary version, which is used once it is complete."""
     level: int | None = None
-    """The highest level that is brought up, of an incremental update; without it all are."""
+    """Only for an incremental update: the highest level to update. Default: all levels."""
     dry_run: bool | None = False
-    """Answers what would be done and what it would cost; nothing is written."""
+    """Returns the plan and its cost. Nothing is written."""
     profile: Literal["turns", "windows"] | None = None
-    """The profile from then on; without it the one that counts now."""
+    """The new profile. Default: the present profile."""
 
 
 class SummaryView(Model):
@@ -1743,65 +1743,65 @@ class SummaryView(Model):
     """
 
     level: int
-    """1: of turns; 2 and 3: of summaries of the level below."""
+    """The level. 1: summaries of turns. 2 and 3: summaries of summaries of the level below."""
     number: int
-    """Its number on its level, from 1."""
+    """The number of the summary on its level, from 1."""
     state: Literal["sealed", "pending"] | str
-    """`pending`: its summary is still to be made."""
+    """`pending`: the summary is not made yet."""
     covers: CoversView
-    """The turns that it covers."""
+    """The turns that the summary covers."""
     children: list[Any] | None = None
     """From level 2 on: the first and the last summary of the level below."""
     range_start: AwareDatetime
-    """When the first of its turns was written, UTC."""
+    """The time when the first of its turns was written, UTC."""
     range_end: AwareDatetime
-    """When the last of its turns was written, UTC."""
+    """The time when the last of its turns was written, UTC."""
     source_chars: int
-    """Characters of what it covers."""
+    """Number of characters that the summary covers."""
     summary: str | None = None
-    """The summary."""
+    """The text of the summary."""
     key_findings: list[str] | None = None
     """Facts that must not be lost."""
     files_mentioned: list[str] | None = None
-    """Files, of texts and of tools."""
+    """The files named in messages, or used by tools."""
     topics: list[str] | None = None
-    """What it is about."""
+    """The subjects of the turns."""
     entities: dict[str, list[str]] | None = None
-    """What is named, by kind."""
+    """The names that the turns mention, by kind."""
     signals: list[str] | None = None
-    """Hints for how to work with this user."""
+    """Hints on how to work with this user."""
     notes: list[str] | None = None
-    """Ids of the notes that were captured from it."""
+    """The ids of the notes that were captured from these turns."""
     tools_used: list[str] | None = None
-    """Names of the tools that were called."""
+    """The names of the tools that were called."""
     generated_at: AwareDatetime | None = None
-    """When the summary was made, UTC."""
+    """The time when the summary was made, UTC."""
     model: str | None = None
-    """The model that made it."""
+    """The model that made the summary."""
     redo: int | None = None
-    """How often it was made anew by hand; only if it was."""
+    """How many times the summary was made again by hand. Absent if it was not."""
     flaws: list[str] | None = None
-    """What of it is not as it was asked for: `too_long`, `language`."""
+    """Deviations from the request: `too_long`, `language`."""
 
 
 class SynthesisBeforeAfter(Model):
     """The synthesis around a change."""
 
     before: str | None = None
-    """The text before the change; left out: there was none."""
+    """The text before the change. Left out: there was none."""
     after: str | None = None
-    """The text after it; left out: there is none."""
+    """The text after the change. Left out: there is none."""
 
 
 class SynthesisView(Model):
-    """The short text that the last consolidation left about the whole bank."""
+    """The synthesis: the short text that the last consolidation wrote about the whole bank."""
 
     consolidated_at: str | None = None
-    """When that was, UTC; left out if the object does not say it."""
+    """The time of the consolidation, UTC; left out if the stored object does not have it."""
     consolidation_number: int | None = None
-    """The number of that consolidation."""
+    """The number of the consolidation."""
     notes_processed: int | None = None
-    """How many notes it folded."""
+    """Number of notes that the consolidation folded."""
     content: str
     """The text, as Markdown."""
 
@@ -1812,39 +1812,39 @@ class TalkHitView(Model):
     kind: Literal["turn", "summary"] | str
     """`turn`: one side of a turn, or its tools; `summary`: a summary of turns or of summaries."""
     id: str
-    """Its id, unique in the space: the conversation with turn and side, or with level and number."""
+    """The id, unique in the space. For a turn: the conversation, the turn and the side. For a summary: the conversation, the level and the number."""
     conversation_id: str
-    """Its conversation."""
+    """The conversation of the document."""
     score: float
-    """How well it fits. Comparable within one answer only."""
+    """How well the document matches the query. Scores can be compared only within one answer."""
     relevance: float | None = None
-    """How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Left out where there is no vector to compare with."""
+    """The semantic similarity to the query: the cosine of the best matching passage, from 0 to 1. Left out if there is no vector to compare with."""
     snippet: str
-    """The part of its text that fits best."""
+    """The best matching part of the text."""
     highlights: list[list[Any]]
-    """Where the words of the query stand in the snippet: from, to (exclusive), in characters."""
+    """The positions of the query's words in the snippet: start and end (exclusive), in characters."""
     title: str | None = None
-    """Its title; neither a turn nor a summary has one by now."""
+    """The title. At present, turns and summaries have none."""
     time: AwareDatetime
-    """When it was said, or the newest turn that it covers, UTC."""
+    """The time when the turn was said, UTC. For a summary: the time of the newest turn that it covers."""
     author: str | None = None
-    """Of a turn: who said it."""
+    """Only for a turn: its author."""
     role: str | None = None
-    """Of a turn: `user`, `assistant`, `tool` or `system`."""
+    """Only for a turn: `user`, `assistant`, `tool` or `system`."""
     turn_index: int | None = None
-    """Of a turn: its number."""
+    """Only for a turn: its number."""
     level: int | None = None
-    """Of a summary: 1 to 3."""
+    """Only for a summary: its level, 1 to 3."""
     number: int | None = None
-    """Of a summary: its number on its level."""
+    """Only for a summary: its number on its level."""
     covers: list[Any] | None = None
-    """Of a summary: the first and last turn that it covers."""
+    """Only for a summary: the first and the last turn that it covers."""
     source: dict[str, str]
-    """`href`: what to GET for the whole."""
+    """`href`: the path for a GET request that returns the whole document."""
 
 
 class TokenChange(Model):
-    """The fields to change. A field that is left out keeps its value. The name never changes: notes have it."""
+    """The fields to change. A field that is left out keeps its value. The name never changes: notes carry it."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1852,150 +1852,150 @@ class TokenChange(Model):
     permissions: list[str] | None = None
     """Some of `read`, `write` and `admin`."""
     space_ids: list[str] | None = None
-    """The spaces that it may use from now on."""
+    """The new list of spaces that the token may use."""
     all_spaces: bool | None = False
-    """True lets it use all spaces. An empty list of spaces alone is refused."""
+    """True: the token may use all spaces. An empty list of `space_ids` is refused."""
     expires_in_days: int | None = None
-    """Days from now until it expires; null: never."""
+    """Number of days from now until it expires. Null: never."""
     expires_at: AwareDatetime | None = None
-    """Or the moment at which it expires, ISO 8601; not with `expires_in_days`."""
+    """The expiry time, ISO 8601. It can't be combined with `expires_in_days`."""
     email: str | None = None
-    """Who answers for the token."""
+    """The e-mail address of the responsible person."""
 
 
 class TokenMade(Model):
     """A new token."""
 
     hash: str
-    """What the registry knows the token by: its SHA-256. The token itself is stored nowhere."""
+    """The SHA-256 of the token, by which the registry knows it. The token itself is not stored."""
     name: str
-    """The agent that uses it."""
+    """The agent that uses the token."""
     permissions: list[str]
     """Some of `read`, `write` and `admin`."""
     space_ids: list[str] | None = None
-    """The spaces that it may use; empty: all; left out: the entry lets nobody in."""
+    """The spaces that it may use. Empty: all. Left out: the entry has no list, and the token is refused."""
     email: str | None = None
-    """Who answers for it."""
+    """The e-mail address of the responsible person."""
     created_at: AwareDatetime | None = None
-    """When it was made, UTC."""
+    """The time when the token was made, UTC."""
     expires_at: AwareDatetime | None = None
-    """When it expires, UTC; left out: never."""
+    """The expiry time, UTC. Left out: never."""
     revoked: bool
-    """Whether it lets nobody in any more."""
+    """Whether the token was revoked."""
     replaced_by: str | None = None
-    """The hash of the token that it was rotated to."""
+    """The hash of the token that this one was rotated to."""
     made_by: MakerView | None = None
-    """The token that made it; left out: nobody knows, since an older version made it."""
+    """The token that made this one. Left out: unknown, because an older version of the service made it."""
     token: str
-    """The token. It is shown this once and stored nowhere."""
+    """The token itself. Only this answer shows it, and it is not stored."""
 
 
 class TokenRevoked(Model):
     """A token that was revoked."""
 
     hash: str
-    """What the registry knows the token by: its SHA-256. The token itself is stored nowhere."""
+    """The SHA-256 of the token, by which the registry knows it. The token itself is not stored."""
     name: str
-    """The agent that uses it."""
+    """The agent that uses the token."""
     permissions: list[str]
     """Some of `read`, `write` and `admin`."""
     space_ids: list[str] | None = None
-    """The spaces that it may use; empty: all; left out: the entry lets nobody in."""
+    """The spaces that it may use. Empty: all. Left out: the entry has no list, and the token is refused."""
     email: str | None = None
-    """Who answers for it."""
+    """The e-mail address of the responsible person."""
     created_at: AwareDatetime | None = None
-    """When it was made, UTC."""
+    """The time when the token was made, UTC."""
     expires_at: AwareDatetime | None = None
-    """When it expires, UTC; left out: never."""
+    """The expiry time, UTC. Left out: never."""
     revoked: bool
-    """Whether it lets nobody in any more."""
+    """Whether the token was revoked."""
     replaced_by: str | None = None
-    """The hash of the token that it was rotated to."""
+    """The hash of the token that this one was rotated to."""
     made_by: MakerView | None = None
-    """The token that made it; left out: nobody knows, since an older version made it."""
+    """The token that made this one. Left out: unknown, because an older version of the service made it."""
     others: list[str]
-    """The hashes of all tokens that were revoked with it: its successors, and what they made."""
+    """The hashes of all other tokens that were revoked: its successors, and the tokens that they made."""
 
 
 class TokenRotated(Model):
     """The token that replaces the one of the request."""
 
     hash: str
-    """What the registry knows the token by: its SHA-256. The token itself is stored nowhere."""
+    """The SHA-256 of the token, by which the registry knows it. The token itself is not stored."""
     name: str
-    """The agent that uses it."""
+    """The agent that uses the token."""
     permissions: list[str]
     """Some of `read`, `write` and `admin`."""
     space_ids: list[str] | None = None
-    """The spaces that it may use; empty: all; left out: the entry lets nobody in."""
+    """The spaces that it may use. Empty: all. Left out: the entry has no list, and the token is refused."""
     email: str | None = None
-    """Who answers for it."""
+    """The e-mail address of the responsible person."""
     created_at: AwareDatetime | None = None
-    """When it was made, UTC."""
+    """The time when the token was made, UTC."""
     expires_at: AwareDatetime | None = None
-    """When it expires, UTC; left out: never."""
+    """The expiry time, UTC. Left out: never."""
     revoked: bool
-    """Whether it lets nobody in any more."""
+    """Whether the token was revoked."""
     replaced_by: str | None = None
-    """The hash of the token that it was rotated to."""
+    """The hash of the token that this one was rotated to."""
     made_by: MakerView | None = None
-    """The token that made it; left out: nobody knows, since an older version made it."""
+    """The token that made this one. Left out: unknown, because an older version of the service made it."""
     token: str
-    """The token. It is shown this once and stored nowhere."""
+    """The token itself. Only this answer shows it, and it is not stored."""
     old_expires_at: AwareDatetime
-    """When the old token ends, UTC."""
+    """The time when the old token becomes invalid, UTC."""
 
 
 class TokenShown(Model):
     """A token in the list."""
 
     hash: str
-    """What the registry knows the token by: its SHA-256. The token itself is stored nowhere."""
+    """The SHA-256 of the token, by which the registry knows it. The token itself is not stored."""
     name: str
-    """The agent that uses it."""
+    """The agent that uses the token."""
     permissions: list[str]
     """Some of `read`, `write` and `admin`."""
     space_ids: list[str] | None = None
-    """The spaces that it may use; empty: all; left out: the entry lets nobody in."""
+    """The spaces that it may use. Empty: all. Left out: the entry has no list, and the token is refused."""
     email: str | None = None
-    """Who answers for it."""
+    """The e-mail address of the responsible person."""
     created_at: AwareDatetime | None = None
-    """When it was made, UTC."""
+    """The time when the token was made, UTC."""
     expires_at: AwareDatetime | None = None
-    """When it expires, UTC; left out: never."""
+    """The expiry time, UTC. Left out: never."""
     revoked: bool
-    """Whether it lets nobody in any more."""
+    """Whether the token was revoked."""
     replaced_by: str | None = None
-    """The hash of the token that it was rotated to."""
+    """The hash of the token that this one was rotated to."""
     made_by: MakerView | None = None
-    """The token that made it; left out: nobody knows, since an older version made it."""
+    """The token that made this one. Left out: unknown, because an older version of the service made it."""
     last_used_at: AwareDatetime | None = None
-    """When it was last used, to about ten minutes, UTC; left out: no use was noted."""
+    """The time of the last use, UTC, with a precision of about ten minutes. Left out: no use was recorded."""
 
 
 class TokenView(Model):
     """A token's entry, without the secret itself."""
 
     hash: str
-    """What the registry knows the token by: its SHA-256. The token itself is stored nowhere."""
+    """The SHA-256 of the token, by which the registry knows it. The token itself is not stored."""
     name: str
-    """The agent that uses it."""
+    """The agent that uses the token."""
     permissions: list[str]
     """Some of `read`, `write` and `admin`."""
     space_ids: list[str] | None = None
-    """The spaces that it may use; empty: all; left out: the entry lets nobody in."""
+    """The spaces that it may use. Empty: all. Left out: the entry has no list, and the token is refused."""
     email: str | None = None
-    """Who answers for it."""
+    """The e-mail address of the responsible person."""
     created_at: AwareDatetime | None = None
-    """When it was made, UTC."""
+    """The time when the token was made, UTC."""
     expires_at: AwareDatetime | None = None
-    """When it expires, UTC; left out: never."""
+    """The expiry time, UTC. Left out: never."""
     revoked: bool
-    """Whether it lets nobody in any more."""
+    """Whether the token was revoked."""
     replaced_by: str | None = None
-    """The hash of the token that it was rotated to."""
+    """The hash of the token that this one was rotated to."""
     made_by: MakerView | None = None
-    """The token that made it; left out: nobody knows, since an older version made it."""
+    """The token that made this one. Left out: unknown, because an older version of the service made it."""
 
 
 class TokensPurged(Model):
@@ -2004,65 +2004,65 @@ class TokensPurged(Model):
     purged: int
     """How many tokens were removed."""
     hashes: list[str]
-    """Their hashes."""
+    """The hashes of the removed tokens."""
 
 
 class ToolCallView(Model):
     """A tool that was called."""
 
     name: str
-    """Its name."""
+    """The name of the tool."""
     arguments: Any | None = Field(None, examples=[{"path": "src/import/kiel.py"}])
-    """What it was given."""
+    """The input of the tool."""
     result: Any | None = Field(None, examples=["200 lines"])
-    """What it gave."""
+    """The result of the tool."""
     success: bool | None = None
-    """Whether it did what it should."""
+    """Whether the call succeeded."""
     duration_ms: float | None = None
-    """How long it took, in milliseconds."""
+    """Duration of the call in milliseconds."""
     timestamp: str | None = None
-    """When it was called."""
+    """The time of the call."""
     result_size: int | None = None
-    """Bytes of a result above 32 kB. In a list `result` is its beginning; the turn alone has it whole."""
+    """Size in bytes of a result above 32 kB. In a list, `result` has only its beginning. The route of the single turn returns the whole result."""
 
 
 class Tunables(Model):
     """
-    The parameters that cut a conversation into blocks and groups. A parameter that is left out keeps its value, or
-    has the service's default.
+    The parameters that cut a conversation into blocks and groups. An omitted parameter keeps its value, or has the
+    service's default.
     """
 
     model_config = ConfigDict(
         extra="forbid",
     )
     window_chars: int | None = None
-    """Characters that a block of turns should have (profile `windows`)."""
+    """Target size of a block of turns, in characters (profile `windows`)."""
     wiggle: float | None = None
-    """By what share of it a block may be shorter or longer."""
+    """The share of `window_chars` by which a block may be shorter or longer, from 0 to 0.5."""
     min_flush_chars: int | None = None
-    """Characters that a block must have to end before it is full; at most `window_chars`."""
+    """Minimum size, in characters, of a block that ends before it is full; at most `window_chars`."""
     overlap_chars: int | None = None
-    """Characters of the block before that the model sees as context."""
+    """Number of characters of the previous block that the model sees as context."""
     flush_after_ms: int | None = None
-    """Milliseconds of a pause after which a block ends."""
+    """The pause in milliseconds after which a block ends."""
     seal_policy: Literal["hybrid", "chars", "time"] | None = None
-    """Whether blocks end by `time`, by `chars`, or by both."""
+    """The condition that ends a block: `time` (a pause), `chars` (its size), or `hybrid` (either one)."""
     ensure_assistant: bool | None = None
-    """Whether a block ends behind an assistant's side."""
+    """Whether a block ends only after a message of the assistant."""
     group_chars: int | None = None
-    """Characters that a group of summaries should have."""
+    """Target size of a group of summaries, in characters."""
     group_raw_chars: int | None = None
-    """Characters that the turns of a group of level 2 must have together (profile `turns`)."""
+    """Minimum total size, in characters, of the turns of a level 2 group (profile `turns`)."""
     verbatim_chars: int | None = None
-    """Characters up to which a block is its own summary, for which no model is asked."""
+    """Maximum size, in characters, of a block that serves as its own summary. The service asks no model for such a block."""
     ratio: float | None = None
-    """What a summary should have of its source, as a share."""
+    """Target size of a summary, as a share of its source."""
     ratio_only: bool | None = None
-    """Whether that is a target alone; else a summary must not be much longer."""
+    """True: `ratio` is only a target. False: a summary must not be much longer than the target."""
     concurrency: int | None = None
-    """Calls of the LLM at once."""
+    """Maximum number of simultaneous LLM calls."""
     batch_delay_ms: int | None = None
-    """Milliseconds between two waves of calls."""
+    """Pause in milliseconds between two waves of LLM calls."""
 
 
 class TurnView(Model):
@@ -2071,33 +2071,33 @@ class TurnView(Model):
     turn_index: int
     """The number of the turn in the conversation, from 1."""
     message_id: str
-    """The message's own id, or the one that the service gave it."""
+    """The id of the message: yours, or one that the service made."""
     role: Literal["user", "assistant", "tool", "system"] | str | None = None
-    """Of a message that came alone: who says it."""
+    """Only for a single message: the role of its author."""
     user_message: str | None = None
-    """What the user said."""
+    """The user's message."""
     assistant_message: str | None = None
-    """What the assistant answered."""
+    """The assistant's answer."""
     tool_calls: list[ToolCallView] | None = None
-    """The tools that were called, in their order."""
+    """The called tools, in the order of the calls."""
     timestamp: AwareDatetime
-    """When it arrived, UTC."""
+    """The time when it arrived, UTC."""
     said_at: AwareDatetime
-    """When it was said, UTC: its own time where it has one."""
+    """The time when it was said, UTC. Without a time of its own, this is the time when it arrived."""
     client_timestamp: AwareDatetime | None = None
-    """When it was said, where that is not now: pauses, blocks, hits and contexts go by it. What lies ahead of the service's clock counts as now."""
+    """The time when it was said. Default: now. Pauses, blocks, search hits and contexts use this time. A time ahead of the service's clock is replaced by now."""
     char_count: int
-    """Characters of both sides."""
+    """Number of characters of both sides."""
     author: str
-    """Who says it: the author of a message, else the name of the token."""
+    """The author: the one that the message names, or else the name of the token."""
     user: str | None = None
     """The person on the user's side."""
     written_by: str | None = None
-    """The name of the token, of a message that names its author."""
+    """The name of the token that wrote the turn. Only if the message names another author."""
     open: Literal[True] | None = None
-    """True while the assistant's side is missing."""
+    """True if the assistant's side is missing so far."""
     erased_on: str | None = None
-    """The day on which its words were erased, UTC. Its number, times, author and length stay."""
+    """The day on which the words of the turn were erased, UTC. Its number, times, author and length are kept."""
 
 
 class TurnWritten(Model):
@@ -2106,11 +2106,11 @@ class TurnWritten(Model):
     turn_index: int
     """The number of the turn in the conversation, from 1."""
     message_id: str
-    """The message's own id, or the one that the service gave it."""
+    """The id of the message: yours, or one that the service made."""
     timestamp: AwareDatetime
-    """When it arrived, UTC."""
+    """The time when it arrived, UTC."""
     redacted: dict[str, int] | None = None
-    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
+    """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
 class UnreadableObject(Model):
@@ -2119,71 +2119,71 @@ class UnreadableObject(Model):
     key: str
     """The key of the object in the bucket."""
     size: int
-    """Its size in bytes."""
+    """Size in bytes."""
     written_at: AwareDatetime
-    """When it was written, UTC."""
+    """The time of the last write, UTC."""
 
 
 class UnreadablePage(Model):
     """A page of objects that cannot be read."""
 
     items: list[UnreadableObject]
-    """The objects, by their keys. A page may hold fewer than `limit` and not be the last one."""
+    """The objects, sorted by key. A page that is not the last one may hold fewer than `limit`."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class UploadView(Model):
     """The URL to which to upload an archive that will be imported."""
 
     upload_id: str
-    """The id of the upload, an ULID."""
+    """The id of the upload, a ULID."""
     url: str
-    """Where to PUT the archive, without a token: `curl -T demo.tar.gz URL`."""
+    """The upload URL. It needs no token: `curl -T demo.tar.gz URL` sends a PUT."""
     expires_at: AwareDatetime
-    """Until when the URL works: for 15 minutes. UTC."""
+    """The time at which the URL expires, UTC: 15 minutes after this answer."""
 
 
 class Used(Model):
     """The work of runs and its cost."""
 
     runs: int
-    """Runs that have ended, or wait for approval; not those with nothing to do."""
+    """Number of runs that have ended or wait for approval. Runs with nothing to do are not counted."""
     failed_runs: int
-    """Those of them that failed."""
+    """Number of these runs that failed."""
     notes: int
-    """Notes that they folded."""
+    """Number of notes that these runs folded."""
     calls: int
-    """Calls of the LLM."""
+    """Number of LLM calls."""
     prompt_tokens: int
-    """Tokens of the questions, by the provider's count."""
+    """Number of prompt tokens, as counted by the provider."""
     completion_tokens: int
-    """Tokens of the answers, by the provider's count."""
+    """Number of completion tokens, as counted by the provider."""
     estimated_tokens: int
-    """Tokens of calls that the provider did not count: of those that timed out or died."""
+    """Estimated number of tokens of calls that the provider did not count, because they timed out or died."""
     tokens: int
-    """All tokens."""
+    """Total number of tokens."""
 
 
 class UsedBySpace(Model):
     """The work of the runs of a space."""
 
     runs: int
-    """Runs that have ended, or wait for approval; not those with nothing to do."""
+    """Number of runs that have ended or wait for approval. Runs with nothing to do are not counted."""
     failed_runs: int
-    """Those of them that failed."""
+    """Number of these runs that failed."""
     notes: int
-    """Notes that they folded."""
+    """Number of notes that these runs folded."""
     calls: int
-    """Calls of the LLM."""
+    """Number of LLM calls."""
     prompt_tokens: int
-    """Tokens of the questions, by the provider's count."""
+    """Number of prompt tokens, as counted by the provider."""
     completion_tokens: int
-    """Tokens of the answers, by the provider's count."""
+    """Number of completion tokens, as counted by the provider."""
     estimated_tokens: int
-    """Tokens of calls that the provider did not count: of those that timed out or died."""
+    """Estimated number of tokens of calls that the provider did not count, because they timed out or died."""
     tokens: int
-    """All tokens."""
+    """Total number of tokens."""
     space_id: str
     """The id of the space."""
 
@@ -2192,21 +2192,21 @@ class UsedOnDay(Model):
     """The work of the runs that were queued on one day."""
 
     runs: int
-    """Runs that have ended, or wait for approval; not those with nothing to do."""
+    """Number of runs that have ended or wait for approval. Runs with nothing to do are not counted."""
     failed_runs: int
-    """Those of them that failed."""
+    """Number of these runs that failed."""
     notes: int
-    """Notes that they folded."""
+    """Number of notes that these runs folded."""
     calls: int
-    """Calls of the LLM."""
+    """Number of LLM calls."""
     prompt_tokens: int
-    """Tokens of the questions, by the provider's count."""
+    """Number of prompt tokens, as counted by the provider."""
     completion_tokens: int
-    """Tokens of the answers, by the provider's count."""
+    """Number of completion tokens, as counted by the provider."""
     estimated_tokens: int
-    """Tokens of calls that the provider did not count: of those that timed out or died."""
+    """Estimated number of tokens of calls that the provider did not count, because they timed out or died."""
     tokens: int
-    """All tokens."""
+    """Total number of tokens."""
     date: date_aliased
     """A day, UTC."""
 
@@ -2215,56 +2215,56 @@ class WhoAmI(Model):
     """A token and its permissions."""
 
     name: str
-    """The name of the token, and so of the agent that writes with it."""
+    """The name of the token. Notes written with it carry this name as their agent."""
     permissions: list[str]
-    """Of `read`, `write` and `admin`."""
+    """Its permissions: some of `read`, `write` and `admin`."""
     space_ids: list[str]
-    """The spaces that it may use; empty: all."""
+    """The spaces that it may use. Empty: all."""
     expires_at: str | None = None
-    """When it expires, ISO 8601; left out: never."""
+    """The expiry time, ISO 8601. Left out: never."""
 
 
 class Written(Model):
-    """A memory as it is now, and how the content of the request was combined with a memory that existed."""
+    """A memory after the request, and how the content of the request was combined with a memory that existed."""
 
     memory_id: str
-    """The id of the memory, an ULID."""
+    """The id of the memory, a ULID."""
     kind: Literal["fact", "self", "goal"] | str
-    """`fact`: what holds of people, decisions and things; `self`: of the agent itself; `goal`: what it wants."""
+    """`fact`: a fact about people, decisions or things. `self`: a fact about the agent itself. `goal`: a goal of the agent."""
     category: str | None = None
-    """What kind of thing it says, of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: free."""
+    """The category: of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: any word."""
     content: str
-    """What it says."""
+    """The text of the memory."""
     subjects: list[str]
-    """What it is about."""
+    """The subjects of the memory."""
     created_at: AwareDatetime
-    """When it was stored first, UTC."""
+    """The time when it was first stored, UTC."""
     updated_at: AwareDatetime
-    """When it was stored, merged or corrected last."""
+    """The time when it was last stored, merged or corrected, UTC."""
     expires_at: AwareDatetime | None = None
-    """When it expires, UTC. Left out: never."""
+    """The expiry time, UTC. Absent: the memory never expires."""
     source: Literal["conversation", "chat", "note", "digest", "manual"] | str
-    """Where it comes from."""
+    """The kind of source."""
     provenance: ProvenanceView
-    """Who stored it, and what it rests on."""
+    """The author of the memory, and its sources."""
     revision: int
-    """How many times it was written, from 1."""
+    """The number of times that it was written, from 1."""
     similar_to: list[str] | None = None
-    """The ids of memories that may say the same: they are near to it, and no LLM has said yet whether they do. Left out: there is none."""
+    """The ids of similar memories that may say the same. No LLM has compared them yet. Absent if there are none."""
     merged_into: str | None = None
-    """The id of the memory that says the same, and is this one now. Left out: there was none."""
+    """The id of the existing memory that says the same. It is the id of this memory. Absent if there was none."""
     former: str | None = None
-    """What that one said before."""
+    """The former text of that memory."""
     score: float | None = None
-    """How near both are."""
+    """The similarity of the two."""
     by: Literal["text", "vector", "lexical", "llm"] | str | None = None
-    """How it was told that both say the same."""
+    """How the service decided that both say the same."""
     kept: Literal["new", "former"] | str | None = None
-    """Which content stands now, `new` or `former`."""
+    """Which content is the current one, `new` or `former`."""
     repeated: Literal[True] | None = None
-    """True: this Idempotency-Key was answered before. Nothing was changed, and this is the memory as it was."""
+    """True if this request repeats an earlier one with the same Idempotency-Key. Nothing was changed. The answer shows the memory as it was then."""
     redacted: dict[str, int] | None = None
-    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
+    """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
 class AskView(Model):
@@ -2273,33 +2273,33 @@ class AskView(Model):
     request_id: str
     """The id of the question."""
     job: str
-    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
+    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
     status: Literal["queued", "running", "done", "failed", "cancelled"] | str
-    """`queued` and `running`: ask for it again. The others are final."""
+    """`queued` and `running`: ask again later. All other values are final."""
     expression: (
         Literal["neutral", "happy", "amused", "curious", "thoughtful", "concerned", "surprised", "apologetic", "sad"]
         | str
         | None
     ) = None
-    """How the agent looks while it says it, if that was asked for."""
+    """The facial expression of the agent while it says the answer, if that was asked for."""
     message: str | None = None
     """The answer."""
     sources: list[SourceView] | None = None
-    """What the answer rests on."""
+    """The sources that the answer rests on."""
     tool_calls: list[CallView]
-    """The tools that were called, in their order."""
+    """The called tools, in the order of the calls."""
     usage: LlmUsage
-    """What the question took of the LLM."""
+    """The LLM usage of this question."""
     session: str | None = None
     """The conversation that the question is part of."""
     redacted: dict[str, int] | None = None
-    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
+    """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
     error: AskProblemView | None = None
-    """Of a question that failed."""
+    """The error. Only if the question failed."""
     created_at: AwareDatetime
-    """When it was asked, UTC."""
+    """The time of the question, UTC."""
     ended_at: AwareDatetime | None = None
-    """When it was answered, or failed."""
+    """The time when the question was answered or failed, UTC."""
 
 
 class BackupPage(Model):
@@ -2308,42 +2308,42 @@ class BackupPage(Model):
     items: list[BackupView]
     """The backups."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class BankSize(Model):
     """The bank files of a space, with their number and size."""
 
     files_count: int
-    """How many files there are."""
+    """Number of files."""
     total_size: int
-    """Bytes of the files together."""
+    """Total size of the files in bytes."""
     files: list[FileView]
-    """The files without their content, in the order of their paths."""
+    """The files without their content, sorted by path."""
 
 
 class BatchItem(Model):
     """The result for one memory of a batch."""
 
     index: int
-    """Its place in the request, from 0."""
+    """The position in the request, from 0."""
     status: int
-    """201: it is a new one; 200: it was merged or repeated; else it was not stored."""
+    """201: a new memory. 200: it was merged, or it repeats an earlier request. All other values: it was not stored."""
     memory: Written | None = None
-    """The memory as it stands now, if it was stored."""
+    """The memory as it is now, if it was stored."""
     code: str | None = None
-    """Why it was not stored; all codes are in errors.md."""
+    """The error code, if it was not stored. errors.md lists all codes."""
     detail: str | None = None
-    """The same in words."""
+    """The error as a sentence."""
 
 
 class BatchView(Model):
     """The result for each memory of a batch."""
 
     items: list[BatchItem]
-    """One for each memory, in the order of the request."""
+    """One result for each memory, in the order of the request."""
     failed: int
-    """How many of them were not stored: send those once more."""
+    """Number of memories that were not stored. Send only those again."""
 
 
 class ChangeDetail(Model):
@@ -2354,208 +2354,208 @@ class ChangeDetail(Model):
     kind: str
     """`consolidation`, `manual` (a correction by hand), `rules` or `undo`."""
     trigger: str
-    """What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
+    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
     run_id: str
-    """The id of the run, an ULID."""
+    """The id of the run, a ULID."""
     started_at: AwareDatetime
-    """When it began, UTC."""
+    """The start time, UTC."""
     committed_at: AwareDatetime
-    """When it took effect, UTC."""
+    """The time when the change took effect, UTC."""
     model: str | None = None
-    """The model that was asked; left out: none was."""
+    """The model that was asked. Left out: no model was asked."""
     author: str | None = None
-    """Who did it by hand: the name of the token."""
+    """The name of the token that made the change by hand. Left out if nobody did."""
     approved_by: str | None = None
-    """Who approved it, where its plan had to be: the name of the token."""
+    """The name of the token that approved the plan. Left out if no approval was required."""
     approved_at: AwareDatetime | None = None
-    """When that was, UTC."""
+    """The time of the approval, UTC."""
     undoes: int | None = None
-    """Of an undo: the number of the change that it took back."""
+    """Only for an undo: the number of the change that was undone."""
     undone: bool
-    """Whether it was taken back."""
+    """Whether the change was undone."""
     notes_count: int
-    """Notes that it folded, or of an undo, gave back."""
+    """Number of notes that the change folded. For an undo: number of notes that became live again."""
     files: list[dict[str, str]]
-    """The files that it changed: `path` and `action` (`created`, `updated`, `edited`, `deleted`). The path of the rules is `_rules.md`."""
+    """The files that were changed: `path` and `action` (`created`, `updated`, `edited`, `deleted`). The path of the rules is `_rules.md`."""
     metrics: dict[str, Any]
-    """What the run counted: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, `duration_seconds`. Empty for what was not counted."""
+    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
     sources: list[NoteView]
-    """The notes that it folded or gave back, as they stand now."""
+    """The notes that were folded or became live again, with their present state."""
     changes: list[FileDiff]
-    """What it did, file by file."""
+    """The effect of the change, file by file."""
     synthesis: SynthesisBeforeAfter
-    """The synthesis before and after it."""
+    """The synthesis before and after the change."""
     discarded: list[dict[str, Any]]
-    """Notes that the LLM found not worth keeping: `note_id` and `reason` of each."""
+    """The notes that the LLM found not worth keeping, each with `note_id` and `reason`."""
     uncited: list[str]
-    """Ids of notes that were folded although two answers in a row left them out."""
+    """Ids of the notes that were folded although two answers in a row left them out."""
     left_out: list[str]
-    """Ids of notes that the answer left out for the first time: they stayed live."""
+    """Ids of the notes that the answer left out for the first time. They stayed live."""
     warnings: list[str]
-    """What is not as it was asked for, in sentences."""
+    """Deviations from the request, as sentences."""
     prompt_version: str | None = None
-    """The version of the prompt that the LLM was asked with."""
+    """The version of the prompt that was sent to the LLM."""
     usage: LlmUsage
-    """What it asked of the LLM."""
+    """The LLM usage of this change."""
 
 
 class ChangePage(Model):
     """A page of the history."""
 
     unreadable: list[str] | None = None
-    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
     items: list[ChangeSummary]
     """The changes, newest first."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class ConversationDetail(Model):
     """A conversation with the progress of its turns and summaries."""
 
     conversation_id: str
-    """The id of the conversation, an ULID."""
+    """The id of the conversation, a ULID."""
     title: str | None = None
-    """What the conversation is called, in at most 500 bytes."""
+    """The title of the conversation, in at most 500 bytes."""
     cwd: str | None = None
-    """The folder that the agent works in, in at most 4,096 bytes. It is brought into one spelling by its text alone (`a/./b//../c` is `a/c`); where links lead only the client knows."""
+    """The folder that the agent works in, in at most 4,096 bytes. The service normalises the path as text (`a/./b//../c` becomes `a/c`). It can't resolve links: only the client can."""
     host: str | None = None
-    """The machine that the folder is on, in at most 255 bytes."""
+    """The machine that has the folder, in at most 255 bytes."""
     project_path: str | None = None
-    """The root of the project, in one spelling as `cwd` is."""
+    """The root folder of the project, normalised as `cwd` is."""
     profile: Literal["turns", "windows"] | str
-    """`turns`: a summary of each turn; `windows`: one of about `window_chars` characters."""
+    """`turns`: one summary for each turn. `windows`: one summary for about `window_chars` characters."""
     capture: Literal["notes", "off"] | str
-    """`notes`: the model that summarises a block of turns also names what the team should know, at most five notes. They are live notes of who began the conversation. `off`: it does not, also where the space does not allow it (`capture_allowed`)."""
+    """`notes`: the model that summarises a block of turns also names up to five things that the team should know. They become live notes of the agent that began the conversation. `off`: no notes; always so where the space does not allow them (`capture_allowed`)."""
     created_at: AwareDatetime
-    """When it was begun, UTC."""
+    """The time of creation, UTC."""
     author: str
-    """Who began it: the name of the token."""
+    """The name of the token that created it."""
     redacted: dict[str, int] | None = None
-    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
+    """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
     parameters: Tunables
-    """How it is cut into blocks and groups."""
+    """The parameters that cut it into blocks and groups."""
     last_activity: AwareDatetime
-    """When its newest turn was written, UTC."""
+    """The time when the newest turn was written, UTC."""
     turn_count: int
-    """How many turns it has."""
+    """Number of turns."""
     levels: list[LevelView]
-    """The levels of summaries, the lowest first."""
+    """The levels of summaries, the lowest level first."""
     open_turns: int
-    """Turns behind the last block, at least in part: they are given as they are."""
+    """Number of turns that no block covers completely. A context shows them word for word."""
     open_chars: int
-    """Their characters that no block covers, of at most 2,000 turns."""
+    """Number of characters that no block covers yet, counted over at most 2,000 turns."""
     ungrouped_chars: int
-    """Characters of turns whose summary is in no summary of level 2 yet."""
+    """Number of characters of turns whose summary is in no level 2 summary yet."""
     generation: int
-    """Which set of summaries counts; a full update makes the next one."""
+    """The number of the summary version in use. A full update makes the next version."""
     building: int | None = None
-    """The generation that is being built; only while it is."""
+    """The number of the summary version that is being built. Only while a full update is in progress."""
 
 
 class ConversationPage(Model):
     """A page of conversations, newest first."""
 
     unreadable: list[str] | None = None
-    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
     items: list[ListedConversation]
-    """The conversations, by their beginning."""
+    """The conversations, the last created first."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class DigestCounts(Model):
     """The results of a digest."""
 
     messages: int
-    """Messages that it took."""
+    """Number of messages that the digest took."""
     chunks: int
-    """Questions to the LLM that they were cut into."""
+    """Number of chunks, each of which is one prompt to the LLM."""
     dead_letters: list[int]
-    """Numbers of the chunks that were given up after three tries."""
+    """The numbers of the dead letters: chunks that failed three times."""
     new: int
-    """New memories."""
+    """Number of new memories."""
     merged: int
-    """Memories that were there already, or were brought up to date."""
+    """Number of memories that existed already, or were updated."""
     refused: int
-    """Facts that could not be stored."""
+    """Number of facts that could not be stored."""
     usage: LlmUsage
-    """What it asked of the LLM."""
+    """The LLM usage of this digest."""
     started_at: AwareDatetime
-    """When it began, UTC."""
+    """The start time, UTC."""
     ended_at: AwareDatetime
-    """When it ended, UTC."""
+    """The end time, UTC."""
 
 
 class DigestView(Model):
     """A digest."""
 
     slot: str
-    """The digest: the time (UTC) at which it was due, or asked for."""
+    """The id of the digest: the time (UTC) at which it was due or requested."""
     status: Literal["queued", "running", "done", "failed", "cancelled"] | str
-    """`queued`, `running` or `done`. With an `error` it waits after a failure of the LLM, and goes on every hour, or when a digest is started by hand."""
+    """`queued`, `running` or `done`. With an `error` the digest waits after a failure of the LLM. It tries again every hour, and when a digest is started by hand."""
     job: str
-    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
+    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
     error: str | None = None
-    """The code of the failure after which it waits."""
+    """The code of the failure after which the digest waits."""
     messages: int
-    """Messages that it takes."""
+    """Number of messages that the digest takes."""
     chunks: int
-    """Questions to the LLM that they are cut into."""
+    """Number of chunks, each of which is one prompt to the LLM."""
     settled: int
-    """Those that need no more work."""
+    """Number of chunks that need no more work."""
     counts: DigestCounts | None = None
-    """What it came to, once it has ended."""
+    """The results, once the digest has ended."""
     given_up: list[ChunkGivenUp] | None = None
-    """Chunks that may be tried anew (`POST .../retry`). In a list left out."""
+    """The chunks that can be tried again (`POST .../retry`). Absent in a list."""
     unreadable: list[str] | None = None
-    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
 
 
 class ErasureView(Model):
     """The receipt of an erasure. It holds nothing of what was erased."""
 
     erasure_id: str
-    """The id of the erasure, an ULID."""
+    """The id of the erasure, a ULID."""
     space_id: str
     """The id of the space."""
     status: Literal["running", "done"] | str
-    """`done`: all of it is gone. What was begun is always finished."""
+    """`done`: everything is erased. `running`: an erasure that has started is always completed."""
     job: str
-    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
+    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
     agent: str | None = None
-    """Where all notes of an agent are erased: the agent."""
+    """The agent. Only if all notes of an agent are erased."""
     note_ids: list[str]
-    """The notes."""
+    """The ids of the erased notes."""
     memory_ids: list[str] | None = []
-    """Or the memory, an ULID."""
+    """The id of the erased memory, a ULID. The list is empty if no memory is erased."""
     turns: list[str] | None = []
-    """Or the turn: the conversation's id and the turn's number, with a slash between."""
+    """The erased turn: the id of the conversation and the number of the turn, separated by a slash."""
     requested_by: str
-    """The token that asked for it."""
+    """The name of the token that requested it."""
     started_at: AwareDatetime
-    """When it was begun, UTC."""
+    """The start time, UTC."""
     finished_at: AwareDatetime | None = None
-    """When it was done, UTC."""
+    """The end time, UTC."""
     counts: dict[str, int]
-    """Objects, and former versions of objects, from which something was erased."""
+    """Number of objects, and of former versions of objects, from which something was erased."""
     files: list[str]
-    """Bank files that quoted a note word for word, and now say `[erased]` there."""
+    """The bank files that quoted a note word for word. They have `[erased]` there now."""
     sections: list[SectionToCorrect]
-    """Sections of the bank to be looked at, and corrected by hand."""
+    """The sections of the bank that a person should read and correct."""
     quoted_in: list[str]
-    """Notes and memories of other ids that quote it; they are others' words."""
+    """The ids of other notes and memories that quote the erased text. They are not changed."""
     versions: Literal["removed", "not_kept", "not_reachable"] | str | None = None
-    """What became of former versions of objects, where the bucket keeps them."""
+    """The result for former versions of objects, in a bucket that keeps them."""
     not_reached: list[str]
-    """What the service can't reach, in sentences."""
+    """The places that the service can't reach, as sentences."""
 
 
 class FileList(Model):
     """The files of a bank."""
 
     items: list[FileView]
-    """The files in the order of their paths, with `content` where it was asked for."""
+    """The files in the order of their paths, with `content` if the request asked for it."""
 
 
 class FileWithSources(Model):
@@ -2564,99 +2564,99 @@ class FileWithSources(Model):
     path: str
     """The path of the file below the bank."""
     size: int
-    """Bytes of UTF-8."""
+    """Size in bytes of UTF-8."""
     last_modified: AwareDatetime
-    """When it was written, UTC."""
+    """The time of the last write, UTC."""
     content: str | None = None
-    """The file as Markdown; only where it was asked for."""
+    """The file as Markdown. Only if the request asked for contents."""
     consolidation: int | None = None
-    """The number of the change that wrote it, if that is known; only with the content."""
+    """The number of the change that wrote the file, if it is known. Only with the content."""
     sections: list[SectionSources] | None = None
-    """Only with `sources=true`: the sections in order."""
+    """The sections in their order. Only with `sources=true`."""
     sources_since: int | None = None
-    """Set where only the newest changes could be looked at: what those before it brought in is not told."""
+    """Present if only the newest changes were examined. Sources from earlier changes are then missing."""
 
 
 class FoundMemory(Model):
     """A memory that was found."""
 
     memory_id: str
-    """The id of the memory, an ULID."""
+    """The id of the memory, a ULID."""
     kind: Literal["fact", "self", "goal"] | str
-    """`fact`: what holds of people, decisions and things; `self`: of the agent itself; `goal`: what it wants."""
+    """`fact`: a fact about people, decisions or things. `self`: a fact about the agent itself. `goal`: a goal of the agent."""
     category: str | None = None
-    """What kind of thing it says, of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: free."""
+    """The category: of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: any word."""
     content: str
-    """What it says."""
+    """The text of the memory."""
     subjects: list[str]
-    """What it is about."""
+    """The subjects of the memory."""
     created_at: AwareDatetime
-    """When it was stored first, UTC."""
+    """The time when it was first stored, UTC."""
     updated_at: AwareDatetime
-    """When it was stored, merged or corrected last."""
+    """The time when it was last stored, merged or corrected, UTC."""
     expires_at: AwareDatetime | None = None
-    """When it expires, UTC. Left out: never."""
+    """The expiry time, UTC. Absent: the memory never expires."""
     source: Literal["conversation", "chat", "note", "digest", "manual"] | str
-    """Where it comes from."""
+    """The kind of source."""
     provenance: ProvenanceView
-    """Who stored it, and what it rests on."""
+    """The author of the memory, and its sources."""
     revision: int
-    """How many times it was written, from 1."""
+    """The number of times that it was written, from 1."""
     similar_to: list[str] | None = None
-    """The ids of memories that may say the same: they are near to it, and no LLM has said yet whether they do. Left out: there is none."""
+    """The ids of similar memories that may say the same. No LLM has compared them yet. Absent if there are none."""
     score: float | None = None
-    """How near it is to the question. Without a question it is left out."""
+    """The similarity to the question. Absent if there was no question."""
 
 
 class GarbageReport(Model):
     """The results of a garbage collection."""
 
     dry_run: bool
-    """Whether nothing was done."""
+    """True if nothing was changed."""
     looked_at: int
-    """How many spaces were looked at."""
+    """Number of spaces that were checked."""
     old_notes: int
-    """Of all these spaces."""
+    """Number of old live notes in these spaces."""
     runs_started: int
-    """Consolidations that were queued."""
+    """Number of consolidations that were queued."""
     moved: int
-    """Notes that were moved to records."""
+    """Number of notes that were moved to records."""
     runs_removed: int
-    """Documents of runs."""
+    """Number of removed documents of runs."""
     orphans: int
-    """What interrupted work has left."""
+    """Number of orphans: objects that interrupted work left."""
     backups_removed: int | None = 0
-    """What was left of backups that nobody finished."""
+    """Number of incomplete backups that were removed."""
     exports_removed: int | None = 0
-    """Archives and uploads older than a day."""
+    """Number of removed archives and uploads older than a day."""
     spaces: list[SpaceGarbage]
-    """The spaces with anything to tell."""
+    """The spaces with results to report."""
     failed: list[dict[str, Any]]
-    """Spaces where it failed: `space_id`, `code`, `detail`."""
+    """The spaces in which the collection failed: `space_id`, `code`, `detail`."""
     more: bool
-    """There are more spaces: send `after`."""
+    """True if spaces are left. Send `after` to continue."""
     after: str | None = None
-    """The last space that was looked at."""
+    """The last space that was checked."""
 
 
 class HealthView(Model):
     """The health of the service."""
 
     status: Literal["ok", "degraded", "error"] | str
-    """`ok`; `degraded`: it works, but something needs a look; `error`: it does not work."""
+    """`ok`. `degraded`: the service works, but something needs attention. `error`: the service does not work."""
     version: str
     """The version of the service."""
     checks: dict[str, str | float | None]
-    """What was looked at, by name; errors.md says what each value means. With a token also `oldest_pending_note_seconds`, `llm_last_call`, `llm_model` and `embeddings_model`."""
+    """The result of each check, by its name. errors.md explains all values. With a token the checks include `oldest_pending_note_seconds`, `llm_last_call`, `llm_model` and `embeddings_model`."""
     spaces: list[SpaceProblem] | None = None
-    """Only with a token: spaces among those it may see that need a look."""
+    """The spaces that need attention, of those that the token may see. Only with a token."""
 
 
 class JobStatusView(Model):
     """A job of any kind, and its status. The kind's own route shows its result."""
 
     job: str
-    """Its id, which says where it is: the space, the kind and a name."""
+    """The id of the job. It names the space, the kind, and the job."""
     kind: (
         Literal[
             "consolidation",
@@ -2672,73 +2672,73 @@ class JobStatusView(Model):
         ]
         | str
     )
-    """What it is; `summaries`: those of a conversation."""
+    """The kind of work. `summaries`: the summaries of a conversation."""
     space_id: str
     """The id of the space."""
     subject: str | None = None
-    """What it works on within the space, such as a conversation or a backup."""
+    """The object that the job works on within the space, such as a conversation or a backup."""
     status: Literal["queued", "running", "done", "failed", "cancelled"] | str
-    """`queued` and `running`: ask again after `Retry-After` seconds. The others are final."""
+    """`queued` and `running`: send the request again after `Retry-After` seconds. All other values are final."""
     progress: JobProgress | None = None
-    """How far it is, where that is known."""
+    """The progress, if it is known."""
     usage: LlmUsage
-    """What it asked of the LLM."""
+    """The LLM usage of this job."""
     error: JobError | None = None
-    """Why it failed. Of one that is `queued`: the failure after which it waits, to go on."""
+    """The error. For a job that failed: the reason. For a `queued` job: the error after which it waits for another try."""
     created_at: AwareDatetime
-    """When it was asked for, UTC."""
+    """The time of the request, UTC."""
     started_at: AwareDatetime | None = None
-    """When it began, UTC."""
+    """The start time, UTC."""
     ended_at: AwareDatetime | None = None
-    """When it ended, UTC."""
+    """The end time, UTC."""
 
 
 class JobView(Model):
     """A job: one run that makes summaries of a conversation."""
 
     job_id: str
-    """The id of the job, an ULID."""
+    """The id of the job, a ULID."""
     job: str
-    """The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands."""
+    """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
     strategy: Literal["incremental", "full", "redo"] | str
-    """What it was asked for."""
+    """The work that was requested."""
     status: Literal["queued", "running", "done", "failed", "cancelled"] | str
-    """`queued` and `running` go on; the others are final."""
+    """`queued` and `running`: the job is not finished. All other values are final."""
     generation: int
-    """The generation that it works on."""
+    """The number of the summary version that the job works on."""
     created_at: AwareDatetime
-    """When it was asked for, UTC."""
+    """The time of the request, UTC."""
     started_at: AwareDatetime | None = None
-    """When it began, UTC."""
+    """The start time, UTC."""
     ended_at: AwareDatetime | None = None
-    """When it ended, UTC."""
+    """The end time, UTC."""
     sealed: dict[str, int]
-    """New blocks and groups by level."""
+    """Number of new blocks and groups, by level."""
     generated: dict[str, int]
-    """Summaries that it made, by level."""
+    """Number of summaries that the job made, by level."""
     reused: int
-    """Summaries that an earlier generation had of the very same source."""
+    """Number of summaries that were reused from an earlier summary version with exactly the same source."""
     usage: LlmUsage
-    """What it asked of the LLM."""
+    """The LLM usage of this job."""
     latency_ms: dict[str, float]
-    """Milliseconds of a summary, `mean` and `max`."""
+    """Milliseconds for one summary: `mean` and `max`."""
     dirty_share: float | None = None
-    """Share of the summaries that was missing when it began."""
+    """The share of the summaries that was missing at the start, from 0 to 1."""
     queue_length: int
-    """Summaries that could be made and are still missing."""
+    """Number of summaries that could be made and are still missing."""
     error: JobProblem | None = None
-    """Why it failed, or what it waits for while it is `queued`."""
+    """The reason why the job failed, or the error after which a `queued` job waits."""
 
 
 class LiveNotes(Model):
     """The newest live notes of a space."""
 
     count: int
-    """How many live notes the space has."""
+    """Number of live notes in the space."""
     exact: bool
-    """False if there are more than `count` says."""
+    """False if the space has more live notes than `count`."""
     notes: list[NoteView]
-    """The newest ones, newest last: up to 50, of 20 kB together."""
+    """The newest live notes in the order of time: up to 50, of 20 kB together."""
 
 
 class MemoriesFound(Model):
@@ -2747,97 +2747,97 @@ class MemoriesFound(Model):
     items: list[FoundMemory]
     """The memories."""
     ranking: Literal["vector", "lexical", "newest"] | str
-    """By what they were compared with the question: their meaning (`vector`), or their letters (`lexical`); `newest`: there was none."""
+    """How the memories were compared with the question: by their vectors (`vector`) or by their letters (`lexical`). `newest`: there was no question."""
     degraded: str | None = None
-    """Why they were compared by letters although there is an embedding model. Only then."""
+    """The reason why letters were compared although there is an embedding model. Absent otherwise."""
     unreadable: list[str] | None = None
-    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
 
 
 class MemoryChangePage(Model):
     """A page of changes of memories."""
 
     unreadable: list[str] | None = None
-    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
     items: list[MemoryChangeView]
-    """What was done, the newest first."""
+    """The changes, the newest first."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class MemoryContextView(Model):
     """The context for an agent that answers a person."""
 
     markdown: str
-    """Both blocks, ready for a prompt."""
+    """Messages and facts as Markdown for a prompt."""
     messages: list[SaidView]
-    """What was said, in the order of time."""
+    """The messages in the order of time."""
     facts: list[FactView]
-    """What is known, the nearest first; without a question the newest."""
+    """The facts, the most similar first; without a question, the newest first."""
     chars: int
-    """Characters of the Markdown."""
+    """Number of characters in the Markdown."""
     degraded: list[str]
-    """Sources that failed or were late, and are left out: some of `messages`, `facts`."""
+    """The sources that failed or were too late, and are left out: some of `messages`, `facts`."""
 
 
 class MemoryDetail(Model):
     """A memory with its history."""
 
     memory_id: str
-    """The id of the memory, an ULID."""
+    """The id of the memory, a ULID."""
     kind: Literal["fact", "self", "goal"] | str
-    """`fact`: what holds of people, decisions and things; `self`: of the agent itself; `goal`: what it wants."""
+    """`fact`: a fact about people, decisions or things. `self`: a fact about the agent itself. `goal`: a goal of the agent."""
     category: str | None = None
-    """What kind of thing it says, of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: free."""
+    """The category: of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: any word."""
     content: str
-    """What it says."""
+    """The text of the memory."""
     subjects: list[str]
-    """What it is about."""
+    """The subjects of the memory."""
     created_at: AwareDatetime
-    """When it was stored first, UTC."""
+    """The time when it was first stored, UTC."""
     updated_at: AwareDatetime
-    """When it was stored, merged or corrected last."""
+    """The time when it was last stored, merged or corrected, UTC."""
     expires_at: AwareDatetime | None = None
-    """When it expires, UTC. Left out: never."""
+    """The expiry time, UTC. Absent: the memory never expires."""
     source: Literal["conversation", "chat", "note", "digest", "manual"] | str
-    """Where it comes from."""
+    """The kind of source."""
     provenance: ProvenanceView
-    """Who stored it, and what it rests on."""
+    """The author of the memory, and its sources."""
     revision: int
-    """How many times it was written, from 1."""
+    """The number of times that it was written, from 1."""
     similar_to: list[str] | None = None
-    """The ids of memories that may say the same: they are near to it, and no LLM has said yet whether they do. Left out: there is none."""
+    """The ids of similar memories that may say the same. No LLM has compared them yet. Absent if there are none."""
     history: list[FormerView]
-    """Up to 20 former contents, the latest first."""
+    """Up to 20 former texts, the latest first."""
 
 
 class MemoryView(Model):
     """A memory. Fields that do not apply are left out."""
 
     memory_id: str
-    """The id of the memory, an ULID."""
+    """The id of the memory, a ULID."""
     kind: Literal["fact", "self", "goal"] | str
-    """`fact`: what holds of people, decisions and things; `self`: of the agent itself; `goal`: what it wants."""
+    """`fact`: a fact about people, decisions or things. `self`: a fact about the agent itself. `goal`: a goal of the agent."""
     category: str | None = None
-    """What kind of thing it says, of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: free."""
+    """The category: of `self`: `context`, `capability`, `limitation`, `preference`, `relation`; of `goal`: `capability_request`, `understanding`, `connection`, `curiosity`; of `fact`: any word."""
     content: str
-    """What it says."""
+    """The text of the memory."""
     subjects: list[str]
-    """What it is about."""
+    """The subjects of the memory."""
     created_at: AwareDatetime
-    """When it was stored first, UTC."""
+    """The time when it was first stored, UTC."""
     updated_at: AwareDatetime
-    """When it was stored, merged or corrected last."""
+    """The time when it was last stored, merged or corrected, UTC."""
     expires_at: AwareDatetime | None = None
-    """When it expires, UTC. Left out: never."""
+    """The expiry time, UTC. Absent: the memory never expires."""
     source: Literal["conversation", "chat", "note", "digest", "manual"] | str
-    """Where it comes from."""
+    """The kind of source."""
     provenance: ProvenanceView
-    """Who stored it, and what it rests on."""
+    """The author of the memory, and its sources."""
     revision: int
-    """How many times it was written, from 1."""
+    """The number of times that it was written, from 1."""
     similar_to: list[str] | None = None
-    """The ids of memories that may say the same: they are near to it, and no LLM has said yet whether they do. Left out: there is none."""
+    """The ids of similar memories that may say the same. No LLM has compared them yet. Absent if there are none."""
 
 
 class NewMemories(Model):
@@ -2847,7 +2847,7 @@ class NewMemories(Model):
         extra="forbid",
     )
     memories: list[NewMemory]
-    """The memories in their order."""
+    """The memories, stored in this order."""
 
 
 class NoteList(Model):
@@ -2863,153 +2863,153 @@ class NotePage(Model):
     items: list[NoteView]
     """The notes. A page may hold fewer than `limit` and not be the last one."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class OpenConversation(Model):
-    """A conversation to begin. All fields are optional."""
+    """A conversation to create. All fields are optional."""
 
     model_config = ConfigDict(
         extra="forbid",
     )
     title: str | None = None
-    """What the conversation is called, in at most 500 bytes."""
+    """The title of the conversation, in at most 500 bytes."""
     cwd: str | None = None
-    """The folder that the agent works in, in at most 4,096 bytes. It is brought into one spelling by its text alone (`a/./b//../c` is `a/c`); where links lead only the client knows."""
+    """The folder that the agent works in, in at most 4,096 bytes. The service normalises the path as text (`a/./b//../c` becomes `a/c`). It can't resolve links: only the client can."""
     host: str | None = None
-    """The machine that the folder is on, in at most 255 bytes."""
+    """The machine that has the folder, in at most 255 bytes."""
     project_path: str | None = None
-    """The root of the project, in one spelling as `cwd` is."""
+    """The root folder of the project, normalised as `cwd` is."""
     profile: Literal["turns", "windows"] | None = "turns"
-    """`turns`: a summary of each turn; `windows`: one of about `window_chars` characters."""
+    """`turns`: one summary for each turn. `windows`: one summary for about `window_chars` characters."""
     parameters: Tunables | None = None
-    """How it is cut into blocks; it stays so until a full update says otherwise."""
+    """How the conversation is cut into blocks. Only a full update of the summaries changes this."""
     capture: Literal["notes", "off"] | None = "off"
-    """`notes`: the model that summarises a block of turns also names what the team should know, at most five notes. They are live notes of who began the conversation. `off`: it does not, also where the space does not allow it (`capture_allowed`)."""
+    """`notes`: the model that summarises a block of turns also names up to five things that the team should know. They become live notes of the agent that began the conversation. `off`: no notes; always so where the space does not allow them (`capture_allowed`)."""
 
 
 class QuarantinedPage(Model):
     """A page of objects that were set aside."""
 
     unreadable: list[str] | None = None
-    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
     items: list[QuarantinedView]
-    """The objects, by their ids."""
+    """The objects, sorted by id."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class RetentionReport(Model):
     """The backups that retention removed, or would remove."""
 
     dry_run: bool
-    """Whether nothing was removed."""
+    """True if nothing was removed."""
     spaces: int
-    """How many spaces were looked at."""
+    """Number of spaces that were checked."""
     reports: list[SpaceRetention]
-    """Those of which something goes."""
+    """The spaces in which backups are removed."""
     failed: list[str]
-    """Spaces where it failed."""
+    """The spaces in which retention failed."""
     next_after: str | None = None
-    """Send it as `after` to go on; left out: that was all."""
+    """Send this value as `after` to continue. Left out: no spaces are left."""
 
 
 class RoomAnswer(Model):
     """The messages that were found in rooms, the best first."""
 
     ranking: Literal["bm25", "hybrid"] | str
-    """`hybrid`: by words and by meaning; `bm25`: by words alone, because no embedding model is configured, or it did not answer."""
+    """`hybrid`: by words and vectors. `bm25`: by words alone, because no embedding model is configured or it did not answer."""
     unembedded: int
-    """Documents that ranking by meaning has not seen yet, at least in part; they are found by words."""
+    """Number of documents without all their vectors. They are found by words."""
     failure: str | None = None
-    """Why the embedding model did not take part, or not in all: a code such as `embedding_timeout`."""
+    """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
     view: Seen
-    """What was looked at; of several spaces together."""
+    """The documents that were searched, over all searched spaces."""
     items: list[RoomHitView]
-    """What was said."""
+    """The messages, the best match first."""
 
 
 class RoomList(Model):
     """The rooms of a space."""
 
     items: list[RoomView]
-    """Those in which messages wait, or were said in the last days; by name."""
+    """The rooms with messages that wait, or that were posted in the last days; sorted by name."""
 
 
 class RoomMessagePage(Model):
     """A page of messages."""
 
     items: list[RoomMessageView]
-    """The messages. A page may hold fewer than `limit` and not be the last one."""
+    """The messages. A page that is not the last one may hold fewer than `limit`."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class RunPage(Model):
     """A page of runs, newest first."""
 
     unreadable: list[str] | None = None
-    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
     items: list[RunView]
     """The runs."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class RunPlan(Model):
-    """The plan of a run, which the run carries out once somebody approves it."""
+    """The plan of a run. The run commits the plan once a person approves it."""
 
     run_id: str
-    """The id of the run, an ULID."""
+    """The id of the run, a ULID."""
     plan_revision: str
-    """Tells the plan from any other: who approves names the one that was read."""
+    """The revision of the plan. An approval must name the revision that was read."""
     planned_at: AwareDatetime
-    """Since when it waits, UTC."""
+    """The time since when the plan waits, UTC."""
     outdated: bool
-    """Whether the bank or the rules have changed since: an approval makes another plan then."""
+    """Whether the bank or the rules have changed since. If so, an approval makes another plan instead."""
     number: int
-    """The number that its change would have."""
+    """The number that the change will have."""
     trigger: str
-    """What started the run: `api`, `threshold`, `sweep` or `gc`."""
+    """The trigger of the run: `api`, `threshold`, `sweep` or `gc`."""
     agent: str | None = None
-    """The agent whose notes alone were asked for."""
+    """The agent whose notes alone were requested. Left out: all notes."""
     model: str | None = None
-    """The model that was asked; left out: none was."""
+    """The model that was asked. Left out: no model was asked."""
     notes_count: int
-    """Notes that it would fold."""
+    """Number of notes that the plan folds."""
     sources: list[NoteView]
-    """These notes; they are live."""
+    """The notes that the plan folds. They are still live."""
     changes: list[FileDiff]
-    """What it would do, file by file."""
+    """The effect of the plan, file by file."""
     synthesis: SynthesisBeforeAfter
-    """The synthesis before and after it."""
+    """The synthesis before and after the plan."""
     discarded: list[dict[str, Any]]
-    """Notes that the LLM found not worth keeping: `note_id` and `reason` of each."""
+    """The notes that the LLM found not worth keeping, each with `note_id` and `reason`."""
     uncited: list[str]
-    """Ids of notes that it would fold although two answers left them out."""
+    """Ids of the notes that the plan folds although two answers in a row left them out."""
     left_out: list[str]
-    """Ids of notes that the answer left out for the first time: they stay live."""
+    """Ids of the notes that the answer left out for the first time. They stay live."""
     warnings: list[str]
-    """What is not as it was asked for, in sentences."""
+    """Deviations from the request, as sentences."""
     metrics: dict[str, Any]
-    """What the run counted: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, `duration_seconds`. Empty for what was not counted."""
+    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
 
 
 class SearchAnswer(Model):
     """The documents that were found, the best first."""
 
     ranking: Literal["bm25", "hybrid"] | str
-    """`hybrid`: by words and by meaning; `bm25`: by words alone, because no embedding model is configured, or it did not answer."""
+    """`hybrid`: by words and vectors. `bm25`: by words alone, because no embedding model is configured or it did not answer."""
     unembedded: int
-    """Documents that ranking by meaning has not seen yet, at least in part; they are found by words."""
+    """Number of documents without all their vectors. They are found by words."""
     failure: str | None = None
-    """Why the embedding model did not take part, or not in all: a code such as `embedding_timeout`."""
+    """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
     view: Seen
-    """What was looked at; of several spaces together."""
+    """The documents that were searched, over all searched spaces."""
     items: list[HitView]
     """The documents."""
     failed_spaces: list[FailedSpaceView] | None = None
-    """Of a search in several spaces: those that could not be searched. What is in them is not among `items`."""
+    """The spaces that could not be searched. `items` has none of their documents. Only for a search in several spaces."""
 
 
 class SectionsView(Model):
@@ -3018,24 +3018,24 @@ class SectionsView(Model):
     recent_turns: list[ShownTurnView]
     """The newest turns, in the order in which they were said."""
     relevant_turns: list[ShownTurnView]
-    """Turns that were found, the best first. Behind a single message that asks comes its answer, without a `relevance`."""
+    """The turns that were found, the best match first. The answer to a single message with a question follows it, without a `relevance`."""
     relevant_summaries: list[ShownSummaryView]
-    """Summaries that were found, the best first."""
+    """The summaries that were found, the best match first."""
     recent_summaries: list[ShownSummaryView]
-    """Summaries of level 1 that are in none of level 2 yet, the newest first."""
+    """The level 1 summaries that no level 2 summary covers yet, the newest first."""
 
 
 class ServiceUsage(Model):
     """The usage of the LLM of all spaces that the token may see."""
 
     items: list[UsedOnDay]
-    """The days in their order, those without runs too."""
+    """The days in their order, including days without runs."""
     total: Used
-    """All of these days together."""
+    """The totals of these days."""
     budget: BudgetView
-    """What may be used on a day. Where the token has a list of spaces no limit is told."""
+    """The daily budget. A token with a list of spaces does not see the limit."""
     spaces: list[UsedBySpace]
-    """The spaces that used most, at most 100, those first that used more."""
+    """The spaces with the highest usage, at most 100, the highest first."""
 
 
 class SpaceInfo(Model):
@@ -3044,60 +3044,60 @@ class SpaceInfo(Model):
     space_id: str
     """The id of the space."""
     description: str
-    """What the space is for."""
+    """The purpose of the space."""
     owner: str | None = None
-    """Who answers for the space, if that was said."""
+    """The responsible person or team, if one was given."""
     created_at: AwareDatetime
-    """When the space was created, UTC."""
+    """The time of creation, UTC."""
     last_consolidation: AwareDatetime | None = None
-    """When the last consolidation was committed, UTC."""
+    """The time when the last consolidation was committed, UTC."""
     consolidation_count: int
-    """Consolidations that are not undone."""
+    """Number of consolidations that were not undone."""
     total_notes_processed: int
-    """Notes that these consolidations folded."""
+    """Number of notes that these consolidations folded."""
     version: int
-    """The version of the format of `_meta.json`."""
+    """The layout version of `_meta.json`."""
     rev: int
-    """Grows with each write of `_meta.json`."""
+    """The revision of `_meta.json`. It grows with each write."""
     uid: str
-    """Tells a space from a deleted one of the same id; an ULID."""
+    """A ULID that distinguishes the space from a deleted space with the same id."""
     consolidation_threshold: int
-    """Live notes that start a consolidation by themselves. 0: it is only started by hand."""
+    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
     auto_paused: bool
-    """True from the undo of a consolidation or the refusal of a plan on: else the notes would set off the very consolidation that was undone or refused. None starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."""
+    """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
     corrections: Literal["admin", "write"] | str
-    """The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it."""
+    """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | str | None = "auto"
-    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
     capture_allowed: bool | None = True
-    """Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes it."""
+    """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
-    """The plan that waits for approval, and keeps others from being made."""
+    """The plan that waits for approval. No other plan is made while it waits."""
     language: str | None = None
-    """The language that the bank is written in, as a tag (RFC 5646). Without one that of the rules."""
+    """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
     timezone: str | None = None
-    """The time zone in which the space's digests have their hours. Without one that of the service (`DEFAULT_TIMEZONE`)."""
+    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
     changes: int
-    """Number of the newest change in the history: consolidation, correction, rules or undo."""
+    """The number of the newest change in the history: consolidation, correction, rules or undo."""
     rules_changed_at: str | None = None
-    """When the rules were changed, until a consolidation has followed them; UTC."""
+    """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
     committed_run: str | None = None
-    """The run whose change is committed and still being written out."""
+    """The run whose change is committed and still being applied. Usually left out."""
     live: LiveSize
-    """Its live notes."""
+    """The number and size of the live notes."""
     bank: BankSize
-    """Its bank."""
+    """The number and size of the bank files."""
     synthesis_exists: bool
-    """Whether there is a synthesis yet."""
+    """Whether the space has a synthesis."""
 
 
 class SpacePage(Model):
     """A page of spaces."""
 
     items: list[SpaceView]
-    """The spaces that the token may see, in the order of their ids."""
+    """The spaces that the token may see, sorted by id."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class SpaceSummary(Model):
@@ -3106,149 +3106,149 @@ class SpaceSummary(Model):
     space_id: str
     """The id of the space."""
     description: str
-    """What the space is for."""
+    """The purpose of the space."""
     owner: str | None = None
-    """Who answers for the space, if that was said."""
+    """The responsible person or team, if one was given."""
     created_at: AwareDatetime
-    """When the space was created, UTC."""
+    """The time of creation, UTC."""
     last_consolidation: AwareDatetime | None = None
-    """When the last consolidation was committed, UTC."""
+    """The time when the last consolidation was committed, UTC."""
     consolidation_count: int
-    """Consolidations that are not undone."""
+    """Number of consolidations that were not undone."""
     total_notes_processed: int
-    """Notes that these consolidations folded."""
+    """Number of notes that these consolidations folded."""
     version: int
-    """The version of the format of `_meta.json`."""
+    """The layout version of `_meta.json`."""
     rev: int
-    """Grows with each write of `_meta.json`."""
+    """The revision of `_meta.json`. It grows with each write."""
     uid: str
-    """Tells a space from a deleted one of the same id; an ULID."""
+    """A ULID that distinguishes the space from a deleted space with the same id."""
     consolidation_threshold: int
-    """Live notes that start a consolidation by themselves. 0: it is only started by hand."""
+    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
     auto_paused: bool
-    """True from the undo of a consolidation or the refusal of a plan on: else the notes would set off the very consolidation that was undone or refused. None starts by itself until one that was started by hand has ended well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."""
+    """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
     corrections: Literal["admin", "write"] | str
-    """The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes it."""
+    """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | str | None = "auto"
-    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other is made meanwhile. Only an admin changes it."""
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
     capture_allowed: bool | None = True
-    """Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with `capture` `off`, and no block names notes any more. Only an admin changes it."""
+    """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
-    """The plan that waits for approval, and keeps others from being made."""
+    """The plan that waits for approval. No other plan is made while it waits."""
     language: str | None = None
-    """The language that the bank is written in, as a tag (RFC 5646). Without one that of the rules."""
+    """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
     timezone: str | None = None
-    """The time zone in which the space's digests have their hours. Without one that of the service (`DEFAULT_TIMEZONE`)."""
+    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
     changes: int
-    """Number of the newest change in the history: consolidation, correction, rules or undo."""
+    """The number of the newest change in the history: consolidation, correction, rules or undo."""
     rules_changed_at: str | None = None
-    """When the rules were changed, until a consolidation has followed them; UTC."""
+    """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
     committed_run: str | None = None
-    """The run whose change is committed and still being written out."""
+    """The run whose change is committed and still being applied. Usually left out."""
     rules: str | None = None
-    """The rules as Markdown; left out with `rules=false`."""
+    """The rules as Markdown. Absent with `rules=false`."""
     synthesis: SynthesisView | None = None
-    """The synthesis; left out if there was no consolidation yet."""
+    """The synthesis. Left out before the first consolidation."""
     bank: list[FileView]
     """All bank files with their content, in the order of the rules."""
     live: LiveNotes | None = None
-    """What no consolidation has folded yet; left out in a look back."""
+    """The notes that no consolidation has folded yet. Absent with `at`."""
     at: PastMoment | None = None
-    """Only in a look back (`at`): the moment of what is shown."""
+    """The change whose state is shown. Only with `at`."""
 
 
 class SplitView(Model):
     """Two memories that were one."""
 
     memory: MemoryDetail
-    """The memory as it stands without what was merged into it."""
+    """The memory without the part that was merged into it."""
     split_off: MemoryDetail
-    """What was merged into it, which is a memory of its own again."""
+    """The part that was merged into it, as a memory of its own again."""
     repeated: bool | None = False
-    """Whether this Idempotency-Key was answered before: nothing was changed then."""
+    """True if this request repeats an earlier one with the same Idempotency-Key. Nothing was changed."""
 
 
 class SummaryPage(Model):
     """A page of summaries: the highest level first, of each level the newest first."""
 
     unreadable: list[str] | None = None
-    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
     items: list[SummaryView]
     """The summaries."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class TalkAnswer(Model):
     """The turns and summaries that were found in conversations, the best first."""
 
     ranking: Literal["bm25", "hybrid"] | str
-    """`hybrid`: by words and by meaning; `bm25`: by words alone, because no embedding model is configured, or it did not answer."""
+    """`hybrid`: by words and vectors. `bm25`: by words alone, because no embedding model is configured or it did not answer."""
     unembedded: int
-    """Documents that ranking by meaning has not seen yet, at least in part; they are found by words."""
+    """Number of documents without all their vectors. They are found by words."""
     failure: str | None = None
-    """Why the embedding model did not take part, or not in all: a code such as `embedding_timeout`."""
+    """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
     view: Seen
-    """What was looked at; of several spaces together."""
+    """The documents that were searched, over all searched spaces."""
     items: list[TalkHitView]
-    """What was said, and summaries."""
+    """The turns and summaries, the best match first."""
 
 
 class TokenPage(Model):
     """A page of tokens."""
 
     items: list[TokenShown]
-    """The tokens that the caller may manage, in the order of their hashes."""
+    """The tokens that the caller may manage, sorted by hash."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class TurnPage(Model):
     """A page of turns."""
 
     unreadable: list[str] | None = None
-    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
     items: list[TurnView]
-    """The turns. A page may hold fewer than `limit` and not be the last one."""
+    """The turns. A page that is not the last one may hold fewer than `limit`."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class UpdateView(Model):
     """The result of an update."""
 
     status: Literal["planned", "nothing_to_do", "done", "running", "queued", "failed"] | str
-    """`done` and `nothing_to_do`: the summaries are up. `planned`: see `plan`. `queued`, `running`: it goes on, see the job; its `error` is what it waits for. `failed`: see the job."""
+    """`done` and `nothing_to_do`: the summaries are up to date. `planned`: see `plan`. `queued`, `running`: the work continues, see the job. If the job has an `error`, it waits after this error. `failed`: see the job."""
     job_id: str | None = None
-    """The id of the job, or of the one that is at it already."""
+    """The id of the job, or of a job that does this work already."""
     job: JobView | None = None
-    """The job as it stands."""
+    """The job in its present state."""
     plan: PlanView | None = None
-    """Of a dry run: what would be done."""
+    """Only for a dry run: the planned work."""
 
 
 class UsageReport(Model):
     """The usage of the LLM by day."""
 
     items: list[UsedOnDay]
-    """The days in their order, those without runs too."""
+    """The days in their order, including days without runs."""
     total: Used
-    """All of these days together."""
+    """The totals of these days."""
     budget: BudgetView
-    """What may be used on a day. Where the token has a list of spaces no limit is told."""
+    """The daily budget. A token with a list of spaces does not see the limit."""
 
 
 class ContextView(Model):
     """The context for an agent's next call to the model."""
 
     markdown: str
-    """All of it, ready for a prompt."""
+    """The whole context as Markdown for a prompt."""
     sections: SectionsView
     """The same as data."""
     chars: int
-    """Characters of the Markdown."""
+    """Number of characters in the Markdown."""
     degraded: list[str]
-    """Sources that failed or were late, and are left out: some of `turns`, `search`, `summaries`."""
+    """The sources that failed or were too late, and are left out: some of `turns`, `search`, `summaries`."""
 
 
 class DigestPage(Model):
@@ -3257,46 +3257,46 @@ class DigestPage(Model):
     items: list[DigestView]
     """The digests, the newest first."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class ErasurePage(Model):
     """A page of receipts, newest first."""
 
     unreadable: list[str] | None = None
-    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
     items: list[ErasureView]
     """The receipts."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class JobPage(Model):
     """A page of jobs, newest first."""
 
     unreadable: list[str] | None = None
-    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
     items: list[JobView]
     """The jobs."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class JobStatusPage(Model):
     """A page of jobs, newest first."""
 
     unreadable: list[str] | None = None
-    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
     items: list[JobStatusView]
     """The jobs."""
     next_cursor: str | None = None
-    """Send it as `cursor` to get the next page; null: this was the last one."""
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class MemoryList(Model):
     """Memories, the newest first."""
 
     unreadable: list[str] | None = None
-    """The keys of objects that cannot be read, and are left out; only where there are any. `POST .../quarantine` sets one aside."""
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
     items: list[MemoryView]
     """The memories."""

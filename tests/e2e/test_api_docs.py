@@ -17,13 +17,13 @@ JOBS = {
     "Update summaries",
     "Redo a summary",
     "Start a digest",
-    "Ask the agent that answers from memory",
+    "Ask a question",
     "Get a question",
     "Get a plan that waits for approval",
     "Refuse a plan",
 }
 """What may go on after the answer, and nobody waits for."""
-NOTHING_THERE = {"Split a memory": "409", "Set aside what cannot be read": "404", "Put back what was set aside": "404"}
+NOTHING_THERE = {"Split a memory": "409", "Set an unreadable object aside": "404", "Put an object back": "404"}
 """What needs two memories that an LLM made one, which the offline one never does, or an object that somebody damaged,
 and what is answered where there is none.
 """

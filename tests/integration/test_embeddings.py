@@ -286,7 +286,7 @@ def test_a_model_that_heeds_no_dimensions_is_told():
         embed(server.url, embeddings_dimensions=2)
 
     assert failed.value.code == "embedding_wrong_dimension"
-    assert failed.value.detail == "The embedding model's vectors have 3 numbers, and 2 are asked for."
+    assert failed.value.detail == "The embedding model's vectors have 3 numbers, and 2 are requested."
 
 
 def test_batches_of_different_lengths_are_refused():

@@ -160,7 +160,7 @@ def test_a_conversation_that_is_unfit_is_told_and_the_others_come(world, client,
     assert [line.partition(", ")[2] for line in report.left_out] == [
         "conversation 1 has no list of messages.",
         "conversation 3 has the id of an earlier one.",
-        "conversation 4 is no conversation of Claude or ChatGPT.",
+        "conversation 4 is not a conversation of Claude or ChatGPT.",
     ]
     assert (report.imported, report.complete) == (4, False)
 
@@ -197,7 +197,7 @@ def test_a_folder_of_markdown_becomes_the_bank_of_a_new_space(world, client, tmp
     (report,) = bring(world, path, "fresh", description="Of Cline.", rules="Keep it short.")
     assert client.call("get_bank_file", {"space_id": "fresh", "path": "b/active-context.md"})["content"] == "# B\n"
     assert client.call("get_space", {"space_id": "fresh"})["description"] == "Of Cline."
-    assert (report.bank_files, report.not_taken, len(report.changed)) == (2, {"files that are no Markdown": 1}, 1)
+    assert (report.bank_files, report.not_taken, len(report.changed)) == (2, {"files that are not Markdown": 1}, 1)
 
 
 def test_a_bucket_of_the_known_implementation_comes_with_all_its_spaces_and_a_repeat_changes_nothing(

@@ -30,7 +30,7 @@ def test_a_function_is_asked_with_the_event_and_its_answer_comes_back(api):
 def test_what_may_have_been_done_is_asked_for_once_and_the_caller_is_told_to_look(api):
     api.unavailable = True
 
-    with pytest.raises(StoreUnavailable, match="look before you repeat it"):
+    with pytest.raises(StoreUnavailable, match="check before you repeat it"):
         clients.invoke("live-memory-admin", {})
 
     assert len(api.waited) == 1

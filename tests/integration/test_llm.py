@@ -411,8 +411,8 @@ LOOKS: dict[str, tuple[Step, str, str | None]] = {
     "null": (answer(b"null"), "ok", None),
     "no list of models": (answer({"detail": "Not Found"}, 404), "ok", "404"),
     "another method": (answer(b"", 405), "ok", "405"),
-    "a page": (answer(b"<html>Welcome</html>", 200, "text/html"), "refused", "other than OpenAI's form"),
-    "no JSON": (answer(b"{"), "refused", "other than OpenAI's form"),
+    "a page": (answer(b"<html>Welcome</html>", 200, "text/html"), "refused", "did not answer in OpenAI's format"),
+    "no JSON": (answer(b"{"), "refused", "did not answer in OpenAI's format"),
     "a wrong key": (answer({"error": {"message": "bad key secret-key"}}, 401), "refused", "bad key [removed]"),
     "no right": (answer(b"", 403), "refused", "403"),
     "too many": (answer({"error": {"message": "quota"}}, 429), "refused", "quota"),
@@ -422,7 +422,7 @@ LOOKS: dict[str, tuple[Step, str, str | None]] = {
     "hangs up": (hang_up, "unreachable", "could not be reached"),
     "hangs up half way": (hang_up_half_way, "unreachable", "could not be reached"),
     "speaks another protocol": (not_http, "unreachable", "could not be reached"),
-    "compressed": (compressed(b"[]"), "refused", "other than OpenAI's form"),
+    "compressed": (compressed(b"[]"), "refused", "did not answer in OpenAI's format"),
 }
 
 

@@ -238,7 +238,7 @@ def test_where_both_the_bootstrap_key_and_its_hash_are_given_they_belong_togethe
     assert (both.bootstrap_key_problem(), both.bootstrap_hash()) == (None, digest)
 
     other = Settings(admin_bootstrap_key=f"{BOOTSTRAP_KEY}x", admin_bootstrap_key_sha256=digest)
-    assert "not that of" in str(other.bootstrap_key_problem())
+    assert "not the SHA-256 of" in str(other.bootstrap_key_problem())
     weak = hashlib.sha256(b"short").hexdigest()
     assert "32 characters" in str(
         Settings(admin_bootstrap_key="short", admin_bootstrap_key_sha256=weak).bootstrap_key_problem()

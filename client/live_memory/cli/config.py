@@ -67,7 +67,9 @@ class Settings:
     def need_space(self) -> str:
         """The space; raises Refused."""
         if not self.space:
-            raise Refused("Which space? Say `-s SPACE`, set LIVEMEM_SPACE, or keep one: `livemem login --space SPACE`.")
+            raise Refused(
+                "Which space? Use `-s SPACE`, set LIVEMEM_SPACE, or save a default: `livemem login --space SPACE`."
+            )
         return self.space
 
 
@@ -92,10 +94,10 @@ def read(path: Path) -> dict[str, Profile]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise Refused(f"{path} can't be read: {error}. Mend it, or remove it and log in again.") from None
+        raise Refused(f"{path} can't be read: {error}. Correct it, or remove it and log in again.") from None
     profiles = found.get("profiles", {})
     if not isinstance(profiles, dict) or not all(isinstance(one, dict) for one in profiles.values()):
-        raise Refused(f"{path}: `profiles` must hold tables, such as [profiles.default].")
+        raise Refused(f"{path}: `profiles` must have tables, such as [profiles.default].")
     return {name: _profile(path, name, fields) for name, fields in profiles.items()}
 
 
@@ -158,9 +160,7 @@ def settle(environ: Mapping[str, str], *, profile: str | None = None, space: str
         stored = Profile()
     if said["url"] and not said["token"] and stored.token and check_url(said["url"]) != stored.url:
         # A URL from the environment must not get the token that is stored for another service.
-        raise Refused(
-            "LIVEMEM_URL names another service than the one that the stored token is for: set LIVEMEM_TOKEN too."
-        )
+        raise Refused("LIVEMEM_URL names another service than the stored token belongs to: set LIVEMEM_TOKEN too.")
     values = {field: value or getattr(stored, field) for field, value in said.items()}
     sources = {field: "environment" if said[field] else "file" if values[field] else None for field in said}
     if space:
@@ -185,7 +185,7 @@ def check_url(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not host:
         raise Refused("The URL must look like https://memory.example.org.")
     if parts.username is not None or parts.query or parts.fragment:
-        raise Refused("The URL must hold neither a name or password nor anything behind `?` or `#`.")
+        raise Refused("The URL must not have a user name, a password, or anything after `?` or `#`.")
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix('/v1').rstrip('/')}"
 
 

@@ -97,7 +97,7 @@ def _fetch(
                 part.again()
                 archive = ask()
                 if renewed >= TRIES or archive["status"] != "done":
-                    raise Refused("The archive is made anew each time it is fetched. Try again later.", LATER) from None
+                    raise Refused("The archive was replaced during each download. Try again later.", LATER) from None
             except _Broken as error:
                 idle = idle + 1 if part.size <= before else 0
                 if idle >= TRIES:
@@ -143,18 +143,18 @@ def _check_sum(file: IO[bytes]) -> None:
     try:
         while piece := file.read(PIECE):
             if reader.eof:
-                raise zlib.error("something follows")
+                raise zlib.error("data follows its end")
             rest = piece
             while rest:
                 # Bounded: highly compressed data must not fill the memory.
                 reader.decompress(rest, PIECE)
                 rest = reader.unconsumed_tail
             if reader.unused_data:
-                raise zlib.error("something follows")
+                raise zlib.error("data follows its end")
         if not reader.eof:
-            raise zlib.error("it is cut off")
+            raise zlib.error("it ends too early")
     except zlib.error:
-        raise Refused("The archive came damaged and was not kept. Try again.", FAILED) from None
+        raise Refused("The downloaded archive is damaged and was not kept. Try again.", FAILED) from None
 
 
 def _put(part: Path, output: Path, *, force: bool) -> None:
@@ -166,7 +166,7 @@ def _put(part: Path, output: Path, *, force: bool) -> None:
         output.hardlink_to(part)
     except FileExistsError:
         raise Refused(
-            f"{output} was written by somebody else meanwhile. Take another name, or --force.", CONFLICT
+            f"{output} was written by another program in the meantime. Use another name, or --force.", CONFLICT
         ) from None
     except OSError:
         # A file system without hard links.

@@ -18,9 +18,9 @@ MEANINGS: Final = {
     FAILED: "the service failed, or the run ended in an error",
     USAGE: "wrong usage: arguments, configuration, or a request that the service refuses",
     NOT_FOUND: "not found",
-    NO_ACCESS: "no access: no token, a wrong one, or one that may not do this",
-    CONFLICT: "conflict, or somebody else is at it",
-    LATER: "the service is not reachable, or says to come later",
+    NO_ACCESS: "no access: no token, an invalid one, or one without the permission",
+    CONFLICT: "conflict, or other work is in progress",
+    LATER: "the service is not reachable, or asks to try again later",
     NOTHING: "nothing to do, or nothing found",
 }
 

@@ -56,10 +56,12 @@ def livemem(
     ctx: typer.Context,
     profile: Annotated[
         str | None,
-        typer.Option("--profile", metavar="NAME", help="A profile of the configuration file; else LIVEMEM_PROFILE."),
+        typer.Option(
+            "--profile", metavar="NAME", help="A profile of the configuration file. Default: LIVEMEM_PROFILE."
+        ),
     ] = None,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version and end.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Shared working memory for AI agents: write notes, read the bank, ask, and keep it in order.

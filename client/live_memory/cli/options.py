@@ -6,24 +6,29 @@ import typer
 
 from live_memory.cli.completion import complete_space
 
-Json = Annotated[bool, typer.Option("--json", help="JSON on stdout, and nothing else there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print only JSON on stdout.")]
 Space = Annotated[
     str | None,
     typer.Option(
-        "--space", "-s", help="The space; else LIVEMEM_SPACE, else the profile's.", autocompletion=complete_space
+        "--space",
+        "-s",
+        help="The space. Default: LIVEMEM_SPACE, then the profile's space.",
+        autocompletion=complete_space,
     ),
 ]
 SpaceId = Annotated[str, typer.Argument(metavar="SPACE", help="The id of the space.", autocompletion=complete_space)]
 MaybeSpace = Annotated[
     str | None,
     typer.Argument(
-        metavar="[SPACE]", help="The space; else LIVEMEM_SPACE, else the profile's.", autocompletion=complete_space
+        metavar="[SPACE]",
+        help="The space. Default: LIVEMEM_SPACE, then the profile's space.",
+        autocompletion=complete_space,
     ),
 ]
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-Wait = Annotated[bool, typer.Option("--wait", "-w", help="Wait until it is done.")]
-Limit = Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most so many.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+Wait = Annotated[bool, typer.Option("--wait", "-w", help="Wait until the work is done.")]
+Limit = Annotated[int | None, typer.Option("--limit", "-n", min=1, help="The maximum number of items.")]
 
 
 def named(space_id: str | None, space: str | None) -> str | None:

@@ -30,7 +30,7 @@ class Output:
         return not self.json and self.is_terminal(sys.stderr)
 
     def document(self, value: Any) -> None:
-        """One JSON document."""
+        """Print one JSON document."""
         sys.stdout.write(texts.as_json(value, indent=2) + "\n")
         sys.stdout.flush()
 

@@ -18,7 +18,7 @@ def text(program: Program, said: str | None, what: str) -> str:
     if said not in {None, "-"}:
         return str(said)
     if said is None and program.is_terminal(sys.stdin):
-        raise Refused(f"{what}: say it as an argument, or send it to stdin.")
+        raise Refused(f"{what}: give it as an argument, or send it to stdin.")
     found = stdin(what)
     if not found.strip():
         raise Refused(f"{what}: stdin was empty.")
@@ -68,7 +68,7 @@ def json_lines(source: str, what: str) -> Iterator[tuple[int, Any]]:
         try:
             value = json.loads(line)
         except ValueError as error:
-            raise Refused(f"{what}, line {number}: no JSON: {error}.") from None
+            raise Refused(f"{what}, line {number}: not JSON: {error}.") from None
         if not isinstance(value, dict):
             raise Refused(f"{what}, line {number}: must be a JSON object.")
         yield number, value

@@ -63,7 +63,7 @@ class Session:
         if yes:
             return
         if not self.program.is_terminal(sys.stdin):
-            raise Refused(f"{question} Say so with {option}.")
+            raise Refused(f"{question} Confirm with {option}.")
         if typed is not None:
             told = texts.clean(f"{question} {more()} Type {typed} to do it")
             if typer.prompt(told, default="", show_default=False, err=True) != typed:
@@ -147,7 +147,7 @@ def tell_problem(problem: LiveMemoryError, *, json: bool) -> None:
     if problem.retry_after:
         lines.append(f"Try again in {problem.retry_after} s.")
     if problem.status and problem.status >= 500 and problem.request_id:
-        lines.append(f"The service's log has more of it: request {problem.request_id}.")
+        lines.append(f"The service's log has more about it: request {problem.request_id}.")
     tell(problem_document(problem), "\n".join(lines), json=json)
 
 

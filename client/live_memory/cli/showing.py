@@ -60,11 +60,11 @@ def run(found: dict[str, Any]) -> Styled:
     if found["status"] == "ok" and found.get("consolidation"):
         number = found["consolidation"]
         done = f"Change {number}: {metrics(found.get('metrics') or {})}"
-        return [(done, "green"), (f"See it: livemem diff {number}. Take it back: livemem undo {number}.", "dim")]
+        return [(done, "green"), (f"To see it: livemem diff {number}. To undo it: livemem undo {number}.", "dim")]
     words = {
         "nothing_to_do": "There is nothing to consolidate.",
-        "busy": "Somebody else is at it. Try again later.",
-        "awaiting_approval": "Its plan waits for approval: livemem review show.",
+        "busy": "Other work is in progress. Try again later.",
+        "awaiting_approval": "The plan waits for approval: livemem review show.",
     }
     message = found.get("message") or words.get(found["status"]) or f"The run is {found['status']}."
     return [(message, "")]
@@ -79,4 +79,4 @@ def plan(found: dict[str, Any]) -> Styled:
     if synthesis:
         after = synthesis.get("after") if isinstance(synthesis, dict) else synthesis
         lines += [("synthesis", "bold"), (str(after or ""), "")]
-    return lines or [("It would change nothing.", "")]
+    return lines or [("The plan changes nothing.", "")]

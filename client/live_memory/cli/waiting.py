@@ -41,7 +41,7 @@ def wait(
         answer = first if first is not None else ask()
         while goes_on(answer):
             if session.program.now() > until:
-                raise Refused(f"Still {tell(answer)} after an hour. It goes on; look again later.", LATER)
+                raise Refused(f"Still {tell(answer)} after an hour. The work continues. Check again later.", LATER)
             show(tell(answer))
             session.program.sleep(rest(answer) if rest else pause)
             pause = min(pause * 1.5, LONGEST_PAUSE)
@@ -94,7 +94,7 @@ def provisioning(session: Session, space_id: str, first: Any) -> Any:
         session,
         lambda: session.call("get_provisioning", space_id=space_id),
         lambda found: found["status"] == "running",
-        lambda found: f"{found['kind']} into {space_id} goes on",
+        lambda found: f"{found['kind']} into {space_id} continues",
         first=first,
     )
 

@@ -39,7 +39,7 @@ def check_text(field: str, text: str, limit: int, *, blank: bool = False) -> str
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
-        raise InvalidRequest.of(field, "holds half a surrogate pair, which is no text") from None
+        raise InvalidRequest.of(field, "has half a surrogate pair, which is not valid text") from None
     if size > limit:
         raise TooLarge.of(field, size, limit)
     if not blank and not text.strip():

@@ -214,7 +214,7 @@ class Settings(BaseSettings):
         if digest and not re.fullmatch("[0-9a-f]{64}", digest):
             return "ADMIN_BOOTSTRAP_KEY_SHA256 must be 64 hex digits in lower case, the SHA-256 of the key"
         if digest == _sha256("") or (digest and len(set(digest)) < 5):
-            return "ADMIN_BOOTSTRAP_KEY_SHA256 is the SHA-256 of nothing, or none"
+            return "ADMIN_BOOTSTRAP_KEY_SHA256 is the SHA-256 of an empty text, or not a hash"
         if not key:
             return None
         if len(key) < 32:
@@ -222,7 +222,7 @@ class Settings(BaseSettings):
         if len(set(key)) < 5 or key.lower().startswith(WEAK_KEYS):
             return "ADMIN_BOOTSTRAP_KEY is a well-known or trivial value"
         if digest and digest != _sha256(key):
-            return "ADMIN_BOOTSTRAP_KEY_SHA256 is not that of ADMIN_BOOTSTRAP_KEY"
+            return "ADMIN_BOOTSTRAP_KEY_SHA256 is not the SHA-256 of ADMIN_BOOTSTRAP_KEY"
         return None
 
     @field_validator("*", mode="before")

@@ -44,7 +44,7 @@ PROBLEMS = {
     401: "No or bad token",
     403: "No permission, or the space is not in the token's list",
     404: "Something in the path does not exist",
-    409: "Exists already, busy, or somebody else was faster",
+    409: "Exists already, busy, or another request was faster",
     413: "The body, or the answer, is too large",
     422: "Does not fit the model",
     429: "Too soon after the last one, or too many",

@@ -8,14 +8,15 @@ from livemem_http import views
 
 OfAgent = Annotated[views.Agent | None, Query(description="Only notes of this agent.", examples=["cline-dev"])]
 OfCategory = Annotated[views.Category | None, Query(description="Only notes of this category.", examples=["decision"])]
-Tagged = Annotated[str | None, Query(description="Only notes that have this tag.", examples=["storage"])]
+Tagged = Annotated[str | None, Query(description="Only notes with this tag.", examples=["storage"])]
 Since = Annotated[
     views.Moment | None,
     Query(
-        description="Only what is of this time or later, ISO 8601; without an offset UTC.",
+        description="Only documents of this time or later, ISO 8601, by default UTC.",
         examples=["2026-02-20T00:00:00Z"],
     ),
 ]
 Until = Annotated[
-    views.Moment | None, Query(description="Only what is of this time or earlier, ISO 8601; without an offset UTC.")
+    views.Moment | None,
+    Query(description="Only documents of this time or earlier, ISO 8601, by default UTC."),
 ]

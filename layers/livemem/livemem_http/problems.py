@@ -28,26 +28,26 @@ LOCATIONS = ("body", "query", "path", "header", "form")
 class FieldProblem(BaseModel):
     """The error in one field."""
 
-    field: Annotated[str, Field(description="The field of the body, the path or the query.", examples=["category"])]
-    message: Annotated[str, Field(description="What is wrong with it.", examples=["must not be empty"])]
+    field: Annotated[str, Field(description="The field in the body, the path or the query.", examples=["category"])]
+    message: Annotated[str, Field(description="The error in this field.", examples=["must not be empty"])]
 
 
 class Problem(BaseModel):
     """A problem document. `code` is stable (docs/errors.md); `errors` names fields where there are any."""
 
-    type: Annotated[str, Field(description="Always `about:blank`: `code` tells more.")] = "about:blank"
+    type: Annotated[str, Field(description="Always `about:blank`. `code` identifies the error.")] = "about:blank"
     title: Annotated[str, Field(description="The name of the status.")]
     status: Annotated[int, Field(description="The status of the answer.")]
-    detail: Annotated[str, Field(description="What is wrong and what to do, in words.")]
-    code: Annotated[str, Field(description="What is wrong; stable. All codes are in errors.md.")]
-    request_id: Annotated[str, Field(description="The id of the request, by which the log can be searched.")]
+    detail: Annotated[str, Field(description="The error, and how to resolve it.")]
+    code: Annotated[str, Field(description="The error code; stable. errors.md lists all codes.")]
+    request_id: Annotated[str, Field(description="The id of the request. The log can be searched by it.")]
     key: Annotated[
         str | None,
-        Field(description="The key of the object that cannot be read; only where that is what is wrong (repair.md)."),
+        Field(description="The key of the unreadable object (see repair.md). Only if an object cannot be read."),
     ] = None
     errors: Annotated[
         list[FieldProblem] | None,
-        Field(description="What is wrong with which field, at most 20; only where there is one."),
+        Field(description="The errors in single fields, at most 20. Only if there are any."),
     ] = None
 
 
@@ -66,7 +66,7 @@ def own(error: Exception, request_id: str) -> LiveMemoryError:
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     where = [f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}" for frame in frames]
     logger.error("unexpected error", extra={"error": type(error).__name__, "where": where, "request_id": request_id})
-    return LiveMemoryError("The service failed unexpectedly; the log has the request id.")
+    return LiveMemoryError("The service failed unexpectedly. Its log has the request id.")
 
 
 def response(error: Exception, request_id: str) -> Response[str]:

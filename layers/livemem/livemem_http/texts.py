@@ -7,7 +7,7 @@ from typing import Any
 from livemem.errors import FieldError, InvalidRequest
 
 _HALF = re.compile("[\ud800-\udfff]")
-MESSAGE = "holds half a surrogate pair, which is no text"
+MESSAGE = "has half a surrogate pair, which is not valid text"
 
 
 def check(values: Mapping[str, Any]) -> None:

@@ -200,7 +200,7 @@ def context(session: McpSession, q: str | None = None, space_id: str | None = No
     ttl={"type": "string", "description": "such as 30d"},
 )
 def remember(session: McpSession, content: str, space_id: str | None = None, **fields: Any) -> ToolAnswer:
-    """Keep one durable fact, such as a preference. Known facts are merged."""
+    """Keep one durable fact, such as a preference. Known ones merge."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
     draft = Fact(content=content, subjects=tuple(fields.pop("subjects", ())), **fields)
@@ -218,7 +218,7 @@ def remember(session: McpSession, content: str, space_id: str | None = None, **f
     session=_TEXT,
 )
 def ask(session: McpSession, /, message: str, space_id: str | None = None, **of: Any) -> ToolAnswer:
-    """An answer from all of the memory, with sources. Slow; may give a handle to poll."""
+    """An answer from all memory, with sources. Slow; may give a handle to poll."""
     from livemem_mcp import finding  # noqa: PLC0415 - it weighs
 
     return finding.ask(session, session.enter("read", space_id), AskRequest(message, **of))
@@ -231,7 +231,7 @@ def ask(session: McpSession, /, message: str, space_id: str | None = None, **of:
     wait={"type": "boolean", "default": True},
 )
 def consolidate(session: McpSession, wait: bool = True, space_id: str | None = None) -> ToolAnswer:
-    """Fold live notes into the bank, at the end of a job."""
+    """Fold live notes into the bank, when a job ends."""
     space = session.enter("write", space_id)
     run = queue.order(session.process, session.principal, space, RunOrder("api", requested_by=session.principal.name))
     return _followed(session, space, run, wait=wait)
@@ -243,7 +243,7 @@ def poll(session: McpSession, handle: str) -> ToolAnswer:
     kind, _, rest = handle.partition(":")
     space, _, name = rest.partition(":")
     if kind not in ("run", "ask") or not space or not name:
-        raise InvalidRequest.of("handle", "is none that consolidate or ask has given")
+        raise InvalidRequest.of("handle", "is not a handle from consolidate or ask")
     space = session.enter("read", space)
     if kind == "run":
         return _followed(session, space, run_progress.view(session.process, space, name), wait=True)

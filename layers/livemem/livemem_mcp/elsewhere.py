@@ -119,7 +119,7 @@ def _problem(status: Any, body: Any, headers: Any) -> LiveMemoryError:
 def _no_answer(status: Any) -> StoreUnavailable:
     """The answer came not from the route but from its runtime: a function that was stopped, or none of ours."""
     told = status if isinstance(status, int) else "none"
-    return StoreUnavailable(f"The function that has this operation answered with status {told}.")
+    return StoreUnavailable(f"The function of this operation answered with status {told}.")
 
 
 def _object(body: Any) -> dict[str, Any] | None:

@@ -129,7 +129,7 @@ def _check_origin(event: Mapping[str, Any], headers: Mapping[str, str]) -> None:
     if page and page["host"] in LOCAL and ((own and own["host"] in LOCAL) or not _is_local(event)):
         return
     if not page or page["authority"] != host or _is_local(event):
-        raise Forbidden("Requests of web pages are answered only if they come from the service's own host.")
+        raise Forbidden("Requests from web pages are answered only for pages of the service's own host.")
 
 
 def _is_local(event: Mapping[str, Any]) -> bool:

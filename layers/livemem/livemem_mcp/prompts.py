@@ -19,9 +19,9 @@ _ARGUMENTS = {
 _TITLES = {"start_session": "Start a session", "end_session": "End a session"}
 _TOLD = {
     "start_session": "Loads the memory of the project, and begins a task with it.",
-    "end_session": "Leaves what was learnt in the memory, and ends the work.",
+    "end_session": "Writes the results of the work into the memory, and ends the work.",
 }
-_OF_ARGUMENTS = {SPACE: "The space; the one of the connection if left out.", "task": "What is to be done."}
+_OF_ARGUMENTS = {SPACE: "The space. Default: that of the connection.", "task": "The task."}
 
 
 def listed(session: McpSession) -> list[types.Prompt]:

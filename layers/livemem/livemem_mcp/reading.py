@@ -111,7 +111,7 @@ def _look(name: str) -> Look:
             return look(name)
         except InvalidName:
             continue
-    raise InvalidRequest.of("id", "must be an id that start_session, search or context gave")
+    raise InvalidRequest.of("id", "must be an id from start_session, search or context")
 
 
 def _rules(process: Process, space_id: str) -> _Shown:
@@ -159,7 +159,7 @@ def _memory(name: str) -> Look:
 def _of_talk(name: str) -> Look:
     found = _OF_TALK.fullmatch(name)
     if not found:
-        raise InvalidName("id", "is none of a conversation")
+        raise InvalidName("id", "is not the id of a part of a conversation")
     conversation_id = conversation_keys.check_conversation_id(found["conversation"])
     turn, summary = _TURN.fullmatch(found["rest"]), _SUMMARY.fullmatch(found["rest"])
     if turn:
@@ -169,7 +169,7 @@ def _of_talk(name: str) -> Look:
         level = conversation_keys.check_level(summary["level"])
         number = conversation_keys.check_number(summary["number"])
         return lambda process, space_id: _summary(process, space_id, conversation_id, level, number)
-    raise InvalidName("id", "is none of a turn or a summary")
+    raise InvalidName("id", "is not the id of a turn or a summary")
 
 
 def _turn(process: Process, space_id: str, conversation_id: str, index: int) -> _Shown:

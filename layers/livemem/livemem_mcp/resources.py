@@ -27,8 +27,8 @@ NAMES = 100
 
 _PATTERN = re.compile(r"livemem://([^/]+)/(summary|rules|synthesis|bank/(.+))")
 _FIXED = {
-    "summary": "All that an agent loads at its start.",
-    "rules": "Which files the bank has, and what belongs where.",
+    "summary": "Rules, synthesis, bank and newest notes in one text.",
+    "rules": "The files of the bank, and the content of each.",
     "synthesis": "The short text of the last consolidation.",
 }
 _TEMPLATES = {

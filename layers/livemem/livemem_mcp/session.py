@@ -60,7 +60,7 @@ class McpSession:
         """
         chosen = space_id or self.space
         if chosen is None:
-            raise InvalidRequest.of("space_id", "name the space; `list_spaces` tells which there are")
+            raise InvalidRequest.of("space_id", "name the space: `list_spaces` lists them")
         decision.authorise(self.process, self.authorization, needs=needs, space_id=chosen)
         return keys.check_space_id(chosen)
 

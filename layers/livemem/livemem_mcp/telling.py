@@ -60,4 +60,4 @@ def _day(moment: str | None) -> str:
 
 
 def _going_on(how: str, handle: str, data: Mapping[str, Any]) -> ToolAnswer:
-    return ToolAnswer(f"{how} It goes on; call `poll` with handle `{handle}`.\n", {**data, "handle": handle})
+    return ToolAnswer(f"{how} It continues; call `poll` with handle `{handle}`.\n", {**data, "handle": handle})

@@ -17,8 +17,9 @@ First say in three sentences what the memory tells about it, then begin. Write n
 
 END = """The work on `{space_id}` ends here. Before you stop:
 
-1. Write down with the tool `notes`, in one call, what is not in the memory yet and another agent will need: each \
-decision with its reason, what was found out, what works now, what is still to do and what is in the way. One fact a \
-note, readable without this conversation, with names, paths and numbers. Nothing that is there already, no secrets.
-2. Keep with `remember` what will hold for long: preferences of people, who does what.
+1. Write down with the tool `notes`, in one call, everything that another agent will need and the memory does not \
+have yet. Note each decision with its reason, each finding, what works now, each open task, and what blocks it. One \
+fact a note, readable without this conversation, with names, paths and numbers. Nothing that is there already, no \
+secrets.
+2. Keep with `remember` the facts that stay true for long: preferences of people, and responsibilities.
 3. Call `consolidate`, and tell the user in one sentence what you have left in the memory."""

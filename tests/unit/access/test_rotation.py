@@ -82,7 +82,7 @@ def test_a_grace_out_of_bounds_is_refused(grace: int):
 def test_the_bootstrap_key_is_not_rotated():
     world = World()
 
-    with pytest.raises(Conflict, match="deployed"):
+    with pytest.raises(Conflict, match="deployment"):
         rotate(world, enter(world, f"Bearer {BOOTSTRAP_KEY}"))
 
 

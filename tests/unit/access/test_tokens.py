@@ -199,7 +199,7 @@ def test_there_is_an_end_to_the_number_of_tokens(monkeypatch: pytest.MonkeyPatch
     make(world, "lm_1")
     make(world, "lm_2")
 
-    with pytest.raises(Conflict, match="purge"):
+    with pytest.raises(Conflict, match="Remove revoked"):
         make(world, "lm_3")
 
 

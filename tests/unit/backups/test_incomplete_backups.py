@@ -113,7 +113,7 @@ def test_one_whose_space_changes_too_often_to_begin_with_is_gone_on_with_later(
     backup_id = unfinished(world)
 
     def changes_too_often(*_: Any) -> Any:
-        raise PreconditionLost("The space changes too often.")
+        raise PreconditionLost("The space was changed too often at the same time. Try again.")
 
     with monkeypatch.context() as patch:
         patch.setattr(direct, "settled", changes_too_often)

@@ -193,7 +193,7 @@ def test_only_as_the_newest_change_can_it_be_undone():
     change(world)
     fold(world, "two")
 
-    with pytest.raises(Conflict, match="Only the newest change can be undone: 3"):
+    with pytest.raises(Conflict, match="Only the newest change, 3, can be undone"):
         world.undo(2)
 
 

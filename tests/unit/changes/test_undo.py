@@ -117,7 +117,7 @@ def test_the_notes_of_an_undone_consolidation_are_folded_by_the_next_one_once():
 def test_only_the_newest_change_can_be_undone():
     world = space_with_two_consolidations()
 
-    assert "Only the newest change can be undone: 2." in unchanged_after(world, Conflict, 1)
+    assert "Only the newest change, 2, can be undone." in unchanged_after(world, Conflict, 1)
 
 
 def test_an_undone_change_can_not_be_undone_again():

@@ -218,7 +218,7 @@ def test_a_batch_is_sent_in_parts_in_its_order_and_says_where_to_go_on_after_a_f
 
     assert said.code == 6
     assert len(said.out.splitlines()) == 100
-    assert "100 notes are written. Go on from line 101" in said.err
+    assert "100 notes are written. Continue from line 101" in said.err
     sent = [one["content"] for _, arguments in desk.asked for one in arguments["notes"]]
     assert sent[:200] == [str(number) for number in range(200)]
     assert desk.asked[0][1]["notes"][0] == {"content": "0", "category": "todo", "tags": ["all"]}
@@ -261,7 +261,7 @@ def test_waiting_ends_after_an_hour_and_says_that_it_goes_on(desk: CliHarness):
     desk.answers = {"create_backup": {**BACKUP, "complete": False}, "get_backup": {**BACKUP, "complete": False}}
     said = desk.say("backup", "create", "--wait")
     assert said.code == 6
-    assert "goes on" in said.err
+    assert "The work continues" in said.err
     assert 3600 <= sum(desk.waited) < 3700
 
 
@@ -396,9 +396,9 @@ def test_a_rotation_whose_answer_was_lost_is_asked_for_under_the_same_key_until_
 def test_what_ends_with_a_token_is_said_before_and_told_afterwards(desk: CliHarness):
     desk.answers = {"revoke_token": {**TOKEN_MADE, "others": ["sha256:1", "sha256:2"]}}
     said = desk.say("token", "revoke", "0", "-y", "--no-descendants")
-    assert said.out == "The token of agent is revoked, and 2 more with it:\nsha256:1\nsha256:2\n"
+    assert said.out == "The token of agent is revoked, and 2 more tokens with it:\nsha256:1\nsha256:2\n"
     assert desk.asked[-1][1] == {"token_hash": "0", "successors": True, "descendants": False}
-    assert "what it has made" in desk.say("token", "revoke", "0").err
+    assert "the tokens that it made" in desk.say("token", "revoke", "0").err
 
 
 def test_the_list_of_tokens_names_who_made_them(desk: CliHarness):
@@ -463,7 +463,7 @@ def test_tail_goes_on_when_the_service_was_away(desk: CliHarness):
     said = desk.say("tail")
     assert said.code == 0
     assert said.out.count("ann todo") == 2
-    assert said.err.count("Trying on") == 1
+    assert said.err.count("Trying again") == 1
 
 
 def test_tail_ends_where_nothing_is_to_be_hoped_for(desk: CliHarness):

@@ -193,5 +193,5 @@ def test_a_device_or_folder_is_never_replaced(desk: CliHarness, tmp_path: Path):
     for name in ("pipe", "."):
         said = desk.say("export", "-o", str(tmp_path / name), "--force")
         assert (said.code, desk.asked) == (2, [])
-        assert "is no file" in said.err
+        assert "is not a file" in said.err
     assert (tmp_path / "pipe").is_fifo()

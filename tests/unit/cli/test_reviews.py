@@ -71,7 +71,7 @@ def test_the_plan_that_waits_is_shown_with_its_revision(desk: CliHarness, client
 
 def test_a_plan_is_approved_by_its_revision(desk: CliHarness, client: Reviewed):
     code, out, _ = say(desk, client, "approve", RUN, "--revision", "9f2c")
-    assert (code, out) == (0, "Change 4 is committed. Take it back: livemem undo 4.\n")
+    assert (code, out) == (0, "Change 4 is committed. To undo it: livemem undo 4.\n")
     assert client.asked == [("approve_plan", {"space_id": "demo", "run_id": RUN, "plan_revision": "9f2c"})]
 
 

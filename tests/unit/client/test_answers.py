@@ -67,9 +67,9 @@ def test_an_error_says_whether_the_same_may_succeed_later(status, code, retry_af
         (httpx.Response(404, json={"code": 7, "errors": {"a": 1}}), "not_the_service", "404 Not Found"),
         (httpx.Response(500, content=b"\xff\xfe{"), "not_the_service", "500"),
         (httpx.Response(302, headers={"location": "https://evil.example.org/"}), "redirected", "not followed"),
-        (httpx.Response(200, text="<html>Sign in</html>"), "unexpected_answer", "it is no JSON"),
+        (httpx.Response(200, text="<html>Sign in</html>"), "unexpected_answer", "it is not JSON"),
         (httpx.Response(200), "unexpected_answer", "it is empty"),
-        (httpx.Response(200, text="[" * 100_000), "unexpected_answer", "it is no JSON"),
+        (httpx.Response(200, text="[" * 100_000), "unexpected_answer", "it is not JSON"),
     ],
 )  # fmt: skip
 def test_an_answer_that_is_not_the_service_s_is_told_as_one(answer, code, says):
@@ -152,7 +152,7 @@ def test_who_reaches_nobody_learns_the_address_and_what_to_start():
     refused = httpx.ConnectError("[Errno 111] Connection refused")
     with pytest.raises(LiveMemoryError) as caught:
         Scripted(refused).client(retries=0).spaces.get("demo")
-    assert caught.value.detail == f"There is no connection to {URL}: [Errno 111] Connection refused"
+    assert caught.value.detail == f"No connection to {URL}: [Errno 111] Connection refused"
     local = httpx.ConnectError("refused", request=httpx.Request("GET", "http://127.0.0.1:3000/v1/health"))
     assert "to http://127.0.0.1:3000: refused" in broken(local).detail
     assert "`make run`" in broken(local).detail

@@ -118,7 +118,7 @@ def test_every_operation_goes_to_its_own_method_and_path():
         ("append_note", {"space_id": None, "category": "todo", "content": "x"}, "append_note needs space_id"),
         ("append_note", {"space_id": "demo", "category": "todo", "content": UNSET}, "append_note needs content"),
         ("get_space", {"space_id": "demo", "colour": "red", "at": 1}, "get_space takes no at, colour"),
-        ("get_space", {"space_id": ["a"]}, "must be one value"),
+        ("get_space", {"space_id": ["a"]}, "must be a single value"),
         ("no_such_thing", {}, "There is no operation 'no_such_thing'"),
         (
             "list_notes",
@@ -213,6 +213,6 @@ def test_markdown_is_asked_for_where_there_is_some():
 
 def test_what_is_too_long_for_an_address_is_refused_and_not_sent():
     service = Scripted()
-    with pytest.raises(BadArgument, match="too long for an address"):
+    with pytest.raises(BadArgument, match="too long for a URL"):
         service.client().call("search_space", {"space_id": "demo", "q": "x" * 100_000})
     assert service.asked == []

@@ -29,5 +29,5 @@ def test_an_empty_answer_of_another_kind_is_none(headers: dict[str, str]):
 def test_a_page_of_somebody_else_is_never_taken_for_a_memory(content_type: str):
     page = httpx.Response(200, text="<html>Sign in</html>", headers={"Content-Type": content_type})
 
-    with _client(page) as client, pytest.raises(LiveMemoryError, match="it is no Markdown"):
+    with _client(page) as client, pytest.raises(LiveMemoryError, match="it is not Markdown"):
         client.markdown("get_summary", {"space_id": "demo"})

@@ -8,7 +8,7 @@ from tests.support.cases import each
 from tests.support.functions import Context, loaded
 from tests.support.routes import ROUTES, good
 
-HALF = "holds half a surrogate pair, which is no text"
+HALF = "has half a surrogate pair, which is not valid text"
 
 
 def answer(function, event):

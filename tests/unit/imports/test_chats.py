@@ -130,7 +130,7 @@ def test_what_the_user_of_chatgpt_never_saw_is_left_out():
     (turn,) = chat.turns
     assert (turn.user, turn.assistant) == ("Draw a lease", "[image]\n\nHere.")
     assert turn.calls == [{"name": "python", "arguments": "draw()", "result": "ok"}]
-    assert chat.left_out == {"images, sounds and the like": 1}
+    assert chat.left_out == {"images, sounds and other media": 1}
 
 
 def test_spoken_words_come_as_they_were_written_down():

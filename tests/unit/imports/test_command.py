@@ -96,7 +96,7 @@ def test_where_the_service_fails_it_is_told_how_far_it_is_and_what_goes_on(desk,
     desk.answers["list_conversations"] = problem(503, "store_unavailable")
     told = desk.say("import", str(talk))
     assert told.code == 6
-    assert "The same command again goes on." in told.err
+    assert "Run the same command again to continue." in told.err
 
 
 def test_only_conversations_that_went_on_since_a_day_are_taken(desk, talk):

@@ -38,7 +38,7 @@ def test_of_hostile_text_there_are_elements_or_one_clear_error(text, size):
         found = [one for one in elements(chunked(text, size)) if one is not None]
     except BadSource as error:
         refused = str(error)
-    assert refused in {"", cutting.NO_LIST, cutting.CUT, "has something behind its end"}
+    assert refused in {"", cutting.NO_LIST, cutting.CUT, "has data after its end"}
     assert all(one[:1] == b"{" for one in found)
 
 

@@ -93,7 +93,7 @@ def test_links_of_a_folder_are_refused_and_never_followed(tmp_path, below):
 
 def test_a_pipe_in_a_folder_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "a.md")
-    with pytest.raises(BadSource, match="no file"):
+    with pytest.raises(BadSource, match="neither a file"):
         contents(tmp_path)
 
 
@@ -248,7 +248,7 @@ def test_nothing_there_and_a_url_are_told(tmp_path):
 
 
 def test_an_export_that_was_unpacked_is_told_to_be_packed(tmp_path):
-    with pytest.raises(BadSource, match=r"tar\.gz itself"):
+    with pytest.raises(BadSource, match=r"tar\.gz file instead"):
         detection.look(write(tmp_path, {"demo/_meta.json": "{}", "demo/_manifest.json": "{}"}))
 
 

@@ -157,7 +157,7 @@ def test_a_run_that_finds_fewer_notes_than_the_threshold_leaves_them():
     run = world.work()
 
     assert run is not None
-    assert (run.state, run.message) == ("nothing_to_do", "The notes are fewer than the space's threshold.")
+    assert (run.state, run.message) == ("nothing_to_do", "The space has fewer live notes than its threshold.")
     assert world.llm.prompts == []
     assert len(world.live_ids()) == 2
 

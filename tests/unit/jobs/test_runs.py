@@ -98,7 +98,7 @@ def test_a_run_whose_worker_died_is_running_until_its_lease_ran_out_and_then_an_
     assert shown(world, run_id) == ("running", "asking", None)
     world.clock.move(1)
     assert shown(world, run_id) == ("error", None, "interrupted")
-    assert "all notes are still live" in world.view(run_id).error.detail
+    assert "All notes are still live" in world.view(run_id).error.detail
     assert len(world.live_ids()) == 1
 
 

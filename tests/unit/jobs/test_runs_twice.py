@@ -89,7 +89,7 @@ def test_a_second_run_finds_the_space_busy_and_asks_nobody():
     assert run.state == "ok"
     busy = seen[0]
     assert (busy.state, busy.error) == ("busy", None)
-    assert "busy (consolidation) until" in busy.message
+    assert "Other work (consolidation) holds the lease until" in busy.message
     assert world.view(busy.job_id) == busy
     assert len(world.llm.prompts) == 1
 

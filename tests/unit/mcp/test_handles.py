@@ -27,7 +27,9 @@ def test_a_run_that_goes_on_gives_a_handle_before_the_call_may_take_no_longer(ag
     run = going["structuredContent"]
     assert (going["isError"], run["status"]) == (False, "queued")
     assert run["handle"] == f"run:demo:{run['run_id']}"
-    assert going["content"][0]["text"] == f"The run is queued. It goes on; call `poll` with handle `{run['handle']}`.\n"
+    assert (
+        going["content"][0]["text"] == f"The run is queued. It continues; call `poll` with handle `{run['handle']}`.\n"
+    )
     assert LONGEST - 2 < sum(agents.paused) < LONGEST
 
 

@@ -83,7 +83,7 @@ def test_a_name_that_is_no_utf8_is_refused(world):
         (odd("a.md", tarfile.BLKTYPE), "a device"),
         (odd("a.md", tarfile.FIFOTYPE), "a named pipe"),
         (odd("a.md", tarfile.GNUTYPE_SPARSE), "a sparse file"),
-        (odd("a.md", b"Z"), "of a kind that no archive here may have"),
+        (odd("a.md", b"Z"), "of a kind that is not allowed"),
         (odd("a.md", tarfile.REGTYPE, pax_headers={"GNU.sparse.major": "1"}), "sparse"),
         (odd("a.md", tarfile.REGTYPE, pax_headers={"size": "99999999999"}), "more than 8 GiB"),
         (odd("../a", tarfile.DIRTYPE), r"`\.\.`"),
@@ -225,8 +225,8 @@ def unpacks_to_the_same(broken, whole):
         (b"\x28\xb5\x2f\xfd" + bytes(600), "a zstd file"),
         (b"", "ends too early"),
         (b"hello", "ends too early"),
-        (b"hello" * 1_000, "no tar"),
-        (gzip.compress(b"hello" * 1_000), "no tar"),
+        (b"hello" * 1_000, "not a tar"),
+        (gzip.compress(b"hello" * 1_000), "not a tar"),
         (bytes(10_240), "no space and no Markdown"),
         (tar([("src/main.py", b"print()"), ("README.txt", b"x")]), "no space and no Markdown"),
         (tar([odd("folder", tarfile.DIRTYPE)]), "no space and no Markdown"),
@@ -252,10 +252,10 @@ def change_manifest(files: dict[str, bytes], old: bytes, new: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        (b'"name": "_rules.md"', b'"name": "_rulez.md"', "_rulez.md', which is not there"),
+        (b'"name": "_rules.md"', b'"name": "_rulez.md"', "_rulez.md', which the archive does not have"),
         (b'"name": "_rules.md"', b'"name": "_meta.json"', "twice"),
         (b'"sha256": "', b'"sha256": "0', "was changed"),
-        (b'"space_id": "demo"', b'"space_id": "other"', "of another space"),
+        (b'"space_id": "demo"', b'"space_id": "other"', "belongs to another space"),
         (b'"format": "live-memory-archive"', b'"format": "other"', "can't be read"),
         (b'"version": 1', b'"version": 2', "can't be read"),
         (b'  "objects": [', b'  "objects": {', "can't be read"),
@@ -284,14 +284,14 @@ def test_what_the_manifest_does_not_name_is_refused(world, space):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"space_id": "other"}, "of another space"),
-        ({"space_id": 1}, "no head"),
-        ({"created_at": "yesterday"}, "no head"),
+        ({"space_id": "other"}, "belongs to another space"),
+        ({"space_id": 1}, "not a valid space record"),
+        ({"created_at": "yesterday"}, "not a valid space record"),
         ({"description": "x" * 501}, "description"),
         ({"consolidation_threshold": -1}, "consolidation_threshold"),
         ({"changes": 0, "consolidation_count": 0}, "a record of change 1"),
         ({"deleted_at": "2026-01-01T00:00:00Z"}, "deleted"),
-        ({"description": "\ud800"}, "no head"),
+        ({"description": "\ud800"}, "not a valid space record"),
     ],
 )
 def test_a_head_that_is_none_is_refused(world, space, changes, reason):
@@ -301,20 +301,20 @@ def test_a_head_that_is_none_is_refused(world, space, changes, reason):
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"space_id": "demo"}'])
 def test_a_head_that_can_not_be_read_is_refused(world, space, body):
-    assert "no head of a space" in refusal(world, packed({**space, keys.META: body})).detail
+    assert "not a valid space record" in refusal(world, packed({**space, keys.META: body})).detail
 
 
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("live/readme.md", "no note's name"),
-        ("live/20260230T000000_ann_todo_00000000.md", "no note's name"),
-        ("bank/_x.md", "no bank file"),
-        ("bank/a b.md", "no bank file"),
-        ("bank/a.md/b.md", "no bank file"),
-        ("_lease.json", "at work"),
-        ("_runs/01HZZZZZZZ0000000000000001.plan.json", "at work"),
-        ("_search/1-000001.sqlite", "at work"),
+        ("live/readme.md", "does not have the name of a note"),
+        ("live/20260230T000000_ann_todo_00000000.md", "does not have the name of a note"),
+        ("bank/_x.md", "not a bank file"),
+        ("bank/a b.md", "not a bank file"),
+        ("bank/a.md/b.md", "not a bank file"),
+        ("_lease.json", "a lease"),
+        ("_runs/01HZZZZZZZ0000000000000001.plan.json", "a lease"),
+        ("_search/1-000001.sqlite", "a lease"),
     ],
 )
 def test_names_that_break_the_rules_of_a_space_are_refused(world, space, name, reason):
@@ -354,11 +354,11 @@ def test_the_heads_of_many_spaces_are_not_gathered(world, space):
 
 
 def test_a_folder_that_can_not_be_a_space_is_refused(world, space):
-    assert "space's id" in refusal(world, packed(space, folder="a space")).detail
+    assert "the id of a space" in refusal(world, packed(space, folder="a space")).detail
 
 
 def test_another_spaces_archive_under_this_name_is_refused(world, space):
-    assert "of another space" in refusal(world, packed(space, folder="other")).detail
+    assert "belongs to another space" in refusal(world, packed(space, folder="other")).detail
 
 
 def test_a_large_manifest_of_nothing_costs_no_memory_beside_itself(world, space):

@@ -113,7 +113,7 @@ def test_a_description_replaces_that_of_the_archive_and_rules_are_refused(world)
     body = exported(world)
     assert import_it(world, body, "one", description="A copy.").description == "A copy."
     assert import_it(world, body, "two", description="").description == ""
-    with pytest.raises(InvalidRequest, match="brings its own"):
+    with pytest.raises(InvalidRequest, match="has its own"):
         import_it(world, body, "three", rules="Others.")
     assert world.keys("three/") == []
 

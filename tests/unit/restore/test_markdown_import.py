@@ -119,7 +119,7 @@ def test_front_matter_is_left_out_and_so_are_empty_files_and_the_record_says_so(
 @pytest.mark.parametrize(
     ("members", "reason"),
     [
-        ({"m/a.md": b"x", "m/logo.png": b"\x89PNG"}, r"'m/logo\.png' is no Markdown"),
+        ({"m/a.md": b"x", "m/logo.png": b"\x89PNG"}, r"'m/logo\.png' is not a Markdown"),
         ({"m/a.MD": b"x"}, "no space and no Markdown"),
         ({"m/active context.md": b"x"}, "only A-Z"),
         ({"m/_a.md": b"x", "b.md": b"y"}, r"'m/_a\.md'|b\.md"),

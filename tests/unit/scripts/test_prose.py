@@ -1,8 +1,18 @@
-"""What the check of pages counts as a sentence, and what it reports."""
+"""What the check of pages and texts counts as a sentence, and what it reports."""
 
 import re
+from dataclasses import replace
 
-from scripts.prose import Rules, docstring_problems, pages, problems, prose_of, sentences_of
+from scripts.prose import (
+    Rules,
+    docstring_problems,
+    pages,
+    problems,
+    prose_of,
+    sentences_of,
+    strings,
+    text_problems,
+)
 
 RULES = Rules(
     {"words_per_sentence": 5, "semicolons_per_hundred_sentences": 2, "readme_words": 8, "agents_words": 8},
@@ -53,3 +63,29 @@ def test_every_page_that_the_rules_name_is_there():
 
 def test_no_docstring_has_a_riddle():
     assert docstring_problems(Rules.read()) == []
+
+
+def test_a_string_is_a_text_unless_it_is_a_docstring_or_a_pattern():
+    code = '"""A docstring of four words."""\n\nfail(f"No {file} in `a b c`. " "Try it again.", r"\\d+ of a pattern")\n'
+
+    assert list(strings(code)) == [(3, "No value in code."), (3, "Try it again.")]
+
+
+def test_a_text_with_a_long_sentence_or_a_riddle_is_told_wherever_texts_are_written():
+    rules = Rules.read()
+    strict = replace(rules, limits={"words_in_a_text": 9}, riddles=[(re.compile("backup"), "copy")], of_texts=())
+    places = (
+        *("livemem/backups/", "livemem_http/routes/", "livemem_http/views/"),
+        *("live_memory/cli/", "live_memory/_answers.py", "scripts/openapi.py", "words.toml: tools."),
+    )
+
+    told = text_problems(strict)
+
+    long, riddles = ([one for one in told if says in one] for says in ("at most 9", "write: copy"))
+    assert [place for place in places if not any(place in one for one in long)] == []
+    assert len(riddles) > 50
+    assert [one for one in told if one.startswith(tuple(rules.data))] == []
+
+
+def test_no_text_of_the_service_or_the_client_has_a_riddle_or_a_long_sentence():
+    assert text_problems(Rules.read()) == []

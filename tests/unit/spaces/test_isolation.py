@@ -61,7 +61,7 @@ def test_a_copied_folder_is_a_broken_space_and_says_so_and_the_original_is_left_
     with pytest.raises(SpaceBroken) as refused:
         act(world)
 
-    assert "another space's" in refused.value.detail
+    assert "another space" in refused.value.detail
     assert world.inner.objects == before
 
 

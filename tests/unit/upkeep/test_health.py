@@ -314,7 +314,7 @@ def test_a_run_that_died_degrades_once_its_lease_ran_out_and_until_the_sweep(llm
     world.clock.move(lease.LIFE.total_seconds() - 1)
     found = look(world, llm_server)
     assert (found.status, problems(found)) == ("degraded", [("demo", "blocked")])
-    assert "not heard of for 89 s; the space is free at 2026-02-20T14:01:" in found.problems[0].detail
+    assert "silent for 89 s; the space is free at 2026-02-20T14:01:" in found.problems[0].detail
     world.clock.move(1)
 
     found = look(world, llm_server)

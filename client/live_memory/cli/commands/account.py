@@ -20,7 +20,7 @@ def login(
     url: Annotated[
         str | None, typer.Option("--url", "-u", help="The service, such as https://memory.example.org.")
     ] = None,
-    space: Annotated[str | None, typer.Option("--space", "-s", help="The space of commands that name none.")] = None,
+    space: Annotated[str | None, typer.Option("--space", "-s", help="The default space of commands.")] = None,
     json: Json = False,
 ) -> None:
     """Check a token and keep it in a file that only you can read.
@@ -35,7 +35,7 @@ def login(
         wanted = Profile(_url(program, url, former), None, space or former.space)
         assert wanted.url
         if config.is_open(wanted.url):
-            out.say(f"{wanted.url} is not encrypted: whoever is on the way can read the token.")
+            out.say(f"{wanted.url} is not encrypted: anybody on the network can read the token.")
         wanted = config.changed(wanted, token=_token(program))
         try:
             who = _check(program, wanted, space)
@@ -51,7 +51,7 @@ def login(
             "file": str(path),
         }
         out.result(told, lambda: out.text(f"You are {who['name']} ({', '.join(who['permissions'])}) at {wanted.url}."))
-        out.say(f"Kept in {path}.")
+        out.say(f"Saved in {path}.")
 
 
 def _url(program: Program, said: str | None, former: Profile) -> str:
@@ -92,7 +92,7 @@ def logout(ctx: typer.Context, json: Json = False) -> None:
             raise typer.Exit(NOTHING)
         config.keep(path, name, None)
         out.result(
-            {"profile": name, "file": str(path)}, lambda: out.text(f"The profile {name} is taken out of {path}.")
+            {"profile": name, "file": str(path)}, lambda: out.text(f"The profile {name} is removed from {path}.")
         )
         if program.environ.get("LIVEMEM_TOKEN"):
             out.say("LIVEMEM_TOKEN is still set.")

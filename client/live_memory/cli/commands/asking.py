@@ -10,14 +10,20 @@ from live_memory.cli.options import Json, Limit, MaybeSpace, Space, named
 from live_memory.cli.output import Output
 from live_memory.cli.session import Session, given, opened
 
-Lang = Annotated[str | None, typer.Option("--lang", help="Of the headings: en or fr; else that of the space.")]
-At = Annotated[int | None, typer.Option("--at", min=0, help="As it stood after this change of the history.")]
+Lang = Annotated[
+    str | None, typer.Option("--lang", help="The language of the headings: en or fr. Default: that of the space.")
+]
+At = Annotated[int | None, typer.Option("--at", min=0, help="Show the state after this change of the history.")]
 
 
 def start(
     ctx: typer.Context,
-    q: Annotated[str | None, typer.Argument(help="What the session is about; what answers it comes too.")] = None,
-    max_chars: Annotated[int | None, typer.Option(help="Characters at most, 2000 to 100000; else 8000.")] = None,
+    q: Annotated[
+        str | None, typer.Argument(help="The subject of the session. Parts that match it are included.")
+    ] = None,
+    max_chars: Annotated[
+        int | None, typer.Option(help="The maximum number of characters, 2000 to 100000. Default: 8000.")
+    ] = None,
     lang: Lang = None,
     user: Annotated[str | None, typer.Option(help="Whom the agent works with; else the name of the token.")] = None,
     space: Space = None,
@@ -52,9 +58,9 @@ def _markdown(session: Session, operation: str, arguments: dict[str, Any]) -> No
 
 def bank(
     ctx: typer.Context,
-    path: Annotated[str | None, typer.Argument(help="A file; nothing: the list of the files.")] = None,
+    path: Annotated[str | None, typer.Argument(help="The path of a file. Default: the list of the files.")] = None,
     at: At = None,
-    sources: Annotated[bool, typer.Option("--sources", help="Which notes each section rests on.")] = False,
+    sources: Annotated[bool, typer.Option("--sources", help="Show the notes that each section rests on.")] = False,
     space: Space = None,
     json: Json = False,
 ) -> None:
@@ -91,17 +97,19 @@ def _sections(out: Output, file: dict[str, Any]) -> None:
 def search(
     ctx: typer.Context,
     q: Annotated[str, typer.Argument(help="Words, or a question.")],
-    everywhere: Annotated[bool, typer.Option("--all", "-a", help="In all spaces that you may read.")] = False,
+    everywhere: Annotated[bool, typer.Option("--all", "-a", help="Search all spaces that you may read.")] = False,
     scope: Annotated[
         str | None,
-        typer.Option(help="live, archive, bank, conversations, memories, rooms, all; several with commas."),
+        typer.Option(help="live, archive, bank, conversations, memories, rooms, or all. Separate several with commas."),
     ] = None,
     limit: Limit = None,
-    author: Annotated[str | None, typer.Option(help="Whose notes.")] = None,
-    category: Annotated[str | None, typer.Option("--category", "-c", help="Notes of this category.")] = None,
-    tag: Annotated[str | None, typer.Option("--tag", "-t", help="Notes with this tag.")] = None,
-    since: Annotated[str | None, typer.Option(help="Not older: 2026-02-20T14:00:00Z.")] = None,
-    until: Annotated[str | None, typer.Option(help="Not younger.")] = None,
+    author: Annotated[str | None, typer.Option(help="Only documents of this author.")] = None,
+    category: Annotated[str | None, typer.Option("--category", "-c", help="Only notes of this category.")] = None,
+    tag: Annotated[str | None, typer.Option("--tag", "-t", help="Only notes with this tag.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Only documents of this time or later, such as 2026-02-20T14:00:00Z.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Only documents of this time or earlier.")] = None,
     space: Space = None,
     json: Json = False,
 ) -> None:
@@ -135,14 +143,15 @@ def _hits(session: Session, hits: list[dict[str, Any]], *, everywhere: bool) -> 
 def context(
     ctx: typer.Context,
     q: Annotated[
-        str | None, typer.Argument(help="What somebody said. Not needed with --conversation or --room.")
+        str | None,
+        typer.Argument(help="The subject, such as the user's message. Not needed with --conversation or --room."),
     ] = None,
     kinds: Annotated[
         str | None,
-        typer.Option(help="note, archive, bank, turn, summary, memory, message; several with commas. Without it all."),
+        typer.Option(help="note, archive, bank, turn, summary, memory, message; several with commas. Default: all."),
     ] = None,
     conversation: Annotated[str | None, typer.Option(help="Of this conversation: recent and relevant turns.")] = None,
-    room: Annotated[str | None, typer.Option(help="Of this room: messages about the same, and facts.")] = None,
+    room: Annotated[str | None, typer.Option(help="Of this room: messages about the same subject, and facts.")] = None,
     lang: Lang = None,
     limit: Limit = None,
     max_chars: Annotated[int | None, typer.Option(help="Characters at most.")] = None,
@@ -175,12 +184,12 @@ def _context_of(conversation: str | None, room: str | None) -> tuple[str, dict[s
 
 def ask(
     ctx: typer.Context,
-    message: Annotated[str | None, typer.Argument(help="The question; `-` or nothing: stdin.")] = None,
-    user: Annotated[str | None, typer.Option(help="Who asks; else the name of the token.")] = None,
+    message: Annotated[str | None, typer.Argument(help="The question; `-` or nothing reads stdin.")] = None,
+    user: Annotated[str | None, typer.Option(help="The person who asks. Default: the name of the token.")] = None,
     chat: Annotated[
-        str | None, typer.Option("--session", help="Go on with this session, so that it knows what was said.")
+        str | None, typer.Option("--session", help="Continue this session with its earlier questions.")
     ] = None,
-    room: Annotated[str | None, typer.Option(help="The room in which it is asked.")] = None,
+    room: Annotated[str | None, typer.Option(help="The room in which the question is asked.")] = None,
     space: Space = None,
     json: Json = False,
 ) -> None:
@@ -211,4 +220,4 @@ def _answer(out: Output, answer: dict[str, Any]) -> None:
         lines += [(f"  {one['kind']}  {one['id']}  {texts.one_line(one['excerpt'], 100)}", "dim") for one in found]
         out.lines(lines)
     if answer.get("session"):
-        out.say(f"Go on: --session {answer['session']}")
+        out.say(f"Continue with: --session {answer['session']}")

@@ -14,13 +14,18 @@ from live_memory.cli.session import opened
 
 app = typer.Typer(no_args_is_help=True, help="Take, list, restore, download or delete backups.")
 
-BackupId = Annotated[str, typer.Argument(metavar="BACKUP", help="Such as 2026-02-20T02-00-00; `livemem backup list`.")]
+BackupId = Annotated[
+    str,
+    typer.Argument(
+        metavar="BACKUP", help="The id of the backup, such as 2026-02-20T02-00-00. `livemem backup list` shows it."
+    ),
+]
 
 
 @app.command("create")
 def create(
     ctx: typer.Context,
-    description: Annotated[str | None, typer.Option("--description", "-d", help="Why it is taken.")] = None,
+    description: Annotated[str | None, typer.Option("--description", "-d", help="A description of the backup.")] = None,
     wait: Wait = False,
     space: Space = None,
     json: Json = False,
@@ -32,16 +37,18 @@ def create(
             made = waiting.backup(session, made)
         session.out.result(made, lambda: session.out.text(made["backup_id"]))
         if made.get("unchanged_at"):
-            session.out.say("Nothing has changed since this one; no other was taken.")
+            session.out.say("Nothing has changed since this backup, so no new one was taken.")
         elif not made["complete"]:
-            session.out.say(f"It goes on: livemem backup show {made['backup_id']}")
+            session.out.say(f"The backup continues: livemem backup show {made['backup_id']}")
 
 
 @app.command("list")
 def list_backups(
     ctx: typer.Context,
-    everywhere: Annotated[bool, typer.Option("--all", "-a", help="Of all spaces, also of deleted ones.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 50,
+    everywhere: Annotated[
+        bool, typer.Option("--all", "-a", help="List the backups of all spaces, including deleted ones.")
+    ] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The maximum number of items.")] = 50,
     space: Space = None,
     json: Json = False,
 ) -> None:
@@ -58,7 +65,7 @@ def _backups(out: Output, found: list[dict[str, Any]]) -> None:
         [
             one["space_id"],
             one["backup_id"],
-            "complete" if one["complete"] else "under way",
+            "complete" if one["complete"] else "in progress",
             one["objects"],
             texts.size(one["bytes"]),
             one["trigger"],
@@ -71,7 +78,7 @@ def _backups(out: Output, found: list[dict[str, Any]]) -> None:
 
 @app.command("show")
 def show(ctx: typer.Context, backup_id: BackupId, space: Space = None, json: Json = False) -> None:
-    """Show a backup, complete or under way."""
+    """Show a backup, complete or in progress."""
     with opened(ctx, json=json, space=space) as session:
         found = session.here("get_backup", backup_id=backup_id)
         session.out.result(found, lambda: _backups(session.out, [found]))
@@ -81,7 +88,10 @@ def show(ctx: typer.Context, backup_id: BackupId, space: Space = None, json: Jso
 def restore(
     ctx: typer.Context,
     backup_id: BackupId,
-    target: Annotated[str | None, typer.Option("--as", help="Under this id, which must be free; else its own.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--as", help="The id of the restored space, which must be free. Default: the space's own id."),
+    ] = None,
     wait: Wait = False,
     space: Space = None,
     json: Json = False,

@@ -19,12 +19,14 @@ def consolidate(
     ctx: typer.Context,
     wait: Wait = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what it would do; it asks the LLM all the same.")
+        bool, typer.Option("--dry-run", help="Show the plan only. The LLM is asked all the same.")
     ] = False,
     agent: Annotated[str | None, typer.Option(help="Only the notes of this agent.")] = None,
-    max_notes: Annotated[int | None, typer.Option(min=1, help="At most so many notes, the oldest first.")] = None,
+    max_notes: Annotated[
+        int | None, typer.Option(min=1, help="The maximum number of notes; the oldest are taken.")
+    ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Give up the plan that waits for approval, and make another.")
+        bool, typer.Option("--replace", help="Discard the plan that waits for approval, and make another.")
     ] = False,
     space: Space = None,
     json: Json = False,
@@ -36,7 +38,7 @@ def consolidate(
         if not (wait or dry_run):
             session.out.result(queued, lambda: session.out.text(queued["run_id"]))
             session.out.say(
-                "It goes on by itself. To see how it ends: `livemem consolidate --wait`, or `livemem history`."
+                "The run continues by itself. To see its result: `livemem consolidate --wait`, or `livemem history`."
             )
             return
         found = waiting.run(session, queued["run_id"])
@@ -53,7 +55,9 @@ def _tell(out: Output, found: dict[str, Any]) -> None:
 
 def history(
     ctx: typer.Context,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many, the newest.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, help="The maximum number of changes; the newest are shown.")
+    ] = 20,
     space: Space = None,
     json: Json = False,
 ) -> None:
@@ -104,7 +108,7 @@ def _listed(files: list[str], shown: int) -> str:
 def diff(
     ctx: typer.Context,
     number: Number,
-    notes: Annotated[bool, typer.Option("--notes", help="Also the notes that it folded.")] = False,
+    notes: Annotated[bool, typer.Option("--notes", help="Show the folded notes too.")] = False,
     space: Space = None,
     json: Json = False,
 ) -> None:
@@ -121,14 +125,14 @@ def _diff(session: Session, found: dict[str, Any], *, with_notes: bool) -> None:
     if lines:
         session.out.lines(lines)
     else:
-        session.out.say("It changed no file.")
+        session.out.say("The change changed no file.")
 
 
 def undo(ctx: typer.Context, number: Number, yes: Yes = False, space: Space = None, json: Json = False) -> None:
     """Undo a change; its notes are live again."""
     with opened(ctx, json=json, space=space) as session:
-        session.confirm(f"Take change {number} of {session.space} back?", yes=yes)
+        session.confirm(f"Undo change {number} of {session.space}?", yes=yes)
         found = session.here("undo_consolidation", number=number)
         back = texts.count(found["notes_count"], "note")
-        told = f"Change {found['number']} has taken change {number} back; {back} given back."
+        told = f"Change {found['number']} has undone change {number}; {back} live again."
         session.out.result(found, lambda: session.out.text(told))

@@ -10,7 +10,7 @@ from live_memory.cli.exits import CONFLICT, Refused
 from live_memory.cli.options import Json, MaybeSpace, Space, named
 from live_memory.cli.session import Session, opened
 
-Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite the file if it is there.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite the file if it exists.")]
 
 
 def export(
@@ -31,9 +31,9 @@ def fetch(session: Session, operation: str, output: Path, *, force: bool, **argu
     output = output.expanduser()
     if output.exists() and not output.is_file():
         # The file would replace a device.
-        raise Refused(f"{output} is no file.")
+        raise Refused(f"{output} is not a file.")
     if output.exists() and not force:
-        raise Refused(f"{output} is there already. Take another name, or --force.", CONFLICT)
+        raise Refused(f"{output} exists already. Use another name, or --force.", CONFLICT)
     if not output.parent.is_dir():
         raise Refused(f"There is no folder {output.parent}.")
 
@@ -51,4 +51,4 @@ def fetch(session: Session, operation: str, output: Path, *, force: bool, **argu
     counted = f"{texts.count(archive.get('objects') or 0, 'object')}, {texts.size(got)}"
     session.out.say(f"{counted}. It holds the notes' own words: keep it where only you can read it.")
     if archive.get("left_out"):
-        session.out.say(f"{texts.count(archive['left_out'], 'object')} could not be put into it.")
+        session.out.say(f"{texts.count(archive['left_out'], 'object')} could not be put into the archive.")

@@ -12,7 +12,7 @@ from live_memory.cli.session import Session, opened
 
 def wait(
     ctx: typer.Context,
-    job: Annotated[str, typer.Argument(metavar="JOB", help="The `job` in the answer that began the work.")],
+    job: Annotated[str, typer.Argument(metavar="JOB", help="The `job` in the answer that started the work.")],
     json: Json = False,
 ) -> None:
     """Wait until a job of any kind has ended, and show its result. Exit code 1: it failed or was cancelled."""

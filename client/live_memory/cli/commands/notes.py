@@ -17,14 +17,20 @@ AT_ONCE = 100
 
 def note(
     ctx: typer.Context,
-    text: Annotated[str | None, typer.Argument(help="What is to be remembered; `-` or nothing: stdin.")] = None,
-    category: Annotated[Category, typer.Option("--category", "-c", help="What kind of note it is.")] = "observation",
-    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", help="A word to find it by; again for more.")] = None,
+    text: Annotated[str | None, typer.Argument(help="The text of the note; `-` or nothing reads stdin.")] = None,
+    category: Annotated[Category, typer.Option("--category", "-c", help="The category of the note.")] = "observation",
+    tag: Annotated[
+        list[str] | None,
+        typer.Option("--tag", "-t", help="A word by which the note can be found. Repeat the option for more."),
+    ] = None,
     batch: Annotated[
-        bool, typer.Option("--batch", help="stdin has a note a line: a JSON object with content, category, tags.")
+        bool,
+        typer.Option(
+            "--batch", help="Read notes from stdin, one a line: a JSON object with content, category and tags."
+        ),
     ] = False,
     key: Annotated[
-        str | None, typer.Option("--idempotency-key", help="A repeat with the same key gives the first note.")
+        str | None, typer.Option("--idempotency-key", help="A repeat with the same key returns the first note.")
     ] = None,
     space: Space = None,
     json: Json = False,
@@ -43,13 +49,13 @@ def note(
 
 def _tell_redacted(session: Session, made: dict[str, Any]) -> None:
     if found := made.get("redacted"):
-        session.out.say(f"Taken out as secrets: {', '.join(f'{count} {kind}' for kind, count in found.items())}.")
+        session.out.say(f"Replaced as secrets: {', '.join(f'{count} {kind}' for kind, count in found.items())}.")
 
 
 def _batch(session: Session, text: str | None, category: str, tags: list[str]) -> None:
     """The notes of stdin, 100 a request. All lines are looked at before the first is sent."""
     if text not in {None, "-"}:
-        raise Refused("With --batch the notes come from stdin, a JSON object a line.")
+        raise Refused("With --batch the notes are read from stdin, one JSON object a line.")
     lines = list(reading.json_lines(reading.stdin("The notes"), "The notes"))
     if not lines:
         raise Refused("The notes: stdin was empty.")
@@ -60,7 +66,7 @@ def _batch(session: Session, text: str | None, category: str, tags: list[str]) -
         except Exception:
             if begin:
                 line, last = lines[begin][0], texts.count(begin, "note")
-                session.out.say(f"{last} are written. Go on from line {line}, where this request began.")
+                session.out.say(f"{last} are written. Continue from line {line}, where this request began.")
             raise
         for made in written:
             if session.out.json:
@@ -72,7 +78,10 @@ def _batch(session: Session, text: str | None, category: str, tags: list[str]) -
 def _draft(number: int, fields: dict[str, Any], category: str, tags: list[str]) -> dict[str, Any]:
     unknown = sorted(set(fields) - {"content", "category", "tags"})
     if unknown:
-        raise Refused(f"The notes, line {number}: {', '.join(unknown)}: a note has content, category and tags alone.")
+        raise Refused(
+            f"The notes, line {number}: {', '.join(unknown)}: unknown field. A note has only content, "
+            "category and tags."
+        )
     if not isinstance(fields.get("content"), str):
         raise Refused(f"The notes, line {number}: content must be a text.")
     own = fields.get("tags") or []
@@ -81,14 +90,18 @@ def _draft(number: int, fields: dict[str, Any], category: str, tags: list[str]) 
 
 def remember(
     ctx: typer.Context,
-    text: Annotated[str | None, typer.Argument(help="One fact in words of its own; `-` or nothing: stdin.")] = None,
-    kind: Annotated[Kind, typer.Option(help="What holds; of the agent itself; what it wants.")] = "fact",
-    category: Annotated[str | None, typer.Option("--category", "-c", help="What kind of thing it says.")] = None,
-    subject: Annotated[list[str] | None, typer.Option("--subject", help="What it is about; again for more.")] = None,
-    ttl: Annotated[str | None, typer.Option(help="For how long it holds, such as 30d; else for ever.")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="It takes the place of what is of the same.")] = False,
+    text: Annotated[
+        str | None, typer.Argument(help="One fact, readable by itself; `-` or nothing reads stdin.")
+    ] = None,
+    kind: Annotated[Kind, typer.Option(help="A fact, a fact about the agent itself, or a goal of the agent.")] = "fact",
+    category: Annotated[str | None, typer.Option("--category", "-c", help="The category of the fact.")] = None,
+    subject: Annotated[
+        list[str] | None, typer.Option("--subject", help="A subject of the fact. Repeat the option for more.")
+    ] = None,
+    ttl: Annotated[str | None, typer.Option(help="How long the fact is valid, such as 30d. Default: for ever.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the fact that says the same.")] = False,
     key: Annotated[
-        str | None, typer.Option("--idempotency-key", help="A repeat with the same key gives the first answer.")
+        str | None, typer.Option("--idempotency-key", help="A repeat with the same key returns the first answer.")
     ] = None,
     space: Space = None,
     json: Json = False,
@@ -108,4 +121,4 @@ def remember(
         session.out.result(made, lambda: session.out.text(made["memory_id"]))
         _tell_redacted(session, made)
         if made.get("merged_into"):
-            session.out.say(f"It was known already; now it says: {made['content']}")
+            session.out.say(f"The fact was known already. Its text is now: {made['content']}")

@@ -21,6 +21,8 @@ def tell(session: Session, space_id: str, provisioning: dict[str, Any], *, wait:
         session.out.say(f"It failed: {error.get('detail') or error.get('code')}")
         raise typer.Exit(FAILED)
     if provisioning["status"] == "running":
-        session.out.say(f"It goes on; look again with `livemem api archives get_provisioning --space-id {space_id}`.")
+        session.out.say(
+            f"The work continues. See its status with `livemem api archives get_provisioning --space-id {space_id}`."
+        )
     elif provisioning.get("objects"):
-        session.out.say(f"{space_id} is there: {texts.count(provisioning['objects'], 'object')}, each verified.")
+        session.out.say(f"{space_id} is complete: {texts.count(provisioning['objects'], 'object')}, each verified.")

@@ -19,12 +19,12 @@ def repair(
     ctx: typer.Context,
     key: Annotated[
         str | None,
-        typer.Argument(metavar="[KEY]", help="Set this object aside; else those are listed that cannot be read."),
+        typer.Argument(metavar="[KEY]", help="Set this object aside. Without it, unreadable objects are listed."),
     ] = None,
-    reason: Annotated[str | None, typer.Option(help="Why it is set aside, for those who come later.")] = None,
-    kept: Annotated[bool, typer.Option("--kept", help="List what was set aside.")] = False,
+    reason: Annotated[str | None, typer.Option(help="The reason for setting it aside, for later readers.")] = None,
+    kept: Annotated[bool, typer.Option("--kept", help="List the objects that were set aside.")] = False,
     put_back: Annotated[
-        str | None, typer.Option("--put-back", metavar="ID", help="Put back what was set aside under this id.")
+        str | None, typer.Option("--put-back", metavar="ID", help="Put back the object with this id.")
     ] = None,
     yes: Yes = False,
     space: Space = None,
@@ -38,13 +38,15 @@ def repair(
     if sum((key is not None, kept, put_back is not None)) > 1:
         raise typer.BadParameter("name one of: a key, --kept, --put-back")
     if (reason is None) != (key is None):
-        raise typer.BadParameter("a key and --reason belong together")
+        raise typer.BadParameter("a key and --reason must be given together")
     with opened(ctx, json=json, space=space) as session:
         if key is not None:
             session.confirm(f"Set {key} aside? Its bytes are kept, and can be put back.", yes=yes)
             done = session.here("quarantine_object", key=key, reason=reason)
             session.out.result(done, lambda: session.out.text(done["quarantine_id"]))
-            session.out.say(f"It is kept as {done['kept_at']}; back: livemem repair --put-back {done['quarantine_id']}")
+            session.out.say(
+                f"It is kept as {done['kept_at']}. To put it back: livemem repair --put-back {done['quarantine_id']}"
+            )
         elif put_back is not None:
             done = session.here("restore_quarantined", quarantine_id=put_back)
             session.out.result(done, lambda: session.out.text(done["key"]))
@@ -58,7 +60,7 @@ def _list(session: Session, operation: str, show: Any) -> None:
     found = list(islice(session.pages(operation, limit=500), MOST))
     session.out.result({"items": found}, lambda: show(session.out, found))
     if not found:
-        session.out.say("There is nothing.")
+        session.out.say("No objects.")
         raise typer.Exit(NOTHING)
 
 

@@ -13,13 +13,13 @@ from live_memory.cli.session import Session, opened
 app = typer.Typer(no_args_is_help=True, help="Read, approve or refuse plans, in spaces whose mode is `review`.")
 
 RunId = Annotated[
-    str | None, typer.Argument(metavar="[RUN]", help="The run whose plan it is; nothing: the one that waits.")
+    str | None, typer.Argument(metavar="[RUN]", help="The run of the plan. Default: the run whose plan waits.")
 ]
 
 
 @app.command("list")
 def list_plans(ctx: typer.Context, space: Space = None, json: Json = False) -> None:
-    """List the plans that wait. Exit code 7: none does."""
+    """List the plans that wait. Exit code 7: no plan waits."""
     with opened(ctx, json=json, space=space) as session:
         found = _waiting(session)
         rows = [
@@ -76,25 +76,27 @@ def approve(
     run_id: RunId = None,
     revision: Annotated[
         str | None,
-        typer.Option(help="The revision of the plan that you have read; else it is shown and you are asked."),
+        typer.Option(
+            help="The revision of the plan that you have read. Without it, the plan is shown and you are asked."
+        ),
     ] = None,
     space: Space = None,
     json: Json = False,
 ) -> None:
-    """Commit a plan as it stands. Exit code 5: the bank has changed meanwhile; another plan is being made."""
+    """Commit a plan as it is. Exit code 5: the bank has changed in the meantime, and another plan is being made."""
     with opened(ctx, json=json, space=space) as session:
         run = _chosen(session, run_id)
         if revision is None:
             # Nobody may approve an unseen plan, so there is no --yes here.
             if session.out.json or not session.program.is_terminal(sys.stdin):
-                raise Refused("Which plan have you read? Name its --revision; `livemem review show` tells it.")
+                raise Refused("Which plan have you read? Name its --revision, which `livemem review show` prints.")
             found = session.here("get_plan", run_id=run)
             _show(session, found)
             session.confirm("Commit this plan?", yes=False)
             revision = found["plan_revision"]
         change = session.here("approve_plan", run_id=run, plan_revision=revision)
         number = change["number"]
-        told = f"Change {number} is committed. Take it back: livemem undo {number}."
+        told = f"Change {number} is committed. To undo it: livemem undo {number}."
         session.out.result(change, lambda: session.out.text(told))
 
 
@@ -102,7 +104,7 @@ def approve(
 def refuse(
     ctx: typer.Context,
     run_id: RunId = None,
-    reason: Annotated[str | None, typer.Option(help="Why; the run says it.")] = None,
+    reason: Annotated[str | None, typer.Option(help="The reason, which the run shows.")] = None,
     yes: Yes = False,
     space: Space = None,
     json: Json = False,
@@ -112,5 +114,5 @@ def refuse(
         run = _chosen(session, run_id)
         session.confirm(f"Refuse the plan of the run {run}?", yes=yes)
         found = session.here("refuse_plan", run_id=run, reason=reason)
-        session.out.result(found, lambda: session.out.text(f"The plan of {run} is refused; its notes are live."))
+        session.out.result(found, lambda: session.out.text(f"The plan of {run} is refused. Its notes are live."))
         session.out.say("Change the rules or correct the bank, then: livemem consolidate.")

@@ -10,17 +10,19 @@ from live_memory.cli.options import Json, SpaceId, Wait
 from live_memory.cli.output import Output
 from live_memory.cli.session import Session, opened
 
-app = typer.Typer(no_args_is_help=True, help="Make, show, change, fork or delete a space.")
+app = typer.Typer(no_args_is_help=True, help="Create, show, change, fork or delete a space.")
 
-Description = Annotated[str | None, typer.Option("--description", "-d", help="What it is for.")]
-Threshold = Annotated[int | None, typer.Option(min=0, help="Notes that start a consolidation; 0: only by hand.")]
-RulesFile = Annotated[str | None, typer.Option("--rules", help="A file with rules of your own; `-` is stdin.")]
+Description = Annotated[str | None, typer.Option("--description", "-d", help="The purpose of the space.")]
+Threshold = Annotated[
+    int | None, typer.Option(min=0, help="Number of live notes that starts a consolidation. 0: only by hand.")
+]
+RulesFile = Annotated[str | None, typer.Option("--rules", help="A file with your own rules; `-` reads stdin.")]
 Template = Annotated[
     str | None,
-    typer.Option("--template", help="Rules of the service: standard, journal, research, support."),
+    typer.Option("--template", help="A template of rules: standard, journal, research, support."),
 ]
 Mode = Annotated[Literal["auto", "review"] | None, typer.Option(help="review: a person approves each plan.")]
-Timezone = Annotated[str | None, typer.Option(help="Such as Europe/Paris.")]
+Timezone = Annotated[str | None, typer.Option(help="The time zone of digests, such as Europe/Paris.")]
 
 
 def spaces(ctx: typer.Context, json: Json = False) -> None:
@@ -69,7 +71,9 @@ def _space(out: Output, found: dict[str, Any]) -> None:
 @app.command("create")
 def create_space(
     ctx: typer.Context,
-    space_id: Annotated[str, typer.Argument(metavar="SPACE", help="Its id: letters, digits, `_` and `-`.")],
+    space_id: Annotated[
+        str, typer.Argument(metavar="SPACE", help="The id of the space: letters, digits, `_` and `-`.")
+    ],
     description: Description = None,
     rules: RulesFile = None,
     template: Template = None,
@@ -78,7 +82,7 @@ def create_space(
     timezone: Timezone = None,
     json: Json = False,
 ) -> None:
-    """Make a space."""
+    """Create a space."""
     with opened(ctx, json=json) as session:
         made = session.call(
             "create_space",
@@ -99,19 +103,19 @@ def change_space(
     ctx: typer.Context,
     space_id: SpaceId,
     description: Description = None,
-    owner: Annotated[str | None, typer.Option(help="Whose it is.")] = None,
+    owner: Annotated[str | None, typer.Option(help="The person or team responsible for the space.")] = None,
     threshold: Threshold = None,
     paused: Annotated[
         bool | None, typer.Option("--pause/--resume", help="Whether consolidations start by themselves.")
     ] = None,
     corrections: Annotated[
-        Literal["admin", "write"] | None, typer.Option(help="Who may correct the bank by hand.")
+        Literal["admin", "write"] | None, typer.Option(help="The permission needed to correct the bank by hand.")
     ] = None,
     mode: Mode = None,
     timezone: Timezone = None,
     json: Json = False,
 ) -> None:
-    """Change a space's settings. Settings that are not named stay."""
+    """Change a space's settings. Other settings keep their values."""
     changes = {
         "description": description,
         "owner": owner,
@@ -132,9 +136,9 @@ def change_space(
 def rules_of_space(
     ctx: typer.Context,
     space_id: SpaceId,
-    file: Annotated[str | None, typer.Option("--set", help="Put the rules of this file; `-` is stdin.")] = None,
+    file: Annotated[str | None, typer.Option("--set", help="Replace the rules by this file; `-` reads stdin.")] = None,
     template: Template = None,
-    reason: Annotated[str | None, typer.Option(help="Why, for the history.")] = None,
+    reason: Annotated[str | None, typer.Option(help="The reason, for the history.")] = None,
     json: Json = False,
 ) -> None:
     """Show a space's rules, or replace them."""
@@ -142,7 +146,7 @@ def rules_of_space(
         if file or template:
             text = reading.file(file, "The rules") if file else None
             found = session.here("put_rules", rules=text, rules_template=template, reason=reason)
-            session.out.say("The next consolidation goes by these rules.")
+            session.out.say("The next consolidation uses these rules.")
         else:
             found = session.here("get_rules")
         session.out.result(found, lambda: session.out.text(found["rules"]))
@@ -153,11 +157,11 @@ def fork_space(
     ctx: typer.Context,
     space_id: SpaceId,
     target: Annotated[str, typer.Argument(metavar="NEW", help="The id of the new space.")],
-    at: Annotated[int | None, typer.Option(min=0, help="As it stood after this change.")] = None,
+    at: Annotated[int | None, typer.Option(min=0, help="The number of a change: fork the state after it.")] = None,
     wait: Wait = False,
     json: Json = False,
 ) -> None:
-    """Make another space as this one is, with its history."""
+    """Make a new space with the content and history of this one."""
     with opened(ctx, json=json, space=space_id) as session:
         provisioned.tell(session, target, session.here("fork_space", target_space_id=target, at=at), wait=wait)
 
@@ -166,14 +170,16 @@ def fork_space(
 def delete_space(
     ctx: typer.Context,
     space_id: SpaceId,
-    confirm: Annotated[str | None, typer.Option(help="The id once more, where nobody can be asked.")] = None,
+    confirm: Annotated[
+        str | None, typer.Option(help="The id again, to confirm the deletion without a question.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Delete a space with all its content. Only its backups stay."""
+    """Delete a space with all its content. Only its backups are kept."""
     with opened(ctx, json=json, space=space_id) as session:
         if confirm is None:
             session.confirm(
-                f"Delete {space_id} with all that is in it?",
+                f"Delete {space_id} with all its content?",
                 yes=False,
                 option=f"--confirm {space_id}",
                 typed=space_id,
@@ -184,7 +190,7 @@ def delete_space(
         session.out.result({"deleted": space_id}, lambda: session.out.text(f"{space_id} is deleted."))
         session.out.say(
             "It can be brought back from a backup: livemem backup list. Under its own id that takes 21 minutes "
-            f"(livemem backup restore BACKUP -s {space_id} --wait), under another one it goes at once (--as)."
+            f"(livemem backup restore BACKUP -s {space_id} --wait), under another id it works at once (--as)."
         )
 
 

@@ -21,7 +21,9 @@ PAGE = 200
 def tail(
     ctx: typer.Context,
     space_id: MaybeSpace = None,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, max=500, help="How many of those that are there.")] = 10,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", min=0, max=500, help="The number of existing notes to show first.")
+    ] = 10,
     space: Space = None,
     json: Json = False,
 ) -> None:
@@ -50,7 +52,7 @@ def _follow(session: Session, source: "_Service", seen: following.Seen) -> None:
             if not problem.curable:
                 raise
             if not silent:
-                session.out.say(f"{problem.detail} Trying on.")
+                session.out.say(f"{problem.detail} Trying again.")
             silent, pause = True, max(LONGEST_PAUSE, float(problem.retry_after or 0))
             continue
         _show(session, found)

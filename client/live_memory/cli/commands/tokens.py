@@ -20,22 +20,29 @@ Hash = Annotated[str, typer.Argument(metavar="HASH", help="The hash that `liveme
 @app.command("create")
 def create(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Whose it is: notes that are written with it bear this name.")],
+    name: Annotated[str, typer.Argument(help="The agent that uses the token: its notes carry this name.")],
     permission: Annotated[
         list[str] | None,
-        typer.Option("--permission", "-p", help="read, write or admin; again for more. Else read and write."),
+        typer.Option(
+            "--permission", "-p", help="read, write or admin. Repeat the option for more. Default: read and write."
+        ),
     ] = None,
     space: Annotated[
         list[str] | None,
         typer.Option(
-            "--space", "-s", help="Only in this space; again for more. Else in all.", autocompletion=complete_space
+            "--space",
+            "-s",
+            help="Only in this space. Repeat the option for more. Default: all spaces.",
+            autocompletion=complete_space,
         ),
     ] = None,
-    expires_in_days: Annotated[int | None, typer.Option(min=1, help="After so many days it is worth nothing.")] = None,
-    email: Annotated[str | None, typer.Option(help="Who answers for it.")] = None,
+    expires_in_days: Annotated[
+        int | None, typer.Option(min=1, help="The number of days until the token expires.")
+    ] = None,
+    email: Annotated[str | None, typer.Option(help="The e-mail address of the responsible person.")] = None,
     json: Json = False,
 ) -> None:
-    """Make a token. It is shown this once; the service keeps only its hash."""
+    """Make a token. It is shown only once: the service keeps only its hash."""
     with opened(ctx, json=json) as session:
         made = session.call(
             "create_token",
@@ -53,10 +60,10 @@ def _hand_over(session: Session, made: dict[str, Any]) -> None:
     session.out.result(made, lambda: session.out.text(made["token"]))
     session.out.say(
         f"This is shown once. {made['name']} logs in with `livemem login --url {session.settings.need_url()}`, which"
-        " asks for it; or sets LIVEMEM_TOKEN. Hand it over on a way that nobody else reads."
+        " asks for it, or sets LIVEMEM_TOKEN. Send it over a channel that nobody else reads."
     )
     if made.get("expires_at"):
-        session.out.say(f"It ends at {texts.moment(made['expires_at'])} (UTC).")
+        session.out.say(f"It expires at {texts.moment(made['expires_at'])} (UTC).")
 
 
 @app.command("list")
@@ -92,15 +99,17 @@ def _tokens(out: Output, found: list[dict[str, Any]]) -> None:
 def revoke(
     ctx: typer.Context,
     token_hash: Hash,
-    successors: Annotated[bool, typer.Option(help="Also those that it was exchanged for.")] = True,
-    descendants: Annotated[bool, typer.Option(help="Also those that it has made, and what these have made.")] = True,
+    successors: Annotated[bool, typer.Option(help="Also the tokens that it was rotated to.")] = True,
+    descendants: Annotated[
+        bool, typer.Option(help="Also the tokens that it made, and the tokens that those made.")
+    ] = True,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Revoke a token, with the tokens that it was rotated to or made. Within 30 seconds none of them is valid."""
     also = [
-        *(["what it was exchanged for"] if successors else []),
-        *(["what it has made"] if descendants else []),
+        *(["the tokens that it was rotated to"] if successors else []),
+        *(["the tokens that it made"] if descendants else []),
     ]
     with opened(ctx, json=json) as session:
         session.confirm(f"Revoke the token {' and '.join([token_hash, *also])}?", yes=yes)
@@ -111,7 +120,7 @@ def revoke(
 def _revoked(out: Output, found: dict[str, Any]) -> None:
     # A service of an older version does not tell them.
     others = found.get("others") or []
-    out.text(f"The token of {found['name']} is revoked{f', and {len(others)} more with it:' if others else '.'}")
+    out.text(f"The token of {found['name']} is revoked{f', and {len(others)} more tokens with it:' if others else '.'}")
     for one in others:
         out.text(one)
 
@@ -120,15 +129,16 @@ def _revoked(out: Output, found: dict[str, Any]) -> None:
 def rotate(
     ctx: typer.Context,
     grace: Annotated[
-        int | None, typer.Option(min=0, help="Seconds for which the old one works on; else an hour.")
+        int | None,
+        typer.Option(min=0, help="The time in seconds for which the old token stays valid. Default: an hour."),
     ] = None,
     key: Annotated[
-        str | None, typer.Option(help="A name for this exchange: the same again, if its answer was lost.")
+        str | None, typer.Option(help="A name for this rotation. If the answer was lost, send the same name again.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Exchange your own token for a new one. If it is the one of the configuration file, the new one is put there. If
-    the answer is lost, the same command gives a working token: with a grace or without, for ten minutes.
+    """Replace your own token by a new one. If it is the token of the configuration file, the new one is saved there.
+    If the answer is lost, the same command returns a valid token for ten minutes, with a grace or without.
     """
     with opened(ctx, json=json) as session:
         path, name = config.file_path(session.program.environ), session.settings.profile
@@ -139,7 +149,7 @@ def rotate(
             # First: after an interruption the next try uses the same key.
             config.keep(path, name, replace(former, rotation=key))
         else:
-            session.out.say(f"If this is cut off, say within ten minutes: `livemem token rotate --key {key}`.")
+            session.out.say(f"If this is interrupted, run within ten minutes: `livemem token rotate --key {key}`.")
         made = session.call("rotate_token", grace_seconds=grace, idempotency_key=key)
         if not is_stored:
             _hand_over(session, made)
@@ -151,5 +161,5 @@ def rotate(
             session.out.text(made["token"])
             raise
         told = {name: value for name, value in made.items() if name != "token"}
-        session.out.result(told, lambda: session.out.text(f"The new token is kept in {path}."))
-        session.out.say(f"The old one works until {texts.moment(made['old_expires_at'])} (UTC).")
+        session.out.result(told, lambda: session.out.text(f"The new token is saved in {path}."))
+        session.out.say(f"The old token is valid until {texts.moment(made['old_expires_at'])} (UTC).")

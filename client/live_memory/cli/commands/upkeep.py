@@ -14,8 +14,8 @@ from live_memory.cli.session import Session, opened
 def erase(
     ctx: typer.Context,
     note_id: Annotated[str | None, typer.Argument(metavar="[NOTE]", help="The id of a note.")] = None,
-    agent: Annotated[str | None, typer.Option(help="All notes of this agent.")] = None,
-    memory: Annotated[str | None, typer.Option(help="The memory of this id.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Erase all notes of this agent.")] = None,
+    memory: Annotated[str | None, typer.Option(help="Erase the memory with this id.")] = None,
     wait: Wait = False,
     yes: Yes = False,
     space: Space = None,
@@ -43,7 +43,7 @@ def _receipt(session: Session, receipt: dict[str, Any]) -> None:
     out.text(receipt["erasure_id"])
     if receipt["status"] == "running":
         space, erasure = session.space, receipt["erasure_id"]
-        out.say(f"It goes on: livemem api erasure get --space-id {space} --erasure-id {erasure}")
+        out.say(f"The erasure continues: livemem api erasure get --space-id {space} --erasure-id {erasure}")
         return
     counted = ", ".join(f"{count} {what}" for what, count in receipt["counts"].items() if count)
     out.say(f"Erased from: {counted or 'nothing'}.")
@@ -55,13 +55,18 @@ def _receipt(session: Session, receipt: dict[str, Any]) -> None:
 
 def gc(
     ctx: typer.Context,
-    really: Annotated[bool, typer.Option("--really", help="Do it; else it only says what it would do.")] = False,
+    really: Annotated[
+        bool, typer.Option("--really", help="Carry it out. Without this, only a report is shown.")
+    ] = False,
     delete_only: Annotated[
         bool, typer.Option("--delete-only", help="Move old notes to the history without asking the LLM.")
     ] = False,
-    max_age_days: Annotated[int | None, typer.Option(min=1, help="Notes of this age are old; else 30 days.")] = None,
+    max_age_days: Annotated[
+        int | None, typer.Option(min=1, help="The age in days from which notes are old. Default: 30.")
+    ] = None,
     space: Annotated[
-        list[str] | None, typer.Option("--space", "-s", help="Only this space; again for more. Else all.")
+        list[str] | None,
+        typer.Option("--space", "-s", help="Only this space. Repeat the option for more. Default: all spaces."),
     ] = None,
     yes: Yes = False,
     json: Json = False,
@@ -72,7 +77,7 @@ def gc(
     with opened(ctx, json=json) as session:
         if really:
             where = ", ".join(space) if space else "all spaces that you may see"
-            session.confirm(f"Consolidate or move old notes in {where}, and clear up?", yes=yes)
+            session.confirm(f"Consolidate or move old notes in {where}, and remove garbage?", yes=yes)
         arguments: dict[str, Any] = {
             "dry_run": not really,
             "delete_only": delete_only or None,
@@ -116,9 +121,11 @@ def _garbage(out: Output, spaces: list[dict[str, Any]]) -> None:
 
 def usage(
     ctx: typer.Context,
-    days: Annotated[int | None, typer.Option(min=1, help="So many days, to today.")] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="The number of days, including today.")] = None,
     space: Space = None,
-    everywhere: Annotated[bool, typer.Option("--all", "-a", help="Of all spaces that you may see.")] = False,
+    everywhere: Annotated[
+        bool, typer.Option("--all", "-a", help="Show the usage of all spaces that you may see.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Show the usage of the LLM, by day."""

@@ -17,13 +17,13 @@ _NO_WAY_BACK = {"erase_memory", "purge_tokens", "refuse_plan", "revoke_token", "
 """Operations that can't be undone, in addition to every DELETE."""
 _DRY_UNLESS_SAID = {"apply_retention", "collect_garbage"}
 
-_BODY = typer.Option("--body", help="The body as JSON, or @FILE, or - for stdin; options win over it.")
-_JSON = typer.Option("--json", help="The answer is JSON in any case.")
-_YES = typer.Option("--yes", "-y", help="Do not ask.")
-_MARKDOWN = typer.Option("--markdown", help="The answer as Markdown.")
-_ALL = typer.Option("--all", help="All pages; an item a line.")
-_KEY = typer.Option("--idempotency-key", help="A repeat with the same key does nothing twice.")
-_LINES = typer.Option("--lines", help="The file with the lines of JSON; - for stdin.")
+_BODY = typer.Option("--body", help="The body as JSON, or @FILE, or - for stdin; options take precedence.")
+_JSON = typer.Option("--json", help="No effect: the answer is always JSON.")
+_YES = typer.Option("--yes", "-y", help="Do not ask for confirmation.")
+_MARKDOWN = typer.Option("--markdown", help="Print the answer as Markdown.")
+_ALL = typer.Option("--all", help="Print all pages, one item a line.")
+_KEY = typer.Option("--idempotency-key", help="A repeat with the same key changes nothing.")
+_LINES = typer.Option("--lines", help="The file with the lines of JSON; `-` reads stdin.")
 
 
 def function(operation: Operation) -> Callable[..., None]:
@@ -54,7 +54,7 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 def _of_field(operation: Operation, field: Field) -> inspect.Parameter:
     needed = "" if not field.required else " (needed)"
     if field.name == "space_id" and field.name in operation.path_parameters:
-        text = f"{field.description} Else LIVEMEM_SPACE, else the profile's."
+        text = f"{field.description} Default: LIVEMEM_SPACE, then the profile's space."
         shown = typer.Option("--space-id", "--space", "-s", help=text, autocompletion=complete_space)
         return _parameter(field.name, Annotated[str | None, shown], None)
     shown = typer.Option(option(field.name), help=f"{field.description}{needed}", metavar=_metavar(field))
@@ -124,7 +124,7 @@ def _arguments(session: Session, operation: Operation, said: dict[str, Any]) -> 
     body = reading.json_value(said["body_"], "--body") if said.get("body_") else {}
     if not isinstance(body, dict) or set(body) - set(operation.body):
         names = ", ".join(operation.body)
-        raise Refused(f"--body must be a JSON object; {operation.tag} {operation.short} knows these fields: {names}.")
+        raise Refused(f"--body must be a JSON object; {operation.tag} {operation.short} has these fields: {names}.")
     fields = operation.fields
     # A list that was not given is an empty one for typer.
     given = {name: said[name] for name in fields if said.get(name) is not None and said[name] != []}

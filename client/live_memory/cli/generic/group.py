@@ -69,7 +69,7 @@ def _list(ctx: typer.Context, tag: str | None, *, json: bool) -> None:
             for one in found
         ]
         rows = [[f"{one.tag} {one.short}", one.summary, one.needs] for one in found]
-        out.result(listed, lambda: out.table(["operation", "what it does", "needs"], rows))
+        out.result(listed, lambda: out.table(["operation", "description", "needs"], rows))
 
 
 app = typer.Typer(cls=_Tags, invoke_without_command=True)

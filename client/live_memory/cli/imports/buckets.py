@@ -36,7 +36,7 @@ OWNER_BYTES = 200
 OBJECTS = 49_000
 """Objects of a space: an archive has at most 50,000 members."""
 REASON = "Imported."
-RULES = "Keep the files of the bank as they are made up now, and what they say up to date.\n"
+RULES = "Keep the present files of the bank and their structure, and keep their content up to date.\n"
 THRESHOLD = 30
 """Number of notes at which a space consolidates by itself: the service's own default."""
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -62,7 +62,9 @@ def spaces(source: Source) -> list[OldSpace]:
     """The spaces of a bucket by their heads. Raises BadSource."""
     folders = source.spaces()
     if "" in folders and len(folders) > 1:
-        raise BadSource("It is a space, and holds others: give the folder of one, or the one above them.")
+        raise BadSource(
+            "The folder is a space and contains other spaces. Name the folder of one space, or the folder above them."
+        )
     found = []
     for file in files.files(source.path):
         folder = file.path.removesuffix(META).rstrip("/")
@@ -81,10 +83,10 @@ def _meta(file: File) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         meta = None
     if not isinstance(meta, dict):
-        raise BadSource(f"{shown(file.path)} is no head of a space: it is no JSON object.")
+        raise BadSource(f"{shown(file.path)} is not a valid space record: it is not a JSON object.")
     if "uid" in meta and "rev" in meta:
         raise BadSource(
-            f"{shown(file.path)} is of this service: a copy of its bucket is no export. Export the space where it is, "
+            f"{shown(file.path)} is from this service. A copy of its bucket is not an export: export the space "
             "with `livemem export`."
         )
     return meta
@@ -94,7 +96,7 @@ def name_of(space: OldSpace, wanted: str | None) -> str:
     """The id that the space gets. Raises BadSource."""
     space_id = wanted or space.folder or chats.text_of(space.meta.get("space_id"))
     if not SPACE_ID.fullmatch(space_id):
-        raise BadSource(f"The space {shown(space_id)} needs another id: say it with --space.")
+        raise BadSource(f"The space {shown(space_id)} needs another id: name it with --space.")
     return space_id
 
 
@@ -121,7 +123,7 @@ def _take(packer: Packer, space: OldSpace, name: str, file: File, report: SpaceR
     if name == META:
         return
     if name.startswith(_OURS):
-        raise BadSource(f"{shown(file.path)} is of this service: a copy of its bucket is no export.")
+        raise BadSource(f"{shown(file.path)} is from this service. A copy of its bucket is not an export.")
     try:
         if name.startswith("live/") and name.endswith(".md"):
             _take_note(packer, space, name, file, report)
@@ -145,7 +147,7 @@ def _text(file: File, limit: int) -> str:
     if file.size > limit:
         raise BadPart(f"has {file.size} bytes, but at most {limit} are allowed")
     if "\0" in text:
-        raise BadPart("holds a NUL character")
+        raise BadPart("has a NUL character")
     return text
 
 
@@ -178,11 +180,11 @@ def _take_bank_file(space: OldSpace, path: str, text: str, report: SpaceReport) 
         raise BadPart("is empty")
     name = oldnotes.bank_path(path, space.bank_names)
     if len(space.bank) >= BANK_FILES or sum(map(len, space.bank.values())) + len(text) > BANK_BYTES:
-        raise BadPart(f"is too much: a bank has at most {BANK_FILES} files and {BANK_BYTES >> 20} MiB here")
+        raise BadPart(f"exceeds the limit: a bank has at most {BANK_FILES} files and {BANK_BYTES >> 20} MiB here")
     if name != path:
-        report.changed.append(f"{shown(f'bank/{path}')} is {name} now.")
+        report.changed.append(f"{shown(f'bank/{path}')} was renamed to {name}.")
     if text.lstrip("\ufeff").split("\n", 1)[0].rstrip() == "---":
-        report.changed.append(f"{name} has an empty line at its beginning: bank files have no front matter here.")
+        report.changed.append(f"{name} got an empty first line, because bank files must not have front matter.")
         text = "\n" + text
     space.bank_names[name] = path
     space.bank[name] = text
@@ -194,7 +196,7 @@ def _finish(packer: Packer, space: OldSpace, report: SpaceReport, author: str, t
     record = _record(space, report.space_id, author, created)
     metadata = {"consolidation": "1", "record": record["name"]} if record else None
     if not space.rules.strip():
-        report.changed.append("There were no rules: it has short ones now.")
+        report.changed.append("The space had no rules, so it got short ones.")
     packer.add("_rules.md", (space.rules if space.rules.strip() else RULES).encode())
     packer.add("live/.keep", b"")
     packer.add("bank/.keep", b"")

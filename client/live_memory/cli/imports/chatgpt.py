@@ -90,7 +90,7 @@ def _text(content: dict[str, Any], left_out: Counter[str]) -> str:
         text = chats.text_of(fields.get("text"))
         kind = chats.title_of(fields.get("content_type")).removesuffix("_asset_pointer").replace("_", " ")
         if not text.strip() and kind:
-            left_out["images, sounds and the like"] += 1
+            left_out["images, sounds and other media"] += 1
             text = f"[{kind}]"
         texts.append(text)
     if not texts:

@@ -24,23 +24,32 @@ def import_command(
     ctx: typer.Context,
     source: Annotated[Path, typer.Argument(help="What to import: a file or a folder.")],
     space: Space = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; nothing is sent.")] = False,
-    description: Annotated[str | None, typer.Option(help="Of the new space: what it is for.")] = None,
-    rules: Annotated[Path | None, typer.Option(help="Of a space from Markdown files: a file with its rules.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be imported. Nothing is sent.")] = False,
+    description: Annotated[str | None, typer.Option(help="The purpose of the new space.")] = None,
+    rules: Annotated[
+        Path | None, typer.Option(help="Only for Markdown files: a file with the rules of the space.")
+    ] = None,
     rules_template: Annotated[
-        str | None, typer.Option(help="The same, from a template: standard, journal, research, support.")
+        str | None,
+        typer.Option(help="Only for Markdown files: a template of rules: standard, journal, research, support."),
     ] = None,
     threshold: Annotated[
         int | None,
         typer.Option(
-            min=0, max=1_000, help="Of spaces of a bucket: from how many notes on they consolidate; 0: never."
+            min=0,
+            max=1_000,
+            help=(
+                "Only for spaces of a bucket: the number of live notes that starts a consolidation. 0: only by hand."
+            ),
         ),
     ] = None,
     since: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Only conversations that went on after it, such as 2026-02-20.")
+        str | None,
+        typer.Option(metavar="DATE", help="Only conversations with messages after this day, such as 2026-02-20."),
     ] = None,
     cut: Annotated[
-        str, typer.Option(metavar="PROFILE", help="How conversations are summarised: windows, or turns (more calls).")
+        str,
+        typer.Option(metavar="PROFILE", help="How conversations are summarised: windows, or turns (more LLM calls)."),
     ] = "windows",
     json: Json = False,
 ) -> None:
@@ -78,11 +87,11 @@ def _order(
     from live_memory.cli.imports.running import Order  # noqa: PLC0415
 
     if cut not in ("windows", "turns"):
-        raise Refused("--cut is windows or turns.")
+        raise Refused("--cut must be windows or turns.")
     try:
         day = date.fromisoformat(since).isoformat() if since else None
     except ValueError:
-        raise Refused("--since is a date, such as 2026-02-20.") from None
+        raise Refused("--since must be a date, such as 2026-02-20.") from None
     text = _text_of(rules) if rules else None
     wanted = buckets.THRESHOLD if threshold is None else threshold
     return Order(source, space, description, text, rules_template, cut, day, wanted)
@@ -142,7 +151,7 @@ def _take_in(session: Session, source: "Source", planned: "TalkReport", order: "
         try:
             talk = running.talk(world, source, replace(order, space_id=session.space), planned)
         except LiveMemoryError:
-            session.out.say(f"{planned.imported} new turns are there. The same command again goes on.")
+            session.out.say(f"{planned.imported} new turns are imported. Run the same command again to continue.")
             raise
     _tell(session.out, source, [talk])
 
@@ -158,7 +167,7 @@ def _make_spaces(session: Session, source: "Source", order: "Order") -> None:
         except LiveMemoryError:
             for parcel in parcels:
                 if parcel.report.outcome == "imported":
-                    session.out.say(f"{parcel.report.space_id} is there.")
+                    session.out.say(f"{parcel.report.space_id} is imported.")
             raise
     _tell(session.out, source, reports)
 

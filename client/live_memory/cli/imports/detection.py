@@ -18,9 +18,9 @@ CHATS_BYTES = 512 << 20
 EXPORT_BYTES = 1 << 30
 """Bytes of an export of this service as a file: the service's own limit."""
 NOTHING = (
-    "Nothing in it can be imported. A source is an export of this service (.tar.gz), a folder of Markdown files, an "
-    "export of conversations by Claude or ChatGPT (a zip, or its conversations.json), or a copy of a bucket of "
-    "chrlesur/live-memory."
+    "Nothing in it can be imported. A source can be an export of this service (.tar.gz) or a folder of Markdown files. "
+    "It can also be an export of conversations by Claude or ChatGPT (a zip, or its conversations.json), or a copy of a "
+    "bucket of chrlesur/live-memory."
 )
 
 _CHATS = re.compile(r"(?:[^/]+/)?conversations(?:-[0-9]+)?\.json")
@@ -56,7 +56,10 @@ def is_of_chats(path: str) -> bool:
 def look(path: Path) -> Source:
     """Detect the kind of a source. It reads the whole source once, and keeps only names. Raises BadSource."""
     if str(path).startswith(("s3:/", "http:/", "https:/")):
-        raise BadSource("A source is a file or folder here: copy it first, with `aws s3 sync s3://BUCKET FOLDER`, say.")
+        raise BadSource(
+            "A source must be a file or folder on this machine. Copy it first, for example with `aws "
+            "s3 sync s3://BUCKET FOLDER`."
+        )
     sizes = {file.path: file.size for file in files.files(path)}
     if path.is_file() and not files.is_zip(path) and not files.is_tar(path):
         return Source(path, "chats", _one_file(path, sizes))
@@ -95,6 +98,6 @@ def _check_chats(size: int) -> None:
 
 def _check_export(path: Path) -> None:
     if path.is_dir() or not files.is_tar(path):
-        raise BadSource("It is an export that was unpacked: give the .tar.gz itself.")
+        raise BadSource("The folder is an unpacked export. Name the .tar.gz file instead.")
     if path.stat().st_size > EXPORT_BYTES:
         raise BadSource(f"The export has more than {EXPORT_BYTES >> 30} GiB.")

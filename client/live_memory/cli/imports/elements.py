@@ -12,8 +12,8 @@ from live_memory.cli.imports.unfit import BadSource
 ELEMENT_BYTES = 64 << 20
 DEPTH = 100
 """Depth of nested brackets. Exports have about ten."""
-NO_LIST = "is no list of conversations"
-CUT = "ends too early: it was cut"
+NO_LIST = "is not a list of conversations"
+CUT = "ends too early: it is incomplete"
 
 _BRACKET = re.compile(rb'["\[\]{}]')
 _STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
@@ -41,7 +41,7 @@ def elements(chunks: Iterable[bytes], limit: int = ELEMENT_BYTES) -> Iterator[by
         yield _element(source, limit)
     source.skip(_SPACE)
     if source.take():
-        raise BadSource("has something behind its end")
+        raise BadSource("has data after its end")
 
 
 class _Source:
@@ -100,7 +100,7 @@ def _element(source: _Source, limit: int) -> bytes | None:
         else:
             source.at = len(source.text)
         if depth > DEPTH:
-            raise BadSource(f"has brackets in brackets more than {DEPTH} deep")
+            raise BadSource(f"is nested more than {DEPTH} levels deep")
         if not depth:
             break
         if dropped or source.at > limit:

@@ -77,13 +77,11 @@ def _of_path(path: Path, name: str) -> File | None:
     """The file, or None for a folder."""
     found = path.lstat()
     if stat.S_ISLNK(found.st_mode):
-        raise BadSource(
-            f"{shown(name)} is a symbolic link, which could lead anywhere. Put what it leads to in its place."
-        )
+        raise BadSource(f"{shown(name)} is a symbolic link, which is not followed. Replace it by its target.")
     if stat.S_ISDIR(found.st_mode):
         return None
     if not stat.S_ISREG(found.st_mode):
-        raise BadSource(f"{shown(name)} is no file and no folder.")
+        raise BadSource(f"{shown(name)} is neither a file nor a folder.")
     problem = path_problem(name)
     if problem:
         raise BadSource(f"{shown(name)} {problem}.")

@@ -19,10 +19,10 @@ def pack(source: Source, space_id: str, target: IO[bytes]) -> SpaceReport:
     """Write the Markdown files of the source as an archive. Raises BadSource for files that the service refuses."""
     wanted = [path for path in source.sizes if path.endswith(".md")]
     if len(wanted) > FILES:
-        raise BadSource(f"It has {len(wanted)} Markdown files, but a bank has at most {FILES}.")
+        raise BadSource(f"The source has {len(wanted)} Markdown files, but a bank has at most {FILES}.")
     report = SpaceReport(space_id, source=source.path.name, bank_files=0)
     others = len(source.sizes) - len(wanted)
-    report.not_taken = Counter({"files that are no Markdown": others}) if others else Counter()
+    report.not_taken = Counter({"files that are not Markdown": others}) if others else Counter()
     tops = {path.partition("/")[0] for path in wanted}
     top = f"{tops.pop()}/" if len(tops) == 1 and all("/" in path for path in wanted) else ""
     packer, names, size = Packer(target), dict[str, str](), 0
@@ -33,7 +33,7 @@ def pack(source: Source, space_id: str, target: IO[bytes]) -> SpaceReport:
             text = _text(file)
             size += file.size
             if size > ALL_BYTES:
-                raise BadSource(f"Its Markdown files have more than {ALL_BYTES >> 20} MiB together.")
+                raise BadSource(f"The Markdown files of the source have more than {ALL_BYTES >> 20} MiB together.")
             path = file.path.removeprefix(top)
             try:
                 name = oldnotes.bank_path(path, names)
@@ -43,7 +43,7 @@ def pack(source: Source, space_id: str, target: IO[bytes]) -> SpaceReport:
                 report.left_out.append(f"{shown(path)} is empty.")
                 continue
             if name != path:
-                report.changed.append(f"{shown(path)} is {name} now.")
+                report.changed.append(f"{shown(path)} was renamed to {name}.")
             names[name] = path
             # In a folder, so that the service removes no part of the names.
             packer.add(f"bank/{name}", text.encode())
@@ -51,7 +51,7 @@ def pack(source: Source, space_id: str, target: IO[bytes]) -> SpaceReport:
     finally:
         packer.close()
     if not names:
-        raise BadSource("All its Markdown files are empty.")
+        raise BadSource("All Markdown files of the source are empty.")
     report.bank_files = len(names)
     return report
 

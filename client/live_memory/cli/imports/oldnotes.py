@@ -67,7 +67,7 @@ class OldNote:
         if len(self.content.encode()) <= NOTE_BYTES:
             yield self
             return
-        note = replace(self, changed=[*self.changed, "is several notes now: it was too large for one"])
+        note = replace(self, changed=[*self.changed, "was split into several notes: it was too large for one"])
         for piece in _pieces(self.content):
             # The caller that writes them gives each a name of its own.
             yield replace(note, content=piece)
@@ -88,10 +88,10 @@ def read(name: str, raw: bytes) -> OldNote:
     agent, category = agent_of(agent_was), _value(fields.get("category", "")) or (match["category"] if match else "")
     changed = ["was not UTF-8"] if "\ufffd" in text and b"\xef\xbf\xbd" not in raw else []
     if category not in CATEGORIES:
-        changed.append(f"has the category {category[:40]!a}, now observation")
+        changed.append(f"had the category {category[:40]!a}, which became observation")
         category = "observation"
     tags, kept = _tags(fields.get("tags", ""))
-    changed += [] if kept else ["has fewer or shorter tags now"]
+    changed += [] if kept else ["lost tags, or got shorter ones"]
     suffix = match["suffix"] if match else hashlib.sha256(name.encode(errors="replace")).hexdigest()[:8]
     return OldNote(moment, agent, category, suffix, timestamp, tags, content, changed)
 
@@ -104,12 +104,12 @@ def _times(compact: str, timestamp: str) -> tuple[datetime, str]:
     except ValueError:
         named = None
     if named is None and told is None:
-        raise BadPart("says nowhere when it was written")
+        raise BadPart("does not say when it was written")
     if named is None:
         assert told
         named = datetime.fromisoformat(told).replace(microsecond=0)
     if named.year < 1970:
-        raise BadPart("is of before 1970")
+        raise BadPart("is older than 1970")
     return named, told or chats.moment(named.isoformat()) or ""
 
 
@@ -173,7 +173,7 @@ def bank_path(path: str, taken: Mapping[str, str]) -> str:
     parts = [part for part in text.split("/") if part not in ("", ".", "..")]
     text = "/".join([*(part.removesuffix(".md") for part in parts[:-1]), *parts[-1:]]).lstrip("_")
     if not text.endswith(".md") or len(text) > 200 or text == ".md":
-        raise BadPart("has a name that no bank file can have")
+        raise BadPart("has a name that a bank file can't have")
     if text in taken:
         raise BadPart(f"would have the same name as {taken[text]!a}")
     return text

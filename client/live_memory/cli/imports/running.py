@@ -16,9 +16,9 @@ from live_memory.cli.imports.reports import SpaceReport, TalkReport
 from live_memory.cli.imports.sending import Service
 from live_memory.cli.imports.unfit import BadSource
 
-NEEDS_SPACE = "Say into which space: --space."
-FOR_MARKDOWN = "Rules can be given for a folder of Markdown files alone: a space brings its own."
-SEVERAL = "It holds {} spaces, which keep their ids. Give the folder of one of them, to name it with --space."
+NEEDS_SPACE = "Name the target space: --space."
+FOR_MARKDOWN = "Rules can be given only for a folder of Markdown files: a space has its own."
+SEVERAL = "The source has {} spaces, which keep their ids. To use --space, name the folder of one of them."
 TOLD_EVERY = 20
 """Number of conversations after which the progress is shown."""
 ANONYMOUS = "import"
@@ -120,7 +120,7 @@ def _of_export(source: Source, order: Order) -> SpaceReport:
     """The content that an export of this service states. The service checks the whole export."""
     tops = {path.partition("/")[0] for path in source.sizes}
     if len(tops) > 1:
-        raise BadSource("It is no export of this service: there are several folders in it.")
+        raise BadSource("The archive is not an export of this service: it has several folders.")
     (top,) = tops
     names = [path.partition("/")[2] for path in source.sizes]
     report = SpaceReport(order.space_id or top, source=top)
@@ -156,7 +156,7 @@ def _send(service: Service, world: World, parcel: Parcel, options: Mapping[str, 
         report.objects = provisioning.get("objects", report.objects)
         return
     report.outcome = "failed"
-    report.error = (provisioning.get("error") or {}).get("detail", "It was not imported.")
+    report.error = (provisioning.get("error") or {}).get("detail", "The source was not imported.")
 
 
 def talk(world: World, source: Source, order: Order, planned: TalkReport) -> TalkReport:

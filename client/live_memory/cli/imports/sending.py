@@ -13,7 +13,7 @@ PIECE = 1 << 18
 POLL_SECONDS = 3.0
 PATIENCE = 1_200.0
 """Seconds: an import of the largest archive takes some minutes."""
-FAILED = "The archive could not be put to the store's URL: {}. Nothing was imported."
+FAILED = "The archive could not be uploaded to the store's URL: {}. Nothing was imported."
 
 
 class Service(Protocol):
@@ -47,7 +47,7 @@ def send(
     waited = 0.0
     while provisioning["status"] == "running":
         if waited >= PATIENCE:
-            raise LiveMemoryError("still_running", f"The import into {space_id} goes on; look again later.")
+            raise LiveMemoryError("still_running", f"The import into {space_id} continues. Check again later.")
         sleep(POLL_SECONDS)
         waited += POLL_SECONDS
         provisioning = service.call("get_provisioning", {"space_id": space_id})

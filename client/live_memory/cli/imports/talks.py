@@ -22,7 +22,7 @@ BODY_BYTES = 1_000_000
 BODY_LINES = 500
 """Lines of one request: the service takes more, but its time for a request is limited."""
 UNFIT_STATUS = (400, 413, 422)
-NO_CHAT = "It holds no conversation of Claude or ChatGPT."
+NO_CHAT = "The source has no conversation of Claude or ChatGPT."
 
 
 class Service(Protocol):
@@ -84,12 +84,12 @@ def _parsed(element: bytes) -> Chat:
     try:
         value = json.loads(element.decode())
     except (ValueError, RecursionError):
-        raise BadPart("is no JSON in UTF-8") from None
+        raise BadPart("is not JSON in UTF-8") from None
     if "mapping" in value:
         return chatgpt.chat(value)
     if "chat_messages" in value:
         return claude.chat(value)
-    raise BadPart("is no conversation of Claude or ChatGPT")
+    raise BadPart("is not a conversation of Claude or ChatGPT")
 
 
 def _fit(wanted: Wanted, chat: Chat) -> bool:
@@ -155,7 +155,7 @@ def _bring(service: Service, wanted: Wanted, chat: Chat, report: TalkReport) -> 
                 break
             body = body[-left:]  # noqa: PLW2901 - the rest of it
         if left:
-            raise LiveMemoryError("unexpected_answer", "The service takes in no turn. Try again later.")
+            raise LiveMemoryError("unexpected_answer", "The service did not accept any turn. Try again later.")
 
 
 def _conversation(service: Service, wanted: Wanted, chat: Chat, report: TalkReport) -> str:
@@ -167,7 +167,9 @@ def _conversation(service: Service, wanted: Wanted, chat: Chat, report: TalkRepo
         _begin(service, {**place, **title, "profile": wanted.profile})
         found = _found(service, place)
         if not found:
-            raise LiveMemoryError("unexpected_answer", "The service does not list a conversation that was just begun.")
+            raise LiveMemoryError(
+                "unexpected_answer", "The service does not list a conversation that was just created."
+            )
         report.begun += 1
     return found
 

@@ -16,7 +16,7 @@ RATIO = 200
 FREE_BYTES = 16 << 20
 HEADER_BYTES = 1 << 20
 """tarfile reads an extended header at once, at any size that it states."""
-DAMAGED = "The archive is no tar and no tar.gz, or it is damaged."
+DAMAGED = "The archive is not a tar or tar.gz file, or it is damaged."
 
 
 class _Unpacked(io.RawIOBase):
@@ -90,7 +90,9 @@ def _members(opened: tarfile.TarFile, unpacked: _Unpacked) -> Iterator[File]:
         # tarfile keeps all members, with headers that may be large.
         opened.members.clear()  # type: ignore[attr-defined]
         if info.issparse() or not (info.isreg() or info.isdir()):
-            raise BadSource(f"The member {shown(info.name)} of the archive is a link, a device or the like.")
+            raise BadSource(
+                f"The member {shown(info.name)} of the archive is a link, a device or another special file."
+            )
         if info.isdir():
             if info.name not in (".", "./"):
                 checked(info.name)

@@ -50,7 +50,7 @@ def _members(opened: zipfile.ZipFile) -> Iterator[File]:
         path = checked(info.orig_filename.rstrip("/"))
         kind = stat.S_IFMT(info.external_attr >> 16)
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-            raise BadSource(f"The member {shown(path)} of the zip is a link, a device or the like.")
+            raise BadSource(f"The member {shown(path)} of the zip is a link, a device or another special file.")
         if path in seen:
             raise BadSource(f"The member {shown(path)} is in the zip twice.")
         seen.add(path)
@@ -80,4 +80,4 @@ def _pieces(member: IO[bytes], size: int, name: str) -> Iterator[bytes]:
         left -= len(piece)
         yield piece
     if left:
-        raise BadSource(f"The member {name} of the zip has not the size that it says to have.")
+        raise BadSource(f"The member {name} of the zip does not have its declared size.")

@@ -49,7 +49,7 @@ def find(text: str, marks: Marks) -> tuple[int, int] | None:
     if not begins and not ends:
         return None
     if len(begins) != 1 or len(ends) != 1 or ends[0][0] < begins[0][0]:
-        raise NotPlain(f"its lines `{marks.begin}` and `{marks.end}` don't make one pair")
+        raise NotPlain(f"its lines `{marks.begin}` and `{marks.end}` do not form one pair")
     return begins[0][0], ends[0][1]
 
 

@@ -62,7 +62,7 @@ def _codex(setup: Setup) -> Fitting:
         ],
         hints=[
             _NEEDS_TOKEN,
-            "Codex runs new hooks only when you have trusted them: type `/hooks` in it"
+            "Codex runs new hooks only after you have trusted them: type `/hooks` in Codex"
             + (" (and trust the project's folder)." if setup.scope == "project" else "."),
         ],
     )
@@ -83,7 +83,9 @@ def _cursor(setup: Setup) -> Fitting:
     if setup.scope == "project":
         places.append(_rules(setup, ".cursor/rules/livemem.mdc", header))
     else:
-        by_hand.append(ByHand("Cursor Settings > Rules > User Rules", "Cursor keeps them in no file", setup.rules))
+        by_hand.append(
+            ByHand("Cursor Settings > Rules > User Rules", "Cursor does not keep them in a file", setup.rules)
+        )
     return Fitting(places, by_hand, [_NEEDS_TOKEN, "Switch the server on in Cursor's settings, under Tools & MCP."])
 
 
@@ -128,7 +130,7 @@ def _cline(setup: Setup) -> Fitting:
     server = {"type": "streamableHttp", **_remote(setup, setup.token or "PUT-YOUR-TOKEN-HERE")}
     piece = JsonPiece((Key(("mcpServers", SERVER), server),))
     if setup.token is None:
-        reason = "Cline can't take the token from the environment; put it in yourself, or say --with-token"
+        reason = "Cline can't read the token from the environment. Enter it yourself, or use --with-token"
         return Fitting(places, [ByHand(str(settings[0] / settings[1]), reason, piece.snippet())], [*hints, _FOR_HOOKS])
     places.append(Place(*settings, piece, OWNER_ONLY))
     if (settings[0] / settings[1]).is_relative_to(setup.project) and setup.project != setup.home:
@@ -179,7 +181,7 @@ def _script(setup: Setup, relative: str, event: str) -> Place:
 
 
 _NEEDS_TOKEN = f"Set {TOKEN_VARIABLE} where the client is started (it reads the token from there): no file holds it."
-_FOR_HOOKS = "The hooks take the token from `livemem login`, or from LIVEMEM_TOKEN."
+_FOR_HOOKS = "The hooks read the token from `livemem login`, or from LIVEMEM_TOKEN."
 
 CLIENTS: Mapping[str, Callable[[Setup], Fitting]] = {
     "claude-code": _claude_code,

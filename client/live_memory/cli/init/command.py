@@ -40,21 +40,25 @@ class ScopeName(StrEnum):
 
 def init_command(
     ctx: typer.Context,
-    client: Annotated[Client, typer.Argument(help="What is to use the memory.")],
-    space: Annotated[str | None, typer.Option("--space", "-s", help="The space; else the one that you keep.")] = None,
-    url: Annotated[str | None, typer.Option(help="The service, if not the one that you are logged in to.")] = None,
-    scope: Annotated[ScopeName, typer.Option(help="This project's files, or the user's own.")] = ScopeName.project,
-    directory: Annotated[Path, typer.Option(help="The project.", file_okay=False, exists=True)] = Path(),
+    client: Annotated[Client, typer.Argument(help="The client that will use the memory.")],
+    space: Annotated[str | None, typer.Option("--space", "-s", help="The space. Default: the saved one.")] = None,
+    url: Annotated[
+        str | None, typer.Option(help="The URL of the service. Default: the one that you are logged in to.")
+    ] = None,
+    scope: Annotated[
+        ScopeName, typer.Option(help="Write to the project's files, or to the user's own.")
+    ] = ScopeName.project,
+    directory: Annotated[Path, typer.Option(help="The folder of the project.", file_okay=False, exists=True)] = Path(),
     record_turns: Annotated[
-        bool, typer.Option("--record/--no-record", help="Keep what is said as conversations of the space.")
+        bool, typer.Option("--record/--no-record", help="Record chats as conversations of the space.")
     ] = True,
     with_token: Annotated[
-        bool, typer.Option("--with-token", help="Write the token itself where the client has no other way.")
+        bool, typer.Option("--with-token", help="Write the token itself into the file, if the client has no other way.")
     ] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Take back what was written for this client.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Remove everything that was written for this client.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Give a client the memory: MCP server, rules text, hooks. Shows each change first, and can undo it."""
     with plain(ctx, json=json) as (program, out):
@@ -80,9 +84,9 @@ def _scope(scope: ScopeName) -> Scope:
 
 def _token(client: Client, known: config.Settings, url: str | None) -> str:
     if client is not Client.cline:
-        raise Refused(f"{client.value} needs no --with-token: it takes the token from the environment, or asks.")
+        raise Refused(f"{client.value} needs no --with-token: it reads the token from the environment, or asks.")
     if url and known.url and config.check_url(url) != known.url:
-        raise Refused("--url names another service than the one that your token is for.")
+        raise Refused("--url names another service than your token belongs to.")
     return known.need_token()
 
 
@@ -100,7 +104,7 @@ def _carry_out(
     for line in recorded:
         out.say(line)
     if not drawn.steps:
-        out.say("Nothing to take back." if undo else "Nothing to change: all that can be written is there already.")
+        out.say("Nothing to remove." if undo else "Nothing to change: everything is written already.")
         raise typer.Exit(NOTHING)
     if dry_run:
         return
@@ -133,15 +137,15 @@ def _show(out: Output, drawn: Plan) -> None:
 
 
 def _explain(out: Output, by_hand: tuple[ByHand, ...], *, undo: bool) -> None:
-    what = "take this out yourself" if undo else "put this in yourself"
+    what = "remove this yourself" if undo else "add this yourself"
     for one in by_hand:
         out.say(f"\n{one.shown}: {one.reason}; {what}:\n\n{one.snippet}")
 
 
 def _agreed(program: Program, out: Output) -> bool:
     if out.json or not program.is_terminal(sys.stdin):
-        raise Refused("There is nobody to ask: look at it with --dry-run, then say --yes.")
-    return typer.confirm("Write this?", default=False, err=True)
+        raise Refused("There is no terminal to ask on. Check the changes with --dry-run, then use --yes.")
+    return typer.confirm("Write these changes?", default=False, err=True)
 
 
 def _close(out: Output, fitted: Fitting, drawn: Plan, *, undo: bool) -> None:

@@ -21,7 +21,9 @@ def inside(root: Path, relative: str) -> Path:
     root = root.resolve()
     path = (root / relative).resolve()
     if not path.is_relative_to(root) or path == root:
-        raise Refused(f"{root / relative} leads out of {root}: livemem changes nothing outside. Remove the link first.")
+        raise Refused(
+            f"{root / relative} leads out of {root}, and livemem changes nothing outside. Remove the link first."
+        )
     return path
 
 
@@ -31,14 +33,14 @@ def read(path: Path) -> str | None:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
             # Reading a named pipe could wait for ever.
-            raise Refused(f"{path} is no regular file.")
+            raise Refused(f"{path} is not a regular file.")
         if found.st_size > MOST_BYTES:
             raise Refused(f"{path} is larger than {MOST_BYTES:,} bytes.")
         return path.read_bytes().decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError:
-        raise Refused(f"{path} is no UTF-8 text.") from None
+        raise Refused(f"{path} is not UTF-8 text.") from None
     except OSError as error:
         raise Refused(f"{path} can't be read: {error.strerror or error}.") from None
 

@@ -44,7 +44,7 @@ def parse(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise NotPlain(_why_not(bare, error)) from None
     if not isinstance(document, dict):
-        raise NotPlain("it holds no JSON object")
+        raise NotPlain("it does not have a JSON object")
     return document
 
 
@@ -61,7 +61,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     at = _root(text)
     for depth, key in enumerate(path):
         if text[at] != "{":
-            raise NotPlain(f"`{'.'.join(path[:depth])}` is no object")
+            raise NotPlain(f"`{'.'.join(path[:depth])}` is not an object")
         child = _named(text, at, key)
         if child is None:
             for inner in reversed(path[depth + 1 :]):
@@ -85,7 +85,7 @@ def append(text: str, path: Sequence[str], value: Any) -> str:
     if array is None:
         return put(text, path, [value])
     if not isinstance(array, list):
-        raise NotPlain(f"`{'.'.join(path)}` is no array")
+        raise NotPlain(f"`{'.'.join(path)}` is not an array")
     return _insert(text, _find(text, path), None, value)
 
 

@@ -180,7 +180,7 @@ class BlockPiece:
         if not text.strip():
             return self.header + blocks.put("", self.marks, self.body)
         if self.own and not blocks.find(text, self.marks):
-            raise NotPlain("it is there already, and not of livemem's making")
+            raise NotPlain("it exists already, and livemem did not write it")
         return blocks.put(text, self.marks, self.body)
 
     def remove(self, text: str, before: str | None) -> str:  # noqa: ARG002 - an earlier text needs no block back
@@ -208,10 +208,10 @@ class TomlPiece:
         """The text with the block. The other content must still parse to the same values. Raises NotPlain."""
         others = _toml(blocks.take_out(text, blocks.HASH))
         if jsontext.get(others, self.name) is not None:
-            raise NotPlain(f"it has a table [{'.'.join(self.name)}] of its own")
+            raise NotPlain(f"it has its own table [{'.'.join(self.name)}]")
         after = blocks.put(text, blocks.HASH, self.body)
         if _merged(others, _toml(self.body)) != _toml(after):
-            raise NotPlain("a table at its end would change what stands before it")
+            raise NotPlain("a table at its end would change the content before it")
         return after
 
     def remove(self, text: str, before: str | None) -> str:  # noqa: ARG002 - `add` refuses what had the table before

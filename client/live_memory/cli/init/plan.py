@@ -164,7 +164,7 @@ def take_back(plan: Plan, record_path: Path) -> None:
 
 def _check_unchanged(step: Step) -> None:
     if files.read(step.path) != step.before:
-        raise Refused(f"{step.path} was changed meanwhile by somebody else. Run the command again.")
+        raise Refused(f"{step.path} was changed by another program in the meantime. Run the command again.")
 
 
 def _mode(path: Path) -> int | None:

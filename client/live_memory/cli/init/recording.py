@@ -14,16 +14,16 @@ WHAT = {
 def told(client: str, setup: Setup) -> list[str]:
     """The lines, also where nothing is recorded."""
     if not setup.record:
-        return [f"Nothing that is said in {client} is recorded: the hook only loads the memory."]
+        return [f"No chat in {client} is recorded: the hook only loads the memory."]
     what = WHAT.get(client, "what you type and what the agent answers, from the transcript")
     where = f"conversations of the space {setup.space} at {setup.url}"
     return [
-        "What is recorded:",
+        "This is recorded:",
         f"- {what} (no files, no results of tools), with the folder's path and this machine's name.",
-        f"- Where to: {where}. Whoever may read the space reads them, and the service's LLM summarises them.",
-        "- What the team should know of it becomes notes of the space: the LLM that summarises names them.",
+        f"- Where to: {where}. Everybody who may read the space can read them, and the service's LLM summarises them.",
+        "- Facts that the team should know become notes of the space. The LLM that summarises selects them.",
         "- An admin turns these notes off for the whole space (capture_allowed).",
-        "- What looks like a password, a key or a token is taken out before it is sent. That is a net, not a promise.",
-        "- To turn it off: the same command with --no-record, now or later. To take all back: --undo.",
-        "- What is recorded by then stays until an admin deletes the conversation.",
+        "- What looks like a password, a key or a token is replaced before it is sent. This finds most, not all.",
+        "- To turn it off: the same command with --no-record, now or later. To remove everything: --undo.",
+        "- Chats that are recorded by then are kept until an admin deletes the conversation.",
     ]

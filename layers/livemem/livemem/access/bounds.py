@@ -34,17 +34,23 @@ def as_of(registry: Registry, principal: Principal) -> Principal:
 def check_manages(principal: Principal) -> None:
     """Raise Forbidden for a rotated token: its holder manages tokens with the new one."""
     if principal.rotated:
-        raise Forbidden(f"The token {principal.name!r} was rotated; manage tokens with the one in its place.")
+        raise Forbidden(
+            f"The token {principal.name!r} was rotated, so it can no longer manage tokens. Use the "
+            "token that replaced it."
+        )
 
 
 def check_may_give(principal: Principal, token: Token) -> None:
     """Raise Forbidden unless the principal has all that the token would have."""
     beyond = [name for name in token.permissions if name not in principal.permissions]
     if beyond:
-        raise Forbidden(f"The token {principal.name!r} lacks the permission {beyond[0]!r}, so it can't give it.")
+        raise Forbidden(
+            f"The token {principal.name!r} lacks the permission {beyond[0]!r}, so it can't give that "
+            "permission to another token."
+        )
     if not token.may_reach(principal.space_ids):
         raise Forbidden(
-            f"The token {principal.name!r} may use some spaces only, so it must name spaces among them in `space_ids`."
+            f"The token {principal.name!r} may use only some spaces. `space_ids` must name spaces among them."
         )
 
 
@@ -57,8 +63,8 @@ def check_end(principal: Principal, token: Token, former: Token | None = None) -
         return
     if _end(token, unreadable=NEVER) > clock.parse(principal.expires_at):
         raise Forbidden(
-            f"The token {principal.name!r} ends at {principal.expires_at}, and so must what it makes or changes:"
-            " send an `expires_at` until then."
+            f"The token {principal.name!r} expires at {principal.expires_at}. A token that it makes or changes must "
+            "expire no later: send such an `expires_at`."
         )
 
 

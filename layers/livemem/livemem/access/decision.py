@@ -20,14 +20,14 @@ TOKEN_CHARACTERS = 512
 REPEAT_SECONDS = 600
 """For so long an ended token may repeat its rotation. The answer to the first request may have been lost."""
 
-UNREADABLE_ENTRY = "The token's entry in the registry can't be read."
+UNREADABLE_ENTRY = "The token's entry in the registry can't be read. An operator must repair it."
 
 
 def check_configuration(settings: Settings) -> None:
     """Raise NotConfigured while the bootstrap key is weak: then the service answers health only."""
     problem = settings.bootstrap_key_problem()
     if problem:
-        raise NotConfigured(f"The service is not set up safely: {problem}.")
+        raise NotConfigured(f"The service is not configured safely: {problem}.")
 
 
 def authorise(

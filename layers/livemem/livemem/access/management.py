@@ -95,10 +95,10 @@ def _checked(process: Process, wanted: TokenUpdate) -> dict[str, object]:
         changes["permissions"] = tokens.check_permissions(wanted.permissions)
     if wanted.space_ids or wanted.all_spaces:
         if wanted.space_ids and wanted.all_spaces:
-            raise InvalidRequest.of("all_spaces", "true goes with an empty list of spaces alone")
+            raise InvalidRequest.of("all_spaces", "can't be true if `space_ids` names spaces")
         changes["space_ids"] = tokens.check_spaces(wanted.space_ids or ())
     elif wanted.space_ids is not None:
-        raise InvalidRequest.of("space_ids", "an empty list means all spaces: send all_spaces true with it")
+        raise InvalidRequest.of("space_ids", "an empty list means all spaces: send `all_spaces` true as well")
     if wanted.email is not ...:
         changes["email"] = tokens.check_email(wanted.email)
     if wanted.expires_in_days is not ... or wanted.expires_at is not ...:
@@ -193,7 +193,7 @@ def _find(registry: Registry, principal: Principal, start: str) -> Token:
     if not fitting:
         raise NotFound("token", start)
     if len({entry.hash for entry in fitting}) > 1:
-        raise Conflict(f"{len(fitting)} tokens have a hash that begins so; send all of its 64 hex digits.")
+        raise Conflict(f"{len(fitting)} tokens have a hash that begins like this. Send all 64 hex digits of the hash.")
     return fitting[0]
 
 

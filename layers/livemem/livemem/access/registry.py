@@ -156,7 +156,9 @@ def _read(found: Object) -> Registry:
     try:
         return Registry.from_bytes(found.body)
     except ValueError:
-        raise RegistryUnreadable("The token registry can't be read, so no token is accepted.") from None
+        raise RegistryUnreadable(
+            "The token registry can't be read, so only the bootstrap key is accepted until an operator repairs it."
+        ) from None
 
 
 def allow_space(process: Process, principal: Principal, space_id: str) -> None:

@@ -36,9 +36,9 @@ def rotate(
     if not 0 <= grace <= limits.GRACE_SECONDS:
         raise InvalidRequest.of("grace_seconds", f"must be from 0 to {limits.GRACE_SECONDS}")
     if key is not None and not 1 <= len(key) <= limits.IDEMPOTENCY_KEY_CHARACTERS:
-        raise InvalidRequest.of("Idempotency-Key", f"1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
+        raise InvalidRequest.of("Idempotency-Key", f"must have 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
     if principal.token_hash is None:
-        raise Conflict("The bootstrap key can't rotate itself: it is replaced where the service is deployed.")
+        raise Conflict("The bootstrap key can't be rotated. Replace it in the deployment of the service.")
     rotation = secret.rotation_digest(key) if key is not None else None
     now, new = process.clock(), secret.digest(text.encode())
 
@@ -80,8 +80,8 @@ def _lost(entries: Mapping[str, Token], own: Token, rotation: str | None) -> Tok
     lost = entries.get(own.replaced_by)
     if rotation is None or own.rotation != rotation or not lost or lost.revoked or lost.replaced_by:
         raise Conflict(
-            f"The token was rotated already, and ends at {own.expires_at}. Only a repeat with the same Idempotency-Key "
-            "makes another one; if the new one is lost, an admin must help."
+            f"The token was rotated already, and ends at {own.expires_at}. Only a repeat with the same "
+            "Idempotency-Key makes another new token. If you have lost the new token, ask an admin for one."
         )
     return lost
 

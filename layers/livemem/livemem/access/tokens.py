@@ -76,7 +76,9 @@ def entered(registry: Registry, token: Token) -> Registry:
     if any(entry.hash == token.hash for entry in registry.tokens):
         return registry
     if len(registry.tokens) >= registries.MOST_TOKENS:
-        raise Conflict(f"There are {registries.MOST_TOKENS} tokens; purge those that are revoked or expired first.")
+        raise Conflict(
+            f"There are {registries.MOST_TOKENS} tokens, which is the limit. Remove revoked and expired tokens first."
+        )
     return registry.model_copy(update={"tokens": [*registry.tokens, token]})
 
 
@@ -116,7 +118,7 @@ def _check_valid(
     still = decision.principal_of(own, now, rotation=rotation)
     in_reach = not still.space_ids or (principal.space_ids and principal.space_ids <= still.space_ids)
     if not in_reach or not principal.permissions <= still.permissions:
-        raise Forbidden("The token may do less since a moment ago; ask again.")
+        raise Forbidden("The token's permissions were reduced just now. Send the request again.")
     if manages:
         bounds.check_manages(still)
 
@@ -157,10 +159,12 @@ def check_email(email: str | None) -> str | None:
 def check_expiry(now: datetime, days: int | None, moment: str | None) -> str | None:
     """The expiry from a number of days or from a moment in ISO 8601; None: never. Raises InvalidRequest."""
     if days is not None and moment is not None:
-        raise InvalidRequest.of("expires_at", "give either expires_in_days or expires_at")
+        raise InvalidRequest.of("expires_at", "send either expires_in_days or expires_at, not both")
     if days is not None:
         if not 1 <= days <= limits.TOKEN_DAYS:
-            raise InvalidRequest.of("expires_in_days", f"must be from 1 to {limits.TOKEN_DAYS}; without it: never")
+            raise InvalidRequest.of(
+                "expires_in_days", f"must be from 1 to {limits.TOKEN_DAYS}; leave it out for no expiry"
+            )
         return clock.iso(now + timedelta(days=days))
     if moment is None:
         return None

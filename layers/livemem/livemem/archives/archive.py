@@ -71,14 +71,14 @@ def name_problem(name: str) -> str | None:
     if name == keys.MANIFEST:
         return "has the name of the manifest"
     if keys.is_derived(name):
-        return "says who is at work, or can be made again: it is no part of a space that is brought somewhere"
+        return "is a lease, unfinished work or a derived object, which an archive must not have"
     if name.startswith("live/") and name.endswith(".md") and not keys.parse_note(f"x/{name}"):
-        return "has no note's name"
+        return "does not have the name of a note"
     if name.startswith("bank/") and name.endswith(".md"):
         try:
             paths.check_bank_path(name.removeprefix("bank/"))
         except paths.BankPathError as error:
-            return f"is no bank file: {error.detail}"
+            return f"is not a bank file: {error.detail}"
     return None
 
 

@@ -39,7 +39,7 @@ def step(work: Work[ExportJob]) -> End | None:
     wait = job.attempt > 1
     taken = taking.go_on(work.process, job.space_id, job.job_id, deadline=work.deadline, wait=wait, nested=True)
     if taken.result == "unfinished":
-        raise OutOfTime("Another invocation goes on with the backup.")
+        raise OutOfTime("Another invocation continues the backup.")
     work.save(stage="archive")
     return None
 
@@ -92,7 +92,7 @@ class _Parts:
     def put(self, body: bytes) -> None:
         store = self.process.store
         if len(self.etags) == large.MOST_PARTS:
-            raise TooLarge("The archive has more parts than the store takes.")
+            raise TooLarge("The archive is too large: it has more parts than the object store accepts.")
         if not self.upload_id:
             self.upload_id = self.begun = large.begin(store, self.key, GZIP)
         try:
@@ -119,7 +119,7 @@ def _pack(work: Work[ExportJob]) -> End | None:
             # If another worker has the job by now, this swap fails.
             _abort(work.process, work.job)
             work.save(**NOTHING, progress=Progress(total=len(source.items)))
-    raise NotFinished("The store loses what is uploaded in parts.")
+    raise NotFinished("The object store lost the uploaded parts of the archive several times. Start the export again.")
 
 
 def _pack_from(work: Work[ExportJob], source: PackedBackup) -> End | None:

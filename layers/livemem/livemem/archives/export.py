@@ -154,7 +154,7 @@ def _newest(process: Process, space_id: str, backup_id: str) -> Stored[ExportJob
 def _stands(worked: Worked[ExportJob]) -> Stored[ExportJob]:
     """The job as it stands. Raises PreconditionLost if it no longer exists."""
     if not worked.stored:
-        raise PreconditionLost("The archive was removed meanwhile; ask again.")
+        raise PreconditionLost("The archive was removed in the meantime. Send the request again.")
     return worked.stored
 
 

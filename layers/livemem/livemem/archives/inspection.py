@@ -27,7 +27,7 @@ TEXT_BYTES = 16 << 20
 """Most bytes of all Markdown files together that become a bank."""
 
 NONE = (
-    "The archive holds no space and no Markdown files: give an export of this service, or a tar.gz of a folder of "
+    "The archive holds no space and no Markdown files: upload an export of this service, or a tar.gz of a folder of "
     "Markdown files."
 )
 
@@ -121,7 +121,7 @@ def _take_document(found: Contents, member: Member, body: bytes, kind: ArchivedK
 
 
 def _refused(folder: str, misfit: Misfit) -> InvalidArchive:
-    return refused(f"{folder}/{misfit.name}", f"can't be taken over: it {misfit}")
+    return refused(f"{folder}/{misfit.name}", f"can't be imported: it {misfit}")
 
 
 def too_large(path: str, size: int, limit: int) -> TooLarge:
@@ -142,7 +142,7 @@ def check_space(contents: Contents) -> ArchivedSpace:
         )
     (space_id,) = folders
     if not keys.SPACE_ID.fullmatch(space_id):
-        raise InvalidArchive(f"The folder {unpacking.shown(space_id)} has no space's id as its name.")
+        raise InvalidArchive(f"The folder {unpacking.shown(space_id)} has a name that is not the id of a space.")
     for name in (keys.META, keys.MANIFEST):
         if f"{space_id}/{name}" not in contents.heads:
             raise InvalidArchive(f"The archive has no {space_id}/{name}.")
@@ -168,11 +168,11 @@ def _check_manifest(space_id: str, contents: Contents) -> dict[str, ArchivedObje
                 _wrong(path, f"names {unpacking.shown(item.name)} twice")
             listed[item.name] = item
             if contents.files.get(f"{space_id}/{item.name}") is None:
-                _wrong(path, f"names {unpacking.shown(item.name)}, which is not there")
+                _wrong(path, f"names {unpacking.shown(item.name)}, which the archive does not have")
     except (ValueError, RecursionError, AttributeError):
         raise refused(path, "can't be read") from None
     if named != space_id:
-        _wrong(path, f"is that of another space, {unpacking.shown(named)}")
+        _wrong(path, f"belongs to another space, {unpacking.shown(named)}")
     for found, (size, digest) in contents.files.items():
         name = found.partition("/")[2]
         if name == keys.MANIFEST:
@@ -180,7 +180,7 @@ def _check_manifest(space_id: str, contents: Contents) -> dict[str, ArchivedObje
         if name not in listed:
             _wrong(path, f"does not name {unpacking.shown(name)}")
         if (listed[name].size, listed[name].sha256) != (size, digest.hex()):
-            raise refused(found, "is not as the manifest says: it was changed")
+            raise refused(found, "differs from its entry in the manifest: it was changed")
     return listed
 
 
@@ -199,7 +199,7 @@ def _check_members(contents: Contents) -> None:
             raise too_large(path, size, limit)
     folders = {path.partition("/")[2]: path for path in contents.files}
     for name in sorted(memory_keys.beyond_log(folders)):
-        raise refused(folders[name], "is of memories whose log is not there up to its number")
+        raise refused(folders[name], "needs a log of memories up to its number, which is incomplete")
 
 
 def _limit(name: str) -> int:
@@ -215,19 +215,19 @@ def _check_meta(space_id: str, contents: Contents, objects: Mapping[str, Archive
     try:
         meta = schema.read_head(contents.heads[path])
     except Misfit as misfit:
-        raise refused(path, f"is no head of a space: it {misfit}") from None
+        raise refused(path, f"is not a valid space record: it {misfit}") from None
     if meta.space_id != space_id:
-        raise refused(path, f"is that of another space, {unpacking.shown(meta.space_id)}")
+        raise refused(path, f"belongs to another space, {unpacking.shown(meta.space_id)}")
     try:
         heads.check_settings(meta)
     except LiveMemoryError as error:
-        raise refused(path, f"can't be taken over: {error.detail}") from None
+        raise refused(path, f"can't be imported: {error.detail}") from None
     for name in ("changes", "consolidation_count", "total_notes_processed", "consolidation_threshold"):
         if getattr(meta, name) > MOST_COUNTED:
-            raise refused(path, f"can't be taken over: its {name} is more than {MOST_COUNTED}")
+            raise refused(path, f"can't be imported: its {name} is more than {MOST_COUNTED}")
     if meta.deleted_at:
-        raise refused(path, "is that of a space that was deleted")
+        raise refused(path, "is the record of a deleted space")
     newest = max((record.number for name in objects if (record := keys.parse_record(f"x/{name}"))), default=0)
     if newest > meta.changes:
-        raise refused(path, f"knows of {meta.changes} changes, but there is a record of change {newest}")
+        raise refused(path, f"counts {meta.changes} changes, but the archive has a record of change {newest}")
     return meta

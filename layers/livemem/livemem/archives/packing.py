@@ -23,7 +23,7 @@ WINDOW_OBJECTS = 1_000
 LEVEL = 4
 """Compression level: half as much work as 6, and archives of notes are three percent larger."""
 
-DAMAGED = "The backup is not as its manifest says: {} is missing or was changed. Take another one."
+DAMAGED = "The backup differs from its manifest: {} is missing or was changed. Use another backup."
 
 
 class Packer:

@@ -86,14 +86,14 @@ def read(name: str, body: bytes, kind: ArchivedKind) -> StoredDocument:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])[:SHOWN_CHARACTERS]
-        raise Misfit(name, where or None, "is not as it has to be" if where else "can't be read") from None
+        raise Misfit(name, where or None, "does not have the required form" if where else "can't be read") from None
     except BadShape as error:
         raise Misfit(name, None, f"can't be read: its {error.what} are out of bounds") from None
     except ValueError:
         raise Misfit(name, None, "can't be read") from None
     for where, agrees in kind.agrees(document, f"x/{name}"):
         if not agrees:
-            raise Misfit(name, where, "does not agree with the name")
+            raise Misfit(name, where, "does not agree with the name of the object")
     return document
 
 
@@ -266,10 +266,10 @@ class _Talk:
             return
         count = len(self.turns)
         if self.turns and max(self.turns) > count:
-            raise Misfit(self.turns[max(self.turns)], "turn_index", "is behind turns that are not there")
+            raise Misfit(self.turns[max(self.turns)], "turn_index", "comes after turns that are missing")
         for name, where, index in self.behind:
             if index > count:
-                raise Misfit(name, where, "is behind the last turn")
+                raise Misfit(name, where, "is after the last turn")
         if self.versions:
             self._check_versions(*self.versions)
         self._check_blocks()
@@ -279,21 +279,21 @@ class _Talk:
         given = [known.version, *(one.version for one in known.retired)]
         given += [known.building.version] if known.building else []
         if known.highest < max(given):
-            raise Misfit(name, "highest", "is lower than a version that was given")
+            raise Misfit(name, "highest", "is lower than a version number in use")
 
     def _check_blocks(self) -> None:
         for (version, number), (name, block) in self.blocks.items():
             before = self.blocks.get((version, number - 1))
             if before and before[1].next != (block.start, block.start_offset):
-                raise Misfit(name, "start", "is not where the one before ends")
+                raise Misfit(name, "start", "does not continue where the previous one ends")
 
     def _check_groups(self) -> None:
         for (version, level, number), (name, group) in self.groups.items():
             if group.children[1] > self._highest(version, level - 1) + LATE:
-                raise Misfit(name, "children", "is of a level below that is not there")
+                raise Misfit(name, "children", "names summaries of the level below that are missing")
             before = self.groups.get((version, level, number - 1))
             if before and before[1].children[1] + 1 != group.children[0]:
-                raise Misfit(name, "children", "is not where the one before ends")
+                raise Misfit(name, "children", "does not continue where the previous one ends")
 
     def _highest(self, version: int, level: int) -> int:
         if level == 1:
@@ -341,7 +341,7 @@ class Documents:
             talk.check()
         for log in self.operations.values():
             if max(log) > len(log):
-                raise Misfit(log[max(log)], "number", "is behind operations that are not there")
+                raise Misfit(log[max(log)], "number", "comes after operations that are missing")
 
 
 _KINDS: Mapping[str, tuple[tuple[Callable[[str], object], ArchivedKind], ...]] = {

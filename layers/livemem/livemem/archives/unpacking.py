@@ -92,12 +92,12 @@ def files(chunks: Iterator[bytes], check: Callable[[], None] = lambda: None) -> 
             break
         info, path = _header(source, block)
         if info.type not in _FILES and info.type != tarfile.DIRTYPE:
-            raise refused(path, f"is {_KINDS.get(info.type, 'of a kind that no archive here may have')}")
+            raise refused(path, f"is {_KINDS.get(info.type, 'of a kind that is not allowed')}")
         path = _checked(path, info)
         if info.type == tarfile.DIRTYPE:
             continue
         if path in seen:
-            raise refused(path, "is there twice")
+            raise refused(path, "is in the archive twice")
         seen.add(path)
         content = source.pieces(info.size)
         yield Member(path, info.size, content)
@@ -111,7 +111,7 @@ def _checked(path: str, info: tarfile.TarInfo) -> str:
     """The path without a leading `./`, by which `tar` names what is in the present folder."""
     is_folder = info.type == tarfile.DIRTYPE
     if is_folder and info.size:
-        raise refused(path, "is a folder with a content")
+        raise refused(path, "is a folder with content")
     path = path.rstrip("/") if is_folder and path.strip("/") else path
     if is_folder and path in (".", "./"):
         return path
@@ -151,7 +151,7 @@ def _parse(block: bytes) -> tarfile.TarInfo:
     except UnicodeDecodeError:
         raise InvalidArchive("A member of the archive has a name that is not UTF-8.") from None
     except (tarfile.HeaderError, ValueError, OverflowError):
-        raise InvalidArchive("This is no tar.gz and no tar, or it is damaged: a header can't be read.") from None
+        raise InvalidArchive("This is not a tar.gz or tar file, or it is damaged: a header can't be read.") from None
     if info.size < 0:
         raise InvalidArchive(DAMAGED.format("a member has a negative size"))
     return info
@@ -216,7 +216,7 @@ def _unpacked(chunks: Iterator[bytes], check: Callable[[], None]) -> Iterator[by
     first = next(chunks, b"")
     for start, name in _OTHERS:
         if start.match(first):
-            raise InvalidArchive(f"This is {name} file; make a tar.gz of it.")
+            raise InvalidArchive(f"This is {name} file. Convert it to a tar.gz.")
     if first.startswith(b"\x1f\x8b"):
         yield from _gunzipped(chain([first], chunks), check)
         return

@@ -16,7 +16,7 @@ MESSAGE_CHARACTERS = 8_000
 """Of an answer."""
 REASON_CHARACTERS = 300
 
-Query = Annotated[str, Field(min_length=1, max_length=1_000, description="What is looked for, in a few words.")]
+Query = Annotated[str, Field(min_length=1, max_length=1_000, description="The query, in a few words.")]
 Content = Annotated[
     str, Field(min_length=1, max_length=4_000, description="One fact, in a sentence that is understood alone.")
 ]

@@ -100,7 +100,9 @@ def thread(question: Question, most: int, *, forced: bool) -> Thread:
         messages = _thread(question, {id(one) for one in least[:gone]}, forced=forced)
         if size(messages) + ANSWER_TOKENS <= most:
             return messages
-    raise RunError("llm_window", "The question with what is known about it does not fit into the model's window.")
+    raise RunError(
+        "llm_window", "The question and its context do not fit into the model's window. Ask a shorter question."
+    )
 
 
 def size(messages: Thread) -> int:

@@ -154,7 +154,7 @@ class AskRequest:
         if self.room is not None:
             room_keys.check_room(self.room)
             if redact(self.room)[1]:
-                raise InvalidRequest.of("room", "looks like a secret, which is no name for a room")
+                raise InvalidRequest.of("room", "looks like a secret, so it can't be the name of a room")
         if self.session is not None:
             all_keys.check_ulid("session", self.session)
 
@@ -188,7 +188,7 @@ def check_same(question: Question, author: str, wanted: AskRequest) -> None:
     there = (redact(question.message)[0], identifier(question.user), question.session, question.room)
     asked = (wanted.message, identifier(wanted.user or author), wanted.session, wanted.room)
     if (*there, question.expression) != (*asked, wanted.expression):
-        raise InvalidRequest.of("Idempotency-Key", "was used for another question")
+        raise InvalidRequest.of("Idempotency-Key", "was used for another question: choose another key")
 
 
 def find(process: Process, space_id: str, request_id: str) -> Stored[Question] | None:

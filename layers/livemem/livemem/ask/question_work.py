@@ -43,10 +43,10 @@ BEFORE_THE_END = timedelta(seconds=30)
 """Time of an invocation that is kept to store the answers."""
 MORE_WORK = timedelta(seconds=60)
 """How long an invocation waits for an earlier question of the user. Then Lambda delivers it again."""
-LATER = "Ask again on the next day, or as soon as there is more."
-NO_ANSWER = "The LLM did not respond, although nothing else was left to do."
+LATER = "Ask again on the next day, or as soon as more tokens are available."
+NO_ANSWER = "The LLM did not answer the question, although it had no other step left."
 NO_TIME = "The LLM did not answer in the time that an invocation has."
-SESSION_ENDED = "The session that was to go on has ended meanwhile: ask without it."
+SESSION_ENDED = "The session that the question continues has ended in the meantime. Ask again without `session`."
 
 
 def ask(
@@ -117,16 +117,16 @@ def carry_on(
     except Busy as busy:
         raise StillAtWork(busy.detail) from busy
     if worked.result == "overtaken" and worked.job and not worked.job.ended():
-        raise StillAtWork("Another worker goes on with the question.")
+        raise StillAtWork("Another worker continues the question.")
     return worked
 
 
 def _checked(process: Process, wanted: AskRequest, idempotency_key: str | None) -> AskRequest:
     wanted.check()
     if idempotency_key is not None and not 1 <= len(idempotency_key) <= limits.IDEMPOTENCY_KEY_CHARACTERS:
-        raise InvalidRequest.of("Idempotency-Key", f"1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
+        raise InvalidRequest.of("Idempotency-Key", f"must have 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
     if not process.settings.llmaas_api_url:
-        raise NotConfigured("Nobody can be asked: LLMAAS_API_URL is not set.")
+        raise NotConfigured("No question can be answered: LLMAAS_API_URL is not set.")
     return wanted.redacted()
 
 

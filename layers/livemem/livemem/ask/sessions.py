@@ -136,7 +136,7 @@ def _note(process: Process, space_id: str, question: Question) -> Session:
         with suppress(PreconditionLost):
             stored.create(process.store, key, session, process.new_id, over=found)
             return session
-    raise PreconditionLost("The session changes too often.")
+    raise PreconditionLost("The session was changed too often at the same time. Try again.")
 
 
 def _goes_on(age: timedelta, session: Session) -> bool:

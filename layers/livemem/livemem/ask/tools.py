@@ -203,7 +203,7 @@ OFFERS: dict[str, Offer] = {
     "search_self": Offer("What you know of yourself.", Looking, _memories("self")),
     "search_goals": Offer("What you want.", Looking, _memories("goal")),
     "search_notes": Offer("The notes of all agents, and the files that were made of them.", Looking, _notes),
-    "search_conversations": Offer("What was said in earlier conversations.", Looking, _conversations),
+    "search_conversations": Offer("Messages of earlier conversations.", Looking, _conversations),
     "store_memory": Offer("Store a durable fact that you did not know before.", StoringFact, _store_fact, writes=True),
     "store_self": Offer("Store something about yourself.", StoringSelf, _store_self, writes=True),
     "store_goal": Offer("Store something that you want.", StoringGoal, _store_goal, writes=True),

@@ -166,7 +166,7 @@ def remove(process: Process, space_id: str, backup_id: str, caller: Principal | 
         except PreconditionLost:
             continue
         return
-    raise PreconditionLost("The backup changes too often.")
+    raise PreconditionLost("The backup was changed too often at the same time. Try again.")
 
 
 def discard(process: Process, space_id: str, backup_id: str, found: Peeked) -> None:

@@ -73,7 +73,7 @@ def problems(process: Process, space: Space) -> list[HealthProblem]:
     hours = _hours(space, newest)
     if hours <= OVERDUE_HOURS:
         return []
-    since = f"for {hours:.0f} hours" if newest else f"in the {hours:.0f} hours that it is there"
+    since = f"for {hours:.0f} hours" if newest else f"in the {hours:.0f} hours since its creation or restore"
     return [HealthProblem(space.space_id, "backup_overdue", f"The space was not backed up {since}.")]
 
 

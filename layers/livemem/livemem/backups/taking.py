@@ -38,8 +38,8 @@ COPY_TRIES = 5
 WAIT = timedelta(seconds=2)
 """Time between two looks whether a busy space is free."""
 
-ERASING = "Notes of this space are being erased; try again in a minute."
-CHANGED = "The space was changed while its backup was taken; take another one."
+ERASING = "Notes of this space are being erased. Try again in a minute."
+CHANGED = "The space was changed while its backup was taken. Take another backup."
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ def _claim(process: Process, head: Head, wanted: BackupRequest, now: datetime) -
             return jobs.create(process, KIND.key_of(space_id, backup_id), fresh)
         except PreconditionLost:
             continue
-    raise Busy("Too many backups of this space are taken at once.")
+    raise Busy("Too many backups of this space are taken at the same time. Try again later.")
 
 
 def _copied(process: Process, manifest: Manifest) -> dict[str, BackupObject]:

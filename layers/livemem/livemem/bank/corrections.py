@@ -90,14 +90,14 @@ def check_may_correct(principal: Principal, meta: Meta) -> None:
     """Raise Forbidden for a token that may write notes, but not in this space's bank."""
     if meta.corrections not in principal.permissions:
         raise Forbidden(
-            "Sections of this bank may be corrected with the permission 'admin' alone; an admin can allow it for "
-            "'write' by the space's `corrections`."
+            "Correcting sections of this bank needs the permission 'admin'. An admin can allow it for 'write' with "
+            "the space's `corrections`."
         )
 
 
 def _check_edits(edits: Sequence[Edit]) -> None:
     if not edits:
-        raise InvalidRequest.of("edits", "must hold at least one edit")
+        raise InvalidRequest.of("edits", "must have at least one edit")
     if len(edits) > limits.CORRECTION_EDITS:
         raise TooLarge.of("edits", len(edits), limits.CORRECTION_EDITS, "edits")
     for number, edit in enumerate(edits):
@@ -116,7 +116,7 @@ def _edited(text: str, edits: Sequence[Edit]) -> str:
         after = apply_edits(text, edits)
     except SectionError as error:
         raise InvalidRequest(error.detail, fields=error.fields or [FieldError("edits", error.detail)]) from None
-    problem = files.content_problem(after) if after.strip() else "would leave nothing; delete the file instead"
+    problem = files.content_problem(after) if after.strip() else "would leave an empty file: delete the file instead"
     if problem:
         raise InvalidRequest.of("edits", problem)
     return after

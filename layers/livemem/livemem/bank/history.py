@@ -174,7 +174,7 @@ def read_file(
     """
     files.check_path(path)
     if at is not None and sources:
-        raise InvalidRequest.of("sources", "is about the file as it is now; leave `at` out")
+        raise InvalidRequest.of("sources", "works only for the current file: leave `at` out")
     if at is not None:
         return time_travel.file_at(process, space_id, path, time_travel.then(process, space_id, at)), None
     file = files.read(process, space_id, path)

@@ -39,7 +39,7 @@ def approve(process: Process, principal: Principal, space_id: str, run_id: str, 
     if run.result == "ok" and run.decided_by is not None and run.consolidation is not None:
         return history.read(process, space_id, run.consolidation)
     if run.step == "applying":
-        raise Busy("The plan is approved already, and its change is being written out; try again in a moment.")
+        raise Busy("The plan was approved already, and its change is being applied. Try again in a moment.")
     _check_waits(heads.load(process, space_id).meta, run, revision)
     try:
         record = direct.carry_out(
@@ -90,7 +90,10 @@ def _check_waits(meta: Meta, run: Run, revision: str | None) -> None:
     if not waits or waits.run_id != run.job_id:
         raise Conflict(f"No plan of the run {run.job_id} waits for approval: it is {run.state!r}.")
     if revision is not None and waits.revision != revision:
-        raise Conflict("The plan is another one than was read; read it once more, and give its `plan_revision`.")
+        raise Conflict(
+            "The plan has another revision than the one that you sent. Read the plan again, and send "
+            "its `plan_revision`."
+        )
 
 
 def _approved(process: Process, principal: Principal, head: Head, own_id: str, run: Run, revision: str) -> Record:
@@ -120,5 +123,5 @@ def _outdated(process: Process, principal: Principal, space_id: str) -> PlanOutd
     queue.enqueue(process, head, order, run_id=run_id)
     return PlanOutdated(
         f"Bank, rules or notes have changed since the plan was made, so nothing was committed. The run {run_id} makes "
-        "another plan, which has to be approved again."
+        "another plan, which needs a new approval."
     )

@@ -165,7 +165,9 @@ def _since(process: Process, space_id: str, moment: RecordedMoment) -> Iterator[
                 raise record
             yield record
     if len(later) > MOST_CHANGES:
-        raise Conflict(f"More than {MOST_CHANGES} changes came after {moment.number}: look at a later one.")
+        raise Conflict(
+            f"More than {MOST_CHANGES} changes were made after change {moment.number}. Choose a later change."
+        )
 
 
 def _existing(path: str, text: str | None, moment: RecordedMoment) -> File:

@@ -68,7 +68,7 @@ def move(process: Process, author: str, space_id: str, *, until: str, reason: st
 
 def _moving(process: Process, author: str, head: Head, run_id: str, until: str, reason: str) -> Record:
     if head.meta.erasing_now():
-        raise Busy("Notes of this space are being erased; try again in a minute.")
+        raise Busy("Notes of this space are being erased. Try again in a minute.")
     sources = _sources(process, head, until)
     if not sources:
         raise NothingToMove("No live note is that old.")

@@ -25,7 +25,7 @@ def find(process: Process, _: Principal, space_id: str, name: str) -> Descriptio
 
 def _error(run: Run) -> Failure | None:
     if run.result == "busy":
-        return Failure(code="busy", detail=run.message or "Another run or a correction was at it.")
+        return Failure(code="busy", detail=run.message or "Another run or a correction held the space.")
     return run.error
 
 

@@ -85,16 +85,16 @@ def commit(process: Process, head: Head, held: Held, record: Record) -> Head:
         if not newest or not follows(newest.meta, record):
             # Another worker of the same run may have committed it: the caller looks into the records.
             process.store.delete(keys.plan(head.meta.space_id, record.run_id))
-            raise CommitLost("The space was deleted, or its bank was changed by somebody else.")
+            raise CommitLost("The space was deleted, or its bank was changed by another process.")
         if needs_approval(newest.meta, record):
             process.store.delete(keys.plan(head.meta.space_id, record.run_id))
-            raise ModeChanged("A person has to approve what is folded.")
+            raise ModeChanged("The space requires the approval of plans.")
         # Only a description or a threshold changed. The lease is read after the head: a worker that takes it over
         # changes the head before it removes our plan, so a swap based on this head can't outlive the plan.
         if not lease.still_ours(process, held):
             raise LeaseLost("The time of this run is over.")
         head = newest
-    raise CommitLost("The space changes too often.")
+    raise CommitLost("The space was changed too often at the same time. Try again.")
 
 
 def follows(meta: Meta, record: Record) -> bool:
@@ -166,7 +166,7 @@ def apply(process: Process, head: Head, record: Record) -> Head:
     except Superseded:
         return heads.load(process, space_id)
     except (PreconditionLost, StoreUnavailable) as error:
-        raise CommitUnfinished("The change is committed; what is left to write will be written shortly.") from error
+        raise CommitUnfinished("The change is committed. The next run or the sweep applies the rest of it.") from error
 
 
 def _write_record(process: Process, space_id: str, record: Record) -> None:
@@ -229,13 +229,13 @@ def _write(
             return
         newest = heads.find(process, head.meta.space_id)
         if not newest or newest.meta.committed_run != record.run_id:
-            raise Superseded("Somebody else has applied it.")
+            raise Superseded("Another worker has applied it.")
         if current and current.etag != etag and not _is_own(process, head.meta.space_id, path, current):
             # The bank file was changed without the service. Its text is kept aside, and the commit holds.
             logger.warning("bank file was changed outside the service", extra={"run_id": record.run_id})
             process.store.put(keys.displaced(head.meta.space_id, record.run_id, path), current.body)
         etag = current.etag if current else None
-    raise StoreUnavailable("A bank file keeps changing.")
+    raise StoreUnavailable("Another process keeps changing a bank file. Try again.")
 
 
 def _is_own(process: Process, space_id: str, path: str, current: Object) -> bool:
@@ -263,7 +263,7 @@ def _close(process: Process, head: Head, record: Record) -> Head:
     try:
         return heads.update(process, head.meta.space_id, totals, known=head)
     except NotFound:
-        raise Superseded("Somebody else has applied it.") from None
+        raise Superseded("Another worker has applied it.") from None
 
 
 def _totals(meta: Meta, record: Record) -> dict[str, object]:

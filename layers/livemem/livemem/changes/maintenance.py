@@ -99,9 +99,14 @@ def problems(_: Process, space: Space) -> list[HealthProblem]:
     found = []
     seen = space.lease
     if seen and not space.busy and seen.lease.kind != "backoff":
-        found.append(HealthProblem(space.space_id, "run_died", "A run died; the sweep clears up after it."))
+        found.append(
+            HealthProblem(space.space_id, "run_died", "The worker of a run died. The sweep clears up after it.")
+        )
     if space.head.meta.committed_run:
-        detail = "A commit is not written out yet; whoever holds the space, the next run or the sweep finishes it."
+        detail = (
+            "A committed change is not applied yet. The worker that holds the space, the next run, or the "
+            "sweep finishes it."
+        )
         found.append(HealthProblem(space.space_id, "commit_unfinished", detail))
     reason = space.blocked()
     if seen and reason:

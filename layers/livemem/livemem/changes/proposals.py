@@ -61,14 +61,14 @@ def propose(process: Process, head: Head, held: Held, record: Record) -> Head:
                 raise
         if not newest or newest.meta.review or not commit.follows(newest.meta, record):
             process.store.delete(keys.review(space_id, record.run_id))
-            raise CommitLost("The space was deleted, or its bank was changed by somebody else.")
+            raise CommitLost("The space was deleted, or its bank was changed by another process.")
         if not commit.needs_approval(newest.meta, record):
             process.store.delete(keys.review(space_id, record.run_id))
-            raise ModeChanged("Nobody has to approve what is folded.")
+            raise ModeChanged("The space does not require the approval of plans.")
         if not lease.still_ours(process, held):
             raise LeaseLost("The time of this run is over.")
         head = newest
-    raise CommitLost("The space changes too often.")
+    raise CommitLost("The space was changed too often at the same time. Try again.")
 
 
 def _write(process: Process, space_id: str, run_id: str, body: bytes) -> bytes:

@@ -23,13 +23,13 @@ from livemem.store.stored import Stored
 logger = logging.getLogger(__name__)
 
 DIED = Failure.model_construct(
-    code="interrupted", detail="The worker died before the commit; all notes are still live."
+    code="interrupted", detail="The worker died before the commit. All notes are still live."
 )
-NEVER_STARTED = Failure.model_construct(code="not_started", detail="The run was never started; start another one.")
+NEVER_STARTED = Failure.model_construct(code="not_started", detail="No worker started the run. Start another run.")
 PLAN_LOST = Failure.model_construct(
-    code="object_unreadable", detail="Its plan could not be read and was set aside; its notes are live."
+    code="object_unreadable", detail="Its plan could not be read and was set aside. Its notes are live."
 )
-OVERTAKEN = Failure.model_construct(code="not_started", detail="Another run went ahead before this one was started.")
+OVERTAKEN = Failure.model_construct(code="not_started", detail="Another run was started before this one.")
 
 
 def made_by(process: Process, head: Head, run: Run) -> Record | None:
@@ -109,7 +109,7 @@ def end(process: Process, saved: Stored[Run], result: Result, *, alone: bool, **
             except PreconditionLost:
                 continue
         return runs.finish(process, saved, result, **changes)
-    raise PreconditionLost("The space changes too often.")
+    raise PreconditionLost("The space was changed too often at the same time. Try again.")
 
 
 def clear_abandoned(process: Process, head: Head, run_ids: Iterable[str]) -> Head:
@@ -147,4 +147,4 @@ def _clear(process: Process, head: Head, run_id: str) -> Head:
             ended = runs.finish(process, unended, "error", error=problem)
         if ended.at_rest():
             return head
-    raise PreconditionLost("The run changes too often.")
+    raise PreconditionLost("The run was changed too often at the same time. Try again.")

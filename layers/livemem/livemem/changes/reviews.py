@@ -15,10 +15,10 @@ from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Decision
 from livemem.store import keys
 
-REPLACED = "Another run was started in its place; its notes go into that one."
-CHANGED = "Bank, rules or notes have changed since it was made; its notes are live."
-ERASED = "Something of the space was erased, which it might have quoted; its notes are live."
-LOST = "Its plan is not there any more; its notes are live."
+REPLACED = "Another run replaced it. Its notes go into that run."
+CHANGED = "Bank, rules or notes have changed since the plan was made. Its notes are live."
+ERASED = "Content of the space was erased, and the plan might have quoted it. Its notes are live."
+LOST = "Its plan is missing. Its notes are live."
 
 
 def supersede(process: Process, head: Head, message: str) -> Head:
@@ -59,7 +59,7 @@ def end(process: Process, meta: Meta, run_id: str, decision: Decision, **more: o
         except PreconditionLost:
             continue
     else:
-        raise PreconditionLost("The run changes too often.")
+        raise PreconditionLost("The run was changed too often at the same time. Try again.")
     process.store.delete(keys.review(meta.space_id, run_id))
 
 

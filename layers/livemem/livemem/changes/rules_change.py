@@ -31,7 +31,7 @@ def change(process: Process, author: str, space_id: str, wanted: NewRules) -> st
     """
     text = rules.chosen(wanted.rules, wanted.rules_template)
     if text is None:
-        raise InvalidRequest.of("rules", "give either rules or rules_template")
+        raise InvalidRequest.of("rules", "send either rules or rules_template")
     if wanted.reason is not None:
         limits.check_text("reason", wanted.reason, limits.REASON_BYTES, blank=True)
     text = when(process.settings.redact_secrets, text)

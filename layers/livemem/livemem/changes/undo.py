@@ -24,7 +24,7 @@ def _undoing(process: Process, author: str, head: Head, run_id: str, number: int
     space_id = head.meta.space_id
     target = _newest_standing(process, space_id, number)
     if target.rules and not target.rules.before:
-        raise Conflict("There were no rules before this change; write others instead.")
+        raise Conflict("The space had no rules before this change. Write other rules instead.")
     states = provenance.before_each(process, space_id, target.files)
     files = [
         _reverse(process, keys.bank_file(space_id, change.path), change, None if state is None else Sources.of(state))
@@ -52,18 +52,18 @@ def _newest_standing(process: Process, space_id: str, number: int) -> Record:
         record = records.read(process, space_id, name)
         if record.kind == "unreadable":
             raise Conflict(
-                f"The record of change {record.number} was set aside, so neither it nor an earlier one can be undone; "
-                "correct the bank by hand."
+                f"The record of change {record.number} was set aside, so neither it nor an earlier change can be "
+                "undone. Correct the bank by hand."
             )
         if record.undoes is not None:
             gone.add(record.undoes)
             if record.number == number:
-                raise Conflict(f"{number} is an undo; to bring its notes in again, start a consolidation.")
+                raise Conflict(f"Change {number} is an undo. To fold its notes again, start a consolidation.")
         elif record.number in gone:
             if record.number == number:
-                raise Conflict(f"{number} is undone already.")
+                raise Conflict(f"Change {number} is undone already.")
         elif record.number != number:
-            raise Conflict(f"Only the newest change can be undone: {record.number}.")
+            raise Conflict(f"Only the newest change, {record.number}, can be undone.")
         else:
             return record
     raise NotFound("consolidation", str(number))
@@ -73,7 +73,7 @@ def _reverse(process: Process, key: str, change: FileChange, sources: Sources | 
     current = process.store.get(key)
     text = current.body.decode(errors="replace") if current else None
     if text != change.after:
-        raise Conflict(f"{change.path} was changed outside the service since; correct it by hand first.")
+        raise Conflict(f"{change.path} was changed outside the service in the meantime. Correct it by hand first.")
     after = change.before.content if change.before else None
     action: records.Action = "deleted" if after is None else ("updated" if current else "created")
     before = Before(etag=current.etag, content=text or "", record=records.written_by(current)) if current else None

@@ -13,7 +13,7 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store.stored import Stored
 
-LATER = "The notes are live; they are folded on the next day, or as soon as there is more."
+LATER = "The notes are live. They are folded on the next day, or as soon as more tokens are available."
 
 
 def reserve(process: Process, run: Run, collected: Collected, deadline: datetime) -> Meter:

@@ -126,7 +126,7 @@ def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Co
     aside = head.meta.oversized_notes.standing(whole)
     waiting = sum(contents.note_name(entry).note_id not in aside for entry in listed)
     if not run.by_hand() and waiting < head.meta.consolidation_threshold:
-        raise NothingToDo("The notes are fewer than the space's threshold.")
+        raise NothingToDo("The space has fewer live notes than its threshold.")
     empty = _surroundings(process, head)
     fixed = empty.fixed()
     room = whole - fixed

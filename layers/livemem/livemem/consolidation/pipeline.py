@@ -195,7 +195,7 @@ class _Work:
         try:
             return reviews.supersede(self.process, head, reviews.REPLACED)
         except PreconditionLost:
-            raise CommitLost("The plan that waited for approval was decided on just now.") from None
+            raise CommitLost("Somebody has just approved or refused the plan that waited.") from None
 
     def _left_by_first_try(self, head: Head) -> Record | None:
         """The plan of an earlier worker of this run, which died before the commit. It saves the LLM call.
@@ -211,7 +211,7 @@ class _Work:
             plan, key = proposals.left(process, space_id, run_id), keys.review(space_id, run_id)
         if plan and plan.number != head.meta.changes + 1:
             process.store.delete(key)
-            raise CommitLost("The bank was changed by somebody else.")
+            raise CommitLost("The bank was changed by another process.")
         return plan
 
     def _live(self, head: Head) -> tuple[Head, list[Entry]]:
@@ -226,7 +226,7 @@ class _Work:
             except PreconditionLost:
                 # Somebody changed the space just now, so the notes are listed and compared again.
                 head = recovery.recover(self.process, heads.load(self.process, self.space_id))
-        raise CommitLost("The space changes too often.")
+        raise CommitLost("The space was changed too often at the same time. Try again.")
 
     def _conclude(self, head: Head, record: Record) -> Run:
         """Commit the plan, or let it wait for approval, as the mode of the space demands at that moment."""
@@ -241,7 +241,7 @@ class _Work:
                 return recovery.succeed(process, self.saved, record)
             except ModeChanged:
                 head = heads.load(process, self.space_id)
-        raise CommitLost("The space changes too often.")
+        raise CommitLost("The space was changed too often at the same time. Try again.")
 
 
 def _remember_oversized(process: Process, head: Head, collected: Collected) -> None:

@@ -23,7 +23,7 @@ def rehearse(process: Process, head: Head, saved: Stored[Run], deadline: datetim
     started = process.clock()
     if head.meta.committed_run:
         # The notes of the committed run may still be live. The plan would show them a second time.
-        return runs.finish(process, saved, "busy", message="A change of this space is being written; try again.")
+        return runs.finish(process, saved, "busy", message="A change of this space is being applied. Try again.")
     try:
         live = contents.live_notes(process, head.meta.space_id)
         stray = late_duplicates.among(process, head, live)

@@ -43,11 +43,11 @@ def change(process: Process, principal: Principal, space_id: str, wanted: SpaceU
     and `capture_allowed` without admin, InvalidRequest or TooLarge (naming the field), NotFound, PreconditionLost.
     """
     if wanted.corrections is not None and "admin" not in principal.permissions:
-        raise Forbidden("To say who may correct the bank, the token needs the permission 'admin'.")
+        raise Forbidden("Changing `corrections` needs the permission 'admin'.")
     if wanted.consolidation_mode is not None and "admin" not in principal.permissions:
-        raise Forbidden("To say whether consolidations have to be approved, the token needs the permission 'admin'.")
+        raise Forbidden("Changing `consolidation_mode` needs the permission 'admin'.")
     if wanted.capture_allowed is not None and "admin" not in principal.permissions:
-        raise Forbidden("To say whether notes are captured, the token needs the permission 'admin'.")
+        raise Forbidden("Changing `capture_allowed` needs the permission 'admin'.")
     about_runs = any(one is not None for one in (wanted.threshold, wanted.auto_paused, wanted.consolidation_mode))
     if about_runs:
         # Also if no run may start any more: the sweep then sees that no note waits.

@@ -87,7 +87,7 @@ def normalised(path: str, field: str = "cwd") -> str:
     """
     limits.check_text(field, path, PATH_BYTES)
     if has_controls(path):
-        raise InvalidRequest.of(field, "must hold no control characters")
+        raise InvalidRequest.of(field, "must not have control characters")
     before = ""
     while path != before:
         # Again where blanks at an end hid a part, so that the returned spelling is one that no further call changes.
@@ -108,7 +108,7 @@ def check_host(host: str) -> str:
     """Return the host's name, or raise InvalidRequest."""
     limits.check_text("host", host, HOST_BYTES)
     if has_controls(host):
-        raise InvalidRequest.of("host", "must hold no control characters")
+        raise InvalidRequest.of("host", "must not have control characters")
     return host
 
 

@@ -37,7 +37,7 @@ IMPORTED_AT_ONCE = 256
 """Turns of an import whose ids are entered before the first of them is written."""
 TRIES = 10_000
 """Numbers that an append tries. There are never more writers at once."""
-OTHER = "was used for another turn of this conversation"
+OTHER = "was used for another turn of this conversation: choose another id"
 
 
 class Floor(StoredDocument):
@@ -224,7 +224,7 @@ def _write(
         met[message_id] = turn
         _keep_apart(process, at, index, apart)
         return Appended(turn, fresh=True, redacted=draft.redacted)
-    raise PreconditionLost("Too many turns were appended at once.")
+    raise PreconditionLost("Too many turns were appended at the same time. Try again.")
 
 
 def _keep_apart(process: Process, at: _At, index: int, apart: dict[int, bytes]) -> None:

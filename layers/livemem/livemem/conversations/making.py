@@ -40,7 +40,9 @@ NO_MODEL = "none"
 SIDES = "User", "Assistant"
 STORING = timedelta(seconds=5)
 """Time before the end of the invocation, kept to store the answer."""
-LATER = "The turns are there as they were said; they are summarised on the next day, or as soon as there is more."
+LATER = (
+    "The turns are stored word for word. They are summarised on the next day, or as soon as more tokens are available."
+)
 FILE_ARGUMENTS = {"file", "files", "file_name", "file_path", "filename", "notebook_path", "path", "paths"}
 """Names of tools' arguments that hold paths of files, as agents in use name them."""
 PATH = re.compile(r"[^\s\"'`<>|]*[^\s\"'`<>|/\\.][/\\.][^\s\"'`<>|]*")

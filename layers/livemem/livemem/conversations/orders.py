@@ -42,11 +42,13 @@ class Wish:
     def check(self) -> None:
         """Raise InvalidRequest, which names the field, where two fields exclude each other."""
         if self.strategy == "full" and self.level is not None:
-            raise InvalidRequest.of("level", "goes with the strategy incremental: a full update makes all levels")
+            raise InvalidRequest.of(
+                "level", "is allowed only with the strategy `incremental`: a full update makes all levels"
+            )
         given = [*(["profile"] if self.profile else []), *self.changes]
         if self.strategy == "incremental" and given:
             raise InvalidRequest.of(
-                given[0], "goes with the strategy full: an incremental update changes nothing of it"
+                given[0], "is allowed only with the strategy `full`: an incremental update does not change it"
             )
 
 

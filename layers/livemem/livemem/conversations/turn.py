@@ -164,7 +164,9 @@ def check(draft: Draft, where: str = "") -> None:
     said = (draft.user_message + draft.assistant_message).strip()
     if not said and not draft.tool_calls:
         fields = "content" if draft.role else "user_message"
-        raise InvalidRequest.of(f"{where}{fields}", "a turn needs a side that is not empty, or a tool call")
+        raise InvalidRequest.of(
+            f"{where}{fields}", "a turn needs a message of the user or of the assistant, or a tool call"
+        )
     if len(draft.tool_calls) > TOOL_CALLS:
         raise TooLarge.of(f"{where}tool_calls", len(draft.tool_calls), TOOL_CALLS, "calls")
     for place, call in enumerate(draft.tool_calls):
@@ -193,7 +195,7 @@ def check_speaker(field: str, name: str) -> str:
 def check_message_id(message_id: str, where: str = "") -> str:
     """Return the client's id of a message, or raise InvalidRequest."""
     if not 1 <= len(message_id) <= MESSAGE_ID_CHARACTERS:
-        raise InvalidRequest.of(f"{where}message_id", f"1 to {MESSAGE_ID_CHARACTERS} characters")
+        raise InvalidRequest.of(f"{where}message_id", f"must have 1 to {MESSAGE_ID_CHARACTERS} characters")
     limits.check_text(f"{where}message_id", message_id, 4 * MESSAGE_ID_CHARACTERS, blank=True)
     return message_id
 

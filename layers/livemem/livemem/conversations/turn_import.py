@@ -60,7 +60,7 @@ def parse(text: str) -> list[Draft]:
         if line.strip():
             drafts.append(_draft(f"line {number}", line))
     if not drafts:
-        raise InvalidRequest.of("body", "holds no line")
+        raise InvalidRequest.of("body", "has no lines")
     if len(drafts) > LINES:
         raise TooLarge.of("body", len(drafts), LINES, "lines")
     return drafts
@@ -75,11 +75,11 @@ def _draft(where: str, text: str) -> Draft:
         field = ".".join(str(part) for part in first["loc"])
         raise InvalidRequest.of(f"{where}{f': {field}' if field else ''}", first["msg"]) from None
     except UnicodeEncodeError:
-        raise InvalidRequest.of(where, "holds half a surrogate pair, which is no text") from None
+        raise InvalidRequest.of(where, "has half a surrogate pair, which is not valid text") from None
     except (ValueError, RecursionError):
         raise InvalidRequest.of(where, "is not JSON") from None
     if line.message_id is None:
-        raise InvalidRequest.of(f"{where}: message_id", "is needed, so that an import can be repeated")
+        raise InvalidRequest.of(f"{where}: message_id", "is required, so that the import can be repeated")
     check_message_id(line.message_id, f"{where}: ")
     moment = line.client_timestamp or line.timestamp
     _check_moment(where, moment)

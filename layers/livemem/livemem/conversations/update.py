@@ -33,8 +33,10 @@ LOOKED_AT_AGAIN = timedelta(minutes=10)
 """After which the sweep checks whether a rebuild still runs."""
 LASTS = timedelta(days=2)
 """How long a job may last. When the tokens of a day are used up, it continues on the next day."""
-INTERRUPTED = Failure(code="interrupted", detail="What it worked on was replaced; it is looked at again.")
-REPLACED = Failure(code="replaced", detail="All summaries were made anew in the meantime.")
+INTERRUPTED = Failure(
+    code="interrupted", detail="The summaries that it worked on were replaced. They are checked again."
+)
+REPLACED = Failure(code="replaced", detail="All summaries were made again in the meantime.")
 
 
 def carry_out(
@@ -198,7 +200,7 @@ def _step(work: Work[SummariesJob]) -> End | None:
         work.save(**_counted(job, done))
     if failed and failed.error != OUT_OF_TIME:
         raise RunError(failed.error or "", failed.detail)
-    raise OutOfTime("The rest is done by another invocation.")
+    raise OutOfTime("Another invocation does the rest.")
 
 
 def _bring_up(work: Work[SummariesJob], standing: Standing, done: Done) -> bool:
@@ -262,7 +264,7 @@ def _redo_step(work: Work[SummariesJob]) -> End | None:
         done.missing, done.made = 1, [made]
         _report(work, done)
     if made and made.error == OUT_OF_TIME:
-        raise OutOfTime("The rest is done by another invocation.")
+        raise OutOfTime("Another invocation does the rest.")
     if made and made.error:
         return End("failed", {**_counted(job, done), "error": Failure(code=made.error, detail=made.detail)})
     return End(changes=_counted(job, done))

@@ -12,7 +12,7 @@ from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store import room_keys as keys
 
-WAITS = "It waits after a failure, and continues by itself."
+WAITS = "The digest waits after a failure, and continues by itself."
 
 
 def find(process: Process, _: Principal, space_id: str, name: str) -> Description:

@@ -39,7 +39,7 @@ GOALS = 2
 KNOWN: tuple[tuple[Kind, int], ...] = (("fact", 20), ("self", 5), ("goal", 5))
 """How many of the nearest memories the model sees beside a chunk, by kind."""
 QUERY_BYTES = 8_000
-LATER = "The messages stay in their rooms; they are digested on the next day, or as soon as there is more."
+LATER = "The messages stay in their rooms. They are digested on the next day, or as soon as more tokens are available."
 MARGIN = timedelta(seconds=20)
 """Time at the end of the invocation that is reserved to store the answers."""
 OF_THE_CHUNK = (*OF_THE_QUESTION, "llm_too_large")

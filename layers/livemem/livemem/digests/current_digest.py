@@ -106,7 +106,7 @@ def order(process: Process, space_id: str, slot: str) -> str:
             wanted = seen.value.model_copy(update={"ordered": free})
             stored.create(process.store, seen.key, wanted, process.new_id, over=over(seen))
             return free
-    raise PreconditionLost("Too many digests were begun at once.")
+    raise PreconditionLost("Too many digests were started at the same time. Try again.")
 
 
 def later(slot: str) -> str:

@@ -170,7 +170,7 @@ def _step(work: Work[CurrentDigest]) -> End:
     try:
         return _digest(work)
     except NotFound as error:
-        raise PreconditionLost("The space was deleted meanwhile.") from error
+        raise PreconditionLost("The space was deleted in the meantime.") from error
     except (OutOfTime, StoreUnavailable):
         raise
     except LiveMemoryError as error:

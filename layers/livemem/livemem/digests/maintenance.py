@@ -66,7 +66,7 @@ def _failing(space: Space, current: CurrentDigest) -> list[HealthProblem]:
     if current.status != "queued" or not current.error:
         return []
     code = current.error.code
-    detail = f"The digest {current.job_id} waits after a failure ({code}); its messages are in their rooms."
+    detail = f"The digest {current.job_id} waits after a failure ({code}). Its messages are in their rooms."
     return [HealthProblem(space.space_id, "digest_failing", detail)]
 
 
@@ -95,7 +95,10 @@ def _given_up(process: Process, space: Space) -> list[HealthProblem]:
     dead = [slot for slot, rest in named if keys.parse_dead(rest) is not None]
     if not dead:
         return []
-    detail = f"Chunks of messages were given up ({len(dead)}), the last in the digest {dead[-1]}; they are kept there."
+    detail = (
+        f"Chunks of messages that were given up: {len(dead)}, the last one in the digest {dead[-1]}. They are "
+        "kept as dead letters."
+    )
     return [HealthProblem(space.space_id, "digest_chunks_dead", detail)]
 
 

@@ -57,7 +57,8 @@ def _check_age(found: Object) -> None:
     if found.age < WAIT:
         left = WAIT - found.age
         raise Conflict(
-            f"The digest ended just now; what it gave up can be tried anew from {clock.iso(found.seen_at + left)} on.",
+            "The digest ended a short time ago. Its dead letters can be tried again from "
+            f"{clock.iso(found.seen_at + left)} on.",
             retry_after=math.ceil(left.total_seconds()),
         )
 

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 OTHER_SPACES = 200
 """Spaces whose heads are looked at for one that came from this one."""
 
-ANOTHER = "Something else of this space is being erased; try again when that has ended."
+ANOTHER = "Another erasure of this space is in progress. Try again when it has ended."
 
 
 def erase_note(
@@ -330,7 +330,7 @@ def carry_out(
     # A put event that came meanwhile found the space busy.
     counter.start_if_possible(process, space_id)
     if worked.result == "overtaken" and worked.job and not worked.job.ended():
-        raise StillAtWork("Another worker goes on with the erasure.")
+        raise StillAtWork("Another worker continues the erasure.")
     return worked
 
 

@@ -21,14 +21,14 @@ from livemem.store import keys
 from livemem.store.stored import Stored
 
 NOT_REACHED = (
-    "What the LLM provider keeps of prompts and answers.",
+    "Prompts and answers that the LLM provider keeps.",
     "Archives that were downloaded, and archives that were uploaded to be imported (those are removed after a day).",
     "Copies of the bucket: replicas, and backups that were made of it without this service.",
     "Other spaces that were restored, forked or imported from this one: erase it there as well.",
-    "What a model said in other words: the sections that rest on the note are listed, correct them.",
-    "Notes and memories of others that quote it: they are listed, erase them as well if need be.",
+    "Paraphrases by a model: the sections that rest on the note are listed, correct them.",
+    "Notes and memories of others that quote it: they are listed, erase them too if necessary.",
 )
-TOOLS = "What tools were given and gave in the turn is removed with it, and was not looked for elsewhere."
+TOOLS = "Inputs and results of tools in the turn: they were removed with it, and were not searched for elsewhere."
 VERSIONS_UNREACHABLE = "Former versions of objects: the store does not let the service see or remove them."
 
 

@@ -197,7 +197,7 @@ def _rewrite_one(
         written = _put(process, found, body, mark)
         if written.says_so:
             return _as_written(written.etag, body)
-    raise PreconditionLost("An object changes too often.")
+    raise PreconditionLost("An object was changed too often at the same time. Try again.")
 
 
 def _put(process: Process, found: Object, body: bytes, mark: str | None) -> WriteOutcome:
@@ -227,7 +227,7 @@ def _tell_manifest(
         with suppress(PreconditionLost):
             _replace(process, found, before, items)
             return
-    raise PreconditionLost("The backup changes too often.")
+    raise PreconditionLost("The backup was changed too often at the same time. Try again.")
 
 
 def _item(before: BackupObject, outcome: RewrittenObject | Doomed | None) -> BackupObject | None:

@@ -134,7 +134,7 @@ def _reserve(meter: Meter, one: Reservation) -> None:
 
 
 def _said(day: date, of: tuple[str, str], used: int, held: int, limit: int) -> str:
-    under_way = f", and calls under way may use {held} more" if held else ""
+    under_way = f", and calls in progress may use {held} more" if held else ""
     return f"On {day} (UTC) {of[0]} used {used} of {limit} tokens of the LLM ({of[1]}){under_way}."
 
 

@@ -39,6 +39,6 @@ def claim(process: Process, space_id: str, run_id: str) -> None:
 
 def _too_soon(seconds: int, left: float) -> TooSoon:
     return TooSoon(
-        f"A run of this space was started by hand less than {seconds} s ago; wait, or look at that one.",
+        f"A run of this space was started by hand less than {seconds} s ago. Wait, or read that run.",
         retry_after=max(math.ceil(left), 1),
     )

@@ -97,7 +97,7 @@ def described(found: Stored[J], silent: timedelta = SILENT) -> J:
     """The job as its users see it. A job that wrote nothing for longer than `silent` is shown as failed."""
     if found.value.ended() or found.age <= silent:
         return found.value
-    lost = Failure(code="interrupted", detail="Nothing was heard of it for some hours; order it again.")
+    lost = Failure(code="interrupted", detail="The job made no progress for some hours. Start it again.")
     return found.value.model_copy(update={"status": "failed", "error": lost})
 
 
@@ -129,7 +129,7 @@ def amend(process: Process, found: Stored[J], read: Read[J | None], **changes: A
             if not newer or newer.value.ended() or not newer.value.is_of(found.value.worker):
                 raise
             found = newer
-    raise PreconditionLost("The job changes too often.")
+    raise PreconditionLost("The job was changed too often at the same time. Try again.")
 
 
 def finish(
@@ -157,4 +157,4 @@ def finish(
         found = newer
         if found.value.ended() or not (anyway and anyway(found.value)):
             return found
-    raise PreconditionLost("The job changes too often.")
+    raise PreconditionLost("The job was changed too often at the same time. Try again.")

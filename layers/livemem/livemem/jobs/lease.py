@@ -115,7 +115,9 @@ class LeaseTaken(Busy):
 
     def __init__(self, lease: Lease, until: str) -> None:
         waits = f"The work waits after a failure ({lease.error}) until {until}."
-        super().__init__(waits if lease.kind == "backoff" else f"It is busy ({lease.kind}) until {until}.")
+        super().__init__(
+            waits if lease.kind == "backoff" else f"Other work ({lease.kind}) holds the lease until {until}."
+        )
         self.lease = lease
 
     def fails(self, delivery: str) -> bool:
@@ -199,7 +201,7 @@ def acquire(
             continue
         before = seen.lease if seen else None
         return Held(place, written, before, _displaced(seen, owner), process.timer())
-    raise Busy("Somebody else began just now.")
+    raise Busy("Another worker started just now. Try again.")
 
 
 def _is_free(

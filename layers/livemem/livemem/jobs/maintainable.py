@@ -80,8 +80,8 @@ class Space:
         if silent < SILENT.get(lease.kind, SILENT_BY_HAND):
             return None
         if lease.kind == "queued":
-            return f"The run {lease.owner} waits for its invocation since {silent.total_seconds():.0f} s"
-        return f"Its holder ({lease.kind}) was not heard of for {silent.total_seconds():.0f} s"
+            return f"The run {lease.owner} has waited for its invocation for {silent.total_seconds():.0f} s"
+        return f"The worker that holds the space ({lease.kind}) has been silent for {silent.total_seconds():.0f} s"
 
 
 @dataclass(frozen=True)

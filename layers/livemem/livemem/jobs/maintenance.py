@@ -15,8 +15,8 @@ FORGOTTEN_DAYS = 14
 """Days after which health reports a plan that waits for approval as forgotten."""
 
 BUDGET = (
-    "The LLM's tokens of the day are used up (LLM_DAILY_TOKEN_BUDGET, ..._PER_SPACE), so nothing is folded until the "
-    "next day (UTC) begins, or there is more. The notes are live."
+    "The LLM's tokens of the day are used up (LLM_DAILY_TOKEN_BUDGET, ..._PER_SPACE), so nothing is folded until "
+    "the next day (UTC) begins, or more tokens are available. The notes are live."
 )
 
 
@@ -43,7 +43,7 @@ def problems(process: Process, space: Space) -> list[HealthProblem]:
             found.append(HealthProblem(space.space_id, "last_run_failed", detail))
     age = space.waiting_seconds()
     if age > process.settings.pending_note_limit:
-        detail = f"The oldest live note waits for {age:.0f} s to be consolidated."
+        detail = f"The oldest live note has waited for {age:.0f} s to be consolidated."
         found.append(HealthProblem(space.space_id, "notes_pending", detail))
     if waits := space.head.meta.pending_plan:
         days = (space.now - clock.parse(waits.planned_at)) // timedelta(days=1)
@@ -52,8 +52,8 @@ def problems(process: Process, space: Space) -> list[HealthProblem]:
     aside = sorted(space.head.meta.oversized_notes.standing(process.settings.llmaas_context_tokens))
     if aside:
         detail = (
-            f"{len(aside)} live notes are set aside, too large for the model's window beside the bank; "
-            f"the oldest is {aside[0]}. Raise LLMAAS_CONTEXT_TOKENS or shorten the bank."
+            f"{len(aside)} live notes are set aside: they are too large for the model's window beside the bank. "
+            f"The oldest is {aside[0]}. Raise LLMAAS_CONTEXT_TOKENS or shorten the bank."
         )
         found.append(HealthProblem(space.space_id, "oversized_notes", detail))
     return found

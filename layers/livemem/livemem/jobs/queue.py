@@ -44,7 +44,7 @@ def order(process: Process, principal: Principal, space_id: str, wanted: RunOrde
     head, run_id = heads.load(process, space_id), process.new_id()
     waits = head.meta.pending_plan
     if waits and not wanted.dry_run and not wanted.replace:
-        raise Conflict(f"{waits.waiting()} No other is made before that; all notes are live.")
+        raise Conflict(f"{waits.waiting()} No other plan is made before that. All notes are live.")
     cooldown.claim(process, space_id, run_id)
     due_index.leave(process, space_id)
     return enqueue(process, head, wanted, run_id=run_id)

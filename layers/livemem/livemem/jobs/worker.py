@@ -48,8 +48,8 @@ PUT_ASIDE = timedelta(minutes=5)
 """How long no other worker begins with a queued job: its invocation comes before."""
 MOST_ATTEMPTS = 12
 """How many workers of a job may die or save nothing, one after the other, before the job is given up."""
-LOST = "Its workers were interrupted again and again, the last one without a word. Order it anew."
-OVERDUE = "It could not be finished in the time that such a job has."
+LOST = "The workers of the job were interrupted again and again, the last one without an error. Start the job again."
+OVERDUE = "The job could not be finished in the time that this kind of job has."
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ def call_model(
         raise NoAnswer(OUT_OF_TIME, "There is no time left to ask the LLM.", counter.used)
     room = settings.llmaas_context_tokens - prompt
     if room < answer_tokens:
-        raise NoAnswer("llm_window", "What is asked does not fit into the model's window.", counter.used)
+        raise NoAnswer("llm_window", "The prompt does not fit into the model's window.", counter.used)
     limit = min(settings.llmaas_max_tokens, room) if settings.llmaas_max_tokens else None
     timeout = min(settings.llm_timeout_seconds, left)
     try:

@@ -97,9 +97,7 @@ def call(
         LookupError,
         RecursionError,
     ) as error:
-        raise api.failed(
-            "malformed", f"The {api.title}'s API answered with something other than OpenAI's form."
-        ) from error
+        raise api.failed("malformed", f"The {api.title}'s API did not answer in OpenAI's format.") from error
     finally:
         http.close()
 

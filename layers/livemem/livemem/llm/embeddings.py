@@ -196,7 +196,7 @@ def _read(settings: Settings, target: LlmApi, answer: Any, count: int, key: str)
         raise target.failed("malformed", f"The embedding model gave {len(rows)} vectors for {count} texts.")
     by_index = {row["index"]: row["embedding"] for row in rows if type(row["index"]) is int}
     if by_index.keys() != set(range(count)):
-        raise target.failed("malformed", "The embedding model did not say which vector is which text's.")
+        raise target.failed("malformed", "The embedding model did not say which text each vector belongs to.")
     vectors = [_vector(target, by_index[index]) for index in range(count)]
     lengths = {len(vector) for vector in vectors}
     wanted = settings.embeddings_dimensions
@@ -204,7 +204,7 @@ def _read(settings: Settings, target: LlmApi, answer: Any, count: int, key: str)
         raise target.failed("wrong_dimension", "The embedding model's vectors are not all of one length.")
     (length,) = lengths
     if length > MOST_DIMENSIONS or (wanted is not None and length != wanted):
-        least = f"{wanted} are asked for" if wanted is not None else f"at most {MOST_DIMENSIONS} are allowed"
+        least = f"{wanted} are requested" if wanted is not None else f"at most {MOST_DIMENSIONS} are allowed"
         raise target.failed("wrong_dimension", f"The embedding model's vectors have {length} numbers, and {least}.")
     return vectors
 

@@ -49,7 +49,7 @@ def correct(
     _, there = reading.find(process, space_id, memory_id)
     changes, redacted = _changes(process, there, wanted)
     if not changes:
-        raise InvalidRequest.of("body", "names nothing to be corrected")
+        raise InvalidRequest.of("body", "has no field to correct")
     cause = operation.op_id(op_id or f"correct/{process.new_id()}")
     vector = None
     if process.embed and "content" in changes:

@@ -17,7 +17,7 @@ from livemem.text.redaction import when
 
 BROUGHT_BACK_FOR = timedelta(hours=1)
 """The least life of a restored memory, so that people can look at it."""
-NOT_YOURS = "Only its author, or an admin, deletes a memory: correct it instead."
+NOT_YOURS = "Only its author or an admin can delete a memory. You can correct it instead."
 
 
 def delete(
@@ -71,11 +71,11 @@ def restore(
             raise NotFound("deleted memory", memory_id)
         gone = log.operation_at(process, space_id, kind, number)
         if gone.memory.memory_id != memory_id:
-            raise Conflict(f"The memory was merged into {gone.memory.memory_id}: split that one.")
+            raise Conflict(f"The memory was merged into {gone.memory.memory_id}. Split that memory.")
         if gone.memory.provenance.author != author and not anyone and gone.author != author:
             raise Forbidden(NOT_YOURS)
         if not gone.memory.content:
-            raise Conflict("The memory was erased: nothing is left of it to bring back.")
+            raise Conflict("The memory was erased, so it can't be restored.")
         back = _brought_back(process, gone.memory)
         reason = f"Brought back: {gone.reason or ''}".strip()
         return operation.after(process, found.number, "put", cause, author, back, reason=reason)

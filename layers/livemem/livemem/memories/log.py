@@ -162,7 +162,7 @@ def write(
         # Another writer may have done the same for the same cause.
         if done and done.number == wanted.number and stored.stands(process.store, key, body):
             return state, wanted
-    raise Busy("Too many memories are stored at once.")
+    raise Busy("Too many memories are stored at the same time. Try again.")
 
 
 def write_once(

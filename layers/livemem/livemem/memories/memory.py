@@ -146,7 +146,7 @@ def without_secrets(subjects: Sequence[str], done: Redaction) -> list[str]:
 def check_subjects(subjects: Sequence[str], field: str = "subjects") -> list[str]:
     """The subjects as flat lower-case tags, each once. Raises InvalidRequest."""
     if len(subjects) > SUBJECTS:
-        raise InvalidRequest.of(field, f"at most {SUBJECTS}")
+        raise InvalidRequest.of(field, f"must have at most {SUBJECTS} subjects")
     found = []
     for place, subject in enumerate(subjects):
         name = f"{field}.{place}"

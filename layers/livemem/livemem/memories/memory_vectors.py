@@ -114,7 +114,7 @@ def embed(process: Process, texts: Sequence[str], *, query: bool = False, second
         found = process.embed(texts, query=query, timeout=seconds)
     except EmbeddingError as error:
         raise EmbeddingUnavailable(
-            f"Memories are compared by their meaning, and the embedding model failed: {error.detail}"
+            f"The service compares memories by their vectors, and the embedding model failed: {error.detail}"
         ) from error
     return [np.frombuffer(one, dtype=np.float32) for one in found]
 

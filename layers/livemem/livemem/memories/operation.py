@@ -118,7 +118,7 @@ def of_key(author: str, idempotency_key: str | None, place: int | None = None) -
     if idempotency_key is None:
         return None
     if not 1 <= len(idempotency_key) <= limits.IDEMPOTENCY_KEY_CHARACTERS:
-        raise InvalidRequest.of("Idempotency-Key", f"1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
+        raise InvalidRequest.of("Idempotency-Key", f"must have 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
     # A name has no slash, but a key may have one. So the place stands before the key.
     return f"key/{author}/{idempotency_key}" if place is None else f"keys/{author}/{place}/{idempotency_key}"
 

@@ -18,7 +18,7 @@ from livemem.store import memory_keys as keys
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.memory_keys import Kind
 
-NOTHING = "Nothing was merged into the memory that could be split off again."
+NOTHING = "The memory has no merge that can be undone."
 AT_ONCE = 100
 """Operations that are read in parallel."""
 _SHARED = ("category", "subjects", "expires_at")

@@ -39,7 +39,7 @@ from livemem.text.redaction import Redaction
 BATCH = 50
 MOST = 20_000
 """Memories of a kind in a space, at most: as many as one process compares in a moment."""
-OTHER = "was used for another memory in the last 30 days"
+OTHER = "was used for another memory in the last 30 days: choose another key"
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def store_all(
     before the first is stored. Raises the errors of `store` that concern all drafts or their form.
     """
     if not 1 <= len(drafts) <= BATCH:
-        raise InvalidRequest.of("memories", f"1 to {BATCH}")
+        raise InvalidRequest.of("memories", f"must have 1 to {BATCH} memories")
     causes: Sequence[str | None] = op_ids or [None] * len(drafts)
     wanted = [
         _checked(process, author, draft, cause, f"memories.{place}.")
@@ -222,7 +222,7 @@ def _decide(
         if met:
             break
     if met is None and len(found.memories) >= MOST:
-        raise InvalidRequest.of("content", f"a space has at most {MOST} memories of a kind: let some expire or go")
+        raise InvalidRequest.of("content", f"a space has at most {MOST} memories of a kind: delete some first")
     standing, merged = met or (_linked(process, wanted, there, judge), None)
     # The vector of a former content is known.
     fresh_content = vector is not None and standing.content == candidate.content

@@ -37,11 +37,11 @@ def check_draft(draft: NoteDraft, field: str = "") -> None:
         raise InvalidRequest.of(f"{field}category", f"must be one of {', '.join(keys.CATEGORIES)}")
     limits.check_text(f"{field}content", draft.content, limits.NOTE_BYTES)
     if len(draft.tags) > limits.TAGS:
-        raise InvalidRequest.of(f"{field}tags", f"at most {limits.TAGS} tags")
+        raise InvalidRequest.of(f"{field}tags", f"must have at most {limits.TAGS} tags")
     for tag in draft.tags:
         if not tag.strip() or len(tag) > limits.TAG_CHARACTERS or has_controls(tag):
             raise InvalidRequest.of(
-                f"{field}tags", f"a tag has 1 to {limits.TAG_CHARACTERS} characters and no line breaks"
+                f"{field}tags", f"each tag must have 1 to {limits.TAG_CHARACTERS} characters and no line breaks"
             )
         limits.check_text(f"{field}tags", tag, 4 * limits.TAG_CHARACTERS)
 
@@ -75,7 +75,7 @@ def append_batch(process: Process, space_id: str, agent: str, drafts: Sequence[N
     If the store fails on the way, some notes are written. The error says so, and the client may list them.
     """
     if not drafts:
-        raise InvalidRequest.of("notes", "must hold at least one note")
+        raise InvalidRequest.of("notes", "must have at least one note")
     if len(drafts) > limits.BATCH_NOTES:
         raise TooLarge.of("notes", len(drafts), limits.BATCH_NOTES, "notes")
     drafts = [prepare(process, draft, f"notes.{index}.") for index, draft in enumerate(drafts)]
@@ -121,7 +121,7 @@ def write(process: Process, note: Note) -> Note:
             return note
         if there is not None:
             note = replace(note, note_id=replace(keys.parse_note_id(note.note_id), suffix=process.new_suffix()).note_id)
-    raise PreconditionLost("No free name for the note.")
+    raise PreconditionLost("No free name was found for the note. Try again.")
 
 
 def _folded(process: Process, note: Note) -> bytes | None:

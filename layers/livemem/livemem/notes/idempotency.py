@@ -48,7 +48,7 @@ def append_once(
     Raises InvalidRequest if the key came with another note in the last 7 days.
     """
     if not 1 <= len(idempotency_key) <= limits.IDEMPOTENCY_KEY_CHARACTERS:
-        raise InvalidRequest.of("Idempotency-Key", f"1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
+        raise InvalidRequest.of("Idempotency-Key", f"must have 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS} characters")
     draft = appending.prepare(process, draft)
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
@@ -65,10 +65,10 @@ def append_once(
         # Gone meanwhile: the sweep removed it, or a caller deletes the space. Of two requests that try now one must win
         # too.
         if not stored.write_once(process.store, claim_key, claim, over=written.etag or None).says_so:
-            raise PreconditionLost("The same Idempotency-Key is being used right now.")
+            raise PreconditionLost("Another request with the same Idempotency-Key is in progress. Try again.")
         return appending.write(process, note), True
     if earlier.body != body_digest:
-        raise InvalidRequest.of("Idempotency-Key", "was used for another note in the last 7 days")
+        raise InvalidRequest.of("Idempotency-Key", "was used for another note in the last 7 days: choose another key")
     try:
         return replace(pages.get(process, space_id, earlier.note_id), redacted=draft.redacted), False
     except NotFound:

@@ -106,7 +106,7 @@ def _order(one: ShownMessage) -> tuple[object, ...]:
 def _failure(error: Exception) -> LiveMemoryError:
     if isinstance(error, LiveMemoryError):
         return error
-    return StoreUnavailable("What is known of this could not be read in time.")
+    return StoreUnavailable("The context could not be read in time. Try again.")
 
 
 def _said(

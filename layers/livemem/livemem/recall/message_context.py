@@ -114,7 +114,7 @@ def _kinds(kinds: str | None) -> tuple[str, ...] | None:
         return None
     some = tuple(dict.fromkeys(kinds.split(",")))
     if not set(some) <= set(KINDS):
-        raise InvalidRequest.of("kinds", f"must be some of {', '.join(KINDS)}, with commas between them")
+        raise InvalidRequest.of("kinds", f"must be some of {', '.join(KINDS)}, separated by commas")
     return some
 
 

@@ -48,7 +48,7 @@ from livemem.store.vector_file import BadVectors
 logger = logging.getLogger(__name__)
 
 SPACES = 20
-UNSEARCHABLE = "Something in it can't be searched; the log of the service names the error."
+UNSEARCHABLE = "The space can't be searched. The log of the service names the error."
 
 READING = timedelta(seconds=18)
 """For how long a search reads objects that it does not know yet. API Gateway gives up after 29 s."""
@@ -188,11 +188,11 @@ def _spaces(process: Process, principal: Principal, named: str | None) -> list[s
     if named is None:
         metas, more = directory.page(process, principal, limit=SPACES, after=None)
         if more is not None:
-            raise InvalidRequest.of("spaces", f"is needed here: the token may see more than {SPACES} spaces")
+            raise InvalidRequest.of("spaces", f"is required, because the token may see more than {SPACES} spaces")
         return [meta.space_id for meta in metas]
     space_ids = list(dict.fromkeys(named.split(",")))
     if len(space_ids) > SPACES:
-        raise InvalidRequest.of("spaces", f"names more than {SPACES} spaces; ask for fewer at a time")
+        raise InvalidRequest.of("spaces", f"names more than {SPACES} spaces: name fewer")
     for space_id in space_ids:
         try:
             keys.check_space_id(space_id)
@@ -224,7 +224,7 @@ def in_conversations(
     meta = heads.load_recent(process, space_id).meta
     some = None if cwd is None else reading.of_folder(process, space_id, cwd, host)
     if cwd is None and host is not None:
-        raise InvalidRequest.of("host", "is the host of a folder: send `cwd` too")
+        raise InvalidRequest.of("host", "is the host of a folder: send `cwd` as well")
     wanted = asked.within(some, all_of_space=some is not None and len(some) > ONE_BY_ONE)
     return found_in(process, meta, [wanted], lambda: vector_of(process, asked.text))[0]
 

@@ -71,10 +71,10 @@ class SearchRequest:
         """The request's texts. Raises InvalidRequest or InvalidName, naming the field."""
         some = None if conversation_id is None else (conversation_keys.check_conversation_id(conversation_id),)
         if len(text) > QUERY_CHARACTERS:
-            raise InvalidRequest.of("q", f"at most {QUERY_CHARACTERS} characters")
+            raise InvalidRequest.of("q", f"must have at most {QUERY_CHARACTERS} characters")
         query = words.parse(text)
         if not query.words and not query.prefixes:
-            raise InvalidRequest.of("q", "holds no word to look for")
+            raise InvalidRequest.of("q", "has no word to search for")
         # The same rules, and the same words when they are broken, as for pages of notes.
         checked = pages.NotesFilter.of(category=category, agent=None, tag=tag, since=since, until=until)
         if author is not None and not keys.AGENT.fullmatch(author):
@@ -116,7 +116,7 @@ class SearchRequest:
         _check_share(min_score)
         wanted = tuple(level for level in _levels(levels) if level or include_turns)
         if not wanted:
-            raise InvalidRequest.of("include_turns", "leaves nothing to look at where `levels` is 0 alone")
+            raise InvalidRequest.of("include_turns", "can't be false if `levels` is only 0: nothing would be searched")
         found = cls.of(text, scope=OF_CONVERSATION, limit=max_results)
         return replace(found, levels=wanted, least=min_score)
 
@@ -206,7 +206,7 @@ def _levels(levels: str | None) -> tuple[int, ...]:
     named = {str(level): level for level in conversation_documents.LEVELS}
     some = list(named) if levels is None else levels.split(",")
     if not set(some) <= named.keys():
-        raise InvalidRequest.of("levels", f"must be some of {', '.join(named)}, with commas between them")
+        raise InvalidRequest.of("levels", f"must be some of {', '.join(named)}, separated by commas")
     return tuple(sorted({named[one] for one in some}))
 
 
@@ -217,5 +217,5 @@ def _kinds(scope: str) -> tuple[str, ...] | None:
         return None
     unknown = [name for name in names if name not in KINDS]
     if unknown:
-        raise InvalidRequest.of("scope", f"must be {ALL}, or some of {', '.join(KINDS)}, with commas between them")
+        raise InvalidRequest.of("scope", f"must be {ALL}, or some of {', '.join(KINDS)}, separated by commas")
     return tuple(dict.fromkeys(kind for name in names for kind in KINDS[name]))

@@ -152,7 +152,11 @@ def load(
     results, failures = fan_out.done(process, tasks)
     if SPACE in failures:
         failed = failures[SPACE]
-        raise failed if isinstance(failed, LiveMemoryError) else StoreUnavailable("The space was not read in time.")
+        raise (
+            failed
+            if isinstance(failed, LiveMemoryError)
+            else StoreUnavailable("The space could not be read in time. Try again.")
+        )
     whole: WholeSpace = results[SPACE]
     assert whole.live
     if user is not None and whole.meta.has_conversations:

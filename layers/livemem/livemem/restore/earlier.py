@@ -101,10 +101,13 @@ def check(known: Collection[int], number: int, newest: int) -> None:
     if number not in known:
         raise NotFound("consolidation", str(number))
     if newest - number > MOST_CHANGES:
-        raise Conflict(f"More than {MOST_CHANGES} changes came after {number}: fork at a later one.")
+        raise Conflict(f"More than {MOST_CHANGES} changes were made after change {number}. Fork at a later change.")
     removed = set(range(number + 1, newest + 1)).difference(known)
     if removed:
-        raise Conflict(f"The record of change {min(removed)} was removed: how the space stood before, nobody knows.")
+        raise Conflict(
+            f"The record of change {min(removed)} was removed, so the state before it is unknown. Fork "
+            "at a later change."
+        )
 
 
 def draw_up(process: Process, source: SourceBackup, number: int) -> EarlierSpace:

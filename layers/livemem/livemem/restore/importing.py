@@ -164,7 +164,7 @@ def _opened(process: Process, upload_id: str, etag: str | None) -> Iterator[Stre
             stream = stack.enter_context(large.read(process.store, keys.upload(upload_id), etag=etag))
         except PreconditionLost:
             # Not to be taken for a lost race about the space.
-            raise InvalidArchive("The upload was replaced after it was checked; order the import again.") from None
+            raise InvalidArchive("The upload was replaced after it was checked. Start the import again.") from None
         if not stream:
             raise NotFound("upload", upload_id)
         if stream.size > unpacking.ARCHIVE_BYTES:
@@ -190,7 +190,9 @@ def _checked(contents: Contents, options: Mapping[str, str]) -> ArchivedSpace | 
     space = inspection.check_space(contents)
     for name in ("rules", "rules_template"):
         if name in options:
-            raise InvalidRequest.of(name, "is for Markdown files: the space in the archive brings its own rules")
+            raise InvalidRequest.of(
+                name, "is allowed only for a folder of Markdown files: an exported space has its own"
+            )
     return space
 
 

@@ -45,7 +45,7 @@ def check_folder(contents: Contents) -> Folder:
         raise InvalidArchive(inspection.NONE)
     for path in wanted:
         if not path.endswith(".md"):
-            raise refused(path, "is no Markdown file (.md); remove it from the archive")
+            raise refused(path, "is not a Markdown file (.md): remove it from the archive")
     if len(wanted) > FILES:
         raise TooLarge.of("upload_id", len(wanted), FILES, "Markdown files")
     if contents.text_bytes > inspection.TEXT_BYTES:

@@ -107,7 +107,9 @@ def _claim(process: Process, space_id: str, provisioning: ProvisioningState) -> 
 def _find_room(process: Process, space_id: str) -> Head | None:
     tombstone = lifecycle.find_tombstone(process, space_id)
     if not tombstone and next(iter(process.store.scan(keys.prefix(space_id), limit=1)), None):
-        raise Conflict(f"The folder {space_id!r} holds orphans of another space; the sweep removes them. Try later.")
+        raise Conflict(
+            f"The folder {space_id!r} holds orphans of another space. The sweep removes them. Try again later."
+        )
     return tombstone
 
 

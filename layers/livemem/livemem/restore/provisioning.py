@@ -81,7 +81,7 @@ def carry_on(process: Process, head: Head, deadline: datetime) -> Meta | None:
         return worked.job.meta
     if worked.outcome == "failed" and raised:
         raise raised[0]
-    raise PreconditionLost("Somebody else brings this space, or has given it up.")
+    raise PreconditionLost("Another worker provisions this space, or has given it up.")
 
 
 def carry_out(

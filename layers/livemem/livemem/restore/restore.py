@@ -58,7 +58,7 @@ def order(process: Process, principal: Principal, space_id: str, backup_id: str,
     except Conflict as refused:
         if wanted != space_id:
             raise
-        detail = f"{refused.detail} To restore it at once give another id as target_space_id."
+        detail = f"{refused.detail} To restore it at once, send another id as `target_space_id`."
         raise Conflict(detail, retry_after=refused.retry_after) from None
 
 
@@ -89,7 +89,7 @@ def in_batches(process: Process, items: Sequence[T], provision_one: Callable[[T]
     """Provision these items, as many as there is time for. Raises OutOfTime."""
     for start in range(0, len(items), BATCH):
         if start and deadline - process.clock() < MARGIN:
-            raise OutOfTime("The rest is brought by another invocation.")
+            raise OutOfTime("Another invocation does the rest.")
         process.store.map(provision_one, items[start : start + BATCH])
 
 
@@ -132,7 +132,7 @@ def write(
         if heads.find(process, key.partition("/")[0]):
             break
         over = written.etag or None
-    raise PreconditionLost("Somebody else brings this space, or has done so.")
+    raise PreconditionLost("Another worker provisions this space, or has done so.")
 
 
 def clear_strays(process: Process, source: SourceBackup, wanted: Collection[str]) -> None:
@@ -143,5 +143,5 @@ def clear_strays(process: Process, source: SourceBackup, wanted: Collection[str]
     strays = [entry for name, entry in source.there.items() if name not in wanted and name != keys.META]
     # As long as nobody sees the space, nothing of what was listed before is a user's.
     if strays and heads.find(process, source.names.target):
-        raise PreconditionLost("Somebody else brings this space, or has done so.")
+        raise PreconditionLost("Another worker provisions this space, or has done so.")
     process.store.map(lambda entry: process.store.delete(entry.key, if_match=entry.etag), strays)

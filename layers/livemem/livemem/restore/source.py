@@ -22,8 +22,8 @@ from livemem.store.copying import Copied
 from livemem.store.objects import Entry, Object
 from livemem.store.stored import Stored
 
-DAMAGED = "The backup is not as its manifest says: {} is missing or was changed. Take another one."
-HOSTILE = "The manifest of the backup names what no space can hold, or one object twice. Take another one."
+DAMAGED = "The backup differs from its manifest: {} is missing or was changed. Use another backup."
+HOSTILE = "The manifest of the backup names an object that no space can have, or one object twice. Use another backup."
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def complete(process: Process, space_id: str, backup_id: str) -> Stored[Manifest
     with suppress(SpaceBroken):
         head = heads.find(process, space_id)
         if head and head.meta.erasing_now():
-            raise Busy("Notes of the backup's space are being erased; try again in a minute.")
+            raise Busy("Notes of the backup's space are being erased. Try again in a minute.")
     return saved
 
 
@@ -105,7 +105,7 @@ def opened(process: Process, head: Head) -> Iterator[SourceBackup]:
         yield _source(process, saved.value, head)
     except BackupDamaged:
         if load(process, head).etag != saved.etag:
-            raise PreconditionLost("The backup was changed meanwhile.") from None
+            raise PreconditionLost("The backup was changed in the meantime. Try again.") from None
         raise
 
 

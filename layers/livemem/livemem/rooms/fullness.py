@@ -92,8 +92,8 @@ def check(process: Process, space_id: str, room: str, coming: int) -> None:
             logger.warning("a digest was not queued", extra={"space_id": space_id, "error_code": error.code})
     if figure + coming > REFUSED:
         raise RoomFull(
-            f"The room {room!r} holds {figure} messages that wait for a digest, and takes {REFUSED}: the digest that "
-            "is asked for has to catch up first.",
+            f"The room {room!r} holds {figure} messages that wait for a digest, and the limit is {REFUSED}. A "
+            "digest is requested. Post again once it has ended.",
             retry_after=int(FORCED_EVERY),
         )
 

@@ -64,13 +64,13 @@ class MessageDraft:
 def check(draft: MessageDraft, now: datetime, where: str = "") -> MessageDraft:
     """The draft with its time in UTC. Raises InvalidRequest or TooLarge, which name the field below `where`."""
     if not 1 <= len(draft.author) <= AUTHOR_CHARACTERS or has_controls(draft.author):
-        message = f"1 to {AUTHOR_CHARACTERS} characters, no control characters"
+        message = f"must have 1 to {AUTHOR_CHARACTERS} characters and no control characters"
         raise InvalidRequest.of(f"{where}author", message)
     limits.check_text(f"{where}author", draft.author, 4 * AUTHOR_CHARACTERS)
     limits.check_text(f"{where}content", draft.content, CONTENT_BYTES)
     if draft.message_id is not None:
         if not 1 <= len(draft.message_id) <= MESSAGE_ID_CHARACTERS:
-            raise InvalidRequest.of(f"{where}message_id", f"1 to {MESSAGE_ID_CHARACTERS} characters")
+            raise InvalidRequest.of(f"{where}message_id", f"must have 1 to {MESSAGE_ID_CHARACTERS} characters")
         limits.check_text(f"{where}message_id", draft.message_id, 4 * MESSAGE_ID_CHARACTERS, blank=True)
     if draft.timestamp is None:
         return draft

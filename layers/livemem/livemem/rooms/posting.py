@@ -25,7 +25,7 @@ from livemem.store.stored import Revised
 from livemem.store.stored_documents import Moment
 
 BATCH = 100
-OTHER = "was used for another message of this room"
+OTHER = "was used for another message of this room: choose another id"
 STAMP_TRIES = WRITE_TRIES = 3
 MILLISECOND = timedelta(milliseconds=1)
 
@@ -93,7 +93,7 @@ def post_all(
     All are checked before the first is written. Raises as `post` does, but not where an id was used with other content.
     """
     if not drafts:
-        raise InvalidRequest.of("messages", "must hold at least one message")
+        raise InvalidRequest.of("messages", "must have at least one message")
     if len(drafts) > BATCH:
         raise TooLarge.of("messages", len(drafts), BATCH, "messages")
     where = [f"messages.{place}." for place in range(len(drafts))]
@@ -154,7 +154,7 @@ def _stamp(process: Process, space_id: str, room: str, draft: MessageDraft, now:
         if written.other:
             told = message.model_copy(update={"timestamp": _time_in(written.other.body, message.timestamp)})
             return _Stamped(draft, told, written.other.last_modified, now)
-    raise PreconditionLost("The message's id is being removed right now.")
+    raise PreconditionLost("The id of the message is being removed right now. Try again.")
 
 
 def _time_in(body: bytes, otherwise: str) -> str:
@@ -189,7 +189,7 @@ def _write(process: Process, space_id: str, room: str, one: _Stamped, where: str
         if _is_taken(process, space_id, key, one.since or one.now):
             # The first try was written, and a digest has taken it already.
             return Posted(one.message, fresh=one.since is None, digested=True, redacted=one.draft.redacted)
-    raise PreconditionLost("The message could not be written.")
+    raise PreconditionLost("The message could not be written. Try again.")
 
 
 def _find(process: Process, key: str) -> Message | None:

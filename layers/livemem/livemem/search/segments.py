@@ -103,7 +103,7 @@ class Segments:
                 return
             # Another writer's, or our own whose answer was lost: then the vectors are there twice.
             number += 1
-        raise PreconditionLost("Too many write vectors of this space at once.")
+        raise PreconditionLost("Too many processes write vectors of this space at the same time.")
 
     def small(self, dimensions: int) -> list[str]:
         """The segments that a merge would join: none unless they are many. Damaged ones are among them."""

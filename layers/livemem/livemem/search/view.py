@@ -245,7 +245,7 @@ class SearchView:
             new += [(source, key) for key in (reversed(keys) if source.newest_first else keys)]
         for start in range(0, len(new), READ_AT_ONCE):
             if not in_time():
-                raise SearchNotReady("The space is being read for the first time; ask again in a moment.")
+                raise SearchNotReady("The space is being read for the first time. Send the request again in a moment.")
             some = new[start : start + READ_AT_ONCE]
             items = store.get_many([key for _, key in some])
             for source in dict.fromkeys(source for source, _ in some):
@@ -309,7 +309,9 @@ def _follow(segments: Segments, store: Store) -> _Listed:
     return _Listed([])
 
 
-THROWN_AWAY = "What was kept of the space for searches can't be used; it is read anew, so ask again in a moment."
+THROWN_AWAY = (
+    "The stored search data of the space can't be used, so the space is read again. Send the request again in a moment."
+)
 
 
 class Views:

@@ -81,7 +81,7 @@ def making_space(process: Process, principal: Principal) -> Iterator[None]:
 @contextmanager
 def beginning_upload(process: Process, principal: Principal) -> Iterator[None]:
     """Let a token begin an upload, in the same way. This counts for every token."""
-    cap = Cap("uploads_per_token_per_day", "uploads that this token has begun within a day")
+    cap = Cap("uploads_per_token_per_day", "uploads that this token has started within a day")
     with _on_a_day(process, keys.caps_of_token(subject(process, principal)), "upload", cap):
         yield
 
@@ -89,7 +89,7 @@ def beginning_upload(process: Process, principal: Principal) -> Iterator[None]:
 @contextmanager
 def taking_backup(process: Process, space_id: str) -> Iterator[None]:
     """Let a caller order a backup of a space, in the same way."""
-    cap = Cap("backups_per_space_per_day", "backups of this space that were asked for within a day")
+    cap = Cap("backups_per_space_per_day", "backups of this space that were requested within a day")
     with _on_a_day(process, keys.caps_of_space(space_id), "backup", cap):
         yield
 
@@ -97,7 +97,7 @@ def taking_backup(process: Process, space_id: str) -> Iterator[None]:
 @contextmanager
 def making_archive(process: Process, space_id: str) -> Iterator[None]:
     """Let a caller order an archive of a space, or of one of its backups, in the same way."""
-    cap = Cap("exports_per_space_per_day", "archives of this space that were asked for within a day")
+    cap = Cap("exports_per_space_per_day", "archives of this space that were requested within a day")
     with _on_a_day(process, keys.caps_of_space(space_id), "archive", cap):
         yield
 
@@ -108,8 +108,8 @@ def begin_question(process: Process, space_id: str, question_id: str, by: str) -
     Raises CapReached.
     """
     caps = [
-        Cap("asks_at_once_per_space", "questions that are answered now in this space"),
-        Cap("asks_at_once_per_token", "questions of this token that are answered now in this space", by),
+        Cap("asks_at_once_per_space", "questions in this space that are being answered now"),
+        Cap("asks_at_once_per_token", "questions of this token in this space that are being answered now", by),
     ]
     place = TakenPlace(id=question_id, by=by, until=clock.iso(process.clock() + QUESTION))
     _take(process, keys.caps_of_space(space_id), "question", place, caps)
@@ -191,7 +191,10 @@ def _reached(cap: Cap, most: int, counted: Sequence[TakenPlace], now: datetime) 
     if name.endswith("_DAY"):
         free = min(clock.parse(one.until) for one in counted)
         wait = max(1, math.ceil((free - now).total_seconds()))
-        detail = f"There are {len(counted)} {cap.said}, and {name} is {most}. The next one from {clock.iso(free)} on."
+        detail = (
+            f"There are {len(counted)} {cap.said}, and {name} is {most}. The next one is possible from "
+            f"{clock.iso(free)} on."
+        )
         return CapReached(cap.setting, detail, retry_after=wait)
     detail = f"There are {len(counted)} {cap.said}, and {name} is {most}. Ask again when one has ended."
     return CapReached(cap.setting, detail, retry_after=SOON)

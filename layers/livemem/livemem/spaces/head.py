@@ -27,7 +27,7 @@ from livemem.text.redaction import when
 
 logger = logging.getLogger(__name__)
 
-NO_REVIEW = "The space does not ask for approval any more; its notes go into the next run."
+NO_REVIEW = "The space no longer requires approval. Its notes go into the next run."
 MEND = "Put the right one back in the bucket, or remove the folder."
 
 LAYOUT = 1
@@ -208,7 +208,7 @@ def _parse(process: Process, space_id: str, found: Object) -> Meta:
     refuse_newer(space_id, meta.version)
     if meta.space_id != space_id:
         # A copied folder. Writes must never follow a name for which access was not checked.
-        detail = f"The _meta.json in the folder {space_id!r} is another space's. {MEND}"
+        detail = f"The _meta.json in the folder {space_id!r} belongs to another space. {MEND}"
         raise SpaceBroken(detail, key=found.key)
     return meta
 
@@ -263,7 +263,7 @@ def create(process: Process, meta: Meta, *, over: Head | None = None) -> Meta:
         return meta
     standing = _parse(process, meta.space_id, written.other) if written.other else None
     if not standing or standing.uid != meta.uid:
-        raise PreconditionLost("Somebody else has created it.")
+        raise PreconditionLost("Another request has created the space.")
     # Our head was written, and another process has changed it since.
     return standing
 
@@ -393,7 +393,9 @@ def without_bad_settings(meta: Meta) -> Meta:
 def check_language(language: str | None) -> str | None:
     """Return the language tag, or raise InvalidRequest."""
     if language is not None and (len(language) > LANGUAGE_CHARACTERS or not LANGUAGE.fullmatch(language)):
-        raise InvalidRequest.of("language", "must be a language tag such as fr or pt-BR, or null: that of the rules")
+        raise InvalidRequest.of(
+            "language", "must be a language tag such as fr or pt-BR, or null for the language of the rules"
+        )
     return language
 
 
@@ -404,6 +406,6 @@ def check_timezone(timezone: str | None) -> str | None:
             clock.zone(timezone)
     except ValueError:
         raise InvalidRequest.of(
-            "timezone", "must be the name of a time zone such as Europe/Paris, or null: that of the service"
+            "timezone", "must be the name of a time zone such as Europe/Paris, or null for that of the service"
         ) from None
     return timezone

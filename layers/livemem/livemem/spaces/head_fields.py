@@ -85,7 +85,7 @@ class Review(BaseModel, defer_build=True):
 
     def waiting(self) -> str:
         """A sentence for users: the plan waits."""
-        return f"The plan of the run {self.run_id} waits for approval since {self.planned_at}."
+        return f"The plan of the run {self.run_id} has waited for approval since {self.planned_at}."
 
 
 class Watched(BaseModel, defer_build=True):

@@ -107,17 +107,17 @@ def find_tombstone(process: Process, space_id: str) -> Head | None:
     if not head.meta.deleted_at:
         raise SpaceExists(f"The space {space_id!r} exists already.")
     if head.meta.is_being_provisioned():
-        raise Conflict(f"The space {space_id!r} is being brought here right now.", retry_after=60)
+        raise Conflict(f"The space {space_id!r} is being provisioned right now.", retry_after=60)
     if head.age < TOMBSTONE_LIFE:
         left = TOMBSTONE_LIFE - head.age
         raise Conflict(
-            f"The space {space_id!r} was deleted a short time ago; its id is free again at "
+            f"The space {space_id!r} was deleted a short time ago. Its id is free again at "
             f"{clock.iso((head.seen_at or process.clock()) + left)}.",
             retry_after=math.ceil(left.total_seconds()),
         )
     if clear_orphans(process, head):
         raise Conflict(
-            f"Orphans of the deleted space {space_id!r} were removed; try again in 21 minutes.",
+            f"Orphans of the deleted space {space_id!r} were removed. Try again in 21 minutes.",
             retry_after=math.ceil(TOMBSTONE_LIFE.total_seconds()),
         )
     return head
@@ -138,15 +138,17 @@ def _claim_rules(process: Process, space_id: str, text: bytes) -> None:
         raise SpaceExists(f"The space {space_id!r} exists already.")
     ours = {keys.meta(space_id), keys.rules(space_id), keys.live_keep(space_id), keys.bank_keep(space_id)}
     if any(entry.key not in ours for entry in process.store.scan(keys.prefix(space_id), limit=len(ours) + 1)):
-        raise Conflict(f"The folder {space_id!r} holds orphans of another space; the sweep removes them. Try later.")
+        raise Conflict(
+            f"The folder {space_id!r} holds orphans of another space. The sweep removes them. Try again later."
+        )
     if left and left.body == text:
         # The same client repeats an interrupted creation. The process that writes the head first has created the space.
         return
     if left and left.age < timing.DEAD_AFTER:
-        raise Conflict(f"The space {space_id!r} is being created by somebody else; try again in 15 minutes.")
+        raise Conflict(f"The space {space_id!r} is being created by another request. Try again in 15 minutes.")
     over = left.etag if left else None
     if not stored.write_once(process.store, key, text, over=over, content_type=MARKDOWN).says_so:
-        raise Conflict(f"The space {space_id!r} is being created by somebody else.")
+        raise Conflict(f"The space {space_id!r} is being created by another request.")
 
 
 def delete(process: Process, space_id: str, confirm: str | None) -> None:
@@ -178,10 +180,10 @@ def delete(process: Process, space_id: str, confirm: str | None) -> None:
 
 def _refuse_while_at_work(meta: Meta) -> None:
     if meta.committed_run:
-        raise Busy("A consolidation of this space is being written; try again in a moment.")
+        raise Busy("A change of this space is being applied. Try again in a moment.")
     if meta.erasing_now():
         # Its backups outlive the space: they must not stay half erased.
-        raise Busy("Notes of this space are being erased; try again in a minute.")
+        raise Busy("Notes of this space are being erased. Try again in a minute.")
 
 
 def clear_orphans(process: Process, tombstone: Head) -> bool:

@@ -27,7 +27,7 @@ def chosen(text: str | None, template_name: str | None) -> str | None:
     if text is None:
         return None if template_name is None else template(template_name)
     if template_name is not None:
-        raise InvalidRequest.of("rules_template", "give either rules or rules_template, not both")
+        raise InvalidRequest.of("rules_template", "send either rules or rules_template, not both")
     limits.check_text("rules", text, limits.RULES_BYTES)
     if text.strip().lower() in TEMPLATES:
         # This word would be the LLM's only rule for the bank.

@@ -21,7 +21,8 @@ D = TypeVar("D", bound=StoredDocument)
 MOST = 1_000
 """Entries that one look lists, in one request."""
 MEND = (
-    "An admin can set it aside (`livemem repair`), so that the rest goes on, or put back an earlier version of it from "
+    "An admin can set it aside (`livemem repair`), so that other work continues, or put back an earlier version of "
+    "it from "
     "the bucket's versions or from a backup."
 )
 
@@ -34,8 +35,8 @@ def error(key: str, kind: type[ObjectUnreadable] = ObjectUnreadable) -> ObjectUn
 def set_aside(key: str, kind: type[ObjectUnreadable] = ObjectUnreadable) -> ObjectUnreadable:
     """The error for an object that was moved away from this key."""
     return kind(
-        f"The object {key!r} could not be read and was set aside; `livemem repair` tells where it is kept, and puts it "
-        "back.",
+        f"The object {key!r} could not be read and was set aside. `livemem repair` shows where it is kept, and "
+        "puts it back.",
         key=key,
     )
 

@@ -45,5 +45,6 @@ def require_conditional_writes(store: Store) -> None:
     """Raise ConditionalWritesUnsupported where a change of shared state would be unprotected."""
     if not has_conditional_writes(store):
         raise ConditionalWritesUnsupported(
-            "The object store ignores If-Match or If-None-Match, so this change could overwrite somebody else's."
+            "The object store ignores If-Match or If-None-Match, so this change could overwrite another one. Use a "
+            "store that obeys them."
         )

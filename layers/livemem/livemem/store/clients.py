@@ -103,7 +103,9 @@ def invoke_async(function_name: str, payload: Mapping[str, Any]) -> None:
             FunctionName=function_name, InvocationType="Event", Payload=json.dumps(payload).encode()
         )
     except (BotoCoreError, ClientError) as error:
-        raise StoreUnavailable("The work could not be queued: the function service did not take it.") from error
+        raise StoreUnavailable(
+            "The work could not be queued: the function service did not accept it. Try again."
+        ) from error
 
 
 def invoke(function_name: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -119,8 +121,8 @@ def invoke(function_name: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         told = json.loads(answer["Payload"].read())
     except (BotoCoreError, ClientError, ValueError) as error:
         raise StoreUnavailable(
-            "The function service did not answer; it may have been done nevertheless, so look before you repeat it."
+            "The function service did not answer. The request may have been carried out: check before you repeat it."
         ) from error
     if answer.get("FunctionError") or not isinstance(told, dict):
-        raise StoreUnavailable("The function that has this operation failed; the log of that function tells more.")
+        raise StoreUnavailable("The function of this operation failed. Its log has the reason.")
     return told

@@ -33,4 +33,4 @@ def own(error: Exception) -> StoreUnavailable:
     sentence.
     """
     logger.warning("store request failed", extra={"error": type(error).__name__, "error_code": code(error)})
-    return StoreUnavailable("The object store did not answer or refused the request; try again.")
+    return StoreUnavailable("The object store did not answer or refused the request. Try again.")

@@ -108,14 +108,14 @@ class RecordName:
 def check_space_id(space_id: str) -> str:
     """Return `space_id`, or raise InvalidName."""
     if not SPACE_ID.fullmatch(space_id):
-        raise InvalidName("space_id", "1 to 64 of A-Z a-z 0-9 _ -, beginning with a letter or digit")
+        raise InvalidName("space_id", "must be 1 to 64 of A-Z a-z 0-9 _ -, beginning with a letter or digit")
     return space_id
 
 
 def check_agent(agent: str) -> str:
     """Return the agent's name, or raise InvalidName. No underscore: a note's name must parse back."""
     if not AGENT.fullmatch(agent):
-        raise InvalidName("agent", "1 to 64 of A-Z a-z 0-9 -, beginning with a letter or digit")
+        raise InvalidName("agent", "must be 1 to 64 of A-Z a-z 0-9 -, beginning with a letter or digit")
     return agent
 
 
@@ -127,7 +127,7 @@ def check_run_id(run_id: str) -> str:
 def check_ulid(field: str, text: str) -> str:
     """Return `text` if it is an ULID, or raise InvalidName, which names the field."""
     if not RUN_ID.fullmatch(text):
-        raise InvalidName(field, "26 characters, an ULID")
+        raise InvalidName(field, "must be a ULID of 26 characters")
     return text
 
 
@@ -150,13 +150,13 @@ def parse_note_id(note_id: str) -> NoteName:
     timestamp = compact_moment(match["time"]) if match else None
     if match and timestamp:
         return NoteName(timestamp, match["agent"], match["category"], match["suffix"])
-    raise InvalidName("note_id", "not the id of a note: {YYYYMMDD}T{HHMMSS}_{agent}_{category}_{8 hex digits}")
+    raise InvalidName("note_id", "must be the id of a note: {YYYYMMDD}T{HHMMSS}_{agent}_{category}_{8 hex digits}")
 
 
 def check_token_hash(token_hash: str) -> str:
     """Return the hash of a token as the registry has it, or raise InvalidName."""
     if not TOKEN_HASH.fullmatch(token_hash):
-        raise InvalidName("hash", "sha256: and 64 hex digits")
+        raise InvalidName("hash", "must be sha256: and 64 hex digits")
     return token_hash
 
 
@@ -417,7 +417,7 @@ def parse_idempotency(key: str) -> str | None:
 def check_backup_id(backup_id: str) -> str:
     """Return `backup_id`, or raise InvalidName. It is the backup's time (UTC), so backups sort by time."""
     if not BACKUP_ID.fullmatch(backup_id) or not _backup_moment(backup_id):
-        raise InvalidName("backup_id", "the time of a backup (UTC), such as 2026-02-20T02-00-00")
+        raise InvalidName("backup_id", "must be the time of a backup (UTC), such as 2026-02-20T02-00-00")
     return backup_id
 
 
@@ -488,7 +488,9 @@ def check_object_name(name: str) -> str:
     parts = name.split("/")
     if not 1 <= size <= OBJECT_NAME_BYTES or not parts[0] or {".", ".."} & {*parts} or _CONTROL.search(name):
         raise InvalidName(
-            "name", f"1 to {OBJECT_NAME_BYTES} bytes, relative, no part `.` or `..`, no control characters"
+            "name",
+            f"must be relative, with 1 to {OBJECT_NAME_BYTES} bytes, without the parts `.` and `..`, and without "
+            "control characters",
         )
     return name
 

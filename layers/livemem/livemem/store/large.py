@@ -46,7 +46,7 @@ def read(store: Store, key: str, *, etag: str | None = None) -> Iterator[Stream 
             yield None
             return
         if failures.code(error) in failures.LOST:
-            raise PreconditionLost("The object was replaced meanwhile.") from error
+            raise PreconditionLost("The object was replaced in the meantime. Try again.") from error
         raise failures.own(error) from error
     body = answer["Body"]
     try:

@@ -170,7 +170,7 @@ class Store:
             )
         except (ClientError, BotoCoreError) as error:
             if condition and failures.code(error) in failures.LOST | failures.MISSING:
-                raise PreconditionLost("Somebody else changed it first.") from error
+                raise PreconditionLost("Another process changed the object first. Try again.") from error
             if condition and failures.code(error) in failures.UNSUPPORTED:
                 raise ConditionalWritesUnsupported("The object store refuses If-Match or If-None-Match.") from error
             raise failures.own(error) from error

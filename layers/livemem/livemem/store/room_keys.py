@@ -42,7 +42,7 @@ class MessageName:
 def check_room(room: str, field: str = "room") -> str:
     """Return the room's name, or raise InvalidName."""
     if not ROOM.fullmatch(room):
-        raise InvalidName(field, "1 to 64 of A-Z a-z 0-9 _ -, beginning with a letter or digit")
+        raise InvalidName(field, "must be 1 to 64 of A-Z a-z 0-9 _ -, beginning with a letter or digit")
     return room
 
 
@@ -59,7 +59,7 @@ def slot_moment(slot: str) -> datetime:
             return datetime.fromisoformat(slot).replace(tzinfo=UTC)
     except ValueError:
         pass
-    raise InvalidName("slot", "the time of a digest (UTC), such as 20260220T140000")
+    raise InvalidName("slot", "must be the time of a digest (UTC), such as 20260220T140000")
 
 
 def digest_of(message_id: str) -> str:

@@ -117,7 +117,7 @@ def or_empty(kind: type[D]) -> Read[D]:
         try:
             return kind.from_bytes(found.body)
         except ValueError:
-            logger.error("a document can't be read, and begins anew", extra={"document": kind.__name__})  # noqa: TRY400
+            logger.error("a document can't be read, and is started again", extra={"document": kind.__name__})  # noqa: TRY400
             return kind()
 
     return read
@@ -147,7 +147,7 @@ def create(
     wanted = value.stamped(new_id())
     written = write_once(store, key, wanted.to_bytes(), over=over.etag if over else None)
     if not written.says_so:
-        raise PreconditionLost("Somebody else changed it first.")
+        raise PreconditionLost("Another process changed the object first. Try again.")
     return Stored(key, wanted, written.etag)
 
 
@@ -190,7 +190,7 @@ def update(
             # The first try of this write, whose answer was lost.
             return Stored(key, changed, found.etag, found.age, found.seen_at)
         seen = of(found, read) if found else None
-    raise PreconditionLost("Too many changes of one document at once.")
+    raise PreconditionLost("Too many processes changed one document at the same time. Try again.")
 
 
 def write_once(

@@ -128,7 +128,11 @@ def _look_after(job: GarbageCall, space_id: str) -> _Look:
     except Exception as error:  # noqa: BLE001 - whatever lies in one space must not stop the others
         # Not with its text, which may hold data.
         logger.error("garbage of a space", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
-        look.failure = GarbageFailure(space_id, "internal_error", "The space can't be cleared up.")
+        look.failure = GarbageFailure(
+            space_id,
+            "internal_error",
+            "The garbage of the space can't be collected. The log of the service names the error.",
+        )
     return look
 
 

@@ -218,5 +218,9 @@ def _look(process: Process, space_id: str) -> tuple[float, list[HealthProblem]]:
         return 0.0, [HealthProblem(space_id, error.code, error.detail)]
     except Exception as error:  # noqa: BLE001 - whatever lies in one space must not hide the others
         # Not with its text, which may hold data.
-        logger.error("a space can't be looked at", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
-        return 0.0, [HealthProblem(space_id, "internal_error", "The space can't be looked at.")]
+        logger.error("a space can't be checked", extra={"space_id": space_id, "error": type(error).__name__})  # noqa: TRY400
+        return 0.0, [
+            HealthProblem(
+                space_id, "internal_error", "The space can't be checked. The log of the service names the error."
+            )
+        ]

@@ -49,7 +49,7 @@ def find(process: Process, caller: Principal, job_id: str) -> Description:
     """
     match = JOB_ID.fullmatch(job_id)
     if not match:
-        raise InvalidName("job_id", "{space}.{kind}.{name}, as `job` of the answer that began the work has it")
+        raise InvalidName("job_id", "{space}.{kind}.{name}, as `job` in the answer that started the work")
     decision.check_space(caller, match["space"])
     kind = KINDS.get(match["kind"])
     try:
@@ -94,7 +94,7 @@ def page(
     if kind is not None and kind not in KINDS:
         raise InvalidRequest.of("kind", f"must be one of {', '.join(KIND_NAMES)}")
     if (kind == SUMMARIES) != (conversation_id is not None):
-        raise InvalidRequest.of("conversation_id", f"goes with the kind `{SUMMARIES}`, and that with it")
+        raise InvalidRequest.of("conversation_id", f"is required for the kind `{SUMMARIES}`, and allowed only for it")
     head = heads.find_any(process, keys.check_space_id(space_id))
     brought = [place for place in restore.listed(head) if kind in (None, place[1])]
     each: list[Iterable[Place]] = [brought]

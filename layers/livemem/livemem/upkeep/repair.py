@@ -50,7 +50,7 @@ def set_aside(process: Process, principal: Principal, space_id: str, key: str, r
         raise NotFound("object", key)
     if unreadable_objects.is_readable(name, found.body):
         marks.remove(process, key)
-        raise Conflict(f"The object {key!r} can be read: only what cannot be read is set aside.")
+        raise Conflict(f"The object {key!r} can be read. Only unreadable objects can be set aside.")
     quarantine_id = keys.quarantine_id(key, found.etag)
     # Whoever could not go on without it is looked after now, or after a death on the way.
     due_index.leave(process, space_id)
@@ -110,7 +110,7 @@ def put_back(process: Process, principal: Principal, space_id: str, quarantine_i
 
 def _check_place(kept: Quarantined, key: str, there: Object | None) -> None:
     if (_sha256(there.body) if there else None) != kept.instead:
-        raise Conflict(f"Another object is under {key!r} by now; nothing was changed.")
+        raise Conflict(f"Another object has the key {key!r} by now. Nothing was changed.")
 
 
 def load(process: Process, space_id: str, quarantine_id: str) -> Quarantined:
@@ -181,7 +181,7 @@ def _replace(
         ).says_so
     )
     if not done:
-        raise Conflict(f"The object {key!r} was changed meanwhile; look once more.", retry_after=1)
+        raise Conflict(f"The object {key!r} was changed in the meantime. Try again.", retry_after=1)
 
 
 def _sha256(body: bytes) -> str:

@@ -166,7 +166,7 @@ def _look_at_due(
             try:
                 done = look(process, due[kind], _share(process, deadline))
             except LiveMemoryError as error:
-                logger.warning("what is due was not looked at", extra={"kind": kind, "error_code": error.code})
+                logger.warning("due work was not checked", extra={"kind": kind, "error_code": error.code})
                 continue
             for what, by_space in done.items():
                 for space_id, count in by_space.items():

@@ -99,7 +99,7 @@ def _days(days: int, until: date) -> list[date]:
     try:
         return [until - timedelta(days=back) for back in reversed(range(days))]
     except OverflowError:
-        raise InvalidRequest.of("until", "must be a day on which there was a service") from None
+        raise InvalidRequest.of("until", "is too early: `days` would begin before the year 1") from None
 
 
 def _together(some: Iterable[Sums]) -> Sums:

@@ -23,7 +23,7 @@ api = Api()
 
 @api.route("POST", "/v1/spaces", needs="write", status=HTTPStatus.CREATED, tag="spaces", summary="Create a space")
 def create_space(body: views.NewSpace) -> Response[views.SpaceView]:
-    """Create a space with rules of your own or of a template (`standard`, if you name none). A token that may use only
+    """Create a space with your own rules or with those of a template (default: `standard`). A token that may use only
     some spaces gets this one added. The id of a deleted space is free again 21 minutes after the deletion.
     """
     meta = lifecycle.create(process(), api.principal(), body.wanted())
@@ -32,10 +32,9 @@ def create_space(body: views.NewSpace) -> Response[views.SpaceView]:
 
 @api.route("PATCH", "/v1/spaces/{space_id}", needs="write", tag="spaces", summary="Change a space")
 def patch_space(space_id: str, body: views.SpaceChange) -> views.SpaceChanged:
-    """Change the fields that the body has. Only an admin may change `corrections`, `consolidation_mode` and
-    `capture_allowed`. If the threshold is reached now, or the space is no longer paused, a consolidation starts at
-    once; `started_run` names it. With `consolidation_mode` `auto` a plan that waits is discarded, and its notes go into
-    the next run.
+    """Change the given fields. Only an admin may change `corrections`, `consolidation_mode` and `capture_allowed`. If
+    the threshold is reached now, or the space is no longer paused, a consolidation starts at once; `started_run`
+    names it. With `consolidation_mode` `auto` a plan that waits is discarded, and its notes go into the next run.
     """
     changed = space_change.change(process(), api.principal(), space_id, body.wanted())
     return views.SpaceChanged.of_change(changed)
@@ -53,11 +52,14 @@ def delete_space(
     space_id: str,
     confirm: Annotated[
         str | None,
-        Query(description="The id of the space once more. Without it nothing is deleted.", examples=["demo"]),
+        Query(
+            description="The id of the space again, as a confirmation. Without it nothing is deleted.",
+            examples=["demo"],
+        ),
     ] = None,
 ) -> Response[None]:
-    """Delete a space with its notes, bank, rules and history. Backups stay, and only they can bring the space back. The
-    service refuses (`busy`) while a change is being written out, or notes are erased.
+    """Delete a space with its notes, bank, rules and history. Backups are kept, and only they can bring the space back.
+    While a change is being applied, or notes are being erased, the service refuses the deletion (`busy`).
     """
     lifecycle.delete(process(), space_id, confirm)
     return api.empty()
@@ -65,9 +67,9 @@ def delete_space(
 
 @api.route("PUT", "/v1/spaces/{space_id}/rules", needs="admin", tag="spaces", summary="Change the rules")
 def put_rules(space_id: str, body: views.RulesChange) -> views.Rules:
-    """Replace the rules, by a text of your own or by a template. The change goes into the history and can be undone.
-    The bank itself stays as it is until the next consolidation, which sees the new rules. The service refuses rules
-    that are the same already (`conflict`).
+    """Replace the rules by your own text or by a template. The change is kept in the history and can be undone. The
+    bank stays as it is until the next consolidation, which uses the new rules. If the rules are the same already,
+    the service refuses the change (`conflict`).
     """
     return views.Rules(rules=rules_change.change(process(), api.principal().name, space_id, body.wanted()))
 
@@ -81,8 +83,8 @@ def put_rules(space_id: str, body: views.RulesChange) -> views.Rules:
     summary="Write a bank file",
 )
 def put_bank_file(space_id: str, body: views.FileContent) -> Response[views.FileView]:
-    """Create a bank file (201) or replace it as a whole (200). The correction goes into the history with its author and
-    can be undone. It does not wait: while a consolidation is under way, the service refuses it (`busy`).
+    """Create a bank file (201) or replace the whole file (200). The correction is kept in the history with its author
+    and can be undone. It does not wait: while a consolidation is in progress, the service refuses it (`busy`).
     """
     author, path = api.principal().name, api.path_rest()
     file, is_new = corrections.write_file(process(), author, space_id, path, body.content, body.reason)
@@ -95,8 +97,8 @@ def put_bank_file(space_id: str, body: views.FileContent) -> Response[views.File
     "PATCH", "/v1/spaces/{space_id}/bank/{path+}", needs="write", tag="bank", summary="Edit sections of a bank file"
 )
 def patch_bank_file(space_id: str, body: views.SectionEdits) -> views.FileView:
-    """Edit single sections of a bank file; every other line stays as it is. It needs `admin`, or `write` where the
-    space's `corrections` says so. The correction goes into the history with its author and can be undone.
+    """Edit single sections of a bank file. All other lines stay as they are. This needs `admin`, or `write` if the
+    space's `corrections` allows it. The correction is kept in the history with its author and can be undone.
     """
     file = corrections.edit_sections(process(), api.principal(), space_id, api.path_rest(), body.wanted(), body.reason)
     return views.FileView.of(file)
@@ -111,8 +113,8 @@ def patch_bank_file(space_id: str, body: views.SectionEdits) -> views.FileView:
     summary="Delete a bank file",
 )
 def delete_bank_file(space_id: str, reason: Annotated[views.Reason | None, Query()] = None) -> Response[None]:
-    """Delete a bank file. The deletion goes into the history and can be undone. A later consolidation may write the
-    file again, if the rules ask for it.
+    """Delete a bank file. The deletion is kept in the history and can be undone. A later consolidation may write the
+    file again, if the rules require it.
     """
     corrections.delete_file(process(), api.principal().name, space_id, api.path_rest(), reason)
     return api.empty()
@@ -127,9 +129,9 @@ def delete_bank_file(space_id: str, reason: Annotated[views.Reason | None, Query
 )
 def undo_consolidation(space_id: str, number: str) -> views.ChangeSummary:
     """Bring bank, synthesis and rules back to their state before a change, and make its notes live again. Only the
-    newest change that stands can be undone, so repeated undo walks back step by step. The undo is a change of its own.
-    After the undo of a consolidation, no consolidation starts by itself (`auto_paused`). The change's own route has its
-    diffs.
+    newest change that is not undone yet can be undone, so repeated requests undo one change after the other. The
+    undo is itself a change in the history. After the undo of a consolidation, no consolidation starts by itself
+    (`auto_paused`). To see the diffs, get the change.
     """
     change = corrections.undo(process(), api.principal().name, space_id, history.check_number(number))
     return views.ChangeSummary.of(change)
@@ -140,9 +142,9 @@ def undo_consolidation(space_id: str, number: str) -> views.ChangeSummary:
     "POST", "/v1/spaces/{space_id}/runs/{run_id}/plan/approve", needs="write", tag="runs", summary="Approve a plan"
 )
 def approve_plan(space_id: str, run_id: str, body: views.Approval) -> views.ChangeDetail:
-    """Commit the plan that was read, which `plan_revision` names, and nothing else. New notes wait for the next run. If
-    bank, rules or one of its notes have changed since, nothing is committed (`plan_outdated`), and a run is queued that
-    makes another plan. It needs `admin`, or `write` where the space's `corrections` says so. A repeat answers the same.
+    """Commit exactly the plan that `plan_revision` names. New notes wait for the next run. If bank, rules or one of its
+    notes have changed since, nothing is committed (`plan_outdated`), and a run is queued that makes another plan.
+    This needs `admin`, or `write` if the space's `corrections` allows it. A repeat returns the same answer.
     """
     change = review.approve(process(), api.principal(), space_id, run_id, body.plan_revision)
     return views.ChangeDetail.of_detail(change)
@@ -152,8 +154,9 @@ def approve_plan(space_id: str, run_id: str, body: views.Approval) -> views.Chan
     "POST", "/v1/spaces/{space_id}/runs/{run_id}/plan/refuse", needs="write", tag="runs", summary="Refuse a plan"
 )
 def refuse_plan(space_id: str, run_id: str, body: views.Refusal | None = None) -> views.RunView:
-    """Refuse a plan. Its notes stay live. No consolidation starts by itself (`auto_paused`), else it would plan the
-    same notes again. Change the rules or correct the bank, then start a run. It needs what an approval needs.
+    """Refuse a plan. Its notes stay live. No consolidation starts by itself (`auto_paused`), because it would plan the
+    same notes again. Change the rules or correct the bank, then start a run. This needs the same permission as an
+    approval.
     """
     reason = body.reason if body else None
     return views.RunView.of(review.refuse(process(), api.principal(), space_id, run_id, reason))
@@ -161,9 +164,9 @@ def refuse_plan(space_id: str, run_id: str, body: views.Refusal | None = None) -
 
 @api.route("POST", "/v1/tokens", needs="admin", status=HTTPStatus.CREATED, tag="tokens", summary="Make a token")
 def create_token(body: views.NewToken) -> Response[views.TokenMade]:
-    """Make a token for an agent. Only this answer ever shows the token. It is valid at once. It expires at the latest
-    with the token that makes it, which `made_by` names. If the answer is lost, nobody has the token: find it in the
-    list, revoke it, and make another.
+    """Make a token for an agent. Only this answer shows the token. It is valid at once. It expires no later than the
+    token that makes it, which `made_by` names. If you lose the answer, find the token in the list, revoke it, and
+    make another.
     """
     made = tokens.create(process(), api.principal(), secret.new(), body.wanted())
     return api.json(HTTPStatus.CREATED, views.TokenMade.of_made(made))
@@ -171,8 +174,8 @@ def create_token(body: views.NewToken) -> Response[views.TokenMade]:
 
 @api.route("GET", "/v1/tokens", needs="admin", tag="tokens", summary="List tokens")
 def list_tokens(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.TokenPage:
-    """All tokens, also those that are revoked or have expired. If the caller's own token has a list of spaces, only
-    tokens that can reach no other space.
+    """List all tokens, including revoked and expired ones. If the caller's own token has a list of spaces, the answer
+    has only tokens that can reach no other space.
     """
     after = cursors.decode_token(cursor)
     found, more = management.page(process(), api.principal(), limit=limit, after=after)
@@ -183,9 +186,9 @@ def list_tokens(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> vi
 
 @api.route("PATCH", "/v1/tokens/{token_hash}", needs="admin", tag="tokens", summary="Change a token")
 def patch_token(token_hash: str, body: views.TokenChange) -> views.TokenView:
-    """Change what a token may do, where, for how long, or who answers for it. The change is in force within 30 seconds.
-    If the change gives the token more permissions, spaces or time, it must expire no later than the token of the
-    request.
+    """Change the permissions, the spaces, the expiry or the responsible person of a token. The change takes effect
+    within 30 seconds. If the change gives the token more permissions, spaces or time, it must expire no later than
+    the token of the request.
     """
     return views.TokenView.of(management.update(process(), api.principal(), token_hash, body.wanted()))
 
@@ -193,8 +196,8 @@ def patch_token(token_hash: str, body: views.TokenChange) -> views.TokenView:
 @api.route("POST", "/v1/tokens/{token_hash}/revoke", needs="admin", tag="tokens", summary="Revoke a token")
 def revoke_token(token_hash: str, body: views.Revocation | None = None) -> views.TokenRevoked:
     """Revoke this token, the tokens that it was rotated to, and the tokens that any of these made. `others` names the
-    other tokens that were revoked, as far as the caller may manage them. The revocation is in force within 30 seconds.
-    It cannot be undone. The token's notes stay.
+    other revoked tokens, as far as the caller may manage them. The revocation takes effect within 30 seconds. It
+    cannot be undone. The token's notes are kept.
     """
     wanted = body or views.Revocation()
     revoked = management.revoke(
@@ -212,8 +215,8 @@ def revoke_token(token_hash: str, body: views.Revocation | None = None) -> views
     summary="Remove a token",
 )
 def delete_token(token_hash: str) -> Response[None]:
-    """Remove a token from the registry without a trace. Within 30 seconds the service accepts it no longer. The tokens
-    that it was rotated to and those that it made stay valid: to end them too, revoke it first.
+    """Remove a token completely from the registry. The service refuses the token within 30 seconds. The tokens that it
+    was rotated to, and those that it made, stay valid: to end them too, revoke it first.
     """
     management.delete(process(), api.principal(), token_hash)
     return api.empty()
@@ -221,7 +224,7 @@ def delete_token(token_hash: str) -> Response[None]:
 
 @api.route("POST", "/v1/tokens/purge", needs="admin", tag="tokens", summary="Remove dead tokens")
 def purge_tokens() -> views.TokensPurged:
-    """Remove all tokens that are revoked or have expired, of those that the caller may manage."""
+    """Remove all revoked and expired tokens that the caller may manage."""
     purged = management.purge(process(), api.principal())
     return views.TokensPurged(purged=len(purged), hashes=purged)
 
@@ -238,10 +241,10 @@ def rotate_token(
     body: views.Rotation | None = None,
     idempotency_key: Annotated[views.IdempotencyKey | None, Header(alias="Idempotency-Key")] = None,
 ) -> Response[views.TokenRotated]:
-    """Get a new token of the same name, permissions, spaces and expiry; the one of the request stays valid until
-    `old_expires_at`, but manages no tokens any more. A token is rotated once. If the answer was lost, a repeat with the
-    same `Idempotency-Key` makes another new token and revokes the lost one. This works for ten minutes also if the old
-    token has expired.
+    """Get a new token with the same name, permissions, spaces and expiry. The old token stays valid until
+    `old_expires_at`, but can no longer manage tokens. A token is rotated once. If the answer was lost, a repeat with
+    the same `Idempotency-Key` makes another new token and revokes the lost one. This works for ten minutes even if
+    the old token has expired.
     """
     grace = (body or views.Rotation()).grace_seconds
     rotated = rotation.rotate(process(), api.principal(), secret.new(), grace=grace, key=idempotency_key)

@@ -41,13 +41,19 @@ QUARANTINE = "/v1/spaces/{space_id}/quarantine"
 
 Erase = Annotated[
     bool,
-    Query(description="Must be true: notes are never deleted, but they can be erased.", examples=[True]),
+    Query(
+        description="Must be true, as a confirmation: notes are never deleted, but they can be erased.", examples=[True]
+    ),
 ]
 
 
 OfKind = Annotated[str | None, Query(description="Only jobs of this kind.", examples=["backup"])]
 OfConversation = Annotated[
-    str | None, Query(description="Of the kind `summaries`, and only with it: the conversation whose jobs are listed.")
+    str | None,
+    Query(
+        description="The conversation whose jobs are listed. Required for the kind `summaries`, and allowed only for "
+        "it."
+    ),
 ]
 
 
@@ -66,7 +72,7 @@ def _soon() -> datetime:
     summary="Take a backup",
 )
 def create_backup(space_id: str, body: views.NewBackup | None = None) -> Response[views.BackupView]:
-    """Copy the whole space, within the bucket. 201: the backup is complete. 202: the copy continues, see `Location`.
+    """Copy the whole space within the bucket. 201: the backup is complete. 202: the copy continues, see `Location`.
     200: nothing has changed since the last backup. The answer is that backup, with `unchanged_at`.
     """
     description = body.description if body else ""
@@ -79,7 +85,7 @@ def create_backup(space_id: str, body: views.NewBackup | None = None) -> Respons
 
 @api.route("GET", "/v1/spaces/{space_id}/backups", needs="read", tag="backups", summary="List a space's backups")
 def list_backups(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.BackupPage:
-    """The space's backups, newest first, also if the space is deleted. Those under way are not `complete`."""
+    """The space's backups, newest first, even if the space is deleted. A backup in progress is not `complete`."""
     before = cursors.decode_backup(cursor)
     found, more = catalog.page(process(), space_id, limit=limit, before=before, caller=api.principal())
     return views.BackupPage(items=[views.BackupView.of(found) for found in found], next_cursor=cursors.encode(more))
@@ -87,7 +93,9 @@ def list_backups(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Curs
 
 @api.route("GET", "/v1/backups", needs="read", tag="backups", summary="List all backups")
 def list_all_backups(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.BackupPage:
-    """The backups of all spaces that the token may see, by space and then newest first, also of deleted spaces."""
+    """The backups of all spaces that the token may see, including deleted spaces. They are sorted by space, then newest
+    first.
+    """
     after = cursors.decode_backup_of(cursor)
     found, more = catalog.page_of_all(process(), api.principal(), limit=limit, after=after)
     cursor = cursors.encode("/".join(more)) if more else None
@@ -96,7 +104,7 @@ def list_all_backups(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) 
 
 @api.route("GET", "/v1/spaces/{space_id}/backups/{backup_id}", needs="read", tag="backups", summary="Look at a backup")
 def get_backup(space_id: str, backup_id: str) -> views.BackupView:
-    """One backup, complete or under way."""
+    """One backup, complete or in progress."""
     return views.BackupView.of(catalog.get(process(), space_id, backup_id, api.principal()).value)
 
 
@@ -127,8 +135,8 @@ def restore_backup(
     space_id: str, backup_id: str, body: views.Restoration | None = None
 ) -> Response[views.ProvisioningView]:
     """Restore the space from the backup, under its own id or another one. No space may have this id. 201: the space is
-    complete, and each object is verified. 202: the restore continues, see `Location`. Nobody sees the space until it is
-    complete. The id of a deleted space is free 21 minutes after the deletion.
+    complete, and each object is verified. 202: the restore continues, see `Location`. The space is visible once it
+    is complete. The id of a deleted space is free again 21 minutes after the deletion.
     """
     target = body.target_space_id if body else None
     return _bring(restore.order(process(), api.principal(), space_id, backup_id, target))
@@ -156,8 +164,8 @@ def get_provisioning(space_id: str) -> views.ProvisioningView:
     summary="Fork a space",
 )
 def fork_space(space_id: str, body: views.Fork) -> Response[views.ProvisioningView]:
-    """Make another space as this one is now, or was after change `at` of its history. It has the history up to there.
-    202: the fork continues, see `Location`.
+    """Make a new space from the current state of this one, or from its state after change `at`. The new space has the
+    history up to this state. 202: the fork continues, see `Location`.
     """
     deadline = _soon()
     return _bring(fork.order(process(), api.principal(), space_id, body.target_space_id, body.at, deadline))
@@ -172,8 +180,9 @@ def fork_space(space_id: str, body: views.Fork) -> Response[views.ProvisioningVi
     summary="Export a space",
 )
 def export_space(space_id: str) -> Response[views.ArchiveView]:
-    """The space as it is now, as one file: a tar.gz of its objects as they are in the bucket, without any token or
-    secret. 202: the archive is being made, ask again. The URL works for 15 minutes. The archive is removed after a day.
+    """The current state of the space as one file: a tar.gz of its objects as they are in the bucket, without tokens and
+    secrets. 202: the archive is being made, send the request again. The URL works for 15 minutes. The archive is
+    removed after a day.
     """
     return _archive(export.export(process(), api.principal(), space_id, _soon()))
 
@@ -187,7 +196,7 @@ def export_space(space_id: str) -> Response[views.ArchiveView]:
     summary="Download a backup",
 )
 def download_backup(space_id: str, backup_id: str) -> Response[views.ArchiveView]:
-    """A backup as one file, like the export of a space, also if the space is deleted."""
+    """A backup as one file, like the export of a space. It works even if the space is deleted."""
     return _archive(export.download(process(), space_id, backup_id, _soon(), api.principal()))
 
 
@@ -197,10 +206,11 @@ def _archive(found: Archive | Working) -> Response[views.ArchiveView]:
     return api.json(status, views.ArchiveView.of(found), headers={} if ready else {"Retry-After": ASK_AGAIN})
 
 
-@api.route("POST", "/v1/uploads", needs="admin", status=HTTPStatus.CREATED, tag="archives", summary="Begin an upload")
+@api.route("POST", "/v1/uploads", needs="admin", status=HTTPStatus.CREATED, tag="archives", summary="Create an upload")
 def create_upload(body: views.NewUpload) -> Response[views.UploadView]:
-    """Get a URL to which you can PUT an archive of exactly this size within 15 minutes, to import it then: an export of
-    this service, or a folder of Markdown files as a tar or tar.gz. At most 1 GiB. It is removed after a day.
+    """Get a URL to which you can PUT an archive of exactly this size within 15 minutes. Then import the archive: an
+    export of this service, or a folder of Markdown files as a tar or tar.gz. The limit is 1 GiB. The upload is
+    removed after a day.
     """
     upload = importing.begin_upload(process(), api.principal(), body.size)
     return api.json(HTTPStatus.CREATED, views.UploadView.of(upload))
@@ -217,9 +227,9 @@ def create_upload(body: views.NewUpload) -> Response[views.UploadView]:
     summary="Import a space",
 )
 def import_space(body: views.Import) -> Response[views.ProvisioningView]:
-    """Make a space of an uploaded archive. The service checks the whole archive first. If it breaks a rule, the service
-    refuses it (`invalid_archive`, `too_large`) and writes nothing. A folder of Markdown files becomes the bank, with
-    one entry in the history. 202: the import continues, see `Location`.
+    """Make a space from an uploaded archive. The service checks the whole archive first. If it breaks a rule, the
+    service refuses it (`invalid_archive`, `too_large`) and writes nothing. A folder of Markdown files becomes the
+    bank, with one entry in the history. 202: the import continues, see `Location`.
     """
     deadline = _soon()
     return _bring(importing.order(process(), api.principal(), body.wanted(), deadline))
@@ -236,8 +246,8 @@ def import_space(body: views.Import) -> Response[views.ProvisioningView]:
 )
 def erase_note(space_id: str, note_id: str, erase: Erase = False) -> Response[views.ErasureView]:
     """Remove a note's own words for ever: from live notes, records, runs, Idempotency-Keys, backups, archives, old
-    versions of objects, and where the bank quotes them. The receipt names the sections that rest on the note, for you
-    to correct. 202: the erasure continues until it is complete, see `Location`. It cannot be undone.
+    versions of objects, and quotations in the bank. The receipt names the sections that rest on the note, for you to
+    correct. 202: the erasure continues until it is complete, see `Location`. It cannot be undone.
     """
     return _receipt(erasure.erase_note(process(), api.principal(), space_id, note_id, _soon(), erase=erase))
 
@@ -270,9 +280,9 @@ def erase_agent(
     summary="Erase a memory",
 )
 def erase_memory(space_id: str, memory_id: str) -> Response[views.ErasureView]:
-    """Remove all content that a memory ever had, for ever, also of one that was deleted or has expired: from its log,
-    backups, archives, old versions of objects, and where it is quoted. No search finds it from then on. 202: the
-    erasure continues until it is complete, see `Location`. It cannot be undone.
+    """Remove for ever all content that a memory ever had, even if it was deleted or has expired: from its log, backups,
+    archives, old versions of objects, and quotations. No search finds it from then on. 202: the erasure continues
+    until it is complete, see `Location`. It cannot be undone.
     """
     return _receipt(erasure.erase_memory(process(), api.principal(), space_id, memory_id, _soon()))
 
@@ -287,9 +297,9 @@ def erase_memory(space_id: str, memory_id: str) -> Response[views.ErasureView]:
     summary="Erase a turn",
 )
 def erase_turn(space_id: str, conversation_id: str, turn_index: str) -> Response[views.ErasureView]:
-    """Remove the messages of a turn for ever, with the inputs and results of its tools: from the conversation, backups,
-    archives, old versions of objects, and where it is quoted. The turn keeps its number and says that it was erased;
-    the summaries that cover it are removed, and made again without it. A repeat of the message does not bring it back.
+    """Remove for ever the messages of a turn and the inputs and results of its tools: from the conversation, backups,
+    archives, old versions of objects, and quotations. The turn keeps its number and shows that it was erased. The
+    summaries that cover it are removed, and made again without it. A repeat of the message does not bring it back.
     202: the erasure continues until it is complete, see `Location`. It cannot be undone.
     """
     index = conversation_keys.check_index(turn_index)
@@ -304,7 +314,7 @@ def _receipt(receipt: Receipt) -> Response[views.ErasureView]:
 
 @api.route("GET", "/v1/spaces/{space_id}/erasures", needs="admin", tag="erasure", summary="List erasures")
 def list_erasures(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.ErasurePage:
-    """The receipts of what was erased in the space, newest first."""
+    """The receipts of the erasures in the space, newest first."""
     missing: list[str] = []
     found, more = receipts.page(process(), space_id, limit=limit, before=cursors.decode_run(cursor), missing=missing)
     items = [views.ErasureView.of(one) for one in found]
@@ -321,9 +331,10 @@ def get_erasure(space_id: str, erasure_id: str) -> views.ErasureView:
 
 @api.route("GET", "/v1/jobs/{job}", needs="read", tag="jobs", summary="Look at a job")
 def get_job(job: str) -> Response[JobStatusView]:
-    """The status of a job of any kind. Its id is `job` in the answer that began it, and in the answers of the kind's
-    own routes. Ask again until its `status` is final: `done`, `failed` or `cancelled`. A question that was asked with
-    `read` alone, and an erasure, are shown only to callers who may see them on their own routes.
+    """The status of a job of any kind. Its id is `job` in the answer to the request that started it, and in the answers
+    of the kind's own routes. Send the request again until `status` is final: `done`, `failed` or `cancelled`.
+    Erasures, and questions that were asked with `read` alone, are shown only to callers who may see them on their
+    own routes.
     """
     found = job_lookup.find(process(), api.principal(), job)
     headers = {} if found.ended() else {"Retry-After": ASK_AGAIN}
@@ -358,9 +369,9 @@ def list_jobs(
 
 @api.route("POST", "/v1/admin/retention", needs="admin", tag="upkeep", summary="Apply retention")
 def apply_retention(body: views.RetentionWanted | None = None) -> views.RetentionReport:
-    """Remove old backups of all spaces that the token may see, also of deleted ones, as the nightly retention does. It
-    keeps the newest and the young backups, and never removes the only complete backup of a space. A dry run unless you
-    say otherwise.
+    """Remove old backups of all spaces that the token may see, including deleted ones, as the nightly retention does.
+    It keeps the newest and the young backups, and never removes the only complete backup of a space. By default it
+    is a dry run.
     """
     wanted = body or views.RetentionWanted()
     overview = retention.apply_all(
@@ -384,19 +395,19 @@ def apply_retention(body: views.RetentionWanted | None = None) -> views.Retentio
     summary="Collect garbage",
 )
 def collect_garbage(body: views.GarbageWanted | None = None) -> views.GarbageReport:
-    """Start a consolidation where live notes are old, or move them to a record. Remove old documents of runs, orphans
-    of interrupted work, and archives that have expired. A dry run unless you say otherwise.
+    """Start a consolidation of old live notes, or move them to a record. Remove old documents of runs, orphans of
+    interrupted work, and expired archives. By default it is a dry run.
     """
     wanted = (body or views.GarbageWanted()).wanted()
     return views.GarbageReport.of(garbage.collect(process(), api.principal(), wanted, _soon()))
 
 
-@api.route("GET", "/v1/spaces/{space_id}/unreadable", needs="admin", tag="upkeep", summary="List what cannot be read")
+@api.route("GET", "/v1/spaces/{space_id}/unreadable", needs="admin", tag="upkeep", summary="List unreadable objects")
 def list_unreadable(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> UnreadablePage:
     """Read all documents of the space, and list those that cannot be read, because somebody changed them in the bucket
-    or they were damaged. Work that does not need them continues. Set them aside (`POST .../quarantine`) to let the
-    other work continue, or put earlier versions of them back in the bucket. Follow `next_cursor` to the end: a page
-    reads up to 5,000 objects.
+    or they were damaged. Work that does not need them continues. To let the other work continue, set them aside
+    (`POST .../quarantine`), or put earlier versions of them back into the bucket. Follow `next_cursor` to the end: a
+    page reads up to 5,000 objects.
     """
     after = cursors.decode_object(cursor)
     found, more = unreadable_objects.page(process(), space_id, limit=limit, after=after, until=_soon())
@@ -409,20 +420,20 @@ def list_unreadable(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: C
     needs="admin",
     status=HTTPStatus.CREATED,
     tag="upkeep",
-    summary="Set aside what cannot be read",
+    summary="Set an unreadable object aside",
 )
 def quarantine_object(space_id: str, body: NewQuarantine) -> Response[QuarantinedView]:
-    """Move an object that cannot be read to a key of its own in the space, byte for byte, and keep who did so, when and
-    why. Work that needs the object continues without it: its number, if it had one, is not given again. The service
-    refuses an object that can be read (409).
+    """Move an unreadable object to a key of its own in the space, byte for byte. The service records the token, the
+    time and the reason. Work that needs the object continues without it. If the object had a number, it is not given
+    again. The service refuses an object that can be read (409).
     """
     kept = repair.set_aside(process(), api.principal(), space_id, body.key, body.reason)
     return api.json(HTTPStatus.CREATED, QuarantinedView.of(space_id, kept))
 
 
-@api.route("GET", QUARANTINE, needs="admin", tag="upkeep", summary="List what was set aside")
+@api.route("GET", QUARANTINE, needs="admin", tag="upkeep", summary="List objects that were set aside")
 def list_quarantined(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> QuarantinedPage:
-    """The objects that were set aside in the space, also those that were put back."""
+    """The objects that were set aside in the space, including those that were put back."""
     missing: list[str] = []
     after = cursors.decode_run(cursor)
     found, more = repair.page(process(), space_id, limit=limit, after=after, missing=missing)
@@ -435,11 +446,11 @@ def list_quarantined(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: 
     f"{QUARANTINE}/{{quarantine_id}}/restore",
     needs="admin",
     tag="upkeep",
-    summary="Put back what was set aside",
+    summary="Put an object back",
 )
 def restore_quarantined(space_id: str, quarantine_id: str) -> QuarantinedView:
-    """Put an object back under its key, byte for byte; refused (409) if another object has this key by now. If it still
-    cannot be read, it is listed again, and can be set aside again.
+    """Put an object that was set aside back under its key, byte for byte. It is refused (409) if another object has
+    this key by now. If it still cannot be read, it is listed again, and can be set aside again.
     """
     return QuarantinedView.of(space_id, repair.put_back(process(), api.principal(), space_id, quarantine_id))
 

@@ -22,11 +22,11 @@ api = Api()
     summary="Start a consolidation",
 )
 def start_consolidation(space_id: str, body: views.NewConsolidation | None = None) -> Response[views.RunQueued]:
-    """Start a run that folds the live notes into the bank, at any number of notes. The run continues after the answer:
-    ask for the run (`Location`) until its status is final, or `awaiting_approval` in a space that requires approval.
-    Without notes it ends with `nothing_to_do`. To fold another agent's notes alone needs `admin`. While a plan waits
-    for approval, the service refuses the run (`conflict`), except for a dry run or with `replace`. Between two runs of
-    a space that are started by hand, at least ten seconds must pass (`cooldown`).
+    """Start a run that folds the live notes into the bank, even if there are few. The run continues after the answer:
+    get the run (`Location`) until its status is final, or `awaiting_approval` in a space that requires approval.
+    Without notes it ends with `nothing_to_do`. To fold only another agent's notes needs `admin`. While a plan waits
+    for approval, the service refuses the run (`conflict`), except for a dry run or with `replace`. Between two runs
+    of a space that are started by hand, at least ten seconds must pass (`cooldown`).
     """
     order = (body or views.NewConsolidation()).order(api.principal())
     run = queue.order(process(), api.principal(), space_id, order)

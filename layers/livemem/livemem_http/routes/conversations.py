@@ -42,33 +42,33 @@ ALL = "/v1/spaces/{space_id}/conversations"
 ONE = f"{ALL}/{{conversation_id}}"
 TURNS = Lines(
     "Lines of JSON (NDJSON), up to 1 MiB and 2,000 of them: messages (`role`, `content`) or whole turns "
-    "(`user_message`, `assistant_message`), each with a `message_id`, and perhaps `tool_calls`, `timestamp` (when it "
-    "was said), and who says it: `author` of a message, `user` of a turn. Other fields are left out.",
+    "(`user_message`, `assistant_message`), each with a `message_id`. Optional fields: `tool_calls`, `timestamp` (the "
+    "time when it was said), and the speaker (`author` of a message, `user` of a turn). Other fields are ignored.",
     '{"message_id": "m-1", "role": "user", "content": "Why does the import fail at night?"}\n'
     '{"message_id": "m-2", "role": "assistant", "content": "Port Kiel answers 503 between 2 and 3 a.m."}\n',
 )
 
-TurnLimit = Annotated[int, Query(ge=1, le=100, description="The most turns that the page may hold.", examples=[20])]
+TurnLimit = Annotated[int, Query(ge=1, le=100, description="Maximum number of turns in the page.", examples=[20])]
 MaxChars = Annotated[
     int,
     Query(
         ge=100,
         le=1_000_000,
-        description="The most characters of the turns; one turn comes in any case.",
+        description="Maximum number of characters in the turns of the page. The page has at least one turn.",
         examples=[5000],
     ),
 ]
 TurnOrder = Annotated[reading.TurnOrder, Query(description="`newest` first, or `oldest` first.", examples=["newest"])]
-OfLevel = Annotated[int | None, Query(ge=1, le=3, description="Only the summaries of this level.", examples=[1])]
+OfLevel = Annotated[int | None, Query(ge=1, le=3, description="Only summaries of this level.", examples=[1])]
 OfState = Annotated[
     reading.State | None,
-    Query(description="`sealed`: only those that have their summary; `pending`: those that wait for it."),
+    Query(description="`sealed`: only blocks and groups that have a summary. `pending`: only those that wait for one."),
 ]
 
 
-@api.route("POST", ALL, needs="write", status=HTTPStatus.CREATED, tag="conversations", summary="Begin a conversation")
+@api.route("POST", ALL, needs="write", status=HTTPStatus.CREATED, tag="conversations", summary="Create a conversation")
 def create_conversation(space_id: str, body: OpenConversation | None = None) -> Response[ConversationView]:
-    """Begin a conversation. All fields are optional. With `cwd` (and `host`) it is found again by its folder. The
+    """Create a conversation. All fields are optional. With `cwd` (and `host`) it can be found by its folder. The
     parameters that cut it into blocks are fixed now. A full update of its summaries can build them again with other
     parameters.
     """
@@ -93,7 +93,7 @@ def list_conversations(
     limit: Limit = limits.PAGE_DEFAULT,
     cursor: Cursor = None,
 ) -> ConversationPage:
-    """The conversations of the space, or of a folder (`cwd`, on any machine or on `host`), the last begun first."""
+    """The conversations of the space, or of a folder (`cwd`, on any machine or on `host`), the last created first."""
     after = cursors.decode_conversation(cursor)
     missing: list[str] = []
     found, more = reading.page(process(), space_id, cwd=cwd, host=host, limit=limit, after=after, missing=missing)
@@ -103,7 +103,7 @@ def list_conversations(
 
 @api.route("GET", ONE, needs="read", tag="conversations", summary="Get a conversation")
 def get_conversation(space_id: str, conversation_id: str) -> ConversationDetail:
-    """A conversation: its parameters, how many turns it has, and how far its summaries go."""
+    """A conversation: its parameters, its number of turns, and the progress of its summaries."""
     return ConversationDetail.of_detail(reading.detail(process(), space_id, conversation_id))
 
 
@@ -116,7 +116,7 @@ def get_conversation(space_id: str, conversation_id: str) -> ConversationDetail:
     summary="Delete a conversation",
 )
 def delete_conversation(space_id: str, conversation_id: str) -> Response[None]:
-    """Delete a conversation with its turns, summaries, jobs and vectors. The only way back is a backup."""
+    """Delete a conversation with its turns, summaries, jobs and vectors. Only a backup can bring it back."""
     removal.delete(process(), space_id, conversation_id)
     return api.empty()
 
@@ -188,9 +188,9 @@ def close_conversation(space_id: str, conversation_id: str) -> Response[ClosingV
     summary="Import turns",
 )
 def import_turns(space_id: str, conversation_id: str) -> ImportedView:
-    """Append turns from elsewhere, in the order of the lines. All lines are checked before the first is written. If the
-    import is interrupted, or some lines are `left` for lack of time, send the same request again: messages that exist
-    already stay as they are.
+    """Append turns from another source, in the order of the lines. All lines are checked before the first is written.
+    If the import is interrupted, or some lines are `left` for lack of time, send the same request again: messages
+    that exist already stay as they are.
     """
     drafts = turn_import.parse(api.text())
     author = api.principal().name
@@ -214,7 +214,7 @@ def list_turns(
     order: TurnOrder = "newest",
     cursor: Cursor = None,
 ) -> TurnPage:
-    """The turns of a conversation as they were, always whole, except large results of tools."""
+    """The turns of a conversation word for word. Only large results of tools are cut."""
     after = cursors.decode_turn(cursor)
     page = reading.turns(
         process(), space_id, conversation_id, limit=limit, max_chars=max_chars, after=after, order=order
@@ -266,8 +266,9 @@ def list_summaries(
     summary="Update summaries",
 )
 def update_summaries(space_id: str, conversation_id: str, body: SummariesUpdate | None = None) -> Response[UpdateView]:
-    """Make the missing summaries now, or all again with other parameters (`full`). The service also makes them by
-    itself after new turns. 200: they are up to date, or it was a dry run. 202: the work continues, see `Location`.
+    """Make the missing summaries now, or make all again with other parameters (`full`). The service also makes missing
+    summaries by itself after new turns. 200: they are up to date, or it was a dry run. 202: the work continues, see
+    `Location`.
     """
     wish = (body or SummariesUpdate()).wish()
     answer = orders.carry_out(process(), space_id, conversation_id, wish, clock.now() + timing.REQUEST)
@@ -302,7 +303,7 @@ def _job_at(space_id: str, conversation_id: str, job_id: str) -> dict[str, str]:
 def list_summary_jobs(
     space_id: str, conversation_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None
 ) -> JobPage:
-    """The jobs that made summaries of the conversation, newest first, also those that failed."""
+    """The jobs that made summaries of the conversation, newest first, including those that failed."""
     after = cursors.decode_run(cursor)
     missing: list[str] = []
     found, more = summaries_job.page(process(), space_id, conversation_id, limit=limit, after=after, missing=missing)
@@ -311,5 +312,7 @@ def list_summary_jobs(
 
 @api.route("GET", f"{ONE}/jobs/{{job_id}}", needs="read", tag="conversations", summary="Get a job")
 def get_summary_job(space_id: str, conversation_id: str, job_id: str) -> JobView:
-    """A job: its status, the summaries that it made, or why it failed. Ask again until its status is final."""
+    """A job: its status, the summaries that it made, or the reason of its failure. Send the request again until its
+    status is final.
+    """
     return JobView.of(summaries_job.load(process(), space_id, conversation_id, job_id))

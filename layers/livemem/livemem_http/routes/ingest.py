@@ -29,7 +29,7 @@ def append_note(
     idempotency_key: Annotated[IdempotencyKey | None, Header(alias="Idempotency-Key")] = None,
 ) -> Response[NoteView]:
     """Write one note, which is never changed afterwards. Its agent is the name of the token. When the live notes reach
-    the space's threshold, a consolidation starts by itself. Send an `Idempotency-Key` to be able to repeat the request
+    the space's threshold, a consolidation starts by itself. With an `Idempotency-Key` the request can be repeated
     safely: 201 is a new note, 200 one that exists already.
     """
     agent = api.principal().name
@@ -49,8 +49,8 @@ def append_note(
     summary="Append notes",
 )
 def append_notes(space_id: str, body: NewNotes) -> NoteList:
-    """Write up to 100 notes in one request. All are checked before the first is written. There is no `Idempotency-Key`
-    here: a repeat writes them again.
+    """Write up to 100 notes in one request. All are checked before the first is written. This route takes no
+    `Idempotency-Key`: a repeat writes the notes again.
     """
     drafts = [note.draft() for note in body.notes]
     written = appending.append_batch(process(), space_id, api.principal().name, drafts)

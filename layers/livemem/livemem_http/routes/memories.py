@@ -41,11 +41,13 @@ ONE = f"{ALL}/{{memory_id}}"
 Question = Annotated[
     str | None,
     Query(
-        description="What to look for: words or a question. Without it the newest memories are given.",
+        description="The query: words or a question. Without it, the newest memories are returned.",
         examples=["how does Ann want to be answered"],
     ),
 ]
-KindOnly = Annotated[OfKind | None, Query(description="Only memories of this kind; without it all.", examples=["fact"])]
+KindOnly = Annotated[
+    OfKind | None, Query(description="Only memories of this kind. Default: all kinds.", examples=["fact"])
+]
 About = Annotated[
     str | None,
     Query(
@@ -54,14 +56,15 @@ About = Annotated[
 ]
 Most = Annotated[
     int,
-    Query(ge=1, le=reading.FOUND_MOST, description="How many memories at most.", examples=[reading.FOUND_DEFAULT]),
+    Query(ge=1, le=reading.FOUND_MOST, description="Maximum number of memories.", examples=[reading.FOUND_DEFAULT]),
 ]
 NewestMost = Annotated[
     int,
-    Query(ge=1, le=reading.RECENT_MOST, description="How many memories at most.", examples=[reading.RECENT_DEFAULT]),
+    Query(ge=1, le=reading.RECENT_MOST, description="Maximum number of memories.", examples=[reading.RECENT_DEFAULT]),
 ]
 ChangesMost = Annotated[
-    int, Query(ge=1, le=changes.MOST, description="The most items that the page may hold.", examples=[changes.DEFAULT])
+    int,
+    Query(ge=1, le=changes.MOST, description="Maximum number of items in the page.", examples=[changes.DEFAULT]),
 ]
 Key = Annotated[IdempotencyKey | None, Header(alias="Idempotency-Key")]
 
@@ -80,10 +83,10 @@ def _soon() -> datetime:
     summary="Store a memory",
 )
 def store_memory(space_id: str, body: NewMemory, idempotency_key: Key = None) -> Response[Written]:
-    """Store one durable fact. Where a memory of its kind says the same in the same words, or the LLM says that it does,
-    both become one (200, `merged_into`). The content that says more and the longer life are kept; the former content
-    goes to its history. Where the LLM says that the new memory contradicts one, the new one replaces it. 201 is a
-    memory of its own. Send an `Idempotency-Key` to be able to repeat the request safely.
+    """Store one durable fact. If a memory of its kind says the same in the same words, or the LLM finds that it does,
+    both are merged (200, `merged_into`). The merged memory keeps the content that says more and the longer validity;
+    the other content goes to its history. If the LLM finds that the new memory contradicts another one, the new one
+    replaces it. 201: a memory of its own. With an `Idempotency-Key` the request can be repeated safely.
     """
     author = api.principal().name
     cause = operation.of_key(author, idempotency_key)
@@ -99,8 +102,9 @@ def _status(done: StoredMemory | Failed) -> int:
 
 @api.route("POST", f"{ALL}/batch", needs="write", tag="memories", summary="Store memories")
 def store_memories(space_id: str, body: NewMemories, idempotency_key: Key = None) -> BatchView:
-    """Store up to 50 memories, one after the other, as if each came alone. All are checked before the first is stored;
-    each has its own result, so look at `failed`. With an `Idempotency-Key` a repeat stores only what was not stored.
+    """Store up to 50 memories one after the other, as in single requests. All are checked before the first is stored.
+    Each has its own result, so check `failed`. With an `Idempotency-Key` a repeat stores only the memories that were
+    not stored.
     """
     author, drafts = api.principal().name, body.drafts()
     causes = [operation.of_key(author, idempotency_key, place) for place in range(len(drafts))]
@@ -113,9 +117,9 @@ def store_memories(space_id: str, body: NewMemories, idempotency_key: Key = None
 def search_memories(
     space_id: str, q: Question = None, kind: KindOnly = None, subject: About = None, limit: Most = reading.FOUND_DEFAULT
 ) -> MemoriesFound:
-    """The memories that are most similar to a question, the best first with their scores. There is no threshold: the
-    caller decides which score is high enough. Without a question, the newest memories. Expired memories are never
-    returned.
+    """The memories that are most similar to a question, the most similar first, with their scores. There is no
+    threshold: the caller decides which score is high enough. Without a question, the newest memories are returned.
+    Expired memories are never returned.
     """
     missing: list[str] = []
     wanted: dict[str, Any] = {"kind": kind, "subject": subject, "limit": limit, "missing": missing}
@@ -142,13 +146,14 @@ def list_recent_memories(
     needs="read",
     tag="memories",
     markdown=remembered.changes,
-    summary="List what was done to memories",
+    summary="List changes of memories",
 )
 def list_memory_changes(
     space_id: str, kind: KindOnly = None, limit: ChangesMost = changes.DEFAULT, cursor: Cursor = None
 ) -> MemoryChangePage:
-    """All that was stored, merged, split, corrected, deleted and restored, the newest first, with who did it and why.
-    Undo a deletion by `restore`, a merge by `split`, and a correction by another one with the former content.
+    """All changes of memories, the newest first, with their authors and reasons: stored, merged, split, corrected,
+    deleted and restored. To undo a deletion use `restore`, to undo a merge use `split`. To undo a correction,
+    correct the memory again with its former content.
     """
     after = cursors.decode_changes(cursor)
     missing: list[str] = []
@@ -158,15 +163,14 @@ def list_memory_changes(
 
 @api.route("GET", ONE, needs="read", tag="memories", markdown=remembered.memory, summary="Get a memory")
 def get_memory(space_id: str, memory_id: str) -> MemoryDetail:
-    """A memory with its former content and its sources."""
+    """A memory with its former contents and its sources."""
     return MemoryDetail.of(reading.load(process(), space_id, memory_id))
 
 
 @api.route("PATCH", ONE, needs="write", tag="memories", summary="Correct a memory")
 def correct_memory(space_id: str, memory_id: str, body: MemoryChange) -> Written:
-    """Change the fields of a memory that the body has; the others stay. The former content goes to its history. `ttl`
-    counts from now; null: it never expires. Send the `revision` that you have read, so that you overwrite no other
-    change.
+    """Change the given fields of a memory. The former content goes to its history. `ttl` counts from now; null: it
+    never expires. Send the `revision` that you have read, so that you do not overwrite another change.
     """
     author = api.principal().name
     return Written.of_stored(correcting.correct(process(), space_id, author, memory_id, body.correction()))
@@ -176,7 +180,9 @@ def correct_memory(space_id: str, memory_id: str, body: MemoryChange) -> Written
 def delete_memory(
     space_id: str, memory_id: str, reason: Annotated[views.Reason, Query(examples=["It is no longer so."])]
 ) -> Response[None]:
-    """Delete a memory. Its author may do so, and a token with `admin`. The log keeps it, so it can be restored."""
+    """Delete a memory. This needs `admin`, unless the caller is its author. The log keeps the memory, so it can be
+    restored.
+    """
     principal = api.principal()
     forgetting.delete(process(), space_id, principal.name, memory_id, reason, anyone="admin" in principal.permissions)
     return api.empty()
@@ -184,8 +190,8 @@ def delete_memory(
 
 @api.route("POST", f"{ONE}/restore", needs="write", tag="memories", summary="Restore a memory")
 def restore_memory(space_id: str, memory_id: str) -> MemoryDetail:
-    """Undo the deletion of your own memory, or with `admin` of any memory. If it would have expired by now, it lives
-    for another hour. A memory that is not deleted is returned as it is, so the request can be repeated.
+    """Undo the deletion of your own memory, or with `admin` of any memory. A memory that would have expired by now is
+    valid for another hour. A memory that is not deleted is returned as it is, so the request can be repeated.
     """
     principal = api.principal()
     anyone = "admin" in principal.permissions
@@ -195,8 +201,8 @@ def restore_memory(space_id: str, memory_id: str) -> MemoryDetail:
 @api.route("POST", f"{ONE}/split", needs="write", tag="memories", summary="Split a memory")
 def split_memory(space_id: str, memory_id: str, idempotency_key: Key = None) -> SplitView:
     """Undo the last merge of a memory: it gets its former content back, and the merged content becomes a memory of its
-    own. Corrections stay with the content that they corrected. A second split undoes the merge before that one. Send an
-    `Idempotency-Key` to be able to repeat the request safely.
+    own. Corrections stay with the content that they corrected. A second split undoes the merge before that one. With
+    an `Idempotency-Key` the request can be repeated safely.
     """
     author = api.principal().name
     cause = operation.of_key(author, idempotency_key)

@@ -28,18 +28,18 @@ ALL = "/v1/spaces/{space_id}/ask"
     needs="read",
     also=[HTTPStatus.ACCEPTED],
     tag="questions",
-    summary="Ask the agent that answers from memory",
+    summary="Ask a question",
 )
 def ask_question(
     space_id: str,
     body: NewQuestion,
     idempotency_key: Annotated[IdempotencyKey | None, Header(alias="Idempotency-Key")] = None,
 ) -> Response[AskView]:
-    """Ask an agent that looks into memories, notes and conversations, and answers with its sources. With `write` the
-    agent may also store what it learns, and the questions of one user are a session. With `read` alone each question is
-    independent and leaves nothing that others see. 200: it is answered, or has failed (`status`). 202: it continues,
-    see `Location`. Questions of one user are answered one after the other. Send an `Idempotency-Key` to be able to
-    repeat the request safely.
+    """Ask an agent that searches memories, notes and conversations, and answers with its sources. With `write` the
+    agent may also store memories, and the questions of one user form a session. With `read` alone each question is
+    independent and leaves nothing that others see. 200: the question is answered or has failed (`status`). 202: the
+    work continues, see `Location`. Questions of one user are answered one after the other. With an `Idempotency-Key`
+    the request can be repeated safely.
     """
     principal = api.principal()
     worked = question_work.ask(
@@ -62,7 +62,7 @@ def ask_question(
 
 @api.route("GET", f"{ALL}/{{request_id}}", needs="read", tag="questions", summary="Get a question")
 def get_question(space_id: str, request_id: str) -> AskView:
-    """A question and its answer. Ask again until its `status` is final. Only the token that asked a question with
-    `read` alone can see it.
+    """A question and its answer. Send the request again until its `status` is final. A question that was asked with
+    `read` alone is shown only to the token that asked it.
     """
     return AskView.of(questions.load(process(), space_id, request_id, api.principal().name))

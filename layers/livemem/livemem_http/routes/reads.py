@@ -34,55 +34,61 @@ TOO_FAR_BACK = [HTTPStatus.CONFLICT]
 Order = Annotated[
     Literal["asc", "desc"], Query(description="`desc`: newest first; `asc`: oldest first.", examples=["asc"])
 ]
-WithContent = Annotated[bool, Query(description="Whether the files come with their content.", examples=[True])]
+WithContent = Annotated[bool, Query(description="Whether to return the contents of the files.", examples=[True])]
 At = Annotated[
     str | None,
     Query(
-        description="The number of a change, or a time in ISO 8601: the state after the last change at or before it.",
+        description="The number of a change, or a time in ISO 8601: the answer shows the state after the last change "
+        "at or before it.",
         examples=["1"],
     ),
 ]
 WithRules = Annotated[
-    bool, Query(alias="rules", description="`false` leaves the rules out, for agents that know them.", examples=[True])
+    bool,
+    Query(alias="rules", description="`false`: the rules are left out, for agents that know them.", examples=[True]),
 ]
-OfSpace = Annotated[views.SpaceId, Query(description="The space.", examples=["demo"])]
-Days = Annotated[int, Query(ge=1, le=usages.KEPT_DAYS, description="How many days up to the last one.", examples=[31])]
+OfSpace = Annotated[views.SpaceId, Query(description="The id of the space.", examples=["demo"])]
+Days = Annotated[
+    int, Query(ge=1, le=usages.KEPT_DAYS, description="Number of days, including the last one.", examples=[31])
+]
 LastDay = Annotated[
-    date | None, Query(description="The last day that is shown, UTC; without it today.", examples=["2026-02-28"])
+    date | None, Query(description="The last day of the report, UTC. Default: today.", examples=["2026-02-28"])
 ]
 WithSources = Annotated[
     bool,
     Query(
-        description="Whether each section comes with the notes that it rests on. Not together with `at`.",
+        description="Whether to return the notes that each section rests on. It can't be combined with `at`.",
         examples=[True],
     ),
 ]
 
 
-@api.route("GET", "/v1/health", needs="nothing", tag="service", summary="Health")
+@api.route("GET", "/v1/health", needs="nothing", tag="service", summary="Get the health")
 def get_health() -> views.HealthView:
-    """Whether the service works. It answers 200 in any case, and needs no token. With one it also asks the LLM's API
-    and looks at each space that the token may see, which takes longer.
+    """Whether the service works. The answer is always 200, and no token is needed. With a token the service also asks
+    the LLM's API and checks each space that the token may see, which takes longer.
     """
     caller = api.caller()
     return views.HealthView.of(look_at_health(caller), with_spaces=caller is not None)
 
 
-@api.route("GET", "/v1/whoami", needs="any", tag="service", summary="Who am I")
+@api.route("GET", "/v1/whoami", needs="any", tag="service", summary="Get the token's permissions")
 def get_whoami() -> views.WhoAmI:
-    """The name of the token, what it may do and where. Notes that it writes carry this name."""
+    """The name of the token, its permissions and its spaces. Notes written with the token carry its name."""
     return views.WhoAmI.of(api.principal())
 
 
 @api.route("GET", "/v1/about", needs="any", tag="service", summary="About the service")
 def get_about() -> views.About:
-    """The version, the limits, the categories of notes and the templates of rules: what a client need not hard-code."""
+    """The version, the limits, the categories of notes and the templates of rules, so that a client need not hard-code
+    them.
+    """
     return views.About.model_validate(asdict(about.about(process())))
 
 
 @api.route("GET", "/v1/spaces", needs="read", tag="spaces", summary="List spaces")
 def list_spaces(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.SpacePage:
-    """The spaces that the token may see, in the order of their ids."""
+    """The spaces that the token may see, sorted by id."""
     found, more = directory.page(process(), api.principal(), limit=limit, after=cursors.decode_name(cursor))
     return views.SpacePage(items=[views.SpaceView.of(meta) for meta in found], next_cursor=cursors.encode(more))
 
@@ -107,11 +113,11 @@ def get_rules(space_id: str) -> views.Rules:
     markdown=markdown.summary,
     refuses=TOO_FAR_BACK,
     revalidated=True,
-    summary="Get all that an agent loads at its start",
+    summary="Get the summary of a space",
 )
 def get_summary(space_id: str, at: At = None, with_rules: WithRules = True) -> views.SpaceSummary:
     """The space, its rules, the synthesis, every bank file with its content in the order of the rules, and the newest
-    live notes, in one answer of at most 6 MB. An agent loads it when it starts.
+    live notes, in one answer of at most 6 MB.
     """
     return views.SpaceSummary.of_summary(summary.summary(process(), space_id, at=at, with_rules=with_rules))
 
@@ -127,7 +133,9 @@ def get_summary(space_id: str, at: At = None, with_rules: WithRules = True) -> v
     summary="Get the synthesis",
 )
 def get_synthesis(space_id: str, at: At = None) -> views.SynthesisView:
-    """The short text that the last consolidation left about the whole bank; 404 before the first one."""
+    """The synthesis: the short text that the last consolidation wrote about the whole bank. 404 before the first
+    consolidation.
+    """
     return views.SynthesisView.model_validate(asdict(history.synthesis(process(), space_id, at=at)))
 
 
@@ -151,8 +159,8 @@ def list_notes(
     since: Since = None,
     until: Until = None,
 ) -> views.NotePage:
-    """The notes that wait for a consolidation, newest first. All filters must match. Notes that are consolidated
-    already are in the history, and each can still be read by its id.
+    """The notes that wait for a consolidation, newest first. All filters must match. Consolidated notes are in the
+    history, and each can still be read by its id.
     """
     wanted = pages.NotesFilter.of(category=category, agent=agent, tag=tag, since=since, until=until)
     page = pages.page(
@@ -174,7 +182,7 @@ def list_notes(
     summary="Get a note",
 )
 def get_note(space_id: str, note_id: str) -> views.NoteView:
-    """A note by its id, live or consolidated. No consolidation loses it."""
+    """A note by its id, live or consolidated. Consolidated notes are never lost."""
     note = pages.get(process(), space_id, note_id)
     return views.NoteView.of(note, _gone_sources(space_id, [note]))
 
@@ -195,7 +203,7 @@ def _gone_sources(space_id: str, notes: Sequence[Note]) -> set[str]:
     summary="List the bank files",
 )
 def list_bank(space_id: str, content: WithContent = False, at: At = None) -> views.FileList:
-    """All files of the bank in the order of their paths; with `content=true` the whole bank in one answer."""
+    """All files of the bank, sorted by path. With `content=true` the answer has the whole bank."""
     found = history.bank(process(), space_id, at=at, content=content)
     return views.FileList(items=[views.FileView.of(file) for file in found])
 
@@ -211,7 +219,7 @@ def list_bank(space_id: str, content: WithContent = False, at: At = None) -> vie
     summary="Get a bank file",
 )
 def get_bank_file(space_id: str, at: At = None, sources: WithSources = False) -> views.FileWithSources:
-    """A bank file with its content: as it is, or with `at` as it was after an earlier change."""
+    """A bank file with its content. With `at` the answer shows the file as it was after an earlier change."""
     file, cited = history.read_file(process(), space_id, api.path_rest(), at=at, sources=sources)
     return views.FileWithSources.of_file(file, cited)
 
@@ -222,16 +230,16 @@ def get_bank_file(space_id: str, at: At = None, sources: WithSources = False) ->
     needs="read",
     tag="runs",
     refuses=[HTTPStatus.NOT_FOUND],
-    summary="List the runs of a space by its name",
+    summary="List the runs of a space by name",
 )
 def list_runs_of(space_id: OfSpace, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.RunPage:
-    """The list of a space's runs, with the space's id as a parameter."""
+    """The list of a space's runs. The id of the space is a query parameter."""
     return list_runs(space_id, limit, cursor)
 
 
 @api.route("GET", "/v1/spaces/{space_id}/runs", needs="read", tag="runs", summary="List runs")
 def list_runs(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.RunPage:
-    """Runs with their status, newest first, also those that failed, with the reason."""
+    """Runs with their status, newest first. Failed runs are included, with the reason."""
     before = cursors.decode_run(cursor)
     missing: list[str] = []
     found, more = run_progress.page(process(), api.principal(), space_id, limit=limit, before=before, missing=missing)
@@ -241,7 +249,7 @@ def list_runs(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor 
 
 @api.route("GET", "/v1/spaces/{space_id}/runs/{run_id}", needs="read", tag="runs", summary="Get a run")
 def get_run(space_id: str, run_id: str) -> views.RunView:
-    """A run: its status, what it did, or why it failed. Ask again until its status is final."""
+    """A run: its status, its results, or why it failed. Send the request again until its status is final."""
     return views.RunView.of(run_progress.view(process(), space_id, run_id))
 
 
@@ -254,9 +262,9 @@ def get_run(space_id: str, run_id: str) -> views.RunView:
     summary="Get a plan that waits for approval",
 )
 def get_plan(space_id: str, run_id: str) -> views.RunPlan:
-    """What a run whose status is `awaiting_approval` would do: its notes, the diffs, the synthesis, and the
-    `plan_revision` that an approval names. 404 once it is approved (then the change is in the history), refused or
-    superseded.
+    """The plan of a run whose status is `awaiting_approval`: its notes, the diffs, the synthesis, and the
+    `plan_revision` that an approval names. 404 once the plan is approved (the change is then in the history),
+    refused or discarded.
     """
     return views.RunPlan.of_plan(plans.read(process(), space_id, run_id))
 
@@ -264,15 +272,15 @@ def get_plan(space_id: str, run_id: str) -> views.RunPlan:
 @api.route("GET", "/v1/spaces/{space_id}/usage", needs="read", tag="runs", summary="Get the usage of a space")
 def get_space_usage(space_id: str, days: Days = usage_report.DAYS_DEFAULT, until: LastDay = None) -> views.UsageReport:
     """Runs, folded notes, calls and tokens of the LLM by day (UTC), counted from the runs themselves. A run belongs to
-    the day on which it was queued. Dry runs and runs that failed count too: they cost tokens as well.
+    the day on which it was queued. Dry runs and failed runs are included, because they use tokens too.
     """
     return views.UsageReport.of(usage_report.of_space(process(), space_id, days=days, until=until))
 
 
 @api.route("GET", "/v1/usage", needs="admin", tag="runs", summary="Get the usage of all spaces")
 def get_usage(days: Days = usage_report.DAYS_DEFAULT, until: LastDay = None) -> views.ServiceUsage:
-    """The usage of all spaces that the token may see, also of those that were deleted in the last 31 days, and the
-    spaces that used most.
+    """The usage of all spaces that the token may see, including those that were deleted in the last 31 days, and the
+    spaces with the highest usage.
     """
     return views.ServiceUsage.of(usage_report.of_all(process(), api.principal(), days=days, until=until))
 

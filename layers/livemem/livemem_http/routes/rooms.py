@@ -34,9 +34,7 @@ api = Api()
 SPACE = "/v1/spaces/{space_id}"
 MESSAGES = f"{SPACE}/rooms/{{room}}/messages"
 DIGESTS = f"{SPACE}/digests"
-MessageLimit = Annotated[
-    int, Query(ge=1, le=100, description="The most messages that the page may hold.", examples=[20])
-]
+MessageLimit = Annotated[int, Query(ge=1, le=100, description="Maximum number of messages in the page.", examples=[20])]
 MessageOrder = Annotated[
     Literal["newest", "oldest"], Query(description="`newest` first, or `oldest` first.", examples=["newest"])
 ]
@@ -54,7 +52,7 @@ MessageOrder = Annotated[
 )
 def post_message(space_id: str, room: str, body: NewRoomMessage) -> Response[MessagePosted]:
     """Keep a message in a room until the next digest makes memories of it. With a `message_id` the request can be
-    repeated safely: 201 is a new message, 200 one that exists already, or was digested since.
+    repeated safely: 201 is a new message, 200 one that exists already or was digested since.
     """
     posted = posting.post(process(), space_id, room, body.draft())
     due_digests.catch_up(process(), space_id)
@@ -70,8 +68,8 @@ def post_message(space_id: str, room: str, body: NewRoomMessage) -> Response[Mes
     summary="Post messages",
 )
 def post_messages(space_id: str, room: str, body: NewRoomMessages) -> MessagesPosted:
-    """Post up to 100 messages at once. All are checked before the first is kept; each has its own result. A message
-    whose `message_id` came before with another text has an `error`.
+    """Post up to 100 messages. All are checked before the first is stored. Each has its own result. A message whose
+    `message_id` was used before with another text has an `error`.
     """
     done = posting.post_all(process(), space_id, room, body.drafts())
     due_digests.catch_up(process(), space_id)
@@ -81,7 +79,7 @@ def post_messages(space_id: str, room: str, body: NewRoomMessages) -> MessagesPo
 
 @api.route("GET", f"{SPACE}/rooms", needs="read", tag="rooms", summary="List rooms")
 def list_rooms(space_id: str) -> RoomList:
-    """The rooms in which messages wait for a digest, or that got messages in the last days."""
+    """The rooms with messages that wait for a digest, or that were posted in the last days."""
     return RoomList.of(reading.rooms(process(), space_id))
 
 
@@ -89,7 +87,7 @@ def list_rooms(space_id: str) -> RoomList:
 def list_messages(
     space_id: str, room: str, limit: MessageLimit = 20, order: MessageOrder = "newest", cursor: Cursor = None
 ) -> RoomMessagePage:
-    """The messages of a room that wait for a digest. Search memories for the messages that were digested."""
+    """The messages of a room that wait for a digest. For messages that were digested, search memories."""
     after = cursors.decode_message(cursor)
     page = reading.page(process(), space_id, room, limit=limit, after=after, oldest_first=order == "oldest")
     return RoomMessagePage.of(page, cursors.encode(page.next_after))
@@ -98,7 +96,7 @@ def list_messages(
 @api.route("POST", DIGESTS, needs="write", status=HTTPStatus.ACCEPTED, tag="digests", summary="Start a digest")
 def start_digest(space_id: str) -> Response[DigestQueued]:
     """Digest the waiting messages of the space's rooms now, without waiting for the next digest time. The digest
-    continues after the answer: ask for it (`Location`) until its `status` is `done`.
+    continues after the answer: get it (`Location`) until its `status` is `done`.
     """
     slot = due_digests.start(process(), space_id)
     headers = {"Location": f"/v1/spaces/{space_id}/digests/{slot}"}
@@ -114,13 +112,13 @@ def list_digests(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Curs
 
 @api.route("GET", f"{DIGESTS}/{{slot}}", needs="read", tag="digests", summary="Get a digest")
 def get_digest(space_id: str, slot: str) -> DigestView:
-    """A digest: its status, its results, and the chunks that were given up."""
+    """A digest: its status, its results, and its dead letters."""
     return DigestView.of(space_id, digests.load(process(), space_id, slot))
 
 
-@api.route("POST", f"{DIGESTS}/{{slot}}/retry", needs="admin", tag="digests", summary="Retry what was given up")
+@api.route("POST", f"{DIGESTS}/{{slot}}/retry", needs="admin", tag="digests", summary="Retry dead letters")
 def retry_digest(space_id: str, slot: str) -> DigestRetried:
-    """Put the messages of the chunks that a digest gave up back into their rooms. The next digest takes them. This is
-    possible 30 minutes after the digest has ended.
+    """Put the messages of a digest's dead letters back into their rooms. The next digest takes them. This is possible
+    from 30 minutes after the end of the digest.
     """
     return DigestRetried(messages=retrying.retry(process(), space_id, slot))

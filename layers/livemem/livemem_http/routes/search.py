@@ -31,17 +31,17 @@ api = Api()
 Question = Annotated[
     str,
     Query(
-        description='What to look for: words or a question. `"a phrase"` must be there, `-word` must not, `begin*` '
-        "stands for all words that begin so; everything else is text.",
+        description='The query: words or a question. `"a phrase"` must occur, `-word` must not occur, `begin*` '
+        "matches all words that begin so. All other characters are plain text.",
         examples=["which store do we keep"],
     ),
 ]
 Scope = Annotated[
     str | None,
     Query(
-        description="Where to look: some of `live`, `bank`, `archive` (consolidated notes), `conversations`, "
-        "`memories` and `rooms` with commas between them, or `all`. Without it `live,bank`, or `conversations` where a "
-        "conversation is named.",
+        description="The kinds to search: some of `live`, `bank`, `archive` (consolidated notes), `conversations`, "
+        "`memories` and `rooms`, separated by commas, or `all`. Default: `live,bank`, or `conversations` "
+        "if `conversation_id` is given.",
         examples=["all"],
     ),
 ]
@@ -50,7 +50,7 @@ Most = Annotated[
     Query(
         ge=1,
         le=search_request.LIMIT_MOST,
-        description="How many documents at most.",
+        description="Maximum number of documents.",
         examples=[search_request.LIMIT_DEFAULT],
     ),
 ]
@@ -59,88 +59,88 @@ Recency = Annotated[
     Query(
         ge=0,
         le=3,
-        description="How much the newest gains over the oldest, in standard deviations of the score; 0: time does not "
-        "count.",
+        description="Advantage of the newest document over the oldest, in standard deviations of the score. 0: time "
+        "does not count.",
         examples=[0.5],
     ),
 ]
 OfConversation = Annotated[
     str | None,
-    Query(description="Only what is of this conversation.", examples=["01KHXH9RA0QTF1S3T1Z8A0M0WJ"]),
+    Query(description="Only documents of this conversation.", examples=["01KHXH9RA0QTF1S3T1Z8A0M0WJ"]),
 ]
-Explain = Annotated[
-    bool, Query(description="Whether each document comes with the parts of its score.", examples=[True])
-]
+Explain = Annotated[bool, Query(description="Whether to return the parts of each score.", examples=[True])]
 Spaces = Annotated[
     str | None,
     Query(
-        description=f"The spaces, up to {search.SPACES}, with commas between them; without it all that the token may "
-        "see.",
+        description=f"The spaces, up to {search.SPACES}, separated by commas. Default: all that the token may see.",
         examples=["demo"],
     ),
 ]
 Levels = Annotated[
     str | None,
     Query(
-        description="Which levels are looked at, with commas between them: 0 are the turns, 1 to 3 summaries. Without "
-        "it all.",
+        description="The levels to search, separated by commas. 0: turns. 1 to 3: summaries. Default: all.",
         examples=["0,1,2,3"],
     ),
 ]
 Results = Annotated[
     int,
     Query(
-        description=f"How many at most, 1 to {search_request.RESULTS_MOST}.", examples=[search_request.RESULTS_DEFAULT]
+        description=f"Maximum number of results, 1 to {search_request.RESULTS_MOST}.",
+        examples=[search_request.RESULTS_DEFAULT],
     ),
 ]
 Least = Annotated[
     float | None,
     Query(
-        description="Only what has at least this `relevance`, 0 to 1. What has none, since there is no vector of it, "
-        "is not held to it.",
+        description="Only results with at least this `relevance`, 0 to 1. The limit does not apply to results "
+        "without a vector.",
         examples=[0.2],
     ),
 ]
-WithTurns = Annotated[bool, Query(description="Whether turns are looked at; else summaries alone.", examples=[True])]
+WithTurns = Annotated[bool, Query(description="Whether to search turns. False: only summaries.", examples=[True])]
 Folder = Annotated[
     str | None,
-    Query(description="Only conversations of this folder; without it all of the space.", examples=["/home/ann/shop"]),
+    Query(
+        description="Only conversations of this folder. Default: all conversations of the space.",
+        examples=["/home/ann/shop"],
+    ),
 ]
-Host = Annotated[str | None, Query(description="Only those of the folder on this host.", examples=["laptop"])]
+Host = Annotated[str | None, Query(description="Only conversations of the folder on this host.", examples=["laptop"])]
 About = Annotated[
     str | None,
     Query(
-        description="What the next call is about, mostly what the user says. Without it nothing is searched.",
+        description="The subject of the next call, usually the user's message. Without it no search takes place.",
         examples=["which store do we keep"],
     ),
 ]
 Chars = Annotated[
     int,
     Query(
-        description=f"Characters of the Markdown at most, {context.CHARS_LEAST} to {context.CHARS_MOST}: sections give "
-        "way from the last to the first, whole entries at a time.",
+        description=f"Maximum number of characters in the Markdown, {context.CHARS_LEAST} to {context.CHARS_MOST}. "
+        "If there is too much, whole entries are left out, the last section first.",
         examples=[context.CHARS_DEFAULT],
     ),
 ]
 Turns = Annotated[
     int,
     Query(
-        description=f"How many of the newest turns come raw at most, 1 to {context.TURNS_MOST}.",
+        description=f"Maximum number of newest turns that are shown word for word, 1 to {context.TURNS_MOST}.",
         examples=[context.TURNS_DEFAULT],
     ),
 ]
 RawChars = Annotated[
     int,
     Query(
-        description=f"Characters of these turns together at most, {context.RAW_LEAST} to {context.RAW_MOST}. The "
-        "newest one always comes, cut in its middle where it is longer.",
+        description=f"Maximum number of characters in these turns together, {context.RAW_LEAST} to "
+        f"{context.RAW_MOST}. The newest turn is always shown. If it is longer, it is cut in the middle.",
         examples=[context.RAW_DEFAULT],
     ),
 ]
 FoundMost = Annotated[
     int,
     Query(
-        description=f"How many turns, and how many summaries, of those that were found are shown at most, 1 to "
+        description="Maximum number of turns, and of summaries, that are shown because they match, 1 to "
         f"{search_request.RESULTS_MOST}.",
         examples=[search_request.RESULTS_DEFAULT],
     ),
@@ -148,24 +148,30 @@ FoundMost = Annotated[
 
 OfRoom = Annotated[
     str | None,
-    Query(description="Only what was said in this room; without it in all of the space.", examples=["salon"]),
+    Query(description="Only messages in this room. Default: all rooms of the space.", examples=["salon"]),
 ]
 RoomResults = Annotated[
     int,
-    Query(ge=1, le=search_request.LIMIT_MOST, description="How many at most.", examples=[search_request.LIMIT_DEFAULT]),
+    Query(
+        ge=1,
+        le=search_request.LIMIT_MOST,
+        description="Maximum number of results.",
+        examples=[search_request.LIMIT_DEFAULT],
+    ),
 ]
 Message = Annotated[
     str | None,
     Query(
-        description="What the answer will be about, mostly what somebody has just said: text, never syntax. Without a "
-        "word in it the newest messages and facts come.",
+        description="The subject of the answer, usually the last message, as plain text without search syntax. If it "
+        "has no word, the newest messages and facts are returned.",
         examples=["Who turned the oven off?"],
     ),
 ]
 Headings = Annotated[
     Lang | None,
     Query(
-        description="The language of the headings. Without it `Accept-Language`, then the space's, then English.",
+        description="The language of the headings. Default: `Accept-Language`, then the space's language, then "
+        "English.",
         examples=["en"],
     ),
 ]
@@ -174,29 +180,29 @@ Shown = Annotated[
     Query(
         ge=1,
         le=memory_context.LIMIT_MOST,
-        description="How many messages, and how many facts, at most.",
+        description="Maximum number of messages, and of facts.",
         examples=[memory_context.LIMIT_DEFAULT],
     ),
 ]
 Said = Annotated[
     str,
     Query(
-        description="What somebody says: text, never syntax. For small talk nothing is known.",
+        description="The message, as plain text without search syntax. For small talk, nothing is returned.",
         examples=["Who turned the oven off?"],
     ),
 ]
 Kinds = Annotated[
     str | None,
     Query(
-        description=f"Some of {', '.join(f'`{one}`' for one in message_context.KINDS)} with commas between them, as "
-        "searches name them in their answers; without it all.",
+        description="The kinds to search, separated by commas: some of "
+        f"{', '.join(f'`{one}`' for one in message_context.KINDS)}. Default: all.",
         examples=["memory,message"],
     ),
 ]
 KnownChars = Annotated[
     int,
     Query(
-        description=f"Characters of the Markdown at most, {message_context.CHARS_LEAST} to "
+        description=f"Maximum number of characters in the Markdown, {message_context.CHARS_LEAST} to "
         f"{message_context.CHARS_MOST}.",
         examples=[message_context.CHARS_DEFAULT],
     ),
@@ -204,21 +210,28 @@ KnownChars = Annotated[
 StartChars = Annotated[
     int,
     Query(
-        description=f"Characters of the Markdown at most, {start.CHARS_LEAST} to {start.CHARS_MOST}: kept exactly.",
+        description=f"Maximum number of characters in the Markdown, {start.CHARS_LEAST} to {start.CHARS_MOST}. It "
+        "is never exceeded.",
         examples=[start.CHARS_DEFAULT],
     ),
 ]
 UnconfirmedDays = Annotated[
-    int, Query(ge=1, le=stale.DAYS_MOST, description="Days without a confirmation.", examples=[stale.DAYS_DEFAULT])
+    int,
+    Query(
+        ge=1,
+        le=stale.DAYS_MOST,
+        description="Number of days without a confirmation.",
+        examples=[stale.DAYS_DEFAULT],
+    ),
 ]
 StaleItems = Annotated[
-    int, Query(ge=1, le=stale.LIMIT_MOST, description="How many at most.", examples=[stale.LIMIT_DEFAULT])
+    int, Query(ge=1, le=stale.LIMIT_MOST, description="Maximum number of items.", examples=[stale.LIMIT_DEFAULT])
 ]
 Task = Annotated[
     str | None,
     Query(
-        description="What the session is about: text, never syntax. What answers it best comes too, in up to a third "
-        "of the characters.",
+        description="The subject of the session, as plain text without search syntax. The best matching parts take up "
+        "to a third of the characters.",
         examples=["the nightly backup fails"],
     ),
 ]
@@ -250,10 +263,10 @@ def get_start(
     lang: Headings = None,
     user: ForUser = None,
 ) -> StartView:
-    """The context for the start of an agent, within a number of characters: the current sections (which the rules mark
-    as *load first*), sections that answer `q`, what was heard of the user, new notes, the synthesis, the last changes,
-    and the names of all that is left out. A section is either given whole or named. The summary gives everything at
-    once.
+    """The context for the start of an agent, within a maximum number of characters. It has the current sections, which
+    the rules mark as *load first*, the sections that match `q`, what was heard of the user, new notes, the synthesis,
+    and the last changes. It names all parts that are left out. A section is shown completely, or only its name. The
+    summary route returns everything.
     """
     caller = api.principal()
     decision.check_user(caller.name, user, may_write="write" in caller.permissions)
@@ -274,9 +287,9 @@ def get_start(
 def list_stale(
     space_id: str, days: UnconfirmedDays = stale.DAYS_DEFAULT, limit: StaleItems = stale.LIMIT_DEFAULT
 ) -> StaleView:
-    """Sections of the bank and memories that nobody has confirmed for this number of days, the longest first. A note
-    that a section rests on confirms the section, and so does a correction. A caller who stores the same memory again
-    confirms it.
+    """Sections of the bank and memories that nobody has confirmed for this number of days, the longest first. A section
+    is confirmed by each new note that it rests on, and by a correction. A memory is confirmed when it is stored
+    again.
     """
     return StaleView.of(stale.stale(process(), space_id, days=days, limit=limit))
 
@@ -303,9 +316,10 @@ def search_space(
     conversation_id: OfConversation = None,
     explain: Explain = False,
 ) -> SearchAnswer:
-    """The live notes, sections of the bank, consolidated notes, parts of conversations, memories and messages of rooms
-    that fit a question best, by its words and, with an embedding model, by its meaning. All filters must match. Only
-    notes and memories have a category or tags (the subjects of a memory). Sections and summaries have no author.
+    """The documents that match a query best, by words and, with an embedding model, by meaning: live notes, sections of
+    the bank, consolidated notes, parts of conversations, memories and messages of rooms. All filters must match.
+    Only notes and memories have a category or tags (the subjects of a memory). Sections and summaries have no
+    author.
     """
     wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
     return SearchAnswer.of(search.search(process(), space_id, wanted), explain=explain)
@@ -334,8 +348,9 @@ def search_spaces(
     conversation_id: OfConversation = None,
     explain: Explain = False,
 ) -> SearchAnswer:
-    """Search several spaces at once: first the best hit of each, then the second of each. Scores of different spaces
-    can't be compared. A space that can't be searched now is named in `failed_spaces`, and the others answer.
+    """Search several spaces in one request. The results start with the best hit of each space, then the second of each.
+    Scores of different spaces can't be compared. A space that can't be searched now is named in `failed_spaces`, and
+    the others still return hits.
     """
     wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
     answers, failed = search.several(process(), api.principal(), spaces, wanted)
@@ -359,7 +374,7 @@ def search_conversation(
     min_score: Least = None,
     include_turns: WithTurns = True,
 ) -> TalkAnswer:
-    """The turns and summaries of a conversation that fit a question, the best first."""
+    """The turns and summaries of a conversation that match a query, the best match first."""
     wanted = SearchRequest.of_talk(
         q, levels=levels, max_results=max_results, min_score=min_score, include_turns=include_turns
     )
@@ -384,7 +399,9 @@ def search_conversations(
     min_score: Least = None,
     include_turns: WithTurns = True,
 ) -> TalkAnswer:
-    """The turns and summaries that fit a question in all conversations of a folder, or of the space, the best first."""
+    """The turns and summaries that match a query in all conversations of a folder, or of the space, the best match
+    first.
+    """
     wanted = SearchRequest.of_talk(
         q, levels=levels, max_results=max_results, min_score=min_score, include_turns=include_turns
     )
@@ -408,9 +425,9 @@ def load_conversation_context(
     raw_chars: RawChars = context.RAW_DEFAULT,
     max_results: FoundMost = search_request.RESULTS_DEFAULT,
 ) -> ContextView:
-    """The context for an agent's next call to the model: the newest turns as they were, earlier turns and summaries
-    about the same subject, and the summaries of level 1 that are in none of level 2 yet. Nothing is shown twice. A
-    source that fails or takes too long is named in `degraded`, and the other sources are still used.
+    """The context for an agent's next call to the model. It has the newest turns word for word, earlier turns and
+    summaries about the same subject, and the level 1 summaries that no level 2 summary covers yet. Nothing is shown
+    twice. A source that fails or takes too long is named in `degraded`, and the other sources are still used.
     """
     wanted = ContextRequest.of(
         q, max_chars=max_chars, max_turns=max_turns, raw_chars=raw_chars, max_results=max_results
@@ -429,8 +446,8 @@ def load_conversation_context(
 def search_rooms(
     space_id: str, q: Question, room: OfRoom = None, limit: RoomResults = search_request.LIMIT_DEFAULT
 ) -> RoomAnswer:
-    """The messages of a room, or of all rooms of a space, that fit a question, the best first. They must wait for a
-    digest and be relevant enough (`ROOM_MIN_RELEVANCE`). That limit does not apply to messages without a vector.
+    """The messages of a room, or of all rooms of a space, that match a query, the best match first. They must wait for
+    a digest and be relevant enough (`ROOM_MIN_RELEVANCE`). That limit does not apply to messages without a vector.
     """
     return RoomAnswer.of(search.in_rooms(process(), space_id, SearchRequest.of_rooms(q, room=room, limit=limit)))
 
@@ -451,7 +468,7 @@ def load_memory_context(
     limit: Shown = memory_context.LIMIT_DEFAULT,
 ) -> MemoryContextView:
     """The context for an agent that answers a person in a room: messages about the same subject there, or in all rooms
-    of the space, and the nearest facts. It looks nowhere else: `GET .../context` also knows notes, bank and
+    of the space, and the most similar facts. It looks nowhere else: `GET .../context` also knows notes, bank and
     conversations. A source that fails or takes too long is named in `degraded`, and the other sources are still used.
     """
     lang = lang or api.language()
@@ -464,13 +481,13 @@ def load_memory_context(
     needs="read",
     tag="search",
     markdown=message_context_as_markdown,
-    summary="Load what is known of a message",
+    summary="Load the context of a message",
 )
 def load_context(
     space_id: str, q: Said, kinds: Kinds = None, max_chars: KnownChars = message_context.CHARS_DEFAULT
 ) -> MessageContextView:
-    """What the space knows about a message, from notes, bank, conversations, memories and rooms: up to ten items, the
-    best first, each with its time. Items that are not relevant enough are left out. Nothing comes twice.
+    """The items of a space that concern a message, from notes, bank, conversations, memories and rooms: up to ten, the
+    best match first, each with its time. Items that are not relevant enough are left out. No item is shown twice.
     """
     return MessageContextView.of(message_context.context(process(), space_id, q, kinds=kinds, max_chars=max_chars))
 

@@ -19,35 +19,49 @@ from livemem_http.views.fields import (
     job_described,
 )
 
-UploadId = Annotated[str, described("The id of the upload, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+UploadId = Annotated[str, described("The id of the upload, a ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
 
 class ArchiveView(View):
     """The archive of a backup (tar.gz), or its progress."""
 
     status: Annotated[
-        Status, described("`queued` and `running`: ask again after `Retry-After` seconds. `done`: it is there.", "done")
+        Status,
+        described(
+            "`queued` and `running`: send the request again after `Retry-After` seconds. `done`: the archive "
+            "can be downloaded.",
+            "done",
+        ),
     ]
     job: Annotated[str, job_described("export", "2026-02-20T02-00-00")]
     space_id: SpaceId
-    backup_id: Annotated[BackupId, described("The backup that it holds. An export takes one if anything has changed.")]
+    backup_id: Annotated[
+        BackupId, described("The backup that the archive holds. An export takes a new backup if anything has changed.")
+    ]
     url: Annotated[
         str | None,
         described(
-            "Where to get it, without a token. Whoever has it can read the archive.",
+            "The download URL. It needs no token: anyone who has the URL can read the archive.",
             "http://127.0.0.1:9000/live-memory/_exports/demo/2026-02-20T14-00-00.tar.gz?X-Amz-Signature=...",
         ),
     ] = None
     expires_at: Annotated[
-        Moment | None, described("Until when the URL works: for 15 minutes. UTC.", "2026-02-20T14:15:00Z")
+        Moment | None,
+        described("The time at which the URL expires, UTC: 15 minutes after this answer.", "2026-02-20T14:15:00Z"),
     ] = None
-    size: Annotated[int | None, described("Bytes of the archive.", 18_204)] = None
-    objects: Annotated[int | None, described("How many objects are in it.", 42)] = None
+    size: Annotated[int | None, described("Size of the archive in bytes.", 18_204)] = None
+    objects: Annotated[int | None, described("Number of objects in the archive.", 42)] = None
     left_out: Annotated[
-        int | None, described("Objects of the bucket that are not in it, because no import would take their names.", 0)
+        int | None,
+        described(
+            "Number of objects in the bucket that are not in the archive, because no import would accept their names.",
+            0,
+        ),
     ] = None
-    done: Annotated[int | None, described("How many objects are in it so far.")] = None
-    total: Annotated[int | None, described("How many there will be; 0 while the backup is taken.")] = None
+    done: Annotated[int | None, described("Number of objects written to the archive so far.")] = None
+    total: Annotated[
+        int | None, described("Number of objects that the archive will have; 0 while the backup is being taken.")
+    ] = None
 
     @classmethod
     def of(cls, found: Archive | Working) -> "ArchiveView":
@@ -58,7 +72,12 @@ class ArchiveView(View):
 class NewUpload(Body):
     """An archive that the caller will upload to the store."""
 
-    size: Annotated[int, described("Its size in bytes, at most 1 GiB. The URL takes exactly so many.", 48_200)]
+    size: Annotated[
+        int,
+        described(
+            "Size of the archive in bytes, at most 1 GiB. The URL accepts an upload of exactly this size.", 48_200
+        ),
+    ]
 
 
 class UploadView(View):
@@ -68,11 +87,14 @@ class UploadView(View):
     url: Annotated[
         str,
         described(
-            "Where to PUT the archive, without a token: `curl -T demo.tar.gz URL`.",
+            "The upload URL. It needs no token: `curl -T demo.tar.gz URL` sends a PUT.",
             "http://127.0.0.1:9000/live-memory/_uploads/01KHXE5Q2V8R0M4T6W9YBNCD3F?X-Amz-Signature=...",
         ),
     ]
-    expires_at: Annotated[Moment, described("Until when the URL works: for 15 minutes. UTC.", "2026-02-20T14:15:00Z")]
+    expires_at: Annotated[
+        Moment,
+        described("The time at which the URL expires, UTC: 15 minutes after this answer.", "2026-02-20T14:15:00Z"),
+    ]
 
     @classmethod
     def of(cls, upload: Upload) -> "UploadView":
@@ -82,14 +104,17 @@ class UploadView(View):
 class Import(Body):
     """A space that an import makes of an archive: an export of this service, or a folder of Markdown files."""
 
-    space_id: Annotated[
-        SpaceId, described("The id of the space that it becomes, which must not exist.", "demo-imported")
-    ]
+    space_id: Annotated[SpaceId, described("The id of the new space. No space may have this id.", "demo-imported")]
     upload_id: UploadId
-    description: Annotated[Description | None, described("Of a space from Markdown files: what it is for.")] = None
+    description: Annotated[
+        Description | None, described("Only for a folder of Markdown files: the purpose of the space.")
+    ] = None
     rules: RulesText | None = None
-    rules_template: Annotated[Template | None, described("Of a space from Markdown files: its rules.")] = None
+    rules_template: Annotated[
+        Template | None,
+        described("Only for a folder of Markdown files: the template of its rules."),
+    ] = None
 
     def wanted(self) -> NewImport:
-        """The import for the domain."""
+        """The import request for the domain."""
         return NewImport(self.space_id, self.upload_id, self.description, self.rules, self.rules_template)

@@ -23,8 +23,9 @@ Session = Annotated[str, described("The conversation that the question is part o
 IdempotencyKey = Annotated[
     str,
     described(
-        "A name of your own for the question. A repeat with the same name gives what became of the first, and goes on "
-        "with one that failed from where it failed; with another question it is refused (422).",
+        "A name of your own for the question. A repeat with the same name returns the first question, and "
+        "resumes it from the failed step if it failed. The same name with another question is refused "
+        "(422).",
         "job-17-step-3",
         minLength=1,
         maxLength=limits.IDEMPOTENCY_KEY_CHARACTERS,
@@ -41,9 +42,10 @@ class NewQuestion(Body):
     user: Annotated[
         str | None,
         described(
-            "Who asks, as the agent is told: the questions of one user are one session, until 15 minutes of silence "
-            "or 10 questions, and are answered one after the other. Without it the name of the token; with `read` "
-            "alone another user is a 403 (`user_not_allowed`).",
+            "The person who asks. The agent sees this name. The questions of one user form a session, which "
+            "ends after 15 minutes of silence or 10 questions. They are answered one after the other. "
+            "Default: the name of the token. With `read` alone, any other user is refused with 403 "
+            "(`user_not_allowed`).",
             "ines",
             minLength=1,
             maxLength=SPEAKER_BYTES,
@@ -52,14 +54,14 @@ class NewQuestion(Body):
     session: Annotated[
         str | None,
         described(
-            "The session that must go on: one that has ended, or is not the user's, is answered with 404. With `read` "
-            "alone there is none."
+            "The session that the question must continue. A session that has ended, or that belongs to "
+            "another user, is refused with 404. With `read` alone there are no sessions."
         ),
     ] = None
     room: Annotated[
         str | None,
         described(
-            "The room whose messages belong to the context: the newest, and those about the same.",
+            "A room whose messages are added to the context: the newest messages, and those about the same subject.",
             "salon",
             pattern=f"^{room_keys.ROOM.pattern}$",
         ),
@@ -80,16 +82,21 @@ class SourceView(View):
     kind: Annotated[
         str,
         described(
-            "What it is: a memory (`fact`, `self`, `goal`), a note (`note`, `archive`), a section of the bank "
-            "(`bank`), or part of a conversation (`turn`, `summary`).",
+            "The kind of source: a memory (`fact`, `self`, `goal`), a note (`note`, `archive`), a section of "
+            "the bank (`bank`), or part of a conversation (`turn`, `summary`).",
             "fact",
         ),
     ]
-    id: Annotated[str, described("Its id, as the search and the memories have it.", "01KHXD0B7C2R0M4T6W9YBNCD3F")]
-    excerpt: Annotated[str, described("How it begins, or its best part.", "Ines looks after the ferry timetable.")]
-    at: Annotated[Moment | None, described("When it was said, or written last, UTC.", "2026-02-20T14:00:00.010Z")] = (
-        None
-    )
+    id: Annotated[
+        str, described("The id of the source, as search and the memory routes return it.", "01KHXD0B7C2R0M4T6W9YBNCD3F")
+    ]
+    excerpt: Annotated[
+        str,
+        described("The beginning of the source, or its best matching part.", "Ines looks after the ferry timetable."),
+    ]
+    at: Annotated[
+        Moment | None, described("The time when it was said, or last written, UTC.", "2026-02-20T14:00:00.010Z")
+    ] = None
 
     @classmethod
     def of(cls, source: AnswerSource) -> "SourceView":
@@ -99,11 +106,11 @@ class SourceView(View):
 class CallView(View):
     """A tool that was called."""
 
-    name: Annotated[str, described("Its name.", "search_memories")]
-    arguments: Annotated[Any, described("What it was given.", {"query": "ferry timetable"})] = None
-    results: Annotated[int, described("How many results it gave.", 1)]
-    ms: Annotated[float, described("How long it took, in milliseconds.", 41.5)]
-    error: Annotated[str | None, described("What was wrong with the call.")] = None
+    name: Annotated[str, described("The name of the tool.", "search_memories")]
+    arguments: Annotated[Any, described("The arguments of the call.", {"query": "ferry timetable"})] = None
+    results: Annotated[int, described("Number of results that the tool returned.", 1)]
+    ms: Annotated[float, described("Duration of the call in milliseconds.", 41.5)]
+    error: Annotated[str | None, described("The error, if the call was wrong.")] = None
 
     @classmethod
     def of(cls, called: Called) -> "CallView":
@@ -113,8 +120,8 @@ class CallView(View):
 class AskProblemView(View):
     """Why there is no answer."""
 
-    code: Annotated[str, described("A stable code.", "llm_unavailable")]
-    detail: Annotated[str, described("What happened.", "The LLM's API answered with status 503.")]
+    code: Annotated[str, described("A stable error code.", "llm_unavailable")]
+    detail: Annotated[str, described("A description of the error.", "The LLM's API answered with status 503.")]
 
 
 class AskView(View):
@@ -122,20 +129,26 @@ class AskView(View):
 
     request_id: RequestId
     job: Annotated[str, job_described("question", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-    status: Annotated[Status, described("`queued` and `running`: ask for it again. The others are final.", "done")]
+    status: Annotated[Status, described("`queued` and `running`: ask again later. All other values are final.", "done")]
     expression: Annotated[
         str | None,
-        described("How the agent looks while it says it, if that was asked for.", "happy", enum=list(EXPRESSIONS)),
+        described(
+            "The facial expression of the agent while it says the answer, if that was asked for.",
+            "happy",
+            enum=list(EXPRESSIONS),
+        ),
     ] = None
     message: Annotated[str | None, described("The answer.", "Ines looks after it.")] = None
-    sources: Annotated[list[SourceView] | None, described("What the answer rests on.")] = None
-    tool_calls: Annotated[list[CallView], described("The tools that were called, in their order.")]
-    usage: Annotated[LlmUsage, described("What the question took of the LLM.")]
+    sources: Annotated[list[SourceView] | None, described("The sources that the answer rests on.")] = None
+    tool_calls: Annotated[list[CallView], described("The called tools, in the order of the calls.")]
+    usage: Annotated[LlmUsage, described("The LLM usage of this question.")]
     session: Session | None = None
     redacted: Redacted = None
-    error: Annotated[AskProblemView | None, described("Of a question that failed.")] = None
-    created_at: Annotated[Moment, described("When it was asked, UTC.", "2026-02-20T14:05:00.010Z")]
-    ended_at: Annotated[Moment | None, described("When it was answered, or failed.", "2026-02-20T14:05:04.310Z")] = None
+    error: Annotated[AskProblemView | None, described("The error. Only if the question failed.")] = None
+    created_at: Annotated[Moment, described("The time of the question, UTC.", "2026-02-20T14:05:00.010Z")]
+    ended_at: Annotated[
+        Moment | None, described("The time when the question was answered or failed, UTC.", "2026-02-20T14:05:04.310Z")
+    ] = None
 
     @classmethod
     def of(cls, question: Question) -> "AskView":

@@ -13,7 +13,9 @@ from livemem_http.views.fields import Body, Moment, NextCursor, SpaceId, View, d
 BackupId = Annotated[
     str,
     described(
-        "The id of the backup: when it was begun (UTC).", "2026-02-20T02-00-00", pattern=f"^{keys.BACKUP_ID.pattern}$"
+        "The id of the backup: the time of its start, UTC.",
+        "2026-02-20T02-00-00",
+        pattern=f"^{keys.BACKUP_ID.pattern}$",
     ),
 ]
 
@@ -24,7 +26,7 @@ class NewBackup(Body):
     description: Annotated[
         str,
         described(
-            "What it is for, in at most 500 bytes.",
+            "A description, in at most 500 bytes.",
             "before the great clean-up",
             maxLength=limits.DESCRIPTION_BYTES,
         ),
@@ -37,31 +39,43 @@ class BackupView(View):
     backup_id: BackupId
     space_id: SpaceId
     job: Annotated[str, job_described("backup", "2026-02-20T02-00-00")]
-    created_at: Annotated[Moment, described("When it was begun, UTC.", "2026-02-20T02:00:00.120Z")]
-    completed_at: Annotated[Moment | None, described("When all of it was there, UTC.", "2026-02-20T02:00:01.480Z")] = (
-        None
-    )
-    complete: Annotated[bool, described("Whether all of it is there. Until then it can't be restored.", True)]
-    description: Annotated[str, described("What it is for, if that was said.", "")]
+    created_at: Annotated[Moment, described("The time of the start, UTC.", "2026-02-20T02:00:00.120Z")]
+    completed_at: Annotated[
+        Moment | None, described("The time when the backup was complete, UTC.", "2026-02-20T02:00:01.480Z")
+    ] = None
+    complete: Annotated[
+        bool, described("Whether the backup is complete. An incomplete backup can't be restored.", True)
+    ]
+    description: Annotated[str, described("The description, if one was given.", "")]
     trigger: Annotated[
         Literal["schedule", "api", "export", "fork"],
-        described("What it was made for: the `schedule`, a request (`api`), an `export` or a `fork`.", "schedule"),
+        described("The reason for the backup: the `schedule`, a request (`api`), an `export` or a `fork`.", "schedule"),
     ]
-    requested_by: Annotated[str | None, described("The token that asked for it.")] = None
+    requested_by: Annotated[str | None, described("The name of the token that requested it.")] = None
     transient: Annotated[
-        bool, described("Made for an export or a fork alone: removed after a day, unless it is the only one.", False)
+        bool,
+        described(
+            "True if the backup was made only for an export or a fork. It is removed after a day, unless it "
+            "is the only one.",
+            False,
+        ),
     ]
-    objects: Annotated[int, described("How many objects it holds.", 42)]
-    bytes: Annotated[int, described("How many bytes they have together.", 61_203)]
+    objects: Annotated[int, described("Number of objects in the backup.", 42)]
+    bytes: Annotated[int, described("Total size of the objects in bytes.", 61_203)]
     counts: Annotated[
         dict[str, int],
-        described("How many of them are live notes, bank files, records and others.", {"notes": 12, "bank_files": 6}),
+        described(
+            "Number of objects by kind: live notes, bank files, records and others.", {"notes": 12, "bank_files": 6}
+        ),
     ]
-    changes: Annotated[int, described("The number of the newest change of the bank that it holds.", 7)]
-    duration_seconds: Annotated[float | None, described("How long it took.", 1.36)] = None
+    changes: Annotated[int, described("The number of the newest change of the bank in the backup.", 7)]
+    duration_seconds: Annotated[float | None, described("Duration of the backup in seconds.", 1.36)] = None
     unchanged_at: Annotated[
         Moment | None,
-        described("When the space was last found to be still as this backup has it, UTC.", "2026-02-21T02:00:00Z"),
+        described(
+            "The time, UTC, at which the service last found that the space is the same as in this backup.",
+            "2026-02-21T02:00:00Z",
+        ),
     ] = None
 
     @classmethod
@@ -87,44 +101,49 @@ class BackupPage(View):
 
 
 class Restoration(Body):
-    """The id under which to restore. Without a body, it is the space's own id."""
+    """The id of the restored space. Without a body, it is the space's own id."""
 
     target_space_id: Annotated[
-        SpaceId | None, described("The id of the space that it becomes, which must not exist.", "demo-restored")
+        SpaceId | None, described("The id of the restored space. No space may have this id.", "demo-restored")
     ] = None
 
 
 class Fork(Body):
-    """Another space as this one is, or was."""
+    """The new space that a fork makes from the current or an earlier state of this one."""
 
-    target_space_id: Annotated[SpaceId, described("The id of the other space, which must not exist.", "demo-fork")]
+    target_space_id: Annotated[SpaceId, described("The id of the new space. No space may have this id.", "demo-fork")]
     at: Annotated[
         int | None,
-        described("The number of a change: the space as it stood after it. Without it as it stands now."),
+        described("The number of a change. The fork has the state after this change. Default: the current state."),
     ] = None
 
 
 class ProvisioningView(View):
     """The provisioning of a whole space: by a restore, a fork or an import."""
 
-    space_id: Annotated[SpaceId, described("The id of the space that it becomes.", "demo-restored")]
+    space_id: Annotated[SpaceId, described("The id of the new space.", "demo-restored")]
     status: Annotated[
         Status,
-        described("Nobody sees the space until it is `done`; of one that `failed` nothing is left.", "done"),
+        described(
+            "The space becomes visible when the status is `done`. If the status is `failed`, nothing of the "
+            "space remains.",
+            "done",
+        ),
     ]
     job: Annotated[str, job_described("restore", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-    kind: Annotated[Literal["restore", "fork", "import"], described("What it is.", "restore")]
-    source_space_id: Annotated[str | None, described("The space that it comes from.", "demo")] = None
-    backup_id: Annotated[str | None, described("The backup that it comes from.", "2026-02-20T02-00-00")] = None
-    at: Annotated[int | None, described("The number of the change as of which it was forked.")] = None
-    upload_id: Annotated[str | None, described("The archive that it comes from.")] = None
-    requested_by: Annotated[str, described("The token that asked for it.", "admin")]
-    started_at: Annotated[Moment, described("When it was asked for, UTC.", "2026-02-20T14:00:00Z")]
-    finished_at: Annotated[Moment | None, described("When it ended, UTC.", "2026-02-20T14:00:02Z")] = None
-    objects: Annotated[int | None, described("How many objects were brought.", 42)] = None
-    error: Annotated[dict[str, str] | None, described("Of one that failed: `code` (see errors.md) and `detail`.")] = (
-        None
-    )
+    kind: Annotated[Literal["restore", "fork", "import"], described("The kind of provisioning.", "restore")]
+    source_space_id: Annotated[str | None, described("The source space.", "demo")] = None
+    backup_id: Annotated[str | None, described("The source backup.", "2026-02-20T02-00-00")] = None
+    at: Annotated[int | None, described("The number of the change whose state was forked.")] = None
+    upload_id: Annotated[str | None, described("The imported archive.")] = None
+    requested_by: Annotated[str, described("The name of the token that requested it.", "admin")]
+    started_at: Annotated[Moment, described("The time of the request, UTC.", "2026-02-20T14:00:00Z")]
+    finished_at: Annotated[Moment | None, described("The end time, UTC.", "2026-02-20T14:00:02Z")] = None
+    objects: Annotated[int | None, described("Number of objects written to the new space.", 42)] = None
+    error: Annotated[
+        dict[str, str] | None,
+        described("`code` (see errors.md) and `detail` of the error. Only if the provisioning failed."),
+    ] = None
 
     @classmethod
     def of(cls, job: ProvisioningJob) -> "ProvisioningView":

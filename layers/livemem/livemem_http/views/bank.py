@@ -27,24 +27,26 @@ class SectionEdit(Body):
     op: Annotated[
         Op,
         described(
-            "What to do with the section. `replace_section`: `content` instead of all below its heading, sub-sections "
-            "included; `append_to_section`: at the end of its own text; `prepend_to_section`: right below its heading; "
-            "`add_section`: a new one; `delete_section`: it goes with its sub-sections; `confirm_section`: it "
-            "still holds, with its sub-sections, and no word changes. Each token that may `write` may confirm.",
+            "`replace_section`: `content` replaces all below the heading, including sub-sections. "
+            "`append_to_section`: adds `content` at the end of the section's own text. `prepend_to_section`: "
+            "adds it directly below the heading. `add_section`: adds a new section. `delete_section`: deletes "
+            "the section with its sub-sections. `confirm_section`: it still holds, unchanged; needs `write` alone.",
             "append_to_section",
         ),
     ]
     heading: Annotated[
         str,
         described(
-            "The section, by its full heading line, or by a path of them (`# A > ## B`) where that is ambiguous.",
+            "The section: its full heading line, or a path of heading lines (`# A > ## B`) where one line is "
+            "ambiguous.",
             "## Terms",
             minLength=1,
         ),
     ]
-    content: Annotated[str, described("The Markdown to be put there.", "- Run: one attempt to consolidate.")] = ""
+    content: Annotated[str, described("The Markdown text of the edit.", "- Run: one attempt to consolidate.")] = ""
     after: Annotated[
-        str | None, described("Of `add_section`: the section that the new one follows; else it comes last.")
+        str | None,
+        described("Only for `add_section`: the section that the new one follows. Default: the new section comes last."),
     ] = None
 
 
@@ -54,7 +56,7 @@ class SectionEdits(Body):
     edits: Annotated[
         list[SectionEdit],
         described(
-            "Each finds its section in what the ones before it left. All are made, or none.",
+            "Each edit applies to the result of the edits before it. Either all are applied, or none.",
             minItems=1,
             maxItems=limits.CORRECTION_EDITS,
         ),
@@ -70,17 +72,17 @@ class FileView(View):
     """A bank file."""
 
     path: Path
-    size: Annotated[int, described("Bytes of UTF-8.", 60)]
-    last_modified: Annotated[Moment, described("When it was written, UTC.", "2026-02-20T14:05:00Z")]
+    size: Annotated[int, described("Size in bytes of UTF-8.", 60)]
+    last_modified: Annotated[Moment, described("The time of the last write, UTC.", "2026-02-20T14:05:00Z")]
     content: Annotated[
         str | None,
         described(
-            "The file as Markdown; only where it was asked for.",
+            "The file as Markdown. Only if the request asked for contents.",
             "# Glossary\n\n## Terms\n\n- Bank: the files that an agent loads.\n",
         ),
     ] = None
     consolidation: Annotated[
-        int | None, described("The number of the change that wrote it, if that is known; only with the content.", 1)
+        int | None, described("The number of the change that wrote the file, if it is known. Only with the content.", 1)
     ] = None
 
     @classmethod
@@ -89,13 +91,17 @@ class FileView(View):
 
 
 class SynthesisView(View):
-    """The short text that the last consolidation left about the whole bank."""
+    """The synthesis: the short text that the last consolidation wrote about the whole bank."""
 
     consolidated_at: Annotated[
-        str | None, described("When that was, UTC; left out if the object does not say it.", "2026-02-20T14:05:00Z")
+        str | None,
+        described(
+            "The time of the consolidation, UTC; left out if the stored object does not have it.",
+            "2026-02-20T14:05:00Z",
+        ),
     ] = None
-    consolidation_number: Annotated[int | None, described("The number of that consolidation.", 1)] = None
-    notes_processed: Annotated[int | None, described("How many notes it folded.", 1)] = None
+    consolidation_number: Annotated[int | None, described("The number of the consolidation.", 1)] = None
+    notes_processed: Annotated[int | None, described("Number of notes that the consolidation folded.", 1)] = None
     content: Annotated[str, described("The text, as Markdown.", "S3 stays the only store.")]
 
 
@@ -105,7 +111,7 @@ class FileList(View):
     items: Annotated[
         list[FileView],
         described(
-            "The files in the order of their paths, with `content` where it was asked for.",
+            "The files in the order of their paths, with `content` if the request asked for it.",
             [{"path": "glossary.md", "size": 60, "last_modified": "2026-02-20T14:05:00Z"}],
         ),
     ]
@@ -115,7 +121,7 @@ class NoteSourceView(View):
     """A note that a section rests on."""
 
     note_id: NoteId
-    consolidation: Annotated[int, described("The number of the consolidation that brought it in.", 1)]
+    consolidation: Annotated[int, described("The number of the consolidation that folded the note into the bank.", 1)]
 
 
 class SectionSources(View):
@@ -123,15 +129,17 @@ class SectionSources(View):
     changes of it.
     """
 
-    heading: Annotated[str, described("The heading line; empty for the text before the first one.", "## Terms")]
-    path: Annotated[list[str], described("The heading lines down to the section.", ["# Glossary", "## Terms"])]
+    heading: Annotated[str, described("The heading line. Empty for the text before the first heading.", "## Terms")]
+    path: Annotated[
+        list[str], described("The heading lines from the outermost one to the section.", ["# Glossary", "## Terms"])
+    ]
     sources: Annotated[list[NoteSourceView], described("The notes, oldest first.")]
-    corrections: Annotated[list[int], described("Numbers of the corrections by hand that changed the section.", [])]
+    corrections: Annotated[list[int], described("The numbers of the manual corrections that changed the section.", [])]
     omitted: Annotated[
-        int, described("How many notes are left out, the oldest: a file keeps a bounded number of them.", 0)
+        int, described("Number of the oldest notes that are left out: a file keeps a limited number of them.", 0)
     ] = 0
     verified_at: Annotated[
-        Moment | None, described("When a note or a caller last confirmed it, UTC; null where nobody knows.")
+        Moment | None, described("When a note or a caller last confirmed it, UTC. Left out if nobody knows.")
     ] = None
 
     @classmethod
@@ -142,12 +150,12 @@ class SectionSources(View):
 class FileWithSources(FileView):
     """A bank file, and the sources of its sections."""
 
-    sections: Annotated[list[SectionSources] | None, described("Only with `sources=true`: the sections in order.")] = (
-        None
-    )
+    sections: Annotated[
+        list[SectionSources] | None, described("The sections in their order. Only with `sources=true`.")
+    ] = None
     sources_since: Annotated[
         int | None,
-        described("Set where only the newest changes could be looked at: what those before it brought in is not told."),
+        described("Present if only the newest changes were examined. Sources from earlier changes are then missing."),
     ] = None
 
     @classmethod

@@ -20,99 +20,115 @@ from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, R
 SHOWN = 200
 """Number of characters of the last message that a list shows."""
 
-ConversationId = Annotated[str, described("The id of the conversation, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+ConversationId = Annotated[str, described("The id of the conversation, a ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 TurnIndex = Annotated[int, described("The number of the turn in the conversation, from 1.", 7)]
 Title = Annotated[
-    str, described("What the conversation is called, in at most 500 bytes.", "Import", maxLength=TITLE_BYTES)
+    str, described("The title of the conversation, in at most 500 bytes.", "Import", maxLength=TITLE_BYTES)
 ]
 Folder = Annotated[
     str,
     described(
-        "The folder that the agent works in, in at most 4,096 bytes. It is brought into one spelling by its text alone "
-        "(`a/./b//../c` is `a/c`); where links lead only the client knows.",
+        "The folder that the agent works in, in at most 4,096 bytes. The service normalises the path as "
+        "text (`a/./b//../c` becomes `a/c`). It can't resolve links: only the client can.",
         "/home/ann/ferry",
         maxLength=PATH_BYTES,
     ),
 ]
 Host = Annotated[
-    str, described("The machine that the folder is on, in at most 255 bytes.", "laptop", maxLength=HOST_BYTES)
+    str, described("The machine that has the folder, in at most 255 bytes.", "laptop", maxLength=HOST_BYTES)
 ]
 ProjectPath = Annotated[
-    str, described("The root of the project, in one spelling as `cwd` is.", "/home/ann/ferry", maxLength=PATH_BYTES)
+    str, described("The root folder of the project, normalised as `cwd` is.", "/home/ann/ferry", maxLength=PATH_BYTES)
 ]
 ProfileName = Annotated[
-    Profile, described("`turns`: a summary of each turn; `windows`: one of about `window_chars` characters.", "turns")
+    Profile,
+    described(
+        "`turns`: one summary for each turn. `windows`: one summary for about `window_chars` characters.", "turns"
+    ),
 ]
 
 
 class Tunables(Body):
-    """The parameters that cut a conversation into blocks and groups. A parameter that is left out keeps its value, or
-    has the service's default.
+    """The parameters that cut a conversation into blocks and groups. An omitted parameter keeps its value, or has the
+    service's default.
     """
 
     window_chars: Annotated[
         Annotated[int, Field(ge=500, le=100_000)] | None,
-        described("Characters that a block of turns should have (profile `windows`)."),
+        described("Target size of a block of turns, in characters (profile `windows`)."),
     ] = None
     wiggle: Annotated[
-        Annotated[float, Field(ge=0, le=0.5)] | None, described("By what share of it a block may be shorter or longer.")
+        Annotated[float, Field(ge=0, le=0.5)] | None,
+        described("The share of `window_chars` by which a block may be shorter or longer, from 0 to 0.5."),
     ] = None
     min_flush_chars: Annotated[
         Annotated[int, Field(ge=1, le=100_000)] | None,
-        described("Characters that a block must have to end before it is full; at most `window_chars`."),
+        described("Minimum size, in characters, of a block that ends before it is full; at most `window_chars`."),
     ] = None
     overlap_chars: Annotated[
         Annotated[int, Field(ge=0, le=400)] | None,
-        described("Characters of the block before that the model sees as context."),
+        described("Number of characters of the previous block that the model sees as context."),
     ] = None
     flush_after_ms: Annotated[
         Annotated[int, Field(ge=60_000, le=86_400_000)] | None,
-        described("Milliseconds of a pause after which a block ends."),
+        described("The pause in milliseconds after which a block ends."),
     ] = None
-    seal_policy: Annotated[SealPolicy | None, described("Whether blocks end by `time`, by `chars`, or by both.")] = None
-    ensure_assistant: Annotated[bool | None, described("Whether a block ends behind an assistant's side.")] = None
+    seal_policy: Annotated[
+        SealPolicy | None,
+        described("The condition that ends a block: `time` (a pause), `chars` (its size), or `hybrid` (either one)."),
+    ] = None
+    ensure_assistant: Annotated[
+        bool | None, described("Whether a block ends only after a message of the assistant.")
+    ] = None
     group_chars: Annotated[
         Annotated[int, Field(ge=1_000, le=100_000)] | None,
-        described("Characters that a group of summaries should have."),
+        described("Target size of a group of summaries, in characters."),
     ] = None
     group_raw_chars: Annotated[
         Annotated[int, Field(ge=500, le=1_000_000)] | None,
-        described("Characters that the turns of a group of level 2 must have together (profile `turns`)."),
+        described("Minimum total size, in characters, of the turns of a level 2 group (profile `turns`)."),
     ] = None
     verbatim_chars: Annotated[
         Annotated[int, Field(ge=0, le=10_000)] | None,
-        described("Characters up to which a block is its own summary, for which no model is asked."),
+        described(
+            "Maximum size, in characters, of a block that serves as its own summary. The service asks no "
+            "model for such a block."
+        ),
     ] = None
     ratio: Annotated[
         Annotated[float, Field(ge=0.01, le=0.5)] | None,
-        described("What a summary should have of its source, as a share."),
+        described("Target size of a summary, as a share of its source."),
     ] = None
     ratio_only: Annotated[
-        bool | None, described("Whether that is a target alone; else a summary must not be much longer.")
+        bool | None,
+        described("True: `ratio` is only a target. False: a summary must not be much longer than the target."),
     ] = None
-    concurrency: Annotated[Annotated[int, Field(ge=1, le=10)] | None, described("Calls of the LLM at once.")] = None
+    concurrency: Annotated[
+        Annotated[int, Field(ge=1, le=10)] | None, described("Maximum number of simultaneous LLM calls.")
+    ] = None
     batch_delay_ms: Annotated[
-        Annotated[int, Field(ge=0, le=60_000)] | None, described("Milliseconds between two waves of calls.")
+        Annotated[int, Field(ge=0, le=60_000)] | None,
+        described("Pause in milliseconds between two waves of LLM calls."),
     ] = None
 
     def changes(self) -> dict[str, Any]:
-        """The parameters that are named."""
+        """The parameters that the request names."""
         return self.model_dump(include=set(Parameters.model_fields), exclude_none=True)
 
 
 CaptureName = Annotated[
     Capturing,
     described(
-        "`notes`: the model that summarises a block of turns also names what the team should know, at most five notes. "
-        "They are live notes of who began the conversation. `off`: it does not, also where the space does not allow it "
-        "(`capture_allowed`).",
+        "`notes`: the model that summarises a block of turns also names up to five things that the team "
+        "should know. They become live notes of the agent that began the conversation. `off`: no notes; "
+        "always so where the space does not allow them (`capture_allowed`).",
         "notes",
     ),
 ]
 
 
 class OpenConversation(Body):
-    """A conversation to begin. All fields are optional."""
+    """A conversation to create. All fields are optional."""
 
     title: Title | None = None
     cwd: Folder | None = None
@@ -120,7 +136,8 @@ class OpenConversation(Body):
     project_path: ProjectPath | None = None
     profile: ProfileName = "turns"
     parameters: Annotated[
-        Tunables | None, described("How it is cut into blocks; it stays so until a full update says otherwise.")
+        Tunables | None,
+        described("How the conversation is cut into blocks. Only a full update of the summaries changes this."),
     ] = None
     capture: CaptureName = "off"
 
@@ -143,8 +160,8 @@ class ConversationView(View):
     project_path: ProjectPath | None = None
     profile: ProfileName
     capture: CaptureName
-    created_at: Annotated[Moment, described("When it was begun, UTC.", "2026-02-20T14:00:00.120Z")]
-    author: Annotated[Agent, described("Who began it: the name of the token.", "cline-dev")]
+    created_at: Annotated[Moment, described("The time of creation, UTC.", "2026-02-20T14:00:00.120Z")]
+    author: Annotated[Agent, described("The name of the token that created it.", "cline-dev")]
     redacted: Redacted = None
 
     @classmethod
@@ -160,12 +177,14 @@ class ListedConversation(View):
     title: Title | None = None
     cwd: Folder | None = None
     host: Host | None = None
-    created_at: Annotated[Moment, described("When it was begun, UTC.", "2026-02-20T14:00:00.120Z")]
-    last_activity: Annotated[Moment, described("When its newest turn was written, UTC.", "2026-02-20T14:05:00.010Z")]
-    turn_count: Annotated[int, described("How many turns it has.", 7)]
+    created_at: Annotated[Moment, described("The time of creation, UTC.", "2026-02-20T14:00:00.120Z")]
+    last_activity: Annotated[
+        Moment, described("The time when the newest turn was written, UTC.", "2026-02-20T14:05:00.010Z")
+    ]
+    turn_count: Annotated[int, described("Number of turns.", 7)]
     last_message: Annotated[
         str | None,
-        described("The beginning of what was said last, up to 200 characters.", "Port Kiel answers 503 at night."),
+        described("The beginning of the newest message, up to 200 characters.", "Port Kiel answers 503 at night."),
     ] = None
 
     @classmethod
@@ -191,20 +210,22 @@ def _said_last(turn: Turn) -> str | None:
 class ConversationPage(Gapped):
     """A page of conversations, newest first."""
 
-    items: Annotated[list[ListedConversation], described("The conversations, by their beginning.")]
+    items: Annotated[list[ListedConversation], described("The conversations, the last created first.")]
     next_cursor: NextCursor = None
 
 
 class LevelView(View):
     """The progress of the summaries of a level."""
 
-    level: Annotated[int, described("1: of turns; 2 and 3: of summaries.", 1)]
-    sealed: Annotated[int, described("Blocks or groups whose end is fixed.", 6)]
-    summarised: Annotated[int, described("Those that have their summary.", 6)]
+    level: Annotated[int, described("The level. 1: summaries of turns; 2 and 3: summaries of summaries.", 1)]
+    sealed: Annotated[int, described("Number of blocks or groups whose end is fixed.", 6)]
+    summarised: Annotated[int, described("Number of these blocks or groups that have a summary.", 6)]
     pending: Annotated[
         int,
         described(
-            "What no summary of the level covers yet: turns on level 1, above it summaries of the level below.", 1
+            "Number of items that no summary of this level covers yet. On level 1 the items are turns; above, "
+            "they are summaries of the level below.",
+            1,
         ),
     ]
 
@@ -212,19 +233,28 @@ class LevelView(View):
 class ConversationDetail(ConversationView):
     """A conversation with the progress of its turns and summaries."""
 
-    parameters: Annotated[Tunables, described("How it is cut into blocks and groups.")]
-    last_activity: Annotated[Moment, described("When its newest turn was written, UTC.", "2026-02-20T14:05:00.010Z")]
-    turn_count: Annotated[int, described("How many turns it has.", 7)]
-    levels: Annotated[list[LevelView], described("The levels of summaries, the lowest first.")]
+    parameters: Annotated[Tunables, described("The parameters that cut it into blocks and groups.")]
+    last_activity: Annotated[
+        Moment, described("The time when the newest turn was written, UTC.", "2026-02-20T14:05:00.010Z")
+    ]
+    turn_count: Annotated[int, described("Number of turns.", 7)]
+    levels: Annotated[list[LevelView], described("The levels of summaries, the lowest level first.")]
     open_turns: Annotated[
-        int, described("Turns behind the last block, at least in part: they are given as they are.", 1)
+        int, described("Number of turns that no block covers completely. A context shows them word for word.", 1)
     ]
-    open_chars: Annotated[int, described("Their characters that no block covers, of at most 2,000 turns.", 420)]
+    open_chars: Annotated[
+        int, described("Number of characters that no block covers yet, counted over at most 2,000 turns.", 420)
+    ]
     ungrouped_chars: Annotated[
-        int, described("Characters of turns whose summary is in no summary of level 2 yet.", 3_100)
+        int, described("Number of characters of turns whose summary is in no level 2 summary yet.", 3_100)
     ]
-    generation: Annotated[int, described("Which set of summaries counts; a full update makes the next one.", 1)]
-    building: Annotated[int | None, described("The generation that is being built; only while it is.")] = None
+    generation: Annotated[
+        int, described("The number of the summary version in use. A full update makes the next version.", 1)
+    ]
+    building: Annotated[
+        int | None,
+        described("The number of the summary version that is being built. Only while a full update is in progress."),
+    ] = None
 
     @classmethod
     def of_detail(cls, detail: reading.Detail) -> "ConversationDetail":

@@ -37,9 +37,9 @@ def described(description: str, *examples: Any, **schema: Any) -> Any:
 Redacted = Annotated[
     dict[str, int] | None,
     described(
-        "How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be "
-        f"longer, by kind: {', '.join(f'`{kind}`' for kind in KINDS)} (`token`: one of this service). Only if there "
-        "were any."
+        "The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or "
+        f"by `***` where that would be longer. The kinds: {', '.join(f'`{kind}`' for kind in KINDS)} (`token`: a "
+        "token of this service). Absent if nothing was replaced."
     ),
 ]
 
@@ -48,22 +48,23 @@ SpaceId = Annotated[str, described("The id of the space.", "demo", pattern=f"^{k
 
 
 Agent = Annotated[
-    str, described("The name of an agent, which is that of its token.", "cline-dev", pattern=f"^{keys.AGENT.pattern}$")
+    str,
+    described("The name of an agent, which is the name of its token.", "cline-dev", pattern=f"^{keys.AGENT.pattern}$"),
 ]
 
 
 Description = Annotated[
-    str, described("What the space is for, in at most 500 bytes.", "My project", maxLength=limits.DESCRIPTION_BYTES)
+    str, described("The purpose of the space, in at most 500 bytes.", "My project", maxLength=limits.DESCRIPTION_BYTES)
 ]
 
 
-Owner = Annotated[str, described("Who answers for the space, in at most 200 bytes.", maxLength=limits.OWNER_BYTES)]
+Owner = Annotated[str, described("The responsible person or team, in at most 200 bytes.", maxLength=limits.OWNER_BYTES)]
 
 
 RulesText = Annotated[
     str,
     described(
-        "Rules of your own, as Markdown of at most 50,000 bytes: which files the bank has and what belongs where.",
+        "Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of each.",
         minLength=1,
         maxLength=limits.RULES_BYTES,
     ),
@@ -71,14 +72,14 @@ RulesText = Annotated[
 
 
 Template = Annotated[
-    str, described("The name of rules that come with the service.", "standard", enum=list(rules.TEMPLATES))
+    str, described("A template: rules that come with the service.", "standard", enum=list(rules.TEMPLATES))
 ]
 
 
 Threshold = Annotated[
     int,
     Field(
-        description="Live notes that start a consolidation by themselves. 0: it is only started by hand.",
+        description="Number of live notes that starts a consolidation. 0: it starts only by hand.",
         examples=[20],
         ge=0,
         le=limits.THRESHOLD,
@@ -86,13 +87,13 @@ Threshold = Annotated[
 ]
 
 
-Category = Annotated[str, described("What kind of note it is.", "decision", enum=list(keys.CATEGORIES))]
+Category = Annotated[str, described("The category of the note.", "decision", enum=list(keys.CATEGORIES))]
 
 
 NoteText = Annotated[
     str,
     described(
-        "What is to be remembered, as Markdown of at most 100,000 bytes.",
+        "The text of the note, as Markdown of at most 100,000 bytes.",
         "We keep S3 as the only store.",
         minLength=1,
         maxLength=limits.NOTE_BYTES,
@@ -100,14 +101,16 @@ NoteText = Annotated[
 ]
 
 
-Tag = Annotated[str, described("A word to find the note by.", "storage", minLength=1, maxLength=limits.TAG_CHARACTERS)]
+Tag = Annotated[
+    str, described("A word by which the note can be found.", "storage", minLength=1, maxLength=limits.TAG_CHARACTERS)
+]
 
 
 IdempotencyKey = Annotated[
     str,
     described(
-        "A name of your own for this note. A repeat with the same name within 7 days answers 200 with the first note "
-        "and writes nothing; with another note it is refused (422).",
+        "A name of your own for this note. A repeat with the same name within 7 days returns the first "
+        "note (200) and writes nothing. The same name with another note is refused (422).",
         "job-17-step-3",
         minLength=1,
         maxLength=limits.IDEMPOTENCY_KEY_CHARACTERS,
@@ -116,7 +119,7 @@ IdempotencyKey = Annotated[
 
 
 Moment = Annotated[
-    str, described("A time in ISO 8601; without an offset UTC.", "2026-02-20T14:00:00Z", format="date-time")
+    str, described("A time in ISO 8601. Without an offset, it is UTC.", "2026-02-20T14:00:00Z", format="date-time")
 ]
 
 
@@ -132,13 +135,19 @@ FileText = Annotated[
 
 Reason = Annotated[
     str,
-    described("Why, in at most 500 bytes, for the history.", "The terms were missing.", maxLength=limits.REASON_BYTES),
+    described(
+        "The reason, in at most 500 bytes, for the history.",
+        "The terms were missing.",
+        maxLength=limits.REASON_BYTES,
+    ),
 ]
 
 
 Language = Annotated[
     str,
-    described("A language tag.", "fr", pattern=f"^{heads.LANGUAGE.pattern}$", maxLength=heads.LANGUAGE_CHARACTERS),
+    described(
+        "A language tag (RFC 5646).", "fr", pattern=f"^{heads.LANGUAGE.pattern}$", maxLength=heads.LANGUAGE_CHARACTERS
+    ),
 ]
 
 
@@ -150,19 +159,19 @@ Timezone = Annotated[
 NoteId = Annotated[
     str,
     described(
-        "The id of the note: when it was written (UTC), by whom, its category and 8 hex digits.",
+        "The id of the note: the time when it was written (UTC), its agent, its category, and 8 hex digits.",
         "20260220T140000_cline-dev_decision_1a2b3c4d",
     ),
 ]
 
 
-RunId = Annotated[str, described("The id of the run, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+RunId = Annotated[str, described("The id of the run, a ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
 
 def job_described(kind: KindName, name: str) -> Any:
     """The description in OpenAPI of the job in an answer of the kind's own route. `name` is an example."""
     return described(
-        "The same as a job: `GET /v1/jobs/{job}` tells in one form how work of any kind stands.",
+        "The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form.",
         job_id("demo", kind, name),
     )
 
@@ -170,7 +179,8 @@ def job_described(kind: KindName, name: str) -> Any:
 PlanRevision = Annotated[
     str,
     described(
-        "Tells the plan from any other: who approves names the one that was read.", "9f2c4e1b7d3a5c60918273645a6b7c8d"
+        "The revision of the plan. An approval must name the revision that was read.",
+        "9f2c4e1b7d3a5c60918273645a6b7c8d",
     ),
 ]
 
@@ -182,19 +192,19 @@ Number = Annotated[int, described("The number of the change in the history of th
 
 
 NextCursor = Annotated[
-    str | None, described("Send it as `cursor` to get the next page; null: this was the last one.", None)
+    str | None, described("Send this value as `cursor` to get the next page. Null: this is the last page.", None)
 ]
 
 
-Model = Annotated[str | None, described("The model that was asked; left out: none was.", "qwen3-2507:235b")]
+Model = Annotated[str | None, described("The model that was asked. Left out: no model was asked.", "qwen3-2507:235b")]
 
 
 Metrics = Annotated[
     dict[str, Any],
     described(
-        "What the run counted: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files "
-        "(`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, `duration_seconds`. "
-        "Empty for what was not counted.",
+        "The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, "
+        "`notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, "
+        "`synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent.",
         {"notes_processed": 1, "notes_remaining": 0, "bank_files_created": 1, "llm_calls": 1, "duration_seconds": 4.2},
     ),
 ]
@@ -202,41 +212,39 @@ Metrics = Annotated[
 
 Discarded = Annotated[
     list[dict[str, Any]],
-    described("Notes that the LLM found not worth keeping: `note_id` and `reason` of each.", []),
+    described("The notes that the LLM found not worth keeping, each with `note_id` and `reason`.", []),
 ]
 
 
 AUTO_PAUSED = (
-    "True from the undo of a consolidation or the refusal of a plan on: else the notes would set off the very "
-    "consolidation that was undone or refused. None starts by itself until one that was started by hand has ended "
-    "well, or a PATCH sets it to false, which starts a run at once if the threshold is reached."
+    "True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, "
+    "because it would take the same notes again. The pause ends when a consolidation that was started by hand has"
+    " succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is "
+    "reached."
 )
 
 
 CORRECTIONS = (
-    "The permission that editing sections of the bank takes, and approving or refusing a plan. Only an admin changes "
-    "it."
+    "The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."
 )
 
 
 CONSOLIDATION_MODE = (
-    "`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, "
-    "and no other is made meanwhile. Only an admin changes it."
+    "`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves"
+    " it, and no other plan is made in the meantime. Only an admin changes it."
 )
 
 
 CAPTURE_ALLOWED = (
-    "Whether notes may be captured from what is said in conversations. Where it is false a conversation is begun with "
-    "`capture` `off`, and no block names notes any more. Only an admin changes it."
+    "Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and"
+    " no notes are captured from existing ones. Only an admin changes it."
 )
 
 
-LANGUAGE = "The language that the bank is written in, as a tag (RFC 5646). Without one that of the rules."
+LANGUAGE = "The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."
 
 
-TIMEZONE = (
-    "The time zone in which the space's digests have their hours. Without one that of the service (`DEFAULT_TIMEZONE`)."
-)
+TIMEZONE = "The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."
 
 
 class ApiModel(BaseModel):
@@ -282,8 +290,8 @@ class Body(ApiModel):
 Unreadable = Annotated[
     list[str] | None,
     described(
-        "The keys of objects that cannot be read, and are left out; only where there are any. "
-        "`POST .../quarantine` sets one aside."
+        "The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` "
+        "sets an object aside."
     ),
     AfterValidator(lambda keys: keys or None),
 ]
@@ -298,11 +306,13 @@ class Gapped(View):
 class LlmUsage(View):
     """The use of the LLM."""
 
-    calls: Annotated[int, described("Calls, corrections among them.", 2)]
-    prompt_tokens: Annotated[int, described("Tokens of questions, by the provider's count.", 2_400)]
-    completion_tokens: Annotated[int, described("Tokens of answers, by the provider's count.", 310)]
-    estimated_tokens: Annotated[int, described("Tokens of calls that the provider did not count, estimated.", 0)]
-    prompts_cut: Annotated[int, described("Calls of whose question the provider read a part only.", 0)]
+    calls: Annotated[int, described("Number of LLM calls, including those that correct an answer.", 2)]
+    prompt_tokens: Annotated[int, described("Number of prompt tokens, as counted by the provider.", 2_400)]
+    completion_tokens: Annotated[int, described("Number of completion tokens, as counted by the provider.", 310)]
+    estimated_tokens: Annotated[
+        int, described("Estimated number of tokens of calls that the provider did not count.", 0)
+    ]
+    prompts_cut: Annotated[int, described("Number of calls whose prompt the provider read only in part.", 0)]
 
     @classmethod
     def of(cls, used: Usage) -> "LlmUsage":

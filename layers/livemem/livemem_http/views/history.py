@@ -30,28 +30,33 @@ class ChangeSummary(View):
     trigger: Annotated[
         str,
         described(
-            "What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage "
+            "The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage "
             "collection).",
             "api",
         ),
     ]
     run_id: RunId
-    started_at: Annotated[Moment, described("When it began, UTC.", "2026-02-20T14:04:55.800Z")]
-    committed_at: Annotated[Moment, described("When it took effect, UTC.", "2026-02-20T14:05:00Z")]
+    started_at: Annotated[Moment, described("The start time, UTC.", "2026-02-20T14:04:55.800Z")]
+    committed_at: Annotated[Moment, described("The time when the change took effect, UTC.", "2026-02-20T14:05:00Z")]
     model: Model = None
-    author: Annotated[str | None, described("Who did it by hand: the name of the token.")] = None
-    approved_by: Annotated[
-        str | None, described("Who approved it, where its plan had to be: the name of the token.")
+    author: Annotated[
+        str | None, described("The name of the token that made the change by hand. Left out if nobody did.")
     ] = None
-    approved_at: Annotated[Moment | None, described("When that was, UTC.")] = None
-    undoes: Annotated[int | None, described("Of an undo: the number of the change that it took back.")] = None
-    undone: Annotated[bool, described("Whether it was taken back.", False)]
-    notes_count: Annotated[int, described("Notes that it folded, or of an undo, gave back.", 1)]
+    approved_by: Annotated[
+        str | None, described("The name of the token that approved the plan. Left out if no approval was required.")
+    ] = None
+    approved_at: Annotated[Moment | None, described("The time of the approval, UTC.")] = None
+    undoes: Annotated[int | None, described("Only for an undo: the number of the change that was undone.")] = None
+    undone: Annotated[bool, described("Whether the change was undone.", False)]
+    notes_count: Annotated[
+        int,
+        described("Number of notes that the change folded. For an undo: number of notes that became live again.", 1),
+    ]
     files: Annotated[
         list[dict[str, str]],
         described(
-            "The files that it changed: `path` and `action` (`created`, `updated`, `edited`, `deleted`). The path of "
-            "the rules is `_rules.md`.",
+            "The files that were changed: `path` and `action` (`created`, `updated`, `edited`, `deleted`). "
+            "The path of the rules is `_rules.md`.",
             [{"path": "glossary.md", "action": "created"}],
         ),
     ]
@@ -72,9 +77,9 @@ class ChangePage(Gapped):
 class SynthesisBeforeAfter(View):
     """The synthesis around a change."""
 
-    before: Annotated[str | None, described("The text before the change; left out: there was none.")] = None
+    before: Annotated[str | None, described("The text before the change. Left out: there was none.")] = None
     after: Annotated[
-        str | None, described("The text after it; left out: there is none.", "S3 stays the only store.")
+        str | None, described("The text after the change. Left out: there is none.", "S3 stays the only store.")
     ] = None
 
 
@@ -83,42 +88,46 @@ class FileDiff(View):
 
     path: Path
     action: Annotated[
-        str, described("`created`, `updated` (as a whole), `edited` (by section) or `deleted`.", "created")
+        str, described("`created`, `updated` (the whole file), `edited` (by section) or `deleted`.", "created")
     ]
     diff: Annotated[str, described("A unified diff.", "--- /dev/null\n+++ b/glossary.md\n@@ -0,0 +1 @@\n+# Glossary\n")]
     edits: Annotated[
         list[dict[str, Any]],
-        described("The edits of an edited file: `op`, `heading`, `content`, and the ids of the `notes` behind it."),
+        described(
+            "The edits of an edited file, each with `op`, `heading`, `content`, and the ids of its source `notes`."
+        ),
     ] = []
-    reason: Annotated[str | None, described("Why, where that was said.")] = None
+    reason: Annotated[str | None, described("The reason, if one was given.")] = None
     said: Annotated[
         str | None,
-        described("What the answer called it (`created`, `updated`), where that is not what it did."),
+        described("The action that the LLM named (`created`, `updated`). Only if it differs from the real one."),
     ] = None
     coarse: Annotated[
         bool,
-        described("True if the file is too large to be compared to the end: the rest is shown as replaced.", False),
+        described("True if the file is too large for a full comparison. The rest is then shown as replaced.", False),
     ] = False
 
 
 class ChangeDetail(ChangeSummary):
     """A change with its notes and its diffs."""
 
-    sources: Annotated[list[NoteView], described("The notes that it folded or gave back, as they stand now.")]
-    changes: Annotated[list[FileDiff], described("What it did, file by file.")]
-    synthesis: Annotated[SynthesisBeforeAfter, described("The synthesis before and after it.")]
+    sources: Annotated[
+        list[NoteView], described("The notes that were folded or became live again, with their present state.")
+    ]
+    changes: Annotated[list[FileDiff], described("The effect of the change, file by file.")]
+    synthesis: Annotated[SynthesisBeforeAfter, described("The synthesis before and after the change.")]
     discarded: Discarded
     uncited: Annotated[
-        list[str], described("Ids of notes that were folded although two answers in a row left them out.", [])
+        list[str], described("Ids of the notes that were folded although two answers in a row left them out.", [])
     ]
     left_out: Annotated[
-        list[str], described("Ids of notes that the answer left out for the first time: they stayed live.", [])
+        list[str], described("Ids of the notes that the answer left out for the first time. They stayed live.", [])
     ]
-    warnings: Annotated[list[str], described("What is not as it was asked for, in sentences.", [])]
+    warnings: Annotated[list[str], described("Deviations from the request, as sentences.", [])]
     prompt_version: Annotated[
-        str | None, described("The version of the prompt that the LLM was asked with.", "9d3f0c1a2b4e")
+        str | None, described("The version of the prompt that was sent to the LLM.", "9d3f0c1a2b4e")
     ] = None
-    usage: Annotated[LlmUsage, described("What it asked of the LLM.")]
+    usage: Annotated[LlmUsage, described("The LLM usage of this change.")]
 
     @classmethod
     def of_detail(cls, detail: RecordDetail) -> "ChangeDetail":

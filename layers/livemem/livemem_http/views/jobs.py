@@ -12,44 +12,53 @@ BACKUP = "2026-02-20T02-00-00"
 class JobProgress(View):
     """The progress of a job."""
 
-    done: Annotated[int, described("Parts that are done: objects of a copy, summaries, questions of a digest.", 42)]
-    total: Annotated[int | None, described("Of how many, where that is known.", 42)] = None
+    done: Annotated[
+        int, described("Number of finished parts: objects of a copy, summaries, or prompts of a digest.", 42)
+    ]
+    total: Annotated[int | None, described("Total number of parts, if it is known.", 42)] = None
 
 
 class JobError(View):
     """Why a job failed, or what it waits for."""
 
-    code: Annotated[str, described("A stable code (errors.md).", "llm_unavailable")]
-    detail: Annotated[str, described("The same in words.", "The LLM's API answered with status 503.")]
+    code: Annotated[str, described("A stable code (see errors.md).", "llm_unavailable")]
+    detail: Annotated[str, described("The error as a sentence.", "The LLM's API answered with status 503.")]
 
 
 class JobStatusView(View):
     """A job of any kind, and its status. The kind's own route shows its result."""
 
     job: Annotated[
-        str, described("Its id, which says where it is: the space, the kind and a name.", f"demo.backup.{BACKUP}")
+        str, described("The id of the job. It names the space, the kind, and the job.", f"demo.backup.{BACKUP}")
     ]
     kind: Annotated[
         KindName,
-        described("What it is; `summaries`: those of a conversation.", "backup"),
+        described("The kind of work. `summaries`: the summaries of a conversation.", "backup"),
     ]
     space_id: SpaceId
     subject: Annotated[
-        str | None, described("What it works on within the space, such as a conversation or a backup.", BACKUP)
+        str | None,
+        described("The object that the job works on within the space, such as a conversation or a backup.", BACKUP),
     ] = None
     status: Annotated[
         Status,
-        described("`queued` and `running`: ask again after `Retry-After` seconds. The others are final.", "done"),
+        described(
+            "`queued` and `running`: send the request again after `Retry-After` seconds. All other values are final.",
+            "done",
+        ),
     ]
-    progress: Annotated[JobProgress | None, described("How far it is, where that is known.")] = None
-    usage: Annotated[LlmUsage, described("What it asked of the LLM.")]
+    progress: Annotated[JobProgress | None, described("The progress, if it is known.")] = None
+    usage: Annotated[LlmUsage, described("The LLM usage of this job.")]
     error: Annotated[
         JobError | None,
-        described("Why it failed. Of one that is `queued`: the failure after which it waits, to go on."),
+        described(
+            "The error. For a job that failed: the reason. For a `queued` job: the error after which it waits "
+            "for another try."
+        ),
     ] = None
-    created_at: Annotated[Moment, described("When it was asked for, UTC.", "2026-02-20T02:00:00.120Z")]
-    started_at: Annotated[Moment | None, described("When it began, UTC.", "2026-02-20T02:00:00.120Z")] = None
-    ended_at: Annotated[Moment | None, described("When it ended, UTC.", "2026-02-20T02:00:01.480Z")] = None
+    created_at: Annotated[Moment, described("The time of the request, UTC.", "2026-02-20T02:00:00.120Z")]
+    started_at: Annotated[Moment | None, described("The start time, UTC.", "2026-02-20T02:00:00.120Z")] = None
+    ended_at: Annotated[Moment | None, described("The end time, UTC.", "2026-02-20T02:00:01.480Z")] = None
 
     @classmethod
     def of(cls, job: Description) -> "JobStatusView":

@@ -39,18 +39,19 @@ from livemem_http.views.fields import (
     described,
 )
 
-MemoryId = Annotated[str, described("The id of the memory, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+MemoryId = Annotated[str, described("The id of the memory, a ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 OfKind = Annotated[
     Kind,
     described(
-        "`fact`: what holds of people, decisions and things; `self`: of the agent itself; `goal`: what it wants.",
+        "`fact`: a fact about people, decisions or things. `self`: a fact about the agent itself. `goal`: "
+        "a goal of the agent.",
         "fact",
     ),
 ]
 Content = Annotated[
     str,
     described(
-        "One durable fact in words of its own, in at most 8,000 bytes.",
+        "One durable fact, readable by itself, in at most 8,000 bytes.",
         "Ann prefers short answers in French.",
         minLength=1,
         maxLength=CONTENT_BYTES,
@@ -59,12 +60,12 @@ Content = Annotated[
 _FIXED = "; ".join(f"of `{kind}`: {', '.join(f'`{one}`' for one in some)}" for kind, some in CATEGORIES.items())
 CategoryOf = Annotated[
     str,
-    described(f"What kind of thing it says, {_FIXED}; of `fact`: free.", "preference", maxLength=CATEGORY_CHARACTERS),
+    described(f"The category: {_FIXED}; of `fact`: any word.", "preference", maxLength=CATEGORY_CHARACTERS),
 ]
 Subject = Annotated[
     str,
     described(
-        "What it is about: a word or a few, which are kept in lower case.",
+        "A subject of the memory: one word or a few. It is stored in lower case.",
         "ann",
         minLength=1,
         maxLength=4 * SUBJECT_CHARACTERS,
@@ -73,32 +74,38 @@ Subject = Annotated[
 Ttl = Annotated[
     str,
     described(
-        "For how long it holds from now on: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y` (minutes to "
-        "years); null: for ever.",
+        "How long the memory is valid from now: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or "
+        "`y` (minutes to years). Null: for ever.",
         "30d",
         pattern="^[1-9][0-9]{0,3}[mhdwy]$",
     ),
 ]
-Expires = Annotated[Moment | None, described("When it expires, UTC. Left out: never.", "2026-03-22T14:00:00Z")]
-OfSource = Annotated[Origin, described("Where it comes from.", "conversation")]
+Expires = Annotated[
+    Moment | None, described("The expiry time, UTC. Absent: the memory never expires.", "2026-03-22T14:00:00Z")
+]
+OfSource = Annotated[Origin, described("The kind of source.", "conversation")]
 Score = Annotated[
     float,
     described(
-        "How near both are: a cosine of their meanings, or without an embedding model the likeness of texts.", 0.91
+        "The similarity of the two: the cosine of their vectors, or without an embedding model the "
+        "similarity of their texts.",
+        0.91,
     ),
 ]
 HowTold = Annotated[
     By,
     described(
-        "How it was told that both say the same: by the same words (`text`), or by the LLM (`llm`). By meaning "
-        "(`vector`) or by likeness of the texts (`lexical`) only where `MEMORY_MERGE` is `similarity`.",
+        "How the service decided that both say the same: the same words (`text`) or the LLM (`llm`). Only "
+        "where `MEMORY_MERGE` is `similarity`: their vectors (`vector`) or similar texts (`lexical`).",
         "llm",
     ),
 ]
 WhichStands = Annotated[
     Kept,
     described(
-        "Which content stands now: the `new` one, or the `former` one, which says more. The other is kept.", "new"
+        "Which content is the current one: `new`, or `former` if the former content says more. The other "
+        "one is kept in the history.",
+        "new",
     ),
 ]
 
@@ -119,13 +126,17 @@ def _of_conversation(conversation_id: str) -> str:
 
 Subjects = Annotated[
     list[Subject],
-    Field(description="What it is about, to find it by.", examples=[["ann", "style"]], max_length=SUBJECTS),
+    Field(
+        description="Subjects by which the memory can be found.",
+        examples=[["ann", "style"]],
+        max_length=SUBJECTS,
+    ),
 ]
 IdempotencyKey = Annotated[
     str,
     described(
-        "A name of your own for what is stored. A repeat with the same name within 30 days answers 200 with what the "
-        "first one was told, and changes nothing; with another memory it is refused (422).",
+        "A name of your own for the stored memory. A repeat with the same name within 30 days returns the "
+        "first answer (200) and changes nothing. The same name with another memory is refused (422).",
         "job-17-step-3",
         minLength=1,
         maxLength=limits.IDEMPOTENCY_KEY_CHARACTERS,
@@ -145,15 +156,18 @@ class NewMemory(Body):
     replace: Annotated[
         bool,
         described(
-            "Whether it takes the place of the memory that says the same, also where that one says more or holds for "
-            "longer. Which one that is the LLM says; to replace a memory that you know, correct it by its id.",
+            "True: the new memory replaces the one that says the same, even if that one says more or is valid "
+            "for longer. The LLM decides which memory says the same. To replace a memory that you know, "
+            "correct it by its id.",
             False,
         ),
     ] = False
     conversation_id: Annotated[
-        Annotated[str, AfterValidator(_of_conversation)] | None, described("The conversation that it rests on.")
+        Annotated[str, AfterValidator(_of_conversation)] | None, described("The conversation that is the source.")
     ] = None
-    note_id: Annotated[Annotated[str, AfterValidator(_of_note)] | None, described("The note that it rests on.")] = None
+    note_id: Annotated[Annotated[str, AfterValidator(_of_note)] | None, described("The note that is the source.")] = (
+        None
+    )
 
     def draft(self) -> MemoryDraft:
         """The memory for the domain."""
@@ -173,7 +187,7 @@ class NewMemories(Body):
         list[NewMemory],
         BeforeValidator(_check_batch),
         described(
-            "The memories in their order.",
+            "The memories, stored in this order.",
             [
                 {"content": "I keep the memory of the ferry project.", "kind": "self", "category": "context"},
                 {"content": "Ann prefers short answers in French.", "subjects": ["ann"]},
@@ -192,11 +206,15 @@ class MemoryChange(Body):
     """The fields to change. A field that is not sent keeps its value."""
 
     content: Content | None = None
-    category: Annotated[CategoryOf | None, described("Another category; null: none.")] = None
-    subjects: Annotated[Subjects | None, described("All subjects that it has from now on.")] = None
+    category: Annotated[CategoryOf | None, described("The new category. Null: no category.")] = None
+    subjects: Annotated[Subjects | None, described("The complete new list of subjects.")] = None
     ttl: Ttl | None = None
     revision: Annotated[
-        int | None, described("Only while the memory has this revision; else it is refused (`precondition_lost`).")
+        int | None,
+        described(
+            "The revision that you have read. If the memory has changed since, the correction is refused "
+            "(`precondition_lost`)."
+        ),
     ] = None
 
     def correction(self) -> Correction:
@@ -219,12 +237,12 @@ class ProvenanceView(View):
     """The author of a memory, and its sources."""
 
     author: Agent
-    user: Annotated[str | None, described("Who said it, of what was stored for a question.")] = None
-    digest: Annotated[str | None, described("The digest that found it.")] = None
-    room: Annotated[str | None, described("The room in which it was said.")] = None
-    messages: Annotated[list[str] | None, described("The ids of the messages that say so.")] = None
-    conversation_id: Annotated[str | None, described("The conversation that it rests on.")] = None
-    note_id: Annotated[str | None, described("The note that it rests on.")] = None
+    user: Annotated[str | None, described("The person who said it, if it was stored for a question.")] = None
+    digest: Annotated[str | None, described("The digest that extracted the memory.")] = None
+    room: Annotated[str | None, described("The room of the source messages.")] = None
+    messages: Annotated[list[str] | None, described("The ids of the source messages.")] = None
+    conversation_id: Annotated[str | None, described("The conversation that is the source.")] = None
+    note_id: Annotated[str | None, described("The note that is the source.")] = None
 
 
 class MemoryView(View):
@@ -233,21 +251,20 @@ class MemoryView(View):
     memory_id: MemoryId
     kind: OfKind
     category: CategoryOf | None = None
-    content: Annotated[str, described("What it says.", "Ann prefers short answers in French.")]
-    subjects: Annotated[list[str], described("What it is about.", ["ann", "style"])]
-    created_at: Annotated[Moment, described("When it was stored first, UTC.", "2026-02-20T14:00:00.010Z")]
+    content: Annotated[str, described("The text of the memory.", "Ann prefers short answers in French.")]
+    subjects: Annotated[list[str], described("The subjects of the memory.", ["ann", "style"])]
+    created_at: Annotated[Moment, described("The time when it was first stored, UTC.", "2026-02-20T14:00:00.010Z")]
     updated_at: Annotated[
-        Moment, described("When it was stored, merged or corrected last.", "2026-02-20T14:00:00.010Z")
+        Moment, described("The time when it was last stored, merged or corrected, UTC.", "2026-02-20T14:00:00.010Z")
     ]
     expires_at: Expires = None
     source: OfSource
-    provenance: Annotated[ProvenanceView, described("Who stored it, and what it rests on.")]
-    revision: Annotated[int, described("How many times it was written, from 1.", 1)]
+    provenance: Annotated[ProvenanceView, described("The author of the memory, and its sources.")]
+    revision: Annotated[int, described("The number of times that it was written, from 1.", 1)]
     similar_to: Annotated[
         list[str] | None,
         described(
-            "The ids of memories that may say the same: they are near to it, and no LLM has said yet whether they do. "
-            "Left out: there is none."
+            "The ids of similar memories that may say the same. No LLM has compared them yet. Absent if there are none."
         ),
     ] = None
 
@@ -269,8 +286,8 @@ def fields(memory: Memory) -> dict[str, Any]:
 class FormerView(View):
     """The former content of a memory, or the same statement in other words."""
 
-    content: Annotated[str, described("What it said.", "Ann prefers French.")]
-    at: Annotated[Moment, described("When that was said.", "2026-02-19T09:00:00.010Z")]
+    content: Annotated[str, described("The former text.", "Ann prefers French.")]
+    at: Annotated[Moment, described("The time of the former text, UTC.", "2026-02-19T09:00:00.010Z")]
     author: Agent
     expires_at: Expires = None
 
@@ -282,7 +299,7 @@ class FormerView(View):
 class MemoryDetail(MemoryView):
     """A memory with its history."""
 
-    history: Annotated[list[FormerView], described("Up to 20 former contents, the latest first.")]
+    history: Annotated[list[FormerView], described("Up to 20 former texts, the latest first.")]
 
     @classmethod
     def of(cls, memory: Memory) -> "MemoryDetail":
@@ -292,10 +309,13 @@ class MemoryDetail(MemoryView):
 class SplitView(View):
     """Two memories that were one."""
 
-    memory: Annotated[MemoryDetail, described("The memory as it stands without what was merged into it.")]
-    split_off: Annotated[MemoryDetail, described("What was merged into it, which is a memory of its own again.")]
+    memory: Annotated[MemoryDetail, described("The memory without the part that was merged into it.")]
+    split_off: Annotated[MemoryDetail, described("The part that was merged into it, as a memory of its own again.")]
     repeated: Annotated[
-        bool, described("Whether this Idempotency-Key was answered before: nothing was changed then.", False)
+        bool,
+        described(
+            "True if this request repeats an earlier one with the same Idempotency-Key. Nothing was changed.", False
+        ),
     ] = False
 
     @classmethod
@@ -308,19 +328,23 @@ class SplitView(View):
 
 
 class Written(MemoryView):
-    """A memory as it is now, and how the content of the request was combined with a memory that existed."""
+    """A memory after the request, and how the content of the request was combined with a memory that existed."""
 
     merged_into: Annotated[
-        str | None, described("The id of the memory that says the same, and is this one now. Left out: there was none.")
+        str | None,
+        described(
+            "The id of the existing memory that says the same. It is the id of this memory. Absent if there was none."
+        ),
     ] = None
-    former: Annotated[str | None, described("What that one said before.")] = None
-    score: Annotated[Score | None, described("How near both are.")] = None
-    by: Annotated[HowTold | None, described("How it was told that both say the same.")] = None
-    kept: Annotated[WhichStands | None, described("Which content stands now, `new` or `former`.")] = None
+    former: Annotated[str | None, described("The former text of that memory.")] = None
+    score: Annotated[Score | None, described("The similarity of the two.")] = None
+    by: Annotated[HowTold | None, described("How the service decided that both say the same.")] = None
+    kept: Annotated[WhichStands | None, described("Which content is the current one, `new` or `former`.")] = None
     repeated: Annotated[
         Literal[True] | None,
         described(
-            "True: this Idempotency-Key was answered before. Nothing was changed, and this is the memory as it was."
+            "True if this request repeats an earlier one with the same Idempotency-Key. Nothing was changed. "
+            "The answer shows the memory as it was then."
         ),
     ] = None
     redacted: Redacted = None
@@ -342,13 +366,18 @@ def written(stored: StoredMemory) -> dict[str, Any]:
 class BatchItem(View):
     """The result for one memory of a batch."""
 
-    index: Annotated[int, described("Its place in the request, from 0.", 0)]
+    index: Annotated[int, described("The position in the request, from 0.", 0)]
     status: Annotated[
-        int, described("201: it is a new one; 200: it was merged or repeated; else it was not stored.", 201)
+        int,
+        described(
+            "201: a new memory. 200: it was merged, or it repeats an earlier request. All other values: it "
+            "was not stored.",
+            201,
+        ),
     ]
-    memory: Annotated[Written | None, described("The memory as it stands now, if it was stored.")] = None
-    code: Annotated[str | None, described("Why it was not stored; all codes are in errors.md.")] = None
-    detail: Annotated[str | None, described("The same in words.")] = None
+    memory: Annotated[Written | None, described("The memory as it is now, if it was stored.")] = None
+    code: Annotated[str | None, described("The error code, if it was not stored. errors.md lists all codes.")] = None
+    detail: Annotated[str | None, described("The error as a sentence.")] = None
 
     @classmethod
     def of(cls, index: int, status: int, done: StoredMemory | Failed) -> "BatchItem":
@@ -360,15 +389,15 @@ class BatchItem(View):
 class BatchView(View):
     """The result for each memory of a batch."""
 
-    items: Annotated[list[BatchItem], described("One for each memory, in the order of the request.")]
-    failed: Annotated[int, described("How many of them were not stored: send those once more.", 0)]
+    items: Annotated[list[BatchItem], described("One result for each memory, in the order of the request.")]
+    failed: Annotated[int, described("Number of memories that were not stored. Send only those again.", 0)]
 
 
 class FoundMemory(MemoryView):
     """A memory that was found."""
 
     score: Annotated[
-        Score | None, described("How near it is to the question. Without a question it is left out.", 0.91)
+        Score | None, described("The similarity to the question. Absent if there was no question.", 0.91)
     ] = None
 
     @classmethod
@@ -383,13 +412,14 @@ class MemoriesFound(View):
     ranking: Annotated[
         Literal["vector", "lexical", "newest"],
         described(
-            "By what they were compared with the question: their meaning (`vector`), or their letters (`lexical`); "
-            "`newest`: there was none.",
+            "How the memories were compared with the question: by their vectors (`vector`) or by their "
+            "letters (`lexical`). `newest`: there was no question.",
             "vector",
         ),
     ]
     degraded: Annotated[
-        str | None, described("Why they were compared by letters although there is an embedding model. Only then.")
+        str | None,
+        described("The reason why letters were compared although there is an embedding model. Absent otherwise."),
     ] = None
     unreadable: Unreadable = None
 
@@ -418,42 +448,47 @@ class MemoryList(Gapped):
 class MemoryChangeView(View):
     """One change of a memory. Fields that do not apply are left out."""
 
-    number: Annotated[int, described("Its number in the log of the kind, from 1.", 7)]
+    number: Annotated[int, described("The number in the log of this kind, from 1.", 7)]
     what: Annotated[
         What,
         described(
-            "`stored`: a new memory; `merged`: it met one that says the same; `split`: what was merged into it is a "
-            "memory of its own again; `kept_apart`: the LLM says that it is of something else than those it was "
-            "linked to; `corrected` by its id; `deleted`; `expired`; `restored`; `erased`: nothing is left of what it "
-            "said.",
+            "`stored`: a new memory. `merged`: combined with a memory that says the same. `split`: a merge "
+            "was undone, and the merged content is a memory of its own again. `kept_apart`: the LLM found "
+            "that it differs from the memories linked to it. `corrected`: changed by its id. `deleted`, "
+            "`expired`, `restored`. `erased`: no former content is left.",
             "stored",
         ),
     ]
-    at: Annotated[Moment, described("When, UTC.", "2026-02-20T14:00:00.010Z")]
-    author: Annotated[str, described("Who: the name of the token, or `live-memory` for what has expired.", "cline-dev")]
-    reason: Annotated[str | None, described("Why it was deleted or restored.")] = None
+    at: Annotated[Moment, described("The time of the change, UTC.", "2026-02-20T14:00:00.010Z")]
+    author: Annotated[
+        str, described("The author of the change: the name of the token, or `live-memory` for an expiry.", "cline-dev")
+    ]
+    reason: Annotated[str | None, described("The reason of a deletion or restoration.")] = None
     memory_id: MemoryId
     kind: OfKind
     category: CategoryOf | None = None
     content: Annotated[
         str,
         described(
-            "What it says since then; of one that is gone, what it said.", "Ann prefers short answers in French."
+            "The text after the change. For a memory that is gone: its last text.",
+            "Ann prefers short answers in French.",
         ),
     ]
     former: Annotated[
         str | None,
         described(
-            "What it said before. Where its content stood (`kept` is `former`): what was said in other words. Of one "
-            "that was split: what was split off.",
+            "The text before the change. If the former content stayed (`kept` is `former`): the text of the "
+            "request. For a split: the text that was split off.",
         ),
     ] = None
-    score: Annotated[Score | None, described("How near both were, of what was merged.")] = None
-    by: Annotated[HowTold | None, described("How it was told that both say the same, of what was merged.")] = None
-    kept: Annotated[WhichStands | None, described("Which content stood, of what was merged.")] = None
-    corrected: Annotated[list[str] | None, described("The fields that a correction made others of.")] = None
+    score: Annotated[Score | None, described("The similarity of the two, for a merge.")] = None
+    by: Annotated[HowTold | None, described("How the service decided that both say the same, for a merge.")] = None
+    kept: Annotated[WhichStands | None, described("Which content stayed, for a merge.")] = None
+    corrected: Annotated[list[str] | None, described("The fields that a correction changed.")] = None
     expires_at: Expires = None
-    revision: Annotated[int, described("Of the memory since then; of one that is gone, its last.", 1)]
+    revision: Annotated[
+        int, described("The revision after the change. For a memory that is gone: its last revision.", 1)
+    ]
 
     @classmethod
     def of(cls, change: Change) -> "MemoryChangeView":
@@ -481,7 +516,7 @@ class MemoryChangeView(View):
 class MemoryChangePage(Gapped):
     """A page of changes of memories."""
 
-    items: Annotated[list[MemoryChangeView], described("What was done, the newest first.")]
+    items: Annotated[list[MemoryChangeView], described("The changes, the newest first.")]
     next_cursor: NextCursor = None
 
     @classmethod

@@ -36,7 +36,8 @@ class NewNote(Body):
     category: Category
     content: NoteText
     tags: Annotated[
-        list[Tag], Field(description="Words to find the note by.", examples=[["storage"]], max_length=limits.TAGS)
+        list[Tag],
+        Field(description="Words by which the note can be found.", examples=[["storage"]], max_length=limits.TAGS),
     ] = []
 
     def draft(self) -> "NoteDraft":
@@ -60,7 +61,7 @@ class NewNotes(Body):
         list[NewNote],
         BeforeValidator(_check_batch),
         described(
-            "The notes in their order.",
+            "The notes, written in this order.",
             [
                 {"category": "todo", "content": "Write the runbook.", "tags": ["docs"]},
                 {"category": "issue", "content": "The parser drops tabs."},
@@ -72,11 +73,11 @@ class NewNotes(Body):
 
 
 class CapturedFromView(View):
-    """The source of a note that was captured: no agent wrote it."""
+    """The source of a captured note. A captured note is not written by an agent."""
 
-    conversation_id: Annotated[str, described("The conversation.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-    turns: Annotated[tuple[int, int], described("The first and the last turn that it rests on.", [4, 5])]
-    gone: Annotated[bool | None, described("True if the conversation is deleted.")] = None
+    conversation_id: Annotated[str, described("The id of the conversation.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+    turns: Annotated[tuple[int, int], described("The first and the last turn that the note rests on.", [4, 5])]
+    gone: Annotated[bool | None, described("True if the conversation has been deleted.")] = None
 
 
 class NoteView(View):
@@ -84,27 +85,30 @@ class NoteView(View):
 
     note_id: NoteId
     space_id: SpaceId
-    timestamp: Annotated[Moment, described("When it was written, UTC.", "2026-02-20T14:00:00Z")]
-    agent: Annotated[str, described("Who wrote it: the name of the token.", "cline-dev")]
+    timestamp: Annotated[Moment, described("The time when it was written, UTC.", "2026-02-20T14:00:00Z")]
+    agent: Annotated[str, described("The name of the token that wrote it.", "cline-dev")]
     category: Category
-    tags: Annotated[list[str], described("Words to find the note by.", ["storage"])]
-    content: Annotated[str, described("What it says, as Markdown.", "We keep S3 as the only store.")]
-    size: Annotated[int, described("The content's size in bytes of UTF-8.", 29)]
+    tags: Annotated[list[str], described("Words by which the note can be found.", ["storage"])]
+    content: Annotated[str, described("The text of the note, as Markdown.", "We keep S3 as the only store.")]
+    size: Annotated[int, described("Size of the text in bytes of UTF-8.", 29)]
     status: Annotated[
         Literal["live", "consolidated"],
         described(
-            "`live`: it waits for a consolidation; `consolidated`: it is part of the bank and of the history.", "live"
+            "`live`: the note waits for a consolidation. `consolidated`: it is part of the bank and of the history.",
+            "live",
         ),
     ]
     consolidation: Annotated[
-        int | None, described("The number of the consolidation that folded it; only if it is consolidated.")
+        int | None, described("The number of the consolidation that folded the note. Only if it is consolidated.")
     ] = None
     malformed: Annotated[
         bool | None,
-        described("True if the object in the bucket is no note of the usual form: its whole text is the content."),
+        described(
+            "True if the stored object does not have the usual form of a note. The content is then its whole text."
+        ),
     ] = None
     source: Annotated[
-        CapturedFromView | None, described("Of a note that a model captured from what was said in a conversation.")
+        CapturedFromView | None, described("The source. Only for a note that a model captured from a conversation.")
     ] = None
     redacted: Redacted = None
 

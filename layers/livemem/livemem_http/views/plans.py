@@ -31,34 +31,38 @@ class Refusal(Body):
     """Why a plan is refused."""
 
     reason: Annotated[
-        Reason | None, described("Why, in at most 500 bytes; the run says it.", "This is not decided.")
+        Reason | None, described("The reason, in at most 500 bytes. The run shows it.", "This is not decided.")
     ] = None
 
 
 class RunPlan(View):
-    """The plan of a run, which the run carries out once somebody approves it."""
+    """The plan of a run. The run commits the plan once a person approves it."""
 
     run_id: RunId
     plan_revision: PlanRevision
-    planned_at: Annotated[Moment, described("Since when it waits, UTC.", "2026-02-20T14:05:00Z")]
+    planned_at: Annotated[Moment, described("The time since when the plan waits, UTC.", "2026-02-20T14:05:00Z")]
     outdated: Annotated[
         bool,
-        described("Whether the bank or the rules have changed since: an approval makes another plan then.", False),
+        described(
+            "Whether the bank or the rules have changed since. If so, an approval makes another plan instead.", False
+        ),
     ]
-    number: Annotated[int, described("The number that its change would have.", 2)]
-    trigger: Annotated[str, described("What started the run: `api`, `threshold`, `sweep` or `gc`.", "threshold")]
-    agent: Annotated[str | None, described("The agent whose notes alone were asked for.")] = None
+    number: Annotated[int, described("The number that the change will have.", 2)]
+    trigger: Annotated[str, described("The trigger of the run: `api`, `threshold`, `sweep` or `gc`.", "threshold")]
+    agent: Annotated[str | None, described("The agent whose notes alone were requested. Left out: all notes.")] = None
     model: Model = None
-    notes_count: Annotated[int, described("Notes that it would fold.", 1)]
-    sources: Annotated[list[NoteView], described("These notes; they are live.")]
-    changes: Annotated[list[FileDiff], described("What it would do, file by file.")]
-    synthesis: Annotated[SynthesisBeforeAfter, described("The synthesis before and after it.")]
+    notes_count: Annotated[int, described("Number of notes that the plan folds.", 1)]
+    sources: Annotated[list[NoteView], described("The notes that the plan folds. They are still live.")]
+    changes: Annotated[list[FileDiff], described("The effect of the plan, file by file.")]
+    synthesis: Annotated[SynthesisBeforeAfter, described("The synthesis before and after the plan.")]
     discarded: Discarded
-    uncited: Annotated[list[str], described("Ids of notes that it would fold although two answers left them out.", [])]
-    left_out: Annotated[
-        list[str], described("Ids of notes that the answer left out for the first time: they stay live.", [])
+    uncited: Annotated[
+        list[str], described("Ids of the notes that the plan folds although two answers in a row left them out.", [])
     ]
-    warnings: Annotated[list[str], described("What is not as it was asked for, in sentences.", [])]
+    left_out: Annotated[
+        list[str], described("Ids of the notes that the answer left out for the first time. They stay live.", [])
+    ]
+    warnings: Annotated[list[str], described("Deviations from the request, as sentences.", [])]
     metrics: Metrics
 
     @classmethod

@@ -13,8 +13,8 @@ from livemem_http.views.fields import Moment, View, described
 Relevance = Annotated[
     float | None,
     described(
-        "How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Left out where "
-        "there is no vector to compare with.",
+        "The semantic similarity to the query: the cosine of the best matching passage, from 0 to 1. Left out "
+        "if there is no vector to compare with.",
         0.71,
     ),
 ]
@@ -23,26 +23,35 @@ Relevance = Annotated[
 class RoomHitView(View):
     """A message that was found."""
 
-    kind: Annotated[Literal["message"], described("What was found.", "message")] = "message"
+    kind: Annotated[Literal["message"], described("The kind of document.", "message")] = "message"
     id: Annotated[
-        str, described("Its id, unique in the space: its room and place.", "salon/20260220T140000_0123456789abcdef")
+        str,
+        described(
+            "The id of the message, unique in the space: its room and its position.",
+            "salon/20260220T140000_0123456789abcdef",
+        ),
     ]
-    room: Annotated[str, described("Its room.", "salon")]
-    message_id: Annotated[str, described("Its id in the room.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
-    author: Annotated[str, described("Who said it.", "Ann")]
-    timestamp: Annotated[Moment, described("When it was said, UTC.", "2026-02-20T14:00:00.120Z")]
-    score: Annotated[float, described("How well it fits. Comparable within one answer only.", 3.2)]
+    room: Annotated[str, described("The room of the message.", "salon")]
+    message_id: Annotated[str, described("The id of the message in its room.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
+    author: Annotated[str, described("The author of the message.", "Ann")]
+    timestamp: Annotated[Moment, described("The time when it was said, UTC.", "2026-02-20T14:00:00.120Z")]
+    score: Annotated[
+        float, described("How well the message matches the query. Scores can be compared only within one answer.", 3.2)
+    ]
     relevance: Relevance = None
-    snippet: Annotated[str, described("The part of its text that fits best.", "Who turned the oven off?")]
+    snippet: Annotated[str, described("The best matching part of the text.", "Who turned the oven off?")]
     highlights: Annotated[
         list[tuple[int, int]],
         described(
-            "Where the words of the query stand in the snippet: from, to (exclusive), in characters.", [[15, 19]]
+            "The positions of the query's words in the snippet: start and end (exclusive), in characters.", [[15, 19]]
         ),
     ]
     source: Annotated[
         dict[str, str],
-        described("`href`: what to GET for what was said around it.", {"href": "/v1/spaces/demo/rooms/salon/messages"}),
+        described(
+            "`href`: the path for a GET request that returns the surrounding messages.",
+            {"href": "/v1/spaces/demo/rooms/salon/messages"},
+        ),
     ]
 
     @classmethod
@@ -65,7 +74,7 @@ class RoomHitView(View):
 class RoomAnswer(search.Ranked):
     """The messages that were found in rooms, the best first."""
 
-    items: Annotated[list[RoomHitView], described("What was said.")]
+    items: Annotated[list[RoomHitView], described("The messages, the best match first.")]
 
     @classmethod
     def of(cls, answer: SpaceHits) -> "RoomAnswer":
@@ -75,11 +84,11 @@ class RoomAnswer(search.Ranked):
 class SaidView(View):
     """A message of a room."""
 
-    room: Annotated[str, described("Its room.", "salon")]
-    message_id: Annotated[str, described("Its id in the room.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
-    author: Annotated[str, described("Who said it.", "Ann")]
-    content: Annotated[str, described("What was said, whole.", "Who turned the oven off?")]
-    timestamp: Annotated[Moment, described("When it was said, UTC.", "2026-02-20T14:00:00.120Z")]
+    room: Annotated[str, described("The room of the message.", "salon")]
+    message_id: Annotated[str, described("The id of the message in its room.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
+    author: Annotated[str, described("The author of the message.", "Ann")]
+    content: Annotated[str, described("The full text of the message.", "Who turned the oven off?")]
+    timestamp: Annotated[Moment, described("The time when it was said, UTC.", "2026-02-20T14:00:00.120Z")]
     relevance: Relevance = None
 
     @classmethod
@@ -97,16 +106,19 @@ class SaidView(View):
 class FactView(View):
     """A fact."""
 
-    memory_id: Annotated[str, described("Its id.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
-    content: Annotated[str, described("What is known.", "The oven is a Bosch.")]
+    memory_id: Annotated[str, described("The id of the memory.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
+    content: Annotated[str, described("The text of the fact.", "The oven is a Bosch.")]
     score: Annotated[
         float | None,
         described(
-            "How near it is to the question: a cosine, or the likeness of their letters. Left out without a question.",
+            "The similarity to the question: the cosine of the vectors, or the similarity of the letters. "
+            "Left out without a question.",
             0.7,
         ),
     ] = None
-    updated_at: Annotated[Moment, described("When it was stored or corrected last, UTC.", "2026-02-20T14:00:00.010Z")]
+    updated_at: Annotated[
+        Moment, described("The time when it was last stored or corrected, UTC.", "2026-02-20T14:00:00.010Z")
+    ]
 
     @classmethod
     def of(cls, fact: ShownFact) -> "FactView":
@@ -121,35 +133,42 @@ class FactView(View):
 class KnownView(View):
     """An item that the space knows about a message."""
 
-    kind: Annotated[KnownKind, described("What it is, as searches name it.", "note")]
+    kind: Annotated[KnownKind, described("The kind of item, as in search results.", "note")]
     id: Annotated[
         str,
         described(
-            "Its id, as the MCP tool `read` takes it; of a section the file and its headings.",
+            "The id, as the MCP tool `read` takes it. For a section: the file and its headings.",
             "notes/20260220T140000_cline-dev_decision_1a2b3c4d",
         ),
     ]
-    time: Annotated[Moment, described("When it was said or written, UTC; of a section when its file was.")]
-    by: Annotated[str | None, described("Who said or wrote it.", "cline-dev")] = None
-    title: Annotated[str | None, described("Of a section: the file and the headings that lead to it.")] = None
+    time: Annotated[
+        Moment,
+        described("The time when it was said or written, UTC. For a section: the time when its file was written."),
+    ]
+    by: Annotated[str | None, described("The author, if there is one.", "cline-dev")] = None
+    title: Annotated[
+        str | None, described("Only for a section: the path of the file, and the headings that lead to the section.")
+    ] = None
     text: Annotated[
         str,
         described(
-            "What it says, up to 1,000 characters: the part that fits best. Of a turn both sides, of a single message "
-            "that asks its answer too, each on a line with who says it.",
+            "The best matching part of the text, up to 1,000 characters. For a turn: both sides. For a single "
+            "message with a question: also its answer. Each line names its speaker.",
             "We keep S3 as the only store.",
         ),
     ]
-    relevance: Annotated[float | None, described("The cosine with the message, where there is a vector.", 0.71)] = None
+    relevance: Annotated[float | None, described("The cosine with the message, if there is a vector.", 0.71)] = None
 
 
 class MessageContextView(View):
     """The items that the space knows about a message."""
 
-    markdown: Annotated[str, described("All of it, ready for a prompt; empty where nothing is relevant enough.", "")]
-    items: Annotated[list[KnownView], described("The same as data, the best first.")]
-    chars: Annotated[int, described("Characters of the Markdown.", 0)]
-    failure: Annotated[str | None, described("Why the embedding model did not take part.")] = None
+    markdown: Annotated[
+        str, described("The whole context as Markdown for a prompt. Empty if nothing is relevant enough.", "")
+    ]
+    items: Annotated[list[KnownView], described("The same items as data, the best match first.")]
+    chars: Annotated[int, described("Number of characters in the Markdown.", 0)]
+    failure: Annotated[str | None, described("The reason why the embedding model was not used.")] = None
 
     @classmethod
     def of(cls, context: MessageContext) -> "MessageContextView":
@@ -182,13 +201,19 @@ class MemoryContextView(View):
 
     markdown: Annotated[
         str,
-        described("Both blocks, ready for a prompt.", "[Mémoire - faits que tu connais]\n• Le four est un Bosch.\n"),
+        described(
+            "Messages and facts as Markdown for a prompt.",
+            "[Mémoire - faits que tu connais]\n• Le four est un Bosch.\n",
+        ),
     ]
-    messages: Annotated[list[SaidView], described("What was said, in the order of time.")]
-    facts: Annotated[list[FactView], described("What is known, the nearest first; without a question the newest.")]
-    chars: Annotated[int, described("Characters of the Markdown.", 56)]
+    messages: Annotated[list[SaidView], described("The messages in the order of time.")]
+    facts: Annotated[
+        list[FactView], described("The facts, the most similar first; without a question, the newest first.")
+    ]
+    chars: Annotated[int, described("Number of characters in the Markdown.", 56)]
     degraded: Annotated[
-        list[str], described("Sources that failed or were late, and are left out: some of `messages`, `facts`.", [])
+        list[str],
+        described("The sources that failed or were too late, and are left out: some of `messages`, `facts`.", []),
     ]
 
     @classmethod

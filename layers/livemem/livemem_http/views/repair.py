@@ -15,15 +15,15 @@ Key = Annotated[
         "demo/_consolidations/000007_20260220T140000_20260220T140500.json",
     ),
 ]
-QuarantineId = Annotated[str, described("The id under which it is kept, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+QuarantineId = Annotated[str, described("The id under which the object is kept, a ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
 
 class UnreadableObject(View):
     """An object of the space that cannot be read."""
 
     key: Key
-    size: Annotated[int, described("Its size in bytes.", 0)]
-    written_at: Annotated[Moment, described("When it was written, UTC.", "2026-02-20T14:05:00.000Z")]
+    size: Annotated[int, described("Size in bytes.", 0)]
+    written_at: Annotated[Moment, described("The time of the last write, UTC.", "2026-02-20T14:05:00.000Z")]
 
     @classmethod
     def of(cls, broken: Broken) -> "UnreadableObject":
@@ -35,7 +35,7 @@ class UnreadablePage(View):
 
     items: Annotated[
         list[UnreadableObject],
-        described("The objects, by their keys. A page may hold fewer than `limit` and not be the last one."),
+        described("The objects, sorted by key. A page that is not the last one may hold fewer than `limit`."),
     ]
     next_cursor: NextCursor = None
 
@@ -44,7 +44,7 @@ class NewQuarantine(Body):
     """The object to set aside."""
 
     key: Key
-    reason: Annotated[str, described("Why, for those who come later.", "Half of it is missing since the move.")]
+    reason: Annotated[str, described("The reason, for later readers.", "Half of it is missing since the move.")]
 
 
 class QuarantinedView(View):
@@ -52,21 +52,26 @@ class QuarantinedView(View):
 
     quarantine_id: QuarantineId
     key: Key
-    size: Annotated[int, described("Its size in bytes.", 0)]
-    sha256: Annotated[str, described("The SHA-256 of its bytes, in hex.", "e3b0c44298fc1c149afbf4c8996fb924")]
-    written_at: Annotated[Moment, described("When it was written, UTC.", "2026-02-20T14:05:00.000Z")]
+    size: Annotated[int, described("Size in bytes.", 0)]
+    sha256: Annotated[str, described("The SHA-256 of the object's bytes, in hex.", "e3b0c44298fc1c149afbf4c8996fb924")]
+    written_at: Annotated[Moment, described("The time when the object was written, UTC.", "2026-02-20T14:05:00.000Z")]
     kept_at: Annotated[
-        str, described("The key under which its bytes are.", "demo/_quarantine/01KHXE5Q2V8R0M4T6W9YBNCD3F.object")
+        str,
+        described(
+            "The key under which the object's bytes are kept.", "demo/_quarantine/01KHXE5Q2V8R0M4T6W9YBNCD3F.object"
+        ),
     ]
     replaced: Annotated[
         bool,
-        described("Whether something stands in its place that says so: where a number must not be given twice.", True),
+        described(
+            "True if a placeholder was written under the old key, because its number must not be given again.", True
+        ),
     ]
-    by: Annotated[str, described("Who set it aside: the name of the token.", "admin")]
-    at: Annotated[Moment, described("When, UTC.", "2026-02-21T09:00:00.000Z")]
-    reason: Annotated[str, described("Why.", "Half of it is missing since the move.")]
-    put_back_by: Annotated[str | None, described("Who put it back.")] = None
-    put_back_at: Annotated[Moment | None, described("When it was put back, UTC.")] = None
+    by: Annotated[str, described("The name of the token that set it aside.", "admin")]
+    at: Annotated[Moment, described("The time when it was set aside, UTC.", "2026-02-21T09:00:00.000Z")]
+    reason: Annotated[str, described("The reason.", "Half of it is missing since the move.")]
+    put_back_by: Annotated[str | None, described("The name of the token that put it back.")] = None
+    put_back_at: Annotated[Moment | None, described("The time when it was put back, UTC.")] = None
 
     @classmethod
     def of(cls, space_id: str, kept: Quarantined) -> "QuarantinedView":
@@ -79,5 +84,5 @@ class QuarantinedView(View):
 class QuarantinedPage(Gapped):
     """A page of objects that were set aside."""
 
-    items: Annotated[list[QuarantinedView], described("The objects, by their ids.")]
+    items: Annotated[list[QuarantinedView], described("The objects, sorted by id.")]
     next_cursor: NextCursor = None

@@ -25,7 +25,7 @@ from livemem_http.views.fields import (
 Room = Annotated[
     str,
     described(
-        "The name of the room; it is there as soon as something is said in it.",
+        "The name of the room. A room exists as soon as it has a message.",
         "general",
         pattern=f"^{keys.ROOM.pattern}$",
     ),
@@ -33,19 +33,19 @@ Room = Annotated[
 Slot = Annotated[
     str,
     described(
-        "The digest: the time (UTC) at which it was due, or asked for.",
+        "The id of the digest: the time (UTC) at which it was due or requested.",
         "20260220T170000",
         pattern=f"^{keys.SLOT.pattern}$",
     ),
 ]
 Author = Annotated[
     str,
-    described("Who says it: a name as people write it.", "Zoé Martin", minLength=1, maxLength=AUTHOR_CHARACTERS),
+    described("The author's name, as people write it.", "Zoé Martin", minLength=1, maxLength=AUTHOR_CHARACTERS),
 ]
 Content = Annotated[
     str,
     described(
-        "What is said, in at most 16,000 bytes.",
+        "The text, in at most 16,000 bytes.",
         "We decided to move the import to the new API.",
         minLength=1,
         maxLength=CONTENT_BYTES,
@@ -54,8 +54,8 @@ Content = Annotated[
 MessageId = Annotated[
     str,
     described(
-        "A name of your own for the message, unique in its room: a repeat of it answers with the message that is there "
-        "or was digested and writes nothing; with other words it is refused (422).",
+        "A name of your own for the message, unique in its room. A repeat returns the message that is "
+        "waiting or was digested, and writes nothing. The same name with another text is refused (422).",
         "chat-4711",
         minLength=1,
         maxLength=MESSAGE_ID_CHARACTERS,
@@ -64,7 +64,7 @@ MessageId = Annotated[
 SaidAt = Annotated[
     Moment,
     described(
-        "When it was said, if not now: any past time, at most 5 minutes ahead of the service's clock.",
+        "The time when it was said: in the past, or at most 5 minutes ahead of the service's clock. Default: now.",
         "2026-02-20T14:05:00.250Z",
     ),
 ]
@@ -86,7 +86,7 @@ class NewRoomMessage(Body):
 class NewRoomMessages(Body):
     """Messages to post in one request."""
 
-    messages: Annotated[list[NewRoomMessage], described("One to 100 messages.", minItems=1, maxItems=BATCH)]
+    messages: Annotated[list[NewRoomMessage], described("The messages, from 1 to 100.", minItems=1, maxItems=BATCH)]
 
     def drafts(self) -> list[MessageDraft]:
         """The messages for the domain."""
@@ -96,10 +96,10 @@ class NewRoomMessages(Body):
 class RoomMessageView(View):
     """A message that waits for a digest."""
 
-    message_id: Annotated[str, described("The message's own id, or the one that the service gave it.", "chat-4711")]
+    message_id: Annotated[str, described("The id of the message: yours, or one that the service made.", "chat-4711")]
     author: Author
     content: Content
-    timestamp: Annotated[Moment, described("When it was said, UTC.", "2026-02-20T14:05:00.250Z")]
+    timestamp: Annotated[Moment, described("The time when it was said, UTC.", "2026-02-20T14:05:00.250Z")]
 
     @classmethod
     def of(cls, message: Message) -> "RoomMessageView":
@@ -109,13 +109,18 @@ class RoomMessageView(View):
 class MessagePosted(View):
     """The result for a message."""
 
-    message_id: Annotated[str, described("The message's own id, or the one that the service gave it.", "chat-4711")]
-    timestamp: Annotated[Moment | None, described("When it was said, UTC.", "2026-02-20T14:05:00.250Z")] = None
-    repeated: Annotated[bool | None, described("Whether it came before: then nothing was written.", False)] = None
-    digested: Annotated[bool | None, described("True if a digest has taken it since it came first.")] = None
+    message_id: Annotated[str, described("The id of the message: yours, or one that the service made.", "chat-4711")]
+    timestamp: Annotated[Moment | None, described("The time when it was said, UTC.", "2026-02-20T14:05:00.250Z")] = None
+    repeated: Annotated[
+        bool | None, described("True if the message was posted before. Nothing was written.", False)
+    ] = None
+    digested: Annotated[bool | None, described("True if a digest has taken the message since it was first posted.")] = (
+        None
+    )
     redacted: Redacted = None
     error: Annotated[
-        dict[str, str] | None, described("Why it was not written, in a batch: `code` and `detail` of the error.")
+        dict[str, str] | None,
+        described("`code` and `detail` of the error. Only in a batch, for a message that was not written."),
     ] = None
 
     @classmethod
@@ -135,16 +140,16 @@ class MessagePosted(View):
 class MessagesPosted(View):
     """The result for each message, in their order."""
 
-    items: Annotated[list[MessagePosted], described("One for each message that was sent.")]
+    items: Annotated[list[MessagePosted], described("One result for each message of the request.")]
 
 
 class RoomView(View):
     """A room."""
 
     room: Room
-    has_messages: Annotated[bool, described("Whether messages wait in it for a digest.", True)]
+    has_messages: Annotated[bool, described("Whether messages in the room wait for a digest.", True)]
     newest: Annotated[
-        Moment | None, described("When the newest of them was said, UTC.", "2026-02-20T14:05:00.250Z")
+        Moment | None, described("The time of the newest waiting message, UTC.", "2026-02-20T14:05:00.250Z")
     ] = None
 
     @classmethod
@@ -155,7 +160,10 @@ class RoomView(View):
 class RoomList(View):
     """The rooms of a space."""
 
-    items: Annotated[list[RoomView], described("Those in which messages wait, or were said in the last days; by name.")]
+    items: Annotated[
+        list[RoomView],
+        described("The rooms with messages that wait, or that were posted in the last days; sorted by name."),
+    ]
 
     @classmethod
     def of(cls, rooms: list[RoomInfo]) -> "RoomList":
@@ -166,7 +174,7 @@ class RoomMessagePage(View):
     """A page of messages."""
 
     items: Annotated[
-        list[RoomMessageView], described("The messages. A page may hold fewer than `limit` and not be the last one.")
+        list[RoomMessageView], described("The messages. A page that is not the last one may hold fewer than `limit`.")
     ]
     next_cursor: NextCursor = None
 
@@ -182,22 +190,26 @@ class DigestQueued(View):
     """A digest that was requested."""
 
     slot: Slot
-    status: Annotated[str, described("Poll the digest under its slot to see how it goes.", "queued")] = "queued"
+    status: Annotated[
+        str, described("The status at this moment. To follow the digest, get it by its `slot`.", "queued")
+    ] = "queued"
     job: DigestJob
 
 
 class DigestCounts(View):
     """The results of a digest."""
 
-    messages: Annotated[int, described("Messages that it took.", 42)]
-    chunks: Annotated[int, described("Questions to the LLM that they were cut into.", 1)]
-    dead_letters: Annotated[list[int], described("Numbers of the chunks that were given up after three tries.", [])]
-    new: Annotated[int, described("New memories.", 5)]
-    merged: Annotated[int, described("Memories that were there already, or were brought up to date.", 1)]
-    refused: Annotated[int, described("Facts that could not be stored.", 0)]
-    usage: Annotated[LlmUsage, described("What it asked of the LLM.")]
-    started_at: Annotated[Moment, described("When it began, UTC.", "2026-02-20T17:00:04.120Z")]
-    ended_at: Annotated[Moment, described("When it ended, UTC.", "2026-02-20T17:00:31.580Z")]
+    messages: Annotated[int, described("Number of messages that the digest took.", 42)]
+    chunks: Annotated[int, described("Number of chunks, each of which is one prompt to the LLM.", 1)]
+    dead_letters: Annotated[
+        list[int], described("The numbers of the dead letters: chunks that failed three times.", [])
+    ]
+    new: Annotated[int, described("Number of new memories.", 5)]
+    merged: Annotated[int, described("Number of memories that existed already, or were updated.", 1)]
+    refused: Annotated[int, described("Number of facts that could not be stored.", 0)]
+    usage: Annotated[LlmUsage, described("The LLM usage of this digest.")]
+    started_at: Annotated[Moment, described("The start time, UTC.", "2026-02-20T17:00:04.120Z")]
+    ended_at: Annotated[Moment, described("The end time, UTC.", "2026-02-20T17:00:31.580Z")]
 
     @classmethod
     def of(cls, done: DigestDone) -> "DigestCounts":
@@ -207,12 +219,12 @@ class DigestCounts(View):
 class ChunkGivenUp(View):
     """A chunk for which the model gave no usable answer three times. Its messages are kept."""
 
-    chunk: Annotated[int, described("Its number.", 3)]
+    chunk: Annotated[int, described("The number of the chunk.", 3)]
     room: Room
-    messages: Annotated[int, described("How many messages it holds.", 17)]
-    code: Annotated[str, described("Why, as a code.", "llm_contract")]
-    detail: Annotated[str, described("Why, as a sentence.", "The LLM's answer could not be used.")]
-    at: Annotated[Moment, described("When it was given up, UTC.", "2026-02-20T17:00:31.580Z")]
+    messages: Annotated[int, described("Number of messages in the chunk.", 17)]
+    code: Annotated[str, described("The error code.", "llm_contract")]
+    detail: Annotated[str, described("The error as a sentence.", "The LLM's answer could not be used.")]
+    at: Annotated[Moment, described("The time when the chunk was given up, UTC.", "2026-02-20T17:00:31.580Z")]
 
 
 class DigestView(View):
@@ -222,19 +234,19 @@ class DigestView(View):
     status: Annotated[
         Status,
         described(
-            "`queued`, `running` or `done`. With an `error` it waits after a failure of the LLM, and goes on every "
-            "hour, or when a digest is started by hand.",
+            "`queued`, `running` or `done`. With an `error` the digest waits after a failure of the LLM. It "
+            "tries again every hour, and when a digest is started by hand.",
             "done",
         ),
     ]
     job: DigestJob
-    error: Annotated[str | None, described("The code of the failure after which it waits.")] = None
-    messages: Annotated[int, described("Messages that it takes.", 42)]
-    chunks: Annotated[int, described("Questions to the LLM that they are cut into.", 1)]
-    settled: Annotated[int, described("Those that need no more work.", 1)]
-    counts: Annotated[DigestCounts | None, described("What it came to, once it has ended.")] = None
+    error: Annotated[str | None, described("The code of the failure after which the digest waits.")] = None
+    messages: Annotated[int, described("Number of messages that the digest takes.", 42)]
+    chunks: Annotated[int, described("Number of chunks, each of which is one prompt to the LLM.", 1)]
+    settled: Annotated[int, described("Number of chunks that need no more work.", 1)]
+    counts: Annotated[DigestCounts | None, described("The results, once the digest has ended.")] = None
     given_up: Annotated[
-        list[ChunkGivenUp] | None, described("Chunks that may be tried anew (`POST .../retry`). In a list left out.")
+        list[ChunkGivenUp] | None, described("The chunks that can be tried again (`POST .../retry`). Absent in a list.")
     ] = None
     unreadable: Unreadable = None
 
@@ -269,4 +281,6 @@ class DigestPage(View):
 class DigestRetried(View):
     """The messages that were put back."""
 
-    messages: Annotated[int, described("Messages that are in their rooms again; the next digest takes them.", 17)]
+    messages: Annotated[
+        int, described("Number of messages that are in their rooms again. The next digest takes them.", 17)
+    ]

@@ -35,18 +35,18 @@ class NewConsolidation(Body):
     """The notes to consolidate. Without a body, all live notes, up to the service's limit for a run."""
 
     agent: Annotated[
-        Agent | None, described("Only the notes of this agent. Another one than the caller's own name needs `admin`.")
+        Agent | None, described("Only the notes of this agent. Another agent than the caller's own name needs `admin`.")
     ] = None
     max_notes: Annotated[
         Annotated[int, Field(ge=1, le=1_000)] | None,
-        described("At most so many notes, the oldest ones; the service has a bound of its own.", 100),
+        described("Maximum number of notes; the oldest are taken. The service has a limit of its own.", 100),
     ] = None
     dry_run: Annotated[
-        bool, described("Asks the LLM and puts the plan into the run; nothing else is written.", False)
+        bool, described("Asks the LLM and stores the plan in the run. Nothing else is written.", False)
     ] = False
-    replace: Annotated[bool, described("Gives up a plan that waits for approval; the run makes another.", False)] = (
-        False
-    )
+    replace: Annotated[
+        bool, described("Discards a plan that waits for approval. The new run makes another one.", False)
+    ] = False
 
     def order(self, principal: Principal) -> "RunOrder":
         """The run for the domain."""
@@ -59,7 +59,7 @@ class RunQueued(View):
     """A run that was started."""
 
     run_id: RunId
-    status: Annotated[str, described("`queued`: it begins in a moment.", "queued")]
+    status: Annotated[str, described("`queued`: the run starts in a moment.", "queued")]
     job: RunJob
 
     @classmethod
@@ -76,46 +76,54 @@ class RunView(View):
     status: Annotated[
         State,
         described(
-            "`queued` and `running` go on. `awaiting_approval`: its plan waits until somebody approves or refuses it. "
-            "The others are final. `nothing_to_do`: there was no note; `busy`: another run or a correction was at it; "
-            "`refused`: somebody refused its plan; `superseded`: its plan was given up, `message` says why.",
+            "`queued` and `running`: the run is not finished. `awaiting_approval`: its plan waits until "
+            "somebody approves or refuses it. All other values are final. `nothing_to_do`: there were no "
+            "notes. `busy`: another run or a correction held the space. `refused`: somebody refused the plan. "
+            "`superseded`: the plan was discarded, `message` gives the reason.",
             "ok",
         ),
     ]
-    step: Annotated[str | None, described("While it runs: `asking` the LLM, or `applying` what is committed.")] = None
+    step: Annotated[
+        str | None, described("The phase of a running run: `asking` the LLM, or `applying` the committed change.")
+    ] = None
     trigger: Annotated[
         str,
         described(
-            "What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage "
+            "The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage "
             "collection).",
             "api",
         ),
     ]
-    agent: Annotated[str | None, described("The agent whose notes alone were asked for.")] = None
-    max_notes: Annotated[int | None, described("The most notes that were asked for.")] = None
-    dry_run: Annotated[bool, described("Whether it only shows a plan.", False)] = False
-    queued_at: Annotated[Moment, described("When it was started, UTC.", "2026-02-20T14:04:55.120Z")]
+    agent: Annotated[str | None, described("The agent whose notes alone were requested. Left out: all notes.")] = None
+    max_notes: Annotated[int | None, described("The maximum number of notes that was requested.")] = None
+    dry_run: Annotated[bool, described("Whether the run only shows a plan.", False)] = False
+    queued_at: Annotated[Moment, described("The time of the request, UTC.", "2026-02-20T14:04:55.120Z")]
     started_at: Annotated[
-        Moment | None, described("When its worker began to ask, UTC.", "2026-02-20T14:04:55.800Z")
+        Moment | None, described("The time when the worker started to ask the LLM, UTC.", "2026-02-20T14:04:55.800Z")
     ] = None
     finished_at: Annotated[
-        Moment | None, described("When it ended, or when its plan was made, UTC.", "2026-02-20T14:05:00.010Z")
+        Moment | None,
+        described("The time when the run ended, or when its plan was made, UTC.", "2026-02-20T14:05:00.010Z"),
     ] = None
-    consolidation: Annotated[int | None, described("The number of the change that it made.", 1)] = None
+    consolidation: Annotated[int | None, described("The number of the change that the run made.", 1)] = None
     model: Model = None
     metrics: Metrics = {}
     message: Annotated[
-        str | None, described("Why it did nothing, or why its plan was refused or superseded, in words.")
+        str | None, described("The reason why the run did nothing, or why its plan was refused or discarded.")
     ] = None
-    decided_by: Annotated[str | None, described("Who approved or refused its plan: the name of the token.")] = None
-    decided_at: Annotated[Moment | None, described("When its plan was approved, refused or given up, UTC.")] = None
+    decided_by: Annotated[str | None, described("The name of the token that approved or refused the plan.")] = None
+    decided_at: Annotated[
+        Moment | None, described("The time when the plan was approved, refused or discarded, UTC.")
+    ] = None
     error: Annotated[
         dict[str, str] | None,
-        described("Of a run that failed: `code` (see the errors of a run in errors.md) and `detail`."),
+        described("The error of a failed run: `code` (see the errors of a run in errors.md) and `detail`."),
     ] = None
     plan: Annotated[
         dict[str, Any] | None,
-        described("Of a dry run: the `changes` of the files, the `synthesis`, and the ids of the notes in `sources`."),
+        described(
+            "Only for a dry run: the `changes` of the files, the `synthesis`, and the ids of the notes in `sources`."
+        ),
     ] = None
 
     @classmethod

@@ -23,57 +23,72 @@ class HitView(View):
     kind: Annotated[
         Literal["note", "archive", "bank", "turn", "summary", "memory", "message"],
         described(
-            "`note`: a live note; `archive`: a consolidated one; `bank`: a section of a bank file; `turn`: one side of "
-            "a turn of a conversation, or its tools; `summary`: a summary of turns or of summaries; `memory`: a "
-            "memory; `message`: what somebody said in a room.",
+            "`note`: a live note. `archive`: a consolidated note. `bank`: a section of a bank file. `turn`: "
+            "one side of a turn of a conversation, or its tools. `summary`: a summary of turns or of "
+            "summaries. `memory`: a memory. `message`: a message in a room.",
             "note",
         ),
     ]
     id: Annotated[
         str,
         described(
-            "Its id, unique in the space: that of the note or the memory, the file's path and the section's headings, "
-            "the conversation with turn and side, or with level and number, or the room with the message's place.",
+            "The id, unique in the space. For a note or a memory: its id. For a section: the path of the file "
+            "and the headings. For a turn: the conversation, the turn and the side. For a summary: the "
+            "conversation, the level and the number. For a message: the room and the position.",
             "20260220T140000_cline-dev_decision_1a2b3c4d",
         ),
     ]
-    space_id: Annotated[SpaceId | None, described("Of a search in several spaces: where it is.")] = None
-    score: Annotated[float, described("How well it fits. Comparable within one answer and one space only.", 3.2)]
-    snippet: Annotated[str, described("The part of its text that fits best.", "We keep S3 as the only store.")]
+    space_id: Annotated[
+        SpaceId | None, described("The space of the document. Only for a search in several spaces.")
+    ] = None
+    score: Annotated[
+        float,
+        described(
+            "How well the document matches the query. Scores can be compared only within one answer and one space.", 3.2
+        ),
+    ]
+    snippet: Annotated[str, described("The best matching part of the text.", "We keep S3 as the only store.")]
     highlights: Annotated[
         list[tuple[int, int]],
-        described("Where the words of the query stand in the snippet: from, to (exclusive), in characters.", [[8, 10]]),
+        described(
+            "The positions of the query's words in the snippet: start and end (exclusive), in characters.", [[8, 10]]
+        ),
     ]
-    title: Annotated[str | None, described("Of a section: the file's path and the headings that lead to it.")] = None
+    title: Annotated[
+        str | None, described("Only for a section: the path of the file, and the headings that lead to the section.")
+    ] = None
     time: Annotated[
-        Moment, described("When it was said or written, UTC; of a section when its file was.", "2026-02-20T14:00:00Z")
+        Moment,
+        described(
+            "The time when it was said or written, UTC. For a section: the time when its file was written.",
+            "2026-02-20T14:00:00Z",
+        ),
     ]
     verified_at: Annotated[
         Moment | None,
         described(
-            "Of a section and a memory: when it was last confirmed, UTC. A new note, a repeat, a correction and a "
-            "confirmation by hand confirm it."
+            "Only for a section or a memory: the time of its last confirmation, UTC. A new note, a repeat, a "
+            "correction and a confirmation by hand confirm it."
         ),
     ] = None
-    author: Annotated[
-        str | None, described("Who said or wrote it; of a section and a summary nobody.", "cline-dev")
-    ] = None
-    role: Annotated[str | None, described("Of a turn: `user`, `assistant`, `tool` or `system`.")] = None
-    category: Annotated[str | None, described("Of a note or a memory: what kind it is.", "decision")] = None
-    subjects: Annotated[list[str] | None, described("Of a memory: what it is about.")] = None
-    expires_at: Annotated[Moment | None, described("Of a memory that expires: when, UTC.")] = None
+    author: Annotated[str | None, described("The author. Absent for sections and summaries.", "cline-dev")] = None
+    role: Annotated[str | None, described("Only for a turn: `user`, `assistant`, `tool` or `system`.")] = None
+    category: Annotated[str | None, described("Only for a note or a memory: its category.", "decision")] = None
+    subjects: Annotated[list[str] | None, described("Only for a memory: its subjects.")] = None
+    expires_at: Annotated[Moment | None, described("Only for a memory that expires: the expiry time, UTC.")] = None
     source: Annotated[
         dict[str, str],
         described(
-            "`href`: what to GET for the whole. Of a section `section`, its headings as edits name it; of a "
-            "consolidated note `consolidation`, the number of the one that folded it; of a turn `conversation_id` and "
-            "`turn_index`; of a summary `conversation_id`, `level`, `number`, `covers`, its first and last turn, and "
-            "from level 2 on `children`; of a memory `memory_id` and `kind`; of a message `room` and `message_id`.",
+            "`href`: the path for a GET request that returns the whole document. For a section: `section`, "
+            "its headings as edits name them. For a consolidated note: `consolidation`, the number of the "
+            "change that folded it. For a turn: `conversation_id` and `turn_index`. For a summary: "
+            "`conversation_id`, `level`, `number`, `covers` (its first and last turn), and from level 2 on "
+            "`children`. For a memory: `memory_id` and `kind`. For a message: `room` and `message_id`.",
             {"href": "/v1/spaces/demo/notes/20260220T140000_cline-dev_decision_1a2b3c4d"},
         ),
     ]
     explain: Annotated[
-        dict[str, float] | None, described("With `explain=true`: what each part of the score has added.")
+        dict[str, float] | None, described("The contribution of each part to the score. Only with `explain=true`.")
     ] = None
 
     @classmethod
@@ -127,39 +142,50 @@ class TalkHitView(View):
     id: Annotated[
         str,
         described(
-            "Its id, unique in the space: the conversation with turn and side, or with level and number.",
+            "The id, unique in the space. For a turn: the conversation, the turn and the side. For a summary: "
+            "the conversation, the level and the number.",
             "01KHXH9RA0QTF1S3T1Z8A0M0WJ/12/user",
         ),
     ]
-    conversation_id: Annotated[str, described("Its conversation.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
-    score: Annotated[float, described("How well it fits. Comparable within one answer only.", 3.2)]
+    conversation_id: Annotated[str, described("The conversation of the document.", "01KHXH9RA0QTF1S3T1Z8A0M0WJ")]
+    score: Annotated[
+        float, described("How well the document matches the query. Scores can be compared only within one answer.", 3.2)
+    ]
     relevance: Annotated[
         float | None,
         described(
-            "How near it is to the question in meaning: the cosine of its best passage, from 0 to 1. Left out where "
-            "there is no vector to compare with.",
+            "The semantic similarity to the query: the cosine of the best matching passage, from 0 to 1. Left out "
+            "if there is no vector to compare with.",
             0.71,
         ),
     ] = None
-    snippet: Annotated[str, described("The part of its text that fits best.", "We keep S3 as the only store.")]
+    snippet: Annotated[str, described("The best matching part of the text.", "We keep S3 as the only store.")]
     highlights: Annotated[
         list[tuple[int, int]],
-        described("Where the words of the query stand in the snippet: from, to (exclusive), in characters.", [[8, 10]]),
+        described(
+            "The positions of the query's words in the snippet: start and end (exclusive), in characters.", [[8, 10]]
+        ),
     ]
-    title: Annotated[str | None, described("Its title; neither a turn nor a summary has one by now.")] = None
+    title: Annotated[str | None, described("The title. At present, turns and summaries have none.")] = None
     time: Annotated[
-        Moment, described("When it was said, or the newest turn that it covers, UTC.", "2026-02-20T14:00:00Z")
+        Moment,
+        described(
+            "The time when the turn was said, UTC. For a summary: the time of the newest turn that it covers.",
+            "2026-02-20T14:00:00Z",
+        ),
     ]
-    author: Annotated[str | None, described("Of a turn: who said it.", "cline-dev")] = None
-    role: Annotated[str | None, described("Of a turn: `user`, `assistant`, `tool` or `system`.", "user")] = None
-    turn_index: Annotated[int | None, described("Of a turn: its number.", 12)] = None
-    level: Annotated[int | None, described("Of a summary: 1 to 3.")] = None
-    number: Annotated[int | None, described("Of a summary: its number on its level.")] = None
-    covers: Annotated[tuple[int, int] | None, described("Of a summary: the first and last turn that it covers.")] = None
+    author: Annotated[str | None, described("Only for a turn: its author.", "cline-dev")] = None
+    role: Annotated[str | None, described("Only for a turn: `user`, `assistant`, `tool` or `system`.", "user")] = None
+    turn_index: Annotated[int | None, described("Only for a turn: its number.", 12)] = None
+    level: Annotated[int | None, described("Only for a summary: its level, 1 to 3.")] = None
+    number: Annotated[int | None, described("Only for a summary: its number on its level.")] = None
+    covers: Annotated[
+        tuple[int, int] | None, described("Only for a summary: the first and the last turn that it covers.")
+    ] = None
     source: Annotated[
         dict[str, str],
         described(
-            "`href`: what to GET for the whole.",
+            "`href`: the path for a GET request that returns the whole document.",
             {"href": "/v1/spaces/demo/conversations/01KHXH9RA0QTF1S3T1Z8A0M0WJ/turns/12"},
         ),
     ]
@@ -192,9 +218,13 @@ class TalkHitView(View):
 class Seen(View):
     """The documents that the search looked at."""
 
-    documents: Annotated[int, described("Documents that this environment knows of the space, of all kinds.", 120)]
-    cold: Annotated[bool, described("Whether this environment had to read the space first, which takes longer.", False)]
-    as_of: Annotated[Moment, described("The moment of which it knows everything, UTC.", "2026-02-20T14:00:00.120Z")]
+    documents: Annotated[
+        int, described("Number of documents of all kinds that this environment knows of the space.", 120)
+    ]
+    cold: Annotated[bool, described("True if this environment had to read the space first, which takes longer.", False)]
+    as_of: Annotated[
+        Moment, described("The time up to which the environment knows every document, UTC.", "2026-02-20T14:00:00.120Z")
+    ]
 
 
 class Ranked(View):
@@ -203,30 +233,30 @@ class Ranked(View):
     ranking: Annotated[
         Literal["bm25", "hybrid"],
         described(
-            "`hybrid`: by words and by meaning; `bm25`: by words alone, because no embedding model is configured, or "
-            "it did not answer.",
+            "`hybrid`: by words and vectors. `bm25`: by words alone, because no embedding model is configured "
+            "or it did not answer.",
             "hybrid",
         ),
     ]
     unembedded: Annotated[
         int,
-        described("Documents that ranking by meaning has not seen yet, at least in part; they are found by words.", 0),
+        described("Number of documents without all their vectors. They are found by words.", 0),
     ]
     failure: Annotated[
         str | None,
-        described("Why the embedding model did not take part, or not in all: a code such as `embedding_timeout`."),
+        described(
+            "The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."
+        ),
     ] = None
-    view: Annotated[Seen, described("What was looked at; of several spaces together.")]
+    view: Annotated[Seen, described("The documents that were searched, over all searched spaces.")]
 
 
 class FailedSpaceView(View):
     """A space that could not be searched."""
 
-    space_id: Annotated[SpaceId, described("The space.")]
-    code: Annotated[
-        str, described("Why: a code of an error, such as `search_not_ready` or `space_broken`.", "space_broken")
-    ]
-    detail: Annotated[str, described("The same as a sentence.", "Something in it can't be searched.")]
+    space_id: Annotated[SpaceId, described("The id of the space.")]
+    code: Annotated[str, described("The error code, such as `search_not_ready` or `space_broken`.", "space_broken")]
+    detail: Annotated[str, described("The error as a sentence.", "Something in it can't be searched.")]
 
 
 class SearchAnswer(Ranked):
@@ -236,7 +266,8 @@ class SearchAnswer(Ranked):
     failed_spaces: Annotated[
         list[FailedSpaceView] | None,
         described(
-            "Of a search in several spaces: those that could not be searched. What is in them is not among `items`."
+            "The spaces that could not be searched. `items` has none of their documents. Only for a search in "
+            "several spaces."
         ),
     ] = None
 
@@ -263,7 +294,7 @@ class SearchAnswer(Ranked):
 class TalkAnswer(Ranked):
     """The turns and summaries that were found in conversations, the best first."""
 
-    items: Annotated[list[TalkHitView], described("What was said, and summaries.")]
+    items: Annotated[list[TalkHitView], described("The turns and summaries, the best match first.")]
 
     @classmethod
     def of(cls, answer: SpaceHits) -> "TalkAnswer":
@@ -290,16 +321,26 @@ def ranked(answers: Sequence[SpaceHits]) -> dict[str, Any]:
 class ShownTurnView(View):
     """A turn as the context shows it."""
 
-    turn_index: Annotated[int, described("Its number.", 12)]
-    said_at: Annotated[Moment, described("When it was said, UTC.", "2026-02-20T14:00:00Z")]
-    author: Annotated[str, described("Who says it: the author of a message, else the name of the token.", "cline-dev")]
+    turn_index: Annotated[int, described("The number of the turn.", 12)]
+    said_at: Annotated[Moment, described("The time when it was said, UTC.", "2026-02-20T14:00:00Z")]
+    author: Annotated[
+        str, described("The author: the one that the message names, or else the name of the token.", "cline-dev")
+    ]
     user: Annotated[str | None, described("The person on the user's side.")] = None
-    role: Annotated[str | None, described("Of a lone message: `user`, `assistant`, `tool` or `system`.")] = None
-    user_message: Annotated[str, described("What the user said, or what is shown of it.", "Which store do we keep?")]
-    assistant_message: Annotated[str, described("What the assistant answered, or what is shown of it.", "S3 alone.")]
+    role: Annotated[
+        str | None, described("Only for a turn with a single message: `user`, `assistant`, `tool` or `system`.")
+    ] = None
+    user_message: Annotated[
+        str, described("The user's message, or the part of it that is shown.", "Which store do we keep?")
+    ]
+    assistant_message: Annotated[
+        str, described("The assistant's answer, or the part of it that is shown.", "S3 alone.")
+    ]
     tools: Annotated[list[str], described("The names of the tools that were called.", [])]
-    left_out: Annotated[int, described("Characters that are not shown: the turn is cut in its middle.", 0)]
-    relevance: Annotated[int | None, described("Of a turn that was found: in percent.")] = None
+    left_out: Annotated[int, described("Number of characters that are left out in the middle of the turn.", 0)]
+    relevance: Annotated[
+        int | None, described("Only for a turn that was found by the query: its relevance in percent.")
+    ] = None
 
     @classmethod
     def of(cls, shown: ShownTurn) -> "ShownTurnView":
@@ -321,17 +362,28 @@ class ShownTurnView(View):
 class ShownSummaryView(View):
     """A summary as the context shows it."""
 
-    level: Annotated[int, described("1: of turns; 2 and 3: of summaries of the level below.", 1)]
-    number: Annotated[int, described("Its number on its level.", 4)]
-    covers: Annotated[tuple[int, int], described("The first and last turn that it covers.", [10, 12])]
-    children: Annotated[tuple[int, int] | None, described("From level 2 on: the summaries that it is made of.")] = None
-    range_start: Annotated[Moment, described("When the first of them was said, UTC.", "2026-02-20T14:00:00.120Z")]
-    range_end: Annotated[Moment, described("When the last of them was said, UTC.", "2026-02-20T14:20:00.120Z")]
-    summary: Annotated[str, described("Its text.", "They decided to keep S3 as the only store.")]
-    key_findings: Annotated[list[str], described("What matters most.", ["S3 is the only store."])]
-    files_mentioned: Annotated[list[str], described("Files that were talked about.", [])]
-    tools_used: Annotated[list[str], described("Tools that were called.", [])]
-    relevance: Annotated[int | None, described("Of a summary that was found: in percent.")] = None
+    level: Annotated[
+        int, described("The level. 1: a summary of turns. 2 and 3: a summary of summaries of the level below.", 1)
+    ]
+    number: Annotated[int, described("The number of the summary on its level.", 4)]
+    covers: Annotated[tuple[int, int], described("The first and the last turn that it covers.", [10, 12])]
+    children: Annotated[
+        tuple[int, int] | None,
+        described("From level 2 on: the first and the last summary of the level below that it covers."),
+    ] = None
+    range_start: Annotated[
+        Moment, described("The time when the first of these turns was said, UTC.", "2026-02-20T14:00:00.120Z")
+    ]
+    range_end: Annotated[
+        Moment, described("The time when the last of these turns was said, UTC.", "2026-02-20T14:20:00.120Z")
+    ]
+    summary: Annotated[str, described("The text of the summary.", "They decided to keep S3 as the only store.")]
+    key_findings: Annotated[list[str], described("The most important facts.", ["S3 is the only store."])]
+    files_mentioned: Annotated[list[str], described("The files that the turns mention.", [])]
+    tools_used: Annotated[list[str], described("The tools that were called.", [])]
+    relevance: Annotated[
+        int | None, described("Only for a summary that was found by the query: its relevance in percent.")
+    ] = None
 
     @classmethod
     def of(cls, shown: ShownSummary) -> "ShownSummaryView":
@@ -358,25 +410,31 @@ class SectionsView(View):
     relevant_turns: Annotated[
         list[ShownTurnView],
         described(
-            "Turns that were found, the best first. Behind a single message that asks comes its answer, without a "
-            "`relevance`."
+            "The turns that were found, the best match first. The answer to a single message with a question "
+            "follows it, without a `relevance`."
         ),
     ]
-    relevant_summaries: Annotated[list[ShownSummaryView], described("Summaries that were found, the best first.")]
+    relevant_summaries: Annotated[
+        list[ShownSummaryView], described("The summaries that were found, the best match first.")
+    ]
     recent_summaries: Annotated[
-        list[ShownSummaryView], described("Summaries of level 1 that are in none of level 2 yet, the newest first.")
+        list[ShownSummaryView], described("The level 1 summaries that no level 2 summary covers yet, the newest first.")
     ]
 
 
 class ContextView(View):
     """The context for an agent's next call to the model."""
 
-    markdown: Annotated[str, described("All of it, ready for a prompt.", "## Recent Conversation (Raw)\n\nUser: ...\n")]
+    markdown: Annotated[
+        str, described("The whole context as Markdown for a prompt.", "## Recent Conversation (Raw)\n\nUser: ...\n")
+    ]
     sections: Annotated[SectionsView, described("The same as data.")]
-    chars: Annotated[int, described("Characters of the Markdown.", 1_840)]
+    chars: Annotated[int, described("Number of characters in the Markdown.", 1_840)]
     degraded: Annotated[
         list[str],
-        described("Sources that failed or were late, and are left out: some of `turns`, `search`, `summaries`.", []),
+        described(
+            "The sources that failed or were too late, and are left out: some of `turns`, `search`, `summaries`.", []
+        ),
     ]
 
     @classmethod

@@ -16,8 +16,10 @@ class SpaceProblem(View):
     """A problem of a space that a person should look at."""
 
     space_id: SpaceId
-    code: Annotated[str, described("What it is; stable.", "auto_paused")]
-    detail: Annotated[str, described("What it means and what to do, in words.", "Automatic consolidation is paused.")]
+    code: Annotated[str, described("A stable code of the problem.", "auto_paused")]
+    detail: Annotated[
+        str, described("The meaning of the problem, and what to do about it.", "Automatic consolidation is paused.")
+    ]
 
 
 class HealthView(View):
@@ -25,19 +27,23 @@ class HealthView(View):
 
     status: Annotated[
         Literal["ok", "degraded", "error"],
-        described("`ok`; `degraded`: it works, but something needs a look; `error`: it does not work.", "ok"),
+        described(
+            "`ok`. `degraded`: the service works, but something needs attention. `error`: the service does not work.",
+            "ok",
+        ),
     ]
     version: Annotated[str, described("The version of the service.", __version__)]
     checks: Annotated[
         dict[str, str | float | None],
         described(
-            "What was looked at, by name; errors.md says what each value means. With a token also "
-            "`oldest_pending_note_seconds`, `llm_last_call`, `llm_model` and `embeddings_model`.",
+            "The result of each check, by its name. errors.md explains all values. With a token the checks "
+            "include `oldest_pending_note_seconds`, `llm_last_call`, `llm_model` and `embeddings_model`.",
             {"store": "ok", "conditional_writes": "ok", "llm": "ok", "embeddings": "ok"},
         ),
     ]
     spaces: Annotated[
-        list[SpaceProblem] | None, described("Only with a token: spaces among those it may see that need a look.", [])
+        list[SpaceProblem] | None,
+        described("The spaces that need attention, of those that the token may see. Only with a token.", []),
     ] = None
 
     @classmethod
@@ -54,10 +60,14 @@ class HealthView(View):
 class WhoAmI(View):
     """A token and its permissions."""
 
-    name: Annotated[str, described("The name of the token, and so of the agent that writes with it.", "cline-dev")]
-    permissions: Annotated[list[str], described("Of `read`, `write` and `admin`.", ["read", "write"])]
-    space_ids: Annotated[list[str], described("The spaces that it may use; empty: all.", ["demo"])]
-    expires_at: Annotated[str | None, described("When it expires, ISO 8601; left out: never.")] = None
+    name: Annotated[
+        str, described("The name of the token. Notes written with it carry this name as their agent.", "cline-dev")
+    ]
+    permissions: Annotated[
+        list[str], described("Its permissions: some of `read`, `write` and `admin`.", ["read", "write"])
+    ]
+    space_ids: Annotated[list[str], described("The spaces that it may use. Empty: all.", ["demo"])]
+    expires_at: Annotated[str | None, described("The expiry time, ISO 8601. Left out: never.")] = None
 
     @classmethod
     def of(cls, caller: Principal) -> "WhoAmI":
@@ -73,9 +83,11 @@ class About(View):
     limits: Annotated[
         dict[str, int],
         described(
-            "What it allows, by name: bytes, characters or counts as the name says.",
+            "The limits by name. The name says whether the value counts bytes, characters or items.",
             {"note_bytes": limits.NOTE_BYTES, "batch_notes": limits.BATCH_NOTES, "page_items": limits.PAGE_ITEMS},
         ),
     ]
-    categories: Annotated[list[str], described("The categories that a note may have.", list(keys.CATEGORIES))]
-    rules_templates: Annotated[list[str], described("The rules that come with the service.", list(rules.TEMPLATES))]
+    categories: Annotated[list[str], described("The categories of notes.", list(keys.CATEGORIES))]
+    rules_templates: Annotated[
+        list[str], described("The templates: rules that come with the service.", list(rules.TEMPLATES))
+    ]

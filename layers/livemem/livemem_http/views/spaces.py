@@ -122,9 +122,9 @@ class PendingPlan(View):
 
     run_id: RunId
     plan_revision: PlanRevision
-    planned_at: Annotated[Moment, described("Since when it waits, UTC.", "2026-02-20T14:05:00Z")]
-    number: Annotated[int, described("The number that its change would have.", 2)]
-    notes_count: Annotated[int, described("Notes that it would fold.", 20)]
+    planned_at: Annotated[Moment, described("The time since when the plan waits, UTC.", "2026-02-20T14:05:00Z")]
+    number: Annotated[int, described("The number that its change will have.", 2)]
+    notes_count: Annotated[int, described("Number of notes that the plan folds.", 20)]
 
     @classmethod
     def of(cls, review: Review) -> "PendingPlan":
@@ -136,40 +136,45 @@ class SpaceView(View):
     """A space: its `_meta.json` without the internal fields of a deletion."""
 
     space_id: SpaceId
-    description: Annotated[str, described("What the space is for.", "My project")]
-    owner: Annotated[str | None, described("Who answers for the space, if that was said.")] = None
-    created_at: Annotated[Moment, described("When the space was created, UTC.", "2026-02-20T09:00:00Z")]
+    description: Annotated[str, described("The purpose of the space.", "My project")]
+    owner: Annotated[str | None, described("The responsible person or team, if one was given.")] = None
+    created_at: Annotated[Moment, described("The time of creation, UTC.", "2026-02-20T09:00:00Z")]
     last_consolidation: Annotated[
-        Moment | None, described("When the last consolidation was committed, UTC.", "2026-02-20T14:05:00Z")
+        Moment | None, described("The time when the last consolidation was committed, UTC.", "2026-02-20T14:05:00Z")
     ] = None
-    consolidation_count: Annotated[int, described("Consolidations that are not undone.", 1)]
-    total_notes_processed: Annotated[int, described("Notes that these consolidations folded.", 1)]
-    version: Annotated[int, described("The version of the format of `_meta.json`.", 1)]
-    rev: Annotated[int, described("Grows with each write of `_meta.json`.", 4)]
+    consolidation_count: Annotated[int, described("Number of consolidations that were not undone.", 1)]
+    total_notes_processed: Annotated[int, described("Number of notes that these consolidations folded.", 1)]
+    version: Annotated[int, described("The layout version of `_meta.json`.", 1)]
+    rev: Annotated[int, described("The revision of `_meta.json`. It grows with each write.", 4)]
     uid: Annotated[
-        str, described("Tells a space from a deleted one of the same id; an ULID.", "01KHXA0B7C9D2E4F6G8H0J2K4M")
+        str,
+        described(
+            "A ULID that distinguishes the space from a deleted space with the same id.", "01KHXA0B7C9D2E4F6G8H0J2K4M"
+        ),
     ]
     consolidation_threshold: Annotated[
-        int, described("Live notes that start a consolidation by themselves. 0: it is only started by hand.", 20)
+        int,
+        described("Number of live notes that starts a consolidation. 0: it starts only by hand.", 20),
     ]
     auto_paused: Annotated[bool, described(AUTO_PAUSED, False)]
     corrections: Annotated[Corrections, described(CORRECTIONS, "admin")]
     consolidation_mode: Annotated[Mode, described(CONSOLIDATION_MODE, "auto")] = "auto"
     capture_allowed: Annotated[bool, described(CAPTURE_ALLOWED, True)] = True
     pending_plan: Annotated[
-        PendingPlan | None, described("The plan that waits for approval, and keeps others from being made.")
+        PendingPlan | None, described("The plan that waits for approval. No other plan is made while it waits.")
     ] = None
     language: Annotated[str | None, described(LANGUAGE)] = None
     timezone: Annotated[str | None, described(TIMEZONE)] = None
     changes: Annotated[
         int,
-        described("Number of the newest change in the history: consolidation, correction, rules or undo.", 1),
+        described("The number of the newest change in the history: consolidation, correction, rules or undo.", 1),
     ]
     rules_changed_at: Annotated[
-        str | None, described("When the rules were changed, until a consolidation has followed them; UTC.")
+        str | None,
+        described("The time when the rules were changed, UTC. Left out once a consolidation has used them."),
     ] = None
     committed_run: Annotated[
-        str | None, described("The run whose change is committed and still being written out.")
+        str | None, described("The run whose change is committed and still being applied. Usually left out.")
     ] = None
 
     @classmethod
@@ -194,26 +199,26 @@ class SpaceChanged(SpaceView):
 class SpacePage(View):
     """A page of spaces."""
 
-    items: Annotated[list[SpaceView], described("The spaces that the token may see, in the order of their ids.")]
+    items: Annotated[list[SpaceView], described("The spaces that the token may see, sorted by id.")]
     next_cursor: NextCursor = None
 
 
 class LiveSize(View):
     """The live notes of a space."""
 
-    notes_count: Annotated[int, described("How many there are.", 2)]
-    total_size: Annotated[int, described("Bytes of their objects together.", 412)]
+    notes_count: Annotated[int, described("Number of live notes.", 2)]
+    total_size: Annotated[int, described("Total size of their objects in bytes.", 412)]
 
 
 class BankSize(View):
     """The bank files of a space, with their number and size."""
 
-    files_count: Annotated[int, described("How many files there are.", 1)]
-    total_size: Annotated[int, described("Bytes of the files together.", 60)]
+    files_count: Annotated[int, described("Number of files.", 1)]
+    total_size: Annotated[int, described("Total size of the files in bytes.", 60)]
     files: Annotated[
         list[FileView],
         described(
-            "The files without their content, in the order of their paths.",
+            "The files without their content, sorted by path.",
             [{"path": "glossary.md", "size": 60, "last_modified": "2026-02-20T14:05:00Z"}],
         ),
     ]
@@ -222,9 +227,9 @@ class BankSize(View):
 class SpaceInfo(SpaceView):
     """A space, and the size of its content."""
 
-    live: Annotated[LiveSize, described("Its live notes.")]
-    bank: Annotated[BankSize, described("Its bank.")]
-    synthesis_exists: Annotated[bool, described("Whether there is a synthesis yet.", True)]
+    live: Annotated[LiveSize, described("The number and size of the live notes.")]
+    bank: Annotated[BankSize, described("The number and size of the bank files.")]
+    synthesis_exists: Annotated[bool, described("Whether the space has a synthesis.", True)]
 
     @classmethod
     def of_info(cls, info: "Info") -> "SpaceInfo":
@@ -251,16 +256,18 @@ class Rules(View):
 class LiveNotes(View):
     """The newest live notes of a space."""
 
-    count: Annotated[int, described("How many live notes the space has.", 1)]
-    exact: Annotated[bool, described("False if there are more than `count` says.", True)]
-    notes: Annotated[list[NoteView], described("The newest ones, newest last: up to 50, of 20 kB together.", [])]
+    count: Annotated[int, described("Number of live notes in the space.", 1)]
+    exact: Annotated[bool, described("False if the space has more live notes than `count`.", True)]
+    notes: Annotated[
+        list[NoteView], described("The newest live notes in the order of time: up to 50, of 20 kB together.", [])
+    ]
 
 
 class PastMoment(View):
     """The change after which rules, synthesis and bank were as shown. The other fields are current."""
 
     change: Annotated[int, described("The number of the change.", 1)]
-    committed_at: Annotated[Moment, described("When it took effect, UTC.", "2026-02-20T14:05:00Z")]
+    committed_at: Annotated[Moment, described("The time when the change took effect, UTC.", "2026-02-20T14:05:00Z")]
 
 
 class SpaceSummary(SpaceView):
@@ -269,17 +276,17 @@ class SpaceSummary(SpaceView):
     rules: Annotated[
         str | None,
         described(
-            "The rules as Markdown; left out with `rules=false`.", "# Rules\n\nThe bank has one file, `journal.md`.\n"
+            "The rules as Markdown. Absent with `rules=false`.", "# Rules\n\nThe bank has one file, `journal.md`.\n"
         ),
     ] = None
-    synthesis: Annotated[
-        SynthesisView | None, described("The synthesis; left out if there was no consolidation yet.")
-    ] = None
-    bank: Annotated[list[FileView], described("All bank files with their content, in the order of the rules.")]
-    live: Annotated[LiveNotes | None, described("What no consolidation has folded yet; left out in a look back.")] = (
+    synthesis: Annotated[SynthesisView | None, described("The synthesis. Left out before the first consolidation.")] = (
         None
     )
-    at: Annotated[PastMoment | None, described("Only in a look back (`at`): the moment of what is shown.")] = None
+    bank: Annotated[list[FileView], described("All bank files with their content, in the order of the rules.")]
+    live: Annotated[
+        LiveNotes | None, described("The notes that no consolidation has folded yet. Absent with `at`.")
+    ] = None
+    at: Annotated[PastMoment | None, described("The change whose state is shown. Only with `at`.")] = None
 
     @classmethod
     def of_summary(cls, summary: "WholeSpace") -> "SpaceSummary":

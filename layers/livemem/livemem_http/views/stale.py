@@ -10,16 +10,19 @@ from livemem_http.views.fields import Moment, View, described
 class StaleItemView(View):
     """A section or a memory that nobody has confirmed for long."""
 
-    kind: Annotated[Literal["section", "memory"], described("What it is.", "section")]
+    kind: Annotated[Literal["section", "memory"], described("The kind of item.", "section")]
     id: Annotated[
-        str, described("The id by which `read` gives it.", "bank/techContext.md#Tech context > Tools and versions")
+        str,
+        described("The id, as the MCP tool `read` takes it.", "bank/techContext.md#Tech context > Tools and versions"),
     ]
-    excerpt: Annotated[str, described("Its beginning, on one line.", "- We build with Python 3.11. (2026-02-20, ann)")]
+    excerpt: Annotated[
+        str, described("The beginning of the text, on one line.", "- We build with Python 3.11. (2026-02-20, ann)")
+    ]
     verified_at: Annotated[
         Moment,
         described(
-            "When it was confirmed last, UTC: by the newest note that the section rests on, or by whoever stored, "
-            "repeated or corrected it.",
+            "The time of the last confirmation, UTC. A section is confirmed by the newest note that it rests "
+            "on. A memory is confirmed when it is stored, repeated or corrected.",
             "2026-02-20T14:00:00Z",
         ),
     ]
@@ -28,8 +31,8 @@ class StaleItemView(View):
 class StaleView(View):
     """Sections and memories that nobody has confirmed for long."""
 
-    items: Annotated[list[StaleItemView], described("The longest unconfirmed first, at most `limit`.")]
-    count: Annotated[int, described("How many there are in all.", 1)]
+    items: Annotated[list[StaleItemView], described("The items, the longest unconfirmed first, at most `limit`.")]
+    count: Annotated[int, described("Total number of items.", 1)]
 
     @classmethod
     def of(cls, found: StaleList) -> "StaleView":

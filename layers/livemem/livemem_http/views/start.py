@@ -11,17 +11,20 @@ class StartPartView(View):
 
     kind: Annotated[
         Literal["guide", "section", "note", "memory", "summary", "synthesis", "outline"],
-        described("What it shows; `guide`: how to use the memory; `outline`: what is left out.", "section"),
+        described(
+            "The kind of content. `guide`: how to use the memory. `outline`: the names of all parts that are left out.",
+            "section",
+        ),
     ]
     chars: Annotated[
-        int, described("Characters that it takes, with the heading above it. They add up to `chars`.", 412)
+        int, described("Number of characters, with the heading above. The sum over all parts is `chars`.", 412)
     ]
     why: Annotated[
         Literal["guide", "load_first", "question", "user", "live", "synthesis", "changed_last", "own", "outline"],
         described(
-            "Why it is there: `load_first`: the rules mark it, or it is a usual place for what holds now; `question`: "
-            "it answers `q`; `user`: hints from conversations of how to work with this user; `live`: in no file yet; "
-            "`own`: what agents know of themselves, and want.",
+            "The reason why the part is shown. `load_first`: the rules mark it, or it is a usual place for "
+            "the current state. `question`: it answers `q`. `user`: hints from conversations on how to work with this "
+            "user. `live`: it is in no bank file yet. `own`: a memory about the agent itself or its goals.",
             "load_first",
         ),
     ]
@@ -34,7 +37,8 @@ class StartPartView(View):
         ),
     ] = None
     verified_at: Annotated[
-        Moment | None, described("Of a section and a memory: when it was last confirmed, UTC.", "2026-02-20T14:00:00Z")
+        Moment | None,
+        described("Only for a section or a memory: the time of its last confirmation, UTC.", "2026-02-20T14:00:00Z"),
     ] = None
 
 
@@ -43,13 +47,15 @@ class StartView(View):
 
     space_id: SpaceId
     markdown: Annotated[
-        str, described("All of it, ready for a prompt.", "# Memory of `demo`\n\n## What holds now\n...\n")
+        str, described("The whole start as Markdown for a prompt.", "# Memory of `demo`\n\n## What holds now\n...\n")
     ]
-    chars: Annotated[int, described("Characters of the Markdown: at most `max_chars`.", 7_936)]
-    parts: Annotated[list[StartPartView], described("What it is made of, in its order.")]
+    chars: Annotated[int, described("Number of characters in the Markdown, at most `max_chars`.", 7_936)]
+    parts: Annotated[list[StartPartView], described("The parts of the Markdown, in their order.")]
     degraded: Annotated[
         list[str],
-        described("Sources that failed or were late, and are left out: some of `memories`, `search`, `user`.", []),
+        described(
+            "The sources that failed or were too late, and are left out: some of `memories`, `search`, `user`.", []
+        ),
     ]
 
     @classmethod

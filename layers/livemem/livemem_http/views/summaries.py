@@ -14,8 +14,10 @@ from livemem.jobs.job import Status
 from livemem_http.views.conversations import Tunables
 from livemem_http.views.fields import Gapped, LlmUsage, Moment, NextCursor, View, described, job_described
 
-Level = Annotated[int, described("1: of turns; 2 and 3: of summaries of the level below.", 1)]
-JobId = Annotated[str, described("The id of the job, an ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
+Level = Annotated[
+    int, described("The level. 1: summaries of turns. 2 and 3: summaries of summaries of the level below.", 1)
+]
+JobId = Annotated[str, described("The id of the job, a ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
 
 class SummariesUpdate(Tunables):
@@ -24,21 +26,17 @@ class SummariesUpdate(Tunables):
     strategy: Annotated[
         Literal["incremental", "full"],
         described(
-            "`incremental`: what is missing is made. `full`: all is made anew with other parameters, beside what there "
-            "is, and counts when it is complete.",
+            "`incremental`: makes the missing summaries. `full`: makes all again with other parameters, as a "
+            "new summary version, which is used once it is complete.",
             "incremental",
         ),
     ] = "incremental"
     level: Annotated[
         Annotated[int, Field(ge=1, le=3)] | None,
-        described("The highest level that is brought up, of an incremental update; without it all are."),
+        described("Only for an incremental update: the highest level to update. Default: all levels."),
     ] = None
-    dry_run: Annotated[
-        bool, described("Answers what would be done and what it would cost; nothing is written.", False)
-    ] = False
-    profile: Annotated[Profile | None, described("The profile from then on; without it the one that counts now.")] = (
-        None
-    )
+    dry_run: Annotated[bool, described("Returns the plan and its cost. Nothing is written.", False)] = False
+    profile: Annotated[Profile | None, described("The new profile. Default: the present profile.")] = None
 
     def wish(self) -> orders.Wish:
         """The update for the domain."""
@@ -48,7 +46,9 @@ class SummariesUpdate(Tunables):
 class CoversView(View):
     """The turns or summaries that a summary covers."""
 
-    turns: Annotated[tuple[int, int], described("The first and the last turn, at least in part.", [1, 3])]
+    turns: Annotated[
+        tuple[int, int], described("The first and the last turn. Either may be covered only in part.", [1, 3])
+    ]
 
 
 class SummaryView(View):
@@ -57,42 +57,49 @@ class SummaryView(View):
     """
 
     level: Level
-    number: Annotated[int, described("Its number on its level, from 1.", 2)]
-    state: Annotated[Literal["sealed", "pending"], described("`pending`: its summary is still to be made.", "sealed")]
-    covers: Annotated[CoversView, job_described, described("The turns that it covers.")]
+    number: Annotated[int, described("The number of the summary on its level, from 1.", 2)]
+    state: Annotated[Literal["sealed", "pending"], described("`pending`: the summary is not made yet.", "sealed")]
+    covers: Annotated[CoversView, job_described, described("The turns that the summary covers.")]
     children: Annotated[
         tuple[int, int] | None, described("From level 2 on: the first and the last summary of the level below.")
     ] = None
     range_start: Annotated[
-        Moment, described("When the first of its turns was written, UTC.", "2026-02-20T14:00:00.120Z")
+        Moment, described("The time when the first of its turns was written, UTC.", "2026-02-20T14:00:00.120Z")
     ]
-    range_end: Annotated[Moment, described("When the last of its turns was written, UTC.", "2026-02-20T14:05:00.010Z")]
-    source_chars: Annotated[int, described("Characters of what it covers.", 840)]
+    range_end: Annotated[
+        Moment, described("The time when the last of its turns was written, UTC.", "2026-02-20T14:05:00.010Z")
+    ]
+    source_chars: Annotated[int, described("Number of characters that the summary covers.", 840)]
     summary: Annotated[
-        str | None, described("The summary.", "Ines asked why the import fails at night: port Kiel answers 503 then.")
+        str | None,
+        described("The text of the summary.", "Ines asked why the import fails at night: port Kiel answers 503 then."),
     ] = None
     key_findings: Annotated[
         list[str] | None, described("Facts that must not be lost.", ["Port Kiel answers 503 between 2 and 3 a.m."])
     ] = None
-    files_mentioned: Annotated[list[str] | None, described("Files, of texts and of tools.", ["src/import/kiel.py"])] = (
-        None
-    )
-    topics: Annotated[list[str] | None, described("What it is about.", ["timetable import"])] = None
-    entities: Annotated[dict[str, list[str]] | None, described("What is named, by kind.", {"places": ["Kiel"]})] = None
-    signals: Annotated[list[str] | None, described("Hints for how to work with this user.")] = None
+    files_mentioned: Annotated[
+        list[str] | None, described("The files named in messages, or used by tools.", ["src/import/kiel.py"])
+    ] = None
+    topics: Annotated[list[str] | None, described("The subjects of the turns.", ["timetable import"])] = None
+    entities: Annotated[
+        dict[str, list[str]] | None, described("The names that the turns mention, by kind.", {"places": ["Kiel"]})
+    ] = None
+    signals: Annotated[list[str] | None, described("Hints on how to work with this user.")] = None
     notes: Annotated[
         list[str] | None,
-        described("Ids of the notes that were captured from it.", ["20260220T140500_ann_decision_0a1b2c3d"]),
+        described(
+            "The ids of the notes that were captured from these turns.", ["20260220T140500_ann_decision_0a1b2c3d"]
+        ),
     ] = None
-    tools_used: Annotated[list[str] | None, described("Names of the tools that were called.", ["read_file"])] = None
-    generated_at: Annotated[Moment | None, described("When the summary was made, UTC.", "2026-02-20T14:05:04.500Z")] = (
-        None
-    )
-    model: Annotated[str | None, described("The model that made it.", "qwen3-2507:235b")] = None
-    redo: Annotated[int | None, described("How often it was made anew by hand; only if it was.")] = None
-    flaws: Annotated[list[str] | None, described("What of it is not as it was asked for: `too_long`, `language`.")] = (
-        None
-    )
+    tools_used: Annotated[list[str] | None, described("The names of the tools that were called.", ["read_file"])] = None
+    generated_at: Annotated[
+        Moment | None, described("The time when the summary was made, UTC.", "2026-02-20T14:05:04.500Z")
+    ] = None
+    model: Annotated[str | None, described("The model that made the summary.", "qwen3-2507:235b")] = None
+    redo: Annotated[
+        int | None, described("How many times the summary was made again by hand. Absent if it was not.")
+    ] = None
+    flaws: Annotated[list[str] | None, described("Deviations from the request: `too_long`, `language`.")] = None
 
     @classmethod
     def of(cls, item: reading.Item) -> "SummaryView":
@@ -132,8 +139,8 @@ class SummaryPage(Gapped):
 class JobProblem(View):
     """The reason why a job failed, or what it waits for. The service tries the missing summaries again by itself."""
 
-    code: Annotated[str, described("See the errors of a run in errors.md.", "llm_unreachable")]
-    detail: Annotated[str, described("The same in words.", "The LLM did not answer.")]
+    code: Annotated[str, described("The error code. See the errors of a run in errors.md.", "llm_unreachable")]
+    detail: Annotated[str, described("The error as a sentence.", "The LLM did not answer.")]
 
 
 class JobView(View):
@@ -141,24 +148,33 @@ class JobView(View):
 
     job_id: JobId
     job: Annotated[str, job_described("summaries", "01KHXD0B7C2R0M4T6W9YBNCD3F.01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-    strategy: Annotated[Strategy, described("What it was asked for.", "incremental")]
-    status: Annotated[Status, described("`queued` and `running` go on; the others are final.", "done")]
-    generation: Annotated[int, described("The generation that it works on.", 1)]
-    created_at: Annotated[Moment, described("When it was asked for, UTC.", "2026-02-20T14:05:00.120Z")]
-    started_at: Annotated[Moment | None, described("When it began, UTC.", "2026-02-20T14:05:00.300Z")] = None
-    ended_at: Annotated[Moment | None, described("When it ended, UTC.", "2026-02-20T14:05:04.900Z")] = None
-    sealed: Annotated[dict[str, int], described("New blocks and groups by level.", {"1": 2})]
-    generated: Annotated[dict[str, int], described("Summaries that it made, by level.", {"1": 2})]
-    reused: Annotated[int, described("Summaries that an earlier generation had of the very same source.", 0)]
-    usage: Annotated[LlmUsage, described("What it asked of the LLM.")]
-    latency_ms: Annotated[
-        dict[str, float], described("Milliseconds of a summary, `mean` and `max`.", {"mean": 2100.5, "max": 2300.0})
+    strategy: Annotated[Strategy, described("The work that was requested.", "incremental")]
+    status: Annotated[
+        Status, described("`queued` and `running`: the job is not finished. All other values are final.", "done")
     ]
-    dirty_share: Annotated[float | None, described("Share of the summaries that was missing when it began.", 0.25)] = (
-        None
-    )
-    queue_length: Annotated[int, described("Summaries that could be made and are still missing.", 0)]
-    error: Annotated[JobProblem | None, described("Why it failed, or what it waits for while it is `queued`.")] = None
+    generation: Annotated[int, described("The number of the summary version that the job works on.", 1)]
+    created_at: Annotated[Moment, described("The time of the request, UTC.", "2026-02-20T14:05:00.120Z")]
+    started_at: Annotated[Moment | None, described("The start time, UTC.", "2026-02-20T14:05:00.300Z")] = None
+    ended_at: Annotated[Moment | None, described("The end time, UTC.", "2026-02-20T14:05:04.900Z")] = None
+    sealed: Annotated[dict[str, int], described("Number of new blocks and groups, by level.", {"1": 2})]
+    generated: Annotated[dict[str, int], described("Number of summaries that the job made, by level.", {"1": 2})]
+    reused: Annotated[
+        int,
+        described(
+            "Number of summaries that were reused from an earlier summary version with exactly the same source.", 0
+        ),
+    ]
+    usage: Annotated[LlmUsage, described("The LLM usage of this job.")]
+    latency_ms: Annotated[
+        dict[str, float], described("Milliseconds for one summary: `mean` and `max`.", {"mean": 2100.5, "max": 2300.0})
+    ]
+    dirty_share: Annotated[
+        float | None, described("The share of the summaries that was missing at the start, from 0 to 1.", 0.25)
+    ] = None
+    queue_length: Annotated[int, described("Number of summaries that could be made and are still missing.", 0)]
+    error: Annotated[
+        JobProblem | None, described("The reason why the job failed, or the error after which a `queued` job waits.")
+    ] = None
 
     @classmethod
     def of(cls, job: SummariesJob) -> "JobView":
@@ -177,11 +193,11 @@ class LevelPlan(View):
     """The work that would be done on a level."""
 
     level: Level
-    boundaries: Annotated[int, described("New blocks or groups.", 2)]
-    calls: Annotated[int, described("Calls of the LLM, if each first answer can be used.", 2)]
-    reused: Annotated[int, described("Summaries that are taken over as they are.", 0)]
-    source_chars: Annotated[int, described("Characters that are summarised.", 1_680)]
-    summary_chars: Annotated[int, described("Characters that the summaries should have.", 168)]
+    boundaries: Annotated[int, described("Number of new blocks or groups.", 2)]
+    calls: Annotated[int, described("Number of LLM calls, if each first answer can be used.", 2)]
+    reused: Annotated[int, described("Number of summaries that are reused without change.", 0)]
+    source_chars: Annotated[int, described("Number of characters to summarise.", 1_680)]
+    summary_chars: Annotated[int, described("Target size of the summaries, in characters.", 168)]
 
     @classmethod
     def of(cls, plan: Plan) -> "LevelPlan":
@@ -196,13 +212,13 @@ class LevelPlan(View):
 
 
 class PlanView(View):
-    """A dry run: it changes nothing. A summary that does not exist yet counts with the length that is requested."""
+    """The result of a dry run. A summary that does not exist yet counts with its target length."""
 
-    generation: Annotated[int, described("The generation that it would be done in.", 1)]
-    levels: Annotated[list[LevelPlan], described("What would be done on each level.")]
-    calls: Annotated[int, described("Calls of the LLM on all levels.", 2)]
-    prompt_tokens: Annotated[int, described("Tokens of the questions, estimated.", 1_700)]
-    completion_tokens: Annotated[int, described("Tokens of the answers, estimated.", 340)]
+    generation: Annotated[int, described("The number of the summary version that the work would belong to.", 1)]
+    levels: Annotated[list[LevelPlan], described("The work on each level.")]
+    calls: Annotated[int, described("Number of LLM calls on all levels.", 2)]
+    prompt_tokens: Annotated[int, described("Estimated number of prompt tokens.", 1_700)]
+    completion_tokens: Annotated[int, described("Estimated number of completion tokens.", 340)]
 
     @classmethod
     def of(cls, plan: Forecast) -> "PlanView":
@@ -221,16 +237,18 @@ class UpdateView(View):
     status: Annotated[
         orders.Status,
         described(
-            "`done` and `nothing_to_do`: the summaries are up. `planned`: see `plan`. `queued`, `running`: it goes on, "
-            "see the job; its `error` is what it waits for. `failed`: see the job.",
+            "`done` and `nothing_to_do`: the summaries are up to date. `planned`: see `plan`. `queued`, "
+            "`running`: the work continues, see the job. If the job has an `error`, it waits after this "
+            "error. `failed`: see the job.",
             "done",
         ),
     ]
     job_id: Annotated[
-        str | None, described("The id of the job, or of the one that is at it already.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")
+        str | None,
+        described("The id of the job, or of a job that does this work already.", "01KHXE5Q2V8R0M4T6W9YBNCD3F"),
     ] = None
-    job: Annotated[JobView | None, described("The job as it stands.")] = None
-    plan: Annotated[PlanView | None, described("Of a dry run: what would be done.")] = None
+    job: Annotated[JobView | None, described("The job in its present state.")] = None
+    plan: Annotated[PlanView | None, described("Only for a dry run: the planned work.")] = None
 
     @classmethod
     def of(cls, answer: orders.UpdateOutcome) -> "UpdateView":

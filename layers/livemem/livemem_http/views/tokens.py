@@ -15,35 +15,40 @@ from livemem_http.views.fields import Agent, Body, Moment, NextCursor, SpaceId, 
 TokenHash = Annotated[
     str,
     described(
-        "What the registry knows the token by: its SHA-256. The token itself is stored nowhere.",
+        "The SHA-256 of the token, by which the registry knows it. The token itself is not stored.",
         "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     ),
 ]
 Permissions = Annotated[list[str], described("Some of `read`, `write` and `admin`.", ["read", "write"])]
-Email = Annotated[str, described("Who answers for the token.", minLength=3, maxLength=limits.EMAIL_CHARACTERS)]
+Email = Annotated[
+    str,
+    described("The e-mail address of the responsible person.", minLength=3, maxLength=limits.EMAIL_CHARACTERS),
+]
 Days = Annotated[
     int,
     described(
-        "Days until the token expires. Without an expiry it is valid until it is revoked, or as long as the token that"
-        " makes it, if that has an end; a later end is refused.",
+        "The number of days until the token expires. By default it is valid until it is revoked, or until "
+        "the token that makes it expires. A later expiry than that is refused.",
         90,
         minimum=1,
         maximum=limits.TOKEN_DAYS,
     ),
 ]
 Until = Annotated[
-    str, described("Or the moment at which it expires, ISO 8601; not with `expires_in_days`.", format="date-time")
+    str, described("The expiry time, ISO 8601. It can't be combined with `expires_in_days`.", format="date-time")
 ]
 
 
 class NewToken(Body):
     """A token to make. It gets at most the permissions and spaces of the token of the request."""
 
-    name: Annotated[Agent, described("The agent that uses it: its notes bear this name.", "cline-dev")]
+    name: Annotated[Agent, described("The agent that uses the token. Its notes carry this name.", "cline-dev")]
     permissions: Permissions
     space_ids: Annotated[
         list[SpaceId],
-        Field(description="The spaces that it may use; they need not exist yet. Empty: all.", examples=[["demo"]]),
+        Field(
+            description="The spaces that the token may use. They need not exist yet. Empty: all.", examples=[["demo"]]
+        ),
     ] = []
     expires_in_days: Days | None = None
     expires_at: Until | None = None
@@ -57,17 +62,18 @@ class NewToken(Body):
 
 
 class TokenChange(Body):
-    """The fields to change. A field that is left out keeps its value. The name never changes: notes have it."""
+    """The fields to change. A field that is left out keeps its value. The name never changes: notes carry it."""
 
     permissions: Permissions | None = None
     space_ids: Annotated[
-        list[SpaceId] | None, Field(description="The spaces that it may use from now on.", examples=[["demo"]])
+        list[SpaceId] | None, Field(description="The new list of spaces that the token may use.", examples=[["demo"]])
     ] = None
-    all_spaces: Annotated[bool, described("True lets it use all spaces. An empty list of spaces alone is refused.")] = (
-        False
-    )
+    all_spaces: Annotated[
+        bool, described("True: the token may use all spaces. An empty list of `space_ids` is refused.")
+    ] = False
     expires_in_days: Annotated[
-        Days | None, Field(description="Days from now until it expires; null: never.", examples=[90])
+        Days | None,
+        Field(description="Number of days from now until it expires. Null: never.", examples=[90]),
     ] = None
     expires_at: Until | None = None
     email: Email | None = None
@@ -90,13 +96,16 @@ class Revocation(Body):
 
     successors: Annotated[
         bool,
-        described("Whether it ends the tokens too that this one was rotated to: who stole it may have done so.", True),
+        described(
+            "Whether to revoke also the tokens that this one was rotated to. A thief of the token may have rotated it.",
+            True,
+        ),
     ] = True
     descendants: Annotated[
         bool,
         described(
-            "Whether it ends the tokens too that this one has made, and what those have made: who stole it may have"
-            " done so.",
+            "Whether to revoke also the tokens that this one made, and the tokens that those made. A thief of "
+            "the token may have made them.",
             True,
         ),
     ] = True
@@ -108,7 +117,7 @@ class Rotation(Body):
     grace_seconds: Annotated[
         int,
         described(
-            "For how long the old token works on, in seconds.",
+            "The time in seconds for which the old token stays valid.",
             rotation.GRACE_DEFAULT,
             minimum=0,
             maximum=limits.GRACE_SECONDS,
@@ -121,31 +130,39 @@ class MakerView(View):
 
     hash: Annotated[
         str | None,
-        described("The beginning of its hash, which names it; left out: the bootstrap key.", "sha256:9f86d081884c7d65"),
+        described(
+            "The beginning of the hash of that token, which identifies it. Left out: the bootstrap key.",
+            "sha256:9f86d081884c7d65",
+        ),
     ] = None
-    name: Annotated[str, described("Its name.", "boss")]
+    name: Annotated[str, described("The name of that token.", "boss")]
 
 
 class TokenView(View):
     """A token's entry, without the secret itself."""
 
     hash: TokenHash
-    name: Annotated[str, described("The agent that uses it.", "cline-dev")]
+    name: Annotated[str, described("The agent that uses the token.", "cline-dev")]
     permissions: Permissions
     space_ids: Annotated[
         list[str] | None,
-        described("The spaces that it may use; empty: all; left out: the entry lets nobody in.", ["demo"]),
+        described(
+            "The spaces that it may use. Empty: all. Left out: the entry has no list, and the token is refused.",
+            ["demo"],
+        ),
     ] = None
-    email: Annotated[str | None, described("Who answers for it.")] = None
-    created_at: Annotated[Moment | None, described("When it was made, UTC.", "2026-02-20T09:00:00Z")] = None
+    email: Annotated[str | None, described("The e-mail address of the responsible person.")] = None
+    created_at: Annotated[
+        Moment | None, described("The time when the token was made, UTC.", "2026-02-20T09:00:00Z")
+    ] = None
     expires_at: Annotated[
-        Moment | None, described("When it expires, UTC; left out: never.", "2026-05-21T09:00:00Z")
+        Moment | None, described("The expiry time, UTC. Left out: never.", "2026-05-21T09:00:00Z")
     ] = None
-    revoked: Annotated[bool, described("Whether it lets nobody in any more.", False)]
-    replaced_by: Annotated[str | None, described("The hash of the token that it was rotated to.")] = None
+    revoked: Annotated[bool, described("Whether the token was revoked.", False)]
+    replaced_by: Annotated[str | None, described("The hash of the token that this one was rotated to.")] = None
     made_by: Annotated[
         MakerView | None,
-        described("The token that made it; left out: nobody knows, since an older version made it."),
+        described("The token that made this one. Left out: unknown, because an older version of the service made it."),
     ] = None
 
     @classmethod
@@ -158,7 +175,9 @@ class TokenRevoked(TokenView):
 
     others: Annotated[
         list[str],
-        described("The hashes of all tokens that were revoked with it: its successors, and what they made.", []),
+        described(
+            "The hashes of all other tokens that were revoked: its successors, and the tokens that they made.", []
+        ),
     ]
 
     @classmethod
@@ -172,7 +191,8 @@ class TokenShown(TokenView):
     last_used_at: Annotated[
         Moment | None,
         described(
-            "When it was last used, to about ten minutes, UTC; left out: no use was noted.", "2026-02-20T14:00:00Z"
+            "The time of the last use, UTC, with a precision of about ten minutes. Left out: no use was recorded.",
+            "2026-02-20T14:00:00Z",
         ),
     ] = None
 
@@ -184,9 +204,7 @@ class TokenShown(TokenView):
 class TokenPage(View):
     """A page of tokens."""
 
-    items: Annotated[
-        list[TokenShown], described("The tokens that the caller may manage, in the order of their hashes.")
-    ]
+    items: Annotated[list[TokenShown], described("The tokens that the caller may manage, sorted by hash.")]
     next_cursor: NextCursor = None
 
 
@@ -196,7 +214,8 @@ class TokenMade(TokenView):
     token: Annotated[
         str,
         described(
-            "The token. It is shown this once and stored nowhere.", "lm_EXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLE_"
+            "The token itself. Only this answer shows it, and it is not stored.",
+            "lm_EXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLE_",
         ),
     ]
 
@@ -208,7 +227,9 @@ class TokenMade(TokenView):
 class TokenRotated(TokenMade):
     """The token that replaces the one of the request."""
 
-    old_expires_at: Annotated[Moment, described("When the old token ends, UTC.", "2026-02-20T15:00:00Z")]
+    old_expires_at: Annotated[
+        Moment, described("The time when the old token becomes invalid, UTC.", "2026-02-20T15:00:00Z")
+    ]
 
     @classmethod
     def of_rotated(cls, rotated: Rotated) -> "TokenRotated":
@@ -219,4 +240,4 @@ class TokensPurged(View):
     """The tokens that were removed."""
 
     purged: Annotated[int, described("How many tokens were removed.", 2)]
-    hashes: Annotated[list[str], described("Their hashes.", [])]
+    hashes: Annotated[list[str], described("The hashes of the removed tokens.", [])]

@@ -27,24 +27,24 @@ from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, R
 MessageId = Annotated[
     str,
     described(
-        "A name of your own for the message, unique in its conversation: a repeat of it answers 200 with the turn that "
-        "is there and writes nothing; with another text it is refused (422).",
+        "A name of your own for the message, unique in its conversation. A repeat returns the turn that "
+        "exists (200) and writes nothing. The same name with another text is refused (422).",
         "m-7",
         minLength=1,
         maxLength=MESSAGE_ID_CHARACTERS,
     ),
 ]
 UserMessage = Annotated[
-    str, described("What the user said.", "Why does the import fail at night?", maxLength=BODY_BYTES)
+    str, described("The user's message.", "Why does the import fail at night?", maxLength=BODY_BYTES)
 ]
 AssistantMessage = Annotated[
-    str, described("What the assistant answered.", "Port Kiel answers 503 between 2 and 3 a.m.", maxLength=BODY_BYTES)
+    str, described("The assistant's answer.", "Port Kiel answers 503 between 2 and 3 a.m.", maxLength=BODY_BYTES)
 ]
 ClientTimestamp = Annotated[
     Moment,
     described(
-        "When it was said, where that is not now: pauses, blocks, hits and contexts go by it. What lies ahead of the "
-        "service's clock counts as now.",
+        "The time when it was said. Default: now. Pauses, blocks, search hits and contexts use this time. "
+        "A time ahead of the service's clock is replaced by now.",
         "2026-02-20T14:05:00Z",
     ),
 ]
@@ -54,7 +54,7 @@ OfUser = Annotated[
 OfAuthor = Annotated[
     str,
     described(
-        "Who says it, a person or an agent; without it the name of the token.",
+        "The author: a person or an agent. Default: the name of the token.",
         "ines",
         minLength=1,
         maxLength=SPEAKER_BYTES,
@@ -77,16 +77,21 @@ Json = Annotated[Any, AfterValidator(_check_storable)]
 class CallOfTool(Body):
     """A tool that the assistant called."""
 
-    name: Annotated[str, described("Its name.", "read_file", minLength=1, maxLength=NAME_CHARACTERS)]
-    arguments: Annotated[Json, described("What it was given: any JSON.", {"path": "src/import/kiel.py"})] = None
+    name: Annotated[str, described("The name of the tool.", "read_file", minLength=1, maxLength=NAME_CHARACTERS)]
+    arguments: Annotated[Json, described("The input of the tool: any JSON.", {"path": "src/import/kiel.py"})] = None
     result: Annotated[
-        Json, described("What it gave: any JSON. Above 32 kB lists of turns show its beginning only.", "200 lines")
+        Json,
+        described(
+            "The result of the tool: any JSON. Above 32 kB, lists of turns show only its beginning.",
+            "200 lines",
+        ),
     ] = None
-    success: Annotated[bool | None, described("Whether it did what it should.", True)] = None
+    success: Annotated[bool | None, described("Whether the call succeeded.", True)] = None
     duration_ms: Annotated[
-        Annotated[float, AfterValidator(_check_storable)] | None, described("How long it took, in milliseconds.", 12.5)
+        Annotated[float, AfterValidator(_check_storable)] | None,
+        described("Duration of the call in milliseconds.", 12.5),
     ] = None
-    timestamp: Annotated[str | None, described("When it was called.")] = None
+    timestamp: Annotated[str | None, described("The time of the call.")] = None
 
     def call(self) -> ToolCall:
         """The call for the domain."""
@@ -94,7 +99,7 @@ class CallOfTool(Body):
 
 
 ToolCalls = Annotated[
-    list[CallOfTool], described("The tools that were called, in their order.", [], maxItems=TOOL_CALLS)
+    list[CallOfTool], described("The called tools, in the order of the calls.", [], maxItems=TOOL_CALLS)
 ]
 
 
@@ -123,10 +128,12 @@ class NewTurn(Body):
 class NewMessage(Body):
     """A single message, for clients that have no whole turns: a turn with one side empty."""
 
-    role: Annotated[Role, described("Who says it.", "user")]
-    content: Annotated[str, described("What is said.", "Try it three times.", maxLength=BODY_BYTES)]
+    role: Annotated[Role, described("The role of the author.", "user")]
+    content: Annotated[str, described("The text of the message.", "Try it three times.", maxLength=BODY_BYTES)]
     tool_calls: ToolCalls = []
-    message_id: Annotated[MessageId | None, described("A name of your own for it, as a turn has.", "m-8")] = None
+    message_id: Annotated[MessageId | None, described("A name of your own for the message, as for a turn.", "m-8")] = (
+        None
+    )
     client_timestamp: ClientTimestamp | None = None
     author: OfAuthor | None = None
 
@@ -146,8 +153,8 @@ class TurnWritten(View):
     """A turn that is in the log now."""
 
     turn_index: TurnIndex
-    message_id: Annotated[str, described("The message's own id, or the one that the service gave it.", "m-7")]
-    timestamp: Annotated[Moment, described("When it arrived, UTC.", "2026-02-20T14:05:00.010Z")]
+    message_id: Annotated[str, described("The id of the message: yours, or one that the service made.", "m-7")]
+    timestamp: Annotated[Moment, described("The time when it arrived, UTC.", "2026-02-20T14:05:00.010Z")]
     redacted: Redacted = None
 
     @classmethod
@@ -162,10 +169,12 @@ class TurnWritten(View):
 
 
 class ClosingView(View):
-    """Whether the conversation is closed now."""
+    """The result of closing a conversation."""
 
-    closed: Annotated[bool, described("False: it has no turn, so there is nothing to close.", True)]
-    turn_index: Annotated[int | None, described("The number of its newest turn, behind which it is closed.", 8)] = None
+    closed: Annotated[bool, described("False: the conversation has no turn, so there is nothing to close.", True)]
+    turn_index: Annotated[
+        int | None, described("The number of the newest turn, after which the conversation is closed.", 8)
+    ] = None
 
     @classmethod
     def of(cls, closed: Closed | None) -> "ClosingView":
@@ -175,10 +184,15 @@ class ClosingView(View):
 class ImportedView(View):
     """The result of an import."""
 
-    imported: Annotated[int, described("Lines that became turns.", 2)]
-    repeated: Annotated[int, described("Lines whose message was there already.", 0)]
+    imported: Annotated[int, described("Number of lines that became turns.", 2)]
+    repeated: Annotated[int, described("Number of lines whose message existed already.", 0)]
     last_turn: Annotated[int, described("The highest number of these turns.", 2)]
-    left: Annotated[int, described("Lines that there was no time for: send the same again to go on.", 0)]
+    left: Annotated[
+        int,
+        described(
+            "Number of lines that were not processed for lack of time. Send the same request again to continue.", 0
+        ),
+    ]
     redacted: Redacted = None
 
     @classmethod
@@ -189,15 +203,18 @@ class ImportedView(View):
 class ToolCallView(View):
     """A tool that was called."""
 
-    name: Annotated[str, described("Its name.", "read_file")]
-    arguments: Annotated[Any, described("What it was given.", {"path": "src/import/kiel.py"})] = None
-    result: Annotated[Any, described("What it gave.", "200 lines")] = None
-    success: Annotated[bool | None, described("Whether it did what it should.", True)] = None
-    duration_ms: Annotated[float | None, described("How long it took, in milliseconds.", 12.5)] = None
-    timestamp: Annotated[str | None, described("When it was called.")] = None
+    name: Annotated[str, described("The name of the tool.", "read_file")]
+    arguments: Annotated[Any, described("The input of the tool.", {"path": "src/import/kiel.py"})] = None
+    result: Annotated[Any, described("The result of the tool.", "200 lines")] = None
+    success: Annotated[bool | None, described("Whether the call succeeded.", True)] = None
+    duration_ms: Annotated[float | None, described("Duration of the call in milliseconds.", 12.5)] = None
+    timestamp: Annotated[str | None, described("The time of the call.")] = None
     result_size: Annotated[
         int | None,
-        described("Bytes of a result above 32 kB. In a list `result` is its beginning; the turn alone has it whole."),
+        described(
+            "Size in bytes of a result above 32 kB. In a list, `result` has only its beginning. The route of "
+            "the single turn returns the whole result."
+        ),
     ] = None
 
 
@@ -205,23 +222,34 @@ class TurnView(View):
     """A turn. Fields that do not apply are left out."""
 
     turn_index: TurnIndex
-    message_id: Annotated[str, described("The message's own id, or the one that the service gave it.", "m-7")]
-    role: Annotated[Role | None, described("Of a message that came alone: who says it.")] = None
+    message_id: Annotated[str, described("The id of the message: yours, or one that the service made.", "m-7")]
+    role: Annotated[Role | None, described("Only for a single message: the role of its author.")] = None
     user_message: UserMessage | None = None
     assistant_message: AssistantMessage | None = None
-    tool_calls: Annotated[list[ToolCallView] | None, described("The tools that were called, in their order.")] = None
-    timestamp: Annotated[Moment, described("When it arrived, UTC.", "2026-02-20T14:05:00.010Z")]
+    tool_calls: Annotated[list[ToolCallView] | None, described("The called tools, in the order of the calls.")] = None
+    timestamp: Annotated[Moment, described("The time when it arrived, UTC.", "2026-02-20T14:05:00.010Z")]
     said_at: Annotated[
-        Moment, described("When it was said, UTC: its own time where it has one.", "2026-02-20T14:05:00Z")
+        Moment,
+        described(
+            "The time when it was said, UTC. Without a time of its own, this is the time when it arrived.",
+            "2026-02-20T14:05:00Z",
+        ),
     ]
     client_timestamp: ClientTimestamp | None = None
-    char_count: Annotated[int, described("Characters of both sides.", 76)]
-    author: Annotated[str, described("Who says it: the author of a message, else the name of the token.", "cline-dev")]
+    char_count: Annotated[int, described("Number of characters of both sides.", 76)]
+    author: Annotated[
+        str, described("The author: the one that the message names, or else the name of the token.", "cline-dev")
+    ]
     user: Annotated[str | None, described("The person on the user's side.")] = None
-    written_by: Annotated[Agent | None, described("The name of the token, of a message that names its author.")] = None
-    open: Annotated[Literal[True] | None, described("True while the assistant's side is missing.")] = None
+    written_by: Annotated[
+        Agent | None, described("The name of the token that wrote the turn. Only if the message names another author.")
+    ] = None
+    open: Annotated[Literal[True] | None, described("True if the assistant's side is missing so far.")] = None
     erased_on: Annotated[
-        str | None, described("The day on which its words were erased, UTC. Its number, times, author and length stay.")
+        str | None,
+        described(
+            "The day on which the words of the turn were erased, UTC. Its number, times, author and length are kept."
+        ),
     ] = None
 
     @classmethod
@@ -249,7 +277,7 @@ class TurnPage(Gapped):
     """A page of turns."""
 
     items: Annotated[
-        list[TurnView], described("The turns. A page may hold fewer than `limit` and not be the last one.")
+        list[TurnView], described("The turns. A page that is not the last one may hold fewer than `limit`.")
     ]
     next_cursor: NextCursor = None
 

@@ -14,16 +14,22 @@ Day = Annotated[str, described("A day, UTC.", "2026-02-20", format="date")]
 class Used(View):
     """The work of runs and its cost."""
 
-    runs: Annotated[int, described("Runs that have ended, or wait for approval; not those with nothing to do.", 3)]
-    failed_runs: Annotated[int, described("Those of them that failed.", 0)]
-    notes: Annotated[int, described("Notes that they folded.", 60)]
-    calls: Annotated[int, described("Calls of the LLM.", 3)]
-    prompt_tokens: Annotated[int, described("Tokens of the questions, by the provider's count.", 45_000)]
-    completion_tokens: Annotated[int, described("Tokens of the answers, by the provider's count.", 9_000)]
-    estimated_tokens: Annotated[
-        int, described("Tokens of calls that the provider did not count: of those that timed out or died.", 0)
+    runs: Annotated[
+        int,
+        described("Number of runs that have ended or wait for approval. Runs with nothing to do are not counted.", 3),
     ]
-    tokens: Annotated[int, described("All tokens.", 54_000)]
+    failed_runs: Annotated[int, described("Number of these runs that failed.", 0)]
+    notes: Annotated[int, described("Number of notes that these runs folded.", 60)]
+    calls: Annotated[int, described("Number of LLM calls.", 3)]
+    prompt_tokens: Annotated[int, described("Number of prompt tokens, as counted by the provider.", 45_000)]
+    completion_tokens: Annotated[int, described("Number of completion tokens, as counted by the provider.", 9_000)]
+    estimated_tokens: Annotated[
+        int,
+        described(
+            "Estimated number of tokens of calls that the provider did not count, because they timed out or died.", 0
+        ),
+    ]
+    tokens: Annotated[int, described("Total number of tokens.", 54_000)]
 
     @classmethod
     def fields_of(cls, sums: "Sums") -> dict[str, int]:
@@ -60,8 +66,10 @@ class UsedBySpace(Used):
 class BudgetView(View):
     """The daily budget, and the part of it that was used today (UTC)."""
 
-    tokens_per_day: Annotated[int | None, described("The limit; left out: none.", 1_000_000)] = None
-    used_today: Annotated[int, described("Tokens that were used today.", 54_000)]
+    tokens_per_day: Annotated[int | None, described("The limit of tokens per day. Left out: no limit.", 1_000_000)] = (
+        None
+    )
+    used_today: Annotated[int, described("Number of tokens used today.", 54_000)]
     exhausted: Annotated[bool, described("Whether runs fail with `token_budget_exhausted` until tomorrow.", False)]
 
     @classmethod
@@ -72,11 +80,9 @@ class BudgetView(View):
 class UsageReport(View):
     """The usage of the LLM by day."""
 
-    items: Annotated[list[UsedOnDay], described("The days in their order, those without runs too.")]
-    total: Annotated[Used, described("All of these days together.")]
-    budget: Annotated[
-        BudgetView, described("What may be used on a day. Where the token has a list of spaces no limit is told.")
-    ]
+    items: Annotated[list[UsedOnDay], described("The days in their order, including days without runs.")]
+    total: Annotated[Used, described("The totals of these days.")]
+    budget: Annotated[BudgetView, described("The daily budget. A token with a list of spaces does not see the limit.")]
 
     @classmethod
     def of(cls, report: "UsageOfDays") -> "UsageReport":
@@ -91,7 +97,7 @@ class ServiceUsage(UsageReport):
     """The usage of the LLM of all spaces that the token may see."""
 
     spaces: Annotated[
-        list[UsedBySpace], described("The spaces that used most, at most 100, those first that used more.")
+        list[UsedBySpace], described("The spaces with the highest usage, at most 100, the highest first.")
     ]
 
     @classmethod

@@ -35,9 +35,9 @@ def test_a_block_that_is_put_in_twice_is_there_once_and_where_it_was(text):
     ],
 )
 def test_markers_that_make_no_pair_are_left_to_their_owner(text):
-    with pytest.raises(NotPlain, match="make one pair"):
+    with pytest.raises(NotPlain, match="form one pair"):
         blocks.put(text, blocks.MARKDOWN, "x")
-    with pytest.raises(NotPlain, match="make one pair"):
+    with pytest.raises(NotPlain, match="form one pair"):
         blocks.take_out(text, blocks.MARKDOWN)
 
 

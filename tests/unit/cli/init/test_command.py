@@ -59,7 +59,7 @@ def test_init_shows_each_change_writes_it_and_takes_it_back(run, project, client
         assert f"+++ {path}" in done.stdout
     again = run(*arguments)
     assert again.exit_code == 7
-    assert "is there already" in again.stderr
+    assert "is written already" in again.stderr
     # Neither the service nor the space is asked for again.
     back = run("init", client, "--undo", "--yes")
     assert back.exit_code == 0, back.output
@@ -70,16 +70,16 @@ def test_init_shows_each_change_writes_it_and_takes_it_back(run, project, client
 @pytest.mark.parametrize("client", CLIENTS)
 def test_what_is_recorded_where_to_and_how_to_turn_it_off_is_said_before_anybody_is_asked(run, project, client):
     done = run("init", client, "-s", "demo", "--url", URL, said="n\n", terminal=True)
-    told, _, asked = done.stderr.partition("Write this?")
+    told, _, asked = done.stderr.partition("Write these changes?")
 
     assert asked
-    for word in ("What is recorded", f"the space demo at {URL}", "--no-record", "--undo", "a net, not a promise"):
+    for word in ("This is recorded", f"the space demo at {URL}", "--no-record", "--undo", "finds most, not all"):
         assert word in told
     assert not wrote(project)
 
     without = run("init", client, "-s", "demo", "--url", URL, "--no-record", "--dry-run")
-    assert "Nothing that is said" in without.stderr
-    assert "What is recorded" not in without.stderr
+    assert "No chat in" in without.stderr
+    assert "This is recorded" not in without.stderr
     undone = run("init", client, "--undo", "--yes")
     assert "recorded" not in undone.stderr
 
@@ -148,7 +148,7 @@ def test_a_file_that_is_left_alone_comes_with_its_snippet_and_is_no_success(run,
     done = run("init", "claude-code", "-s", "demo", "--url", URL, "--yes")
     assert done.exit_code == 1
     assert ".claude/settings.json" in wrote(project)
-    assert "put this in yourself" in done.stderr
+    assert "add this yourself" in done.stderr
     assert "Bearer ${LIVEMEM_TOKEN}" in done.stderr
     assert (project / ".mcp.json").read_text() == "{} // mine"
 

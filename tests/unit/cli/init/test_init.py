@@ -214,13 +214,13 @@ def test_a_file_with_comments_is_left_alone_and_its_owner_gets_the_snippet(there
 def test_a_table_of_the_users_own_is_not_replaced(there):
     there.write(".codex/config.toml", '[mcp_servers.livemem]\nurl = "mine"\n')
     (by_hand,) = there.init("codex").by_hand
-    assert "a table [mcp_servers.livemem] of its own" in by_hand.reason
+    assert "its own table [mcp_servers.livemem]" in by_hand.reason
 
 
 def test_a_program_of_the_users_own_is_not_extended(there):
     there.write(".clinerules/hooks/TaskStart", "#!/bin/sh\nexit 1\n")
     (by_hand,) = there.init("cline").by_hand
-    assert "not of livemem's making" in by_hand.reason
+    assert "livemem did not write it" in by_hand.reason
     assert there.read(".clinerules/hooks/TaskStart") == "#!/bin/sh\nexit 1\n"
 
 
@@ -257,10 +257,10 @@ def test_a_link_within_the_project_is_followed_and_stays_a_link(there):
 
 def test_a_pipe_or_bytes_that_are_no_text_are_refused_and_nothing_is_written(there):
     os.mkfifo(there.project / ".mcp.json")
-    with pytest.raises(Refused, match="no regular file"):
+    with pytest.raises(Refused, match="not a regular file"):
         there.init("claude-code")
     (there.project / "AGENTS.md").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(Refused, match="no UTF-8"):
+    with pytest.raises(Refused, match="not UTF-8"):
         there.init("codex")
     assert set(there.tree()) == {"ferry", "ferry/.mcp.json", "ferry/AGENTS.md"}
 
@@ -269,7 +269,7 @@ def test_who_changes_a_file_between_diff_and_answer_is_not_overwritten(there):
     setup = there.setup()
     drawn = plan.draw_up(clients.fitting("codex", setup).places, {})
     there.write("AGENTS.md", "written meanwhile")
-    with pytest.raises(Refused, match="changed meanwhile"):
+    with pytest.raises(Refused, match="changed by another program"):
         plan.carry_out(drawn, there.kept("codex", setup))
     assert there.read("AGENTS.md") == "written meanwhile"
 

@@ -91,9 +91,9 @@ def test_nothing_but_space_is_an_object_without_members():
         ('{/* x */ "a": 1}', "not valid JSON"),
         ('{"a": 1,}', "not valid JSON"),
         ("{", "not valid JSON"),
-        ("[]", "no JSON object"),
-        ('"a"', "no JSON object"),
-        ("null", "no JSON object"),
+        ("[]", "not have a JSON object"),
+        ('"a"', "not have a JSON object"),
+        ("null", "not have a JSON object"),
         ("[" * 100_000, "nested too deeply"),
         ('{"a":' * 100_000, "nested too deeply"),
     ],
@@ -104,7 +104,7 @@ def test_what_can_not_be_changed_without_loss_is_refused_with_the_reason(text, r
 
 
 def test_a_path_through_something_that_is_no_object_is_refused():
-    with pytest.raises(NotPlain, match="`a` is no object"):
+    with pytest.raises(NotPlain, match="`a` is not an object"):
         jsontext.put('{"a": [1]}', ["a", "b"], 1)
-    with pytest.raises(NotPlain, match="`a` is no array"):
+    with pytest.raises(NotPlain, match="`a` is not an array"):
         jsontext.append('{"a": {}}', ["a"], 1)

@@ -27,9 +27,9 @@ SECONDS = 5.5
 
 def hook_command(
     ctx: typer.Context,
-    client: Annotated[str, typer.Argument(help="The client that calls.")],
-    event: Annotated[str, typer.Argument(help="What happened, as the client names it.")],
-    space: Annotated[str | None, typer.Option("--space", "-s", help="The space; else the one that you keep.")] = None,
+    client: Annotated[str, typer.Argument(help="The client that calls the hook.")],
+    event: Annotated[str, typer.Argument(help="The event, as the client names it.")],
+    space: Annotated[str | None, typer.Option("--space", "-s", help="The space. Default: the saved one.")] = None,
 ) -> None:
     """Only for hooks: reads the client's JSON from stdin, and loads the memory or keeps the messages. Exits with 0."""
     program = program_of(ctx)
@@ -74,7 +74,7 @@ def in_time(work: Callable[[], str], seconds: float) -> str | None:
     thread.start()
     thread.join(seconds)
     if not answered:
-        _log(f"livemem hook: not done after {seconds:g} s; what is left comes the next time")
+        _log(f"livemem hook: not done after {seconds:g} s; the rest is sent the next time")
     return answered[0] if answered else None
 
 

@@ -51,7 +51,7 @@ class Hook:
             if event.said:
                 said, found = redact(event.said)
                 if found:
-                    self.log(f"livemem hook: {found.total()} texts that look like secrets are not kept")
+                    self.log(f"livemem hook: {found.total()} texts that look like secrets are not recorded")
                 files.keep(event.role, said, datetime.now(UTC).isoformat())
             if event.kind in ("send", "close"):
                 self._send(event, space_id, files, until)

@@ -67,7 +67,7 @@ def read(path: Path, start: int, parse: Parse, until: int = 0) -> Part:
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
-            raise OSError(f"{path} is no regular file")
+            raise OSError(f"{path} is not a regular file")
         if not 0 <= start <= found.st_size:
             start = until = 0
         file.seek(start)
