@@ -51,6 +51,11 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "example": "2026-02-20T02-00-00",
         "schema": {"pattern": f"^{keys.BACKUP_ID.pattern}$"},
     },
+    "promotion_id": {
+        "description": "The id of the promotion, as its answer and the source of its copy give it.",
+        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
+        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
+    },
     "erasure_id": {
         "description": "The id of the erasure, as its receipt and every list give it.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
@@ -173,6 +178,7 @@ TAGS = {
     "notes": "Agents append notes. They are live until a consolidation folds them into the bank.",
     "conversations": "Long chats, word for word and in layers of summaries, so that an agent goes on months later.",
     "memories": "Single durable facts about people, decisions and the agent itself: each is kept once, and may expire.",
+    "promotions": "A note or a memory of one space is copied into another one, and taken back.",
     "rooms": "Live channels that agents listen to: what is said in them waits for a digest.",
     "digests": "At fixed hours, or on request, an LLM makes memories of what was said in rooms.",
     "questions": "An agent that looks into all of it, answers with what it rests on, and may store what it learns.",
@@ -426,6 +432,7 @@ WHAT_CAN_BE_MISSING = (
     "job",
     "memory",
     "deleted_memory",
+    "promotion",
     "digest",
     "question",
     "session",

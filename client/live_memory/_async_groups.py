@@ -492,6 +492,18 @@ class AsyncNotesGroup(Group):
         return await self._invoke("list_notes", locals())
 
 
+class AsyncPromotionsGroup(Group):
+    """A note or a memory of one space is copied into another one, and taken back."""
+
+    async def create(self, space_id: str, *, id: str, target_space_id: str) -> models.PromotionView:
+        """As `PromotionsGroup.create`."""
+        return await self._invoke("create_promotion", locals())
+
+    async def take_back(self, space_id: str, promotion_id: str) -> None:
+        """As `PromotionsGroup.take_back`."""
+        await self._invoke("take_back_promotion", locals())
+
+
 class AsyncQuestionsGroup(Group):
     """An agent that looks into all of it, answers with what it rests on, and may store what it learns."""
 
@@ -972,6 +984,11 @@ class AsyncGroups:
     def notes(self) -> AsyncNotesGroup:
         """Agents append notes. They are live until a consolidation folds them into the bank."""
         return AsyncNotesGroup(self._invoke)
+
+    @property
+    def promotions(self) -> AsyncPromotionsGroup:
+        """A note or a memory of one space is copied into another one, and taken back."""
+        return AsyncPromotionsGroup(self._invoke)
 
     @property
     def questions(self) -> AsyncQuestionsGroup:

@@ -154,17 +154,6 @@ class CallView(Model):
     """What was wrong with the call."""
 
 
-class CapturedFromView(Model):
-    """The source of a note that was captured: no agent wrote it."""
-
-    conversation_id: str
-    """The conversation."""
-    turns: list[Any]
-    """The first and the last turn that it rests on."""
-    gone: bool | None = None
-    """True if the conversation is deleted."""
-
-
 class ChangeSummary(Model):
     """A change of the bank or the rules."""
 
@@ -800,6 +789,18 @@ class NewNotes(Model):
     """The notes in their order."""
 
 
+class NewPromotion(Model):
+    """A note or a memory to promote, and the space that gets the copy."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    id: str
+    """The id of a note, live or consolidated, or of a memory."""
+    target_space_id: str
+    """The space that gets the copy."""
+
+
 class NewQuarantine(Model):
     """The object to set aside."""
 
@@ -930,6 +931,30 @@ class NewUpload(Model):
     """Its size in bytes, at most 1 GiB. The URL takes exactly so many."""
 
 
+class NoteOriginView(Model):
+    """
+    The source of a note that nobody wrote here: turns of a conversation from which it was captured, or a note of
+    another space from which it was promoted.
+    """
+
+    conversation_id: str | None = None
+    """Of a captured note: the conversation."""
+    turns: list[Any] | None = None
+    """The first and the last turn that it rests on."""
+    gone: bool | None = None
+    """True if the conversation is deleted."""
+    space_id: str | None = None
+    """Of a promoted note: the space that it comes from."""
+    note_id: str | None = None
+    """The note of that space. Its id has the time when it was written."""
+    promotion_id: str | None = None
+    """The promotion, to take it back by."""
+    promoted_by: str | None = None
+    """Who promoted it: the name of the token."""
+    promoted_at: AwareDatetime | None = None
+    """When it was promoted, UTC."""
+
+
 class NoteSourceView(Model):
     """A note that a section rests on."""
 
@@ -964,8 +989,8 @@ class NoteView(Model):
     """The number of the consolidation that folded it; only if it is consolidated."""
     malformed: bool | None = None
     """True if the object in the bucket is no note of the usual form: its whole text is the content."""
-    source: CapturedFromView | None = None
-    """Of a note that a model captured from what was said in a conversation."""
+    source: NoteOriginView | None = None
+    """Of a note that a model captured from a conversation, or that was promoted from another space."""
     redacted: dict[str, int] | None = None
     """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
 
@@ -1030,6 +1055,44 @@ class Problem(Model):
     """What is wrong with which field, at most 20; only where there is one."""
 
 
+class PromotedMemoryView(Model):
+    """The memory of another space from which a memory was promoted."""
+
+    space_id: str
+    """The space."""
+    memory_id: str
+    """The memory of that space."""
+    promotion_id: str
+    """The promotion, to take it back by."""
+    promoted_by: str
+    """Who promoted it: the name of the token."""
+    promoted_at: AwareDatetime
+    """When, UTC."""
+
+
+class PromotionView(Model):
+    """A promotion: the copy in the other space, and what takes it back."""
+
+    promotion_id: str
+    """The promotion, an ULID: to take it back by, in the other space."""
+    space_id: str
+    """The space that has the copy."""
+    kind: Literal["note", "memory"] | str
+    """What was promoted."""
+    id: str
+    """The id of the copy in that space."""
+    promoted_by: str
+    """Who promoted it first: the name of the token."""
+    promoted_at: AwareDatetime
+    """When it was promoted first, UTC."""
+    consolidation: int | None = None
+    """The change that folded the copy since. Left out: the note is live, or it is a memory."""
+    already_known: Literal[True] | None = None
+    """True: the space had a memory that says the same, or has merged both since. `id` is that memory; nothing is kept twice."""
+    redacted: dict[str, int] | None = None
+    """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
+
+
 class ProvenanceView(Model):
     """The author of a memory, and its sources."""
 
@@ -1047,6 +1110,8 @@ class ProvenanceView(Model):
     """The conversation that it rests on."""
     note_id: str | None = None
     """The note that it rests on."""
+    promoted: PromotedMemoryView | None = None
+    """Of a promoted memory: the memory of another space that it comes from."""
 
 
 class ProvisioningView(Model):

@@ -29,6 +29,7 @@ NOT_REACHED = (
     "Notes and memories of others that quote it: they are listed, erase them as well if need be.",
 )
 TOOLS = "What tools were given and gave in the turn is removed with it, and was not looked for elsewhere."
+PROMOTED = "It was promoted into the space {!r}: erase the copy there as well."
 VERSIONS_UNREACHABLE = "Former versions of objects: the store does not let the service see or remove them."
 
 

@@ -215,6 +215,16 @@ class MemoryChange(Body):
         )
 
 
+class PromotedMemoryView(View):
+    """The memory of another space from which a memory was promoted."""
+
+    space_id: Annotated[str, described("The space.")]
+    memory_id: Annotated[str, described("The memory of that space.")]
+    promotion_id: Annotated[str, described("The promotion, to take it back by.")]
+    promoted_by: Annotated[str, described("Who promoted it: the name of the token.")]
+    promoted_at: Annotated[Moment, described("When, UTC.")]
+
+
 class ProvenanceView(View):
     """The author of a memory, and its sources."""
 
@@ -225,6 +235,9 @@ class ProvenanceView(View):
     messages: Annotated[list[str] | None, described("The ids of the messages that say so.")] = None
     conversation_id: Annotated[str | None, described("The conversation that it rests on.")] = None
     note_id: Annotated[str | None, described("The note that it rests on.")] = None
+    promoted: Annotated[
+        PromotedMemoryView | None, described("Of a promoted memory: the memory of another space that it comes from.")
+    ] = None
 
 
 class MemoryView(View):

@@ -11,7 +11,7 @@ from pydantic import (
 
 from livemem import limits
 from livemem.errors import TooLarge
-from livemem.notes.note import CapturedFrom, Note
+from livemem.notes.note import CapturedFrom, Note, PromotedFrom
 from livemem_http.views.fields import (
     Body,
     Category,
@@ -71,12 +71,21 @@ class NewNotes(Body):
     ]
 
 
-class CapturedFromView(View):
-    """The source of a note that was captured: no agent wrote it."""
+class NoteOriginView(View):
+    """The source of a note that nobody wrote here: turns of a conversation from which it was captured, or a note of
+    another space from which it was promoted.
+    """
 
-    conversation_id: Annotated[str, described("The conversation.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-    turns: Annotated[tuple[int, int], described("The first and the last turn that it rests on.", [4, 5])]
+    conversation_id: Annotated[
+        str | None, described("Of a captured note: the conversation.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")
+    ] = None
+    turns: Annotated[tuple[int, int] | None, described("The first and the last turn that it rests on.", [4, 5])] = None
     gone: Annotated[bool | None, described("True if the conversation is deleted.")] = None
+    space_id: Annotated[str | None, described("Of a promoted note: the space that it comes from.")] = None
+    note_id: Annotated[str | None, described("The note of that space. Its id has the time when it was written.")] = None
+    promotion_id: Annotated[str | None, described("The promotion, to take it back by.")] = None
+    promoted_by: Annotated[str | None, described("Who promoted it: the name of the token.")] = None
+    promoted_at: Annotated[Moment | None, described("When it was promoted, UTC.")] = None
 
 
 class NoteView(View):
@@ -104,7 +113,8 @@ class NoteView(View):
         described("True if the object in the bucket is no note of the usual form: its whole text is the content."),
     ] = None
     source: Annotated[
-        CapturedFromView | None, described("Of a note that a model captured from what was said in a conversation.")
+        NoteOriginView | None,
+        described("Of a note that a model captured from a conversation, or that was promoted from another space."),
     ] = None
     redacted: Redacted = None
 
@@ -121,9 +131,11 @@ class NoteView(View):
         )
 
 
-def _source(source: CapturedFrom, gone: Collection[str]) -> CapturedFromView:
+def _source(source: CapturedFrom | PromotedFrom, gone: Collection[str]) -> NoteOriginView:
+    if isinstance(source, PromotedFrom):
+        return NoteOriginView.model_validate(asdict(source))
     deleted = source.conversation in gone or None
-    return CapturedFromView(conversation_id=source.conversation, turns=source.turns, gone=deleted)
+    return NoteOriginView(conversation_id=source.conversation, turns=source.turns, gone=deleted)
 
 
 class NotePage(View):
