@@ -9,7 +9,7 @@ from datetime import datetime
 from livemem import clock
 from livemem.access import decision
 from livemem.access.principal import Principal
-from livemem.errors import Conflict, InvalidName, InvalidRequest
+from livemem.errors import Conflict, InvalidName, InvalidRequest, PreconditionLost
 from livemem.memories import log, reading, storing
 from livemem.memories.memory import Memory, MemoryDraft, PromotedMemory
 from livemem.notes import appending, pages
@@ -138,9 +138,11 @@ def _note(order: _Order) -> Promoted:
     )
     promotion = order.begin(again=again, note_id=name.note_id)
     copy = _copy(order, promotion, draft)
-    # An object under this name is this note: its digits follow from the promotion.
     key, body = keys.note(target, copy.note_id), notes.format_note(copy)
     fresh = stored.write_if(process.store, key, body, content_type=MARKDOWN) is not None
+    # A note of this name is this copy: its digits follow from the promotion.
+    if not fresh and not copies.find_note(process, target, promotion):
+        raise PreconditionLost("The copy could not be written; try again.")
     return Promoted(order.promotion_id, promotion, copy, fresh, redacted=draft.redacted)
 
 

@@ -1,0 +1,134 @@
+"""Notes of another space that are promoted into one with a bank, and taken back: each promotion has one copy, and none
+comes back.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from livemem.process import Process
+from livemem.promotions import promoting, taking_back
+from livemem.promotions.promotion import Promotion
+from livemem.store import keys, promotion_keys
+from tests.simulation.kinds import bank
+from tests.simulation.kinds.bank import COLUMNS, DELETE, ORDERED_RUN, POST, REPEATED, STALL, SWEEP, BankScene
+from tests.simulation.pairs import Pair, cut, echoed, late, lost, together
+from tests.simulation.scene import SPACE, Action, Kind, Sampled
+from tests.support.audit import records_of
+from tests.support.world import EVERYONE
+
+SOURCE = "other"
+COPIES = "copies"
+DOUBLED = "doubled: 'promoted' in "
+PROMOTED = b'"promotion": "'
+
+
+class PromotionScene(BankScene):
+    """`gone`: the promotion was taken back, and nobody has promoted again or undone that since."""
+
+    def __init__(self, world: bank.World) -> None:
+        super().__init__(world)
+        self.gone = False
+
+    def rest(self) -> list[str]:
+        found = [*super().rest(), *self._wrong_copies()]
+        # One that was taken back is in a record, and the next copy says the same.
+        return [one for one in found if self._attempts() < 2 or not one.startswith((DOUBLED, REPEATED))]
+
+    def _attempts(self) -> int:
+        objects = self.world.inner.objects
+        told = [one for key, one in objects.items() if promotion_keys.parse_promotion(key)]
+        return sum(Promotion.from_bytes(one.body).attempt for one in told)
+
+    def _wrong_copies(self) -> Iterator[str]:
+        objects = self.world.inner.objects
+        live = [key for key, one in objects.items() if key.startswith(keys.live_prefix(SPACE)) and PROMOTED in one.body]
+        folded = {
+            keys.note(SPACE, source.note_id)
+            for record in records_of(objects, SPACE)
+            for source in record.notes
+            if PROMOTED in source.body()
+        }
+        if len({*live, *folded}) > self._attempts():
+            yield f"{COPIES}: {len({*live, *folded})} of {self._attempts()}"
+        if self.gone and live:
+            yield f"{COPIES}: {live} is live, which was taken back"
+
+
+def _promotion(scene: BankScene) -> tuple[str, str]:
+    """The note that is promoted, and the id of its promotion."""
+    reader = scene.world.with_parts()
+    (source,) = scene.world.live_ids(SOURCE)
+    uids = [bank.heads.load(reader, one).meta.uid for one in (SOURCE, SPACE)]
+    return source, promotion_keys.id_of(uids[0], source, uids[1])
+
+
+def promote(scene: PromotionScene, process: Process, until: datetime) -> None:
+    scene.gone = False
+    (source,) = scene.world.live_ids(SOURCE)
+    done = promoting.promote(process, EVERYONE, SOURCE, source, SPACE, until)
+    scene.gone = False
+    scene.accepted([done.copy])
+
+
+def take_back(scene: PromotionScene, process: Process, until: datetime) -> None:
+    _, promotion_id = _promotion(scene)
+    taking_back.take_back(process, EVERYONE, SPACE, promotion_id)
+    scene.gone = True
+
+
+def undo(scene: PromotionScene, process: Process, until: datetime) -> None:
+    scene.gone = False
+    bank.undo(scene, process, until)
+    scene.gone = False
+
+
+PROMOTE = Action("promotion", promote)
+TAKE_BACK = Action("taking back", take_back)
+UNDO = Action("undo", undo)
+
+
+def two_spaces(scene: BankScene) -> None:
+    """A space with a bank and a live note, and another one with a note."""
+    scene.size = 2
+    scene.create()
+    scene.fold()
+    scene.world.create_space(SOURCE)
+    scene.world.note("promoted", space_id=SOURCE)
+    scene.write(1)
+
+
+def promoted(scene: BankScene) -> None:
+    bank.after(two_spaces, PROMOTE)(scene)
+
+
+def taken_back(scene: BankScene) -> None:
+    bank.after(promoted, TAKE_BACK)(scene)
+
+
+PAIRS = (
+    Pair(PROMOTE, PROMOTE, (late, lost, together), two_spaces),
+    Pair(PROMOTE, ORDERED_RUN, (late, lost, cut), two_spaces),
+    Pair(PROMOTE, TAKE_BACK, (late, echoed), two_spaces),
+    Pair(PROMOTE, DELETE, (late, cut), two_spaces),
+    Pair(TAKE_BACK, TAKE_BACK, (lost, cut), promoted),
+    Pair(TAKE_BACK, ORDERED_RUN, (late, cut), promoted),
+    Pair(ORDERED_RUN, TAKE_BACK, (late, cut), promoted),
+    Pair(ORDERED_RUN, TAKE_BACK, (cut,), promoted, gap=STALL, name="stalled run & taking back"),
+    Pair(TAKE_BACK, PROMOTE, (late, lost, cut), promoted),
+    Pair(TAKE_BACK, UNDO, (late, lost), promoted),
+    Pair(TAKE_BACK, POST, (late,), promoted),
+    Pair(TAKE_BACK, SWEEP, (echoed, cut), promoted),
+    Pair(PROMOTE, UNDO, (late, cut), taken_back),
+)
+PROMOTIONS = Kind(
+    "promotions",
+    PromotionScene,
+    (
+        Action("a note is promoted", promote, two_spaces),
+        Action("a promotion is taken back", take_back, promoted),
+        Action("a note is promoted again", promote, taken_back),
+    ),
+    PAIRS,
+    columns=(*COLUMNS, REPEATED, COPIES),
+    sampled=Sampled(requests=3, turns=3),
+)
