@@ -162,7 +162,7 @@ class ChangeSummary(Model):
     kind: str
     """`consolidation`, `manual` (a correction by hand), `rules` or `undo`."""
     trigger: str
-    """What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
+    """What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection), `promotion` (one was taken back)."""
     run_id: str
     """The id of the run, an ULID."""
     started_at: AwareDatetime
@@ -2419,7 +2419,7 @@ class ChangeDetail(Model):
     kind: str
     """`consolidation`, `manual` (a correction by hand), `rules` or `undo`."""
     trigger: str
-    """What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
+    """What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection), `promotion` (one was taken back)."""
     run_id: str
     """The id of the run, an ULID."""
     started_at: AwareDatetime

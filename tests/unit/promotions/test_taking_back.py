@@ -5,7 +5,8 @@ import pytest
 from livemem.access.principal import Principal
 from livemem.changes import records
 from livemem.changes import undo as undoing
-from livemem.errors import Forbidden, InvalidName, LiveMemoryError, NotFound, PromotionFolded
+from livemem.erasure import erasure
+from livemem.errors import Forbidden, InvalidName, NotFound, PromotionFolded
 from livemem.memories import correcting, forgetting, log, reading, splitting, storing
 from livemem.memories.correcting import Correction
 from livemem.memories.memory import Memory, MemoryDraft
@@ -215,6 +216,7 @@ def test_one_that_dies_at_any_request_is_completed_by_its_repeat(kind: str):
 def test_a_copied_space_has_its_promotions_with_their_sources(world: World):
     done = promote(world, world.note(CONTENT).note_id)
     memory = promote(world, memory_of(world).memory_id)
+    promoted_here = world.live_ids("demo")[0]
     backup = world.back_up("team")
     world.restore("team", backup.job_id, "restored")
     forked = fork.order(world.process, EVERYONE, "team", "forked", None, world.clock() + INVOCATION)
@@ -234,5 +236,10 @@ def test_a_copied_space_has_its_promotions_with_their_sources(world: World):
             take_back(world, one, EVERYONE, space_id)
         assert world.live_ids(space_id) == []
         assert not log.load(world.process, space_id, "fact").memories
-    with pytest.raises(LiveMemoryError):
+    with pytest.raises(NotFound):
         take_back(world, done)
+    # A copy of the source's space knows where its notes went, too.
+    assert import_it(world, exported(world), "again")
+    until = world.clock() + INVOCATION
+    receipt = erasure.erase_note(world.process, EVERYONE, "again", promoted_here, until, erase=True)
+    assert "'team'" in str(receipt.not_reached)

@@ -8,7 +8,9 @@ memories show it.
 import hashlib
 from collections.abc import Collection
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
+
+from pydantic import model_validator
 
 from livemem.process import Process
 from livemem.spaces import unreadable
@@ -37,6 +39,13 @@ class Promotion(Revised):
     note_id: NoteId | None = None
     memory_id: Line | None = None
     memory_kind: Kind | None = None
+
+    @model_validator(mode="after")
+    def _names_one_copy(self) -> Self:
+        named = self.memory_id is not None
+        if named == (self.note_id is not None) or named != (self.memory_kind is not None):
+            raise ValueError("either a note or a memory of a kind")
+        return self
 
 
 def find(process: Process, space_id: str, promotion_id: str) -> Stored[Promotion] | None:

@@ -31,7 +31,7 @@ class ChangeSummary(View):
         str,
         described(
             "What started it: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage "
-            "collection).",
+            "collection), `promotion` (one was taken back).",
             "api",
         ),
     ]
