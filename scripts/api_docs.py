@@ -21,7 +21,7 @@ MADE = {
     "erasure_id": ("ERASURE", "", "", ""),
     "conversation_id": ("CONVERSATION", "list_conversations", "?limit=1", "conversation_id"),
     "memory_id": ("MEMORY", "search_memories", "?limit=1", "memory_id"),
-    "promotion_id": ("PROMOTION", "create_promotion", "", "promotion_id"),
+    "promotion_id": ("PROMOTION", "", "", ""),
     "request_id": ("QUESTION", "ask_question", "", "request_id"),
     "job": ("WORK", "create_backup", "", "job"),
     "slot": ("SLOT", "list_digests", "?limit=1", "slot"),
@@ -51,6 +51,9 @@ curl -sS -X DELETE -H "Authorization: Bearer $TOKEN" $API/spaces/demo/memories/$
 TWO_SPACES = """\
 curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces" -d '{"space_id": "team"}'
 NOTE=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes" -d '{"category": "decision", "content": "We keep S3 as the only store."}' | sed -E 's/.*"note_id": "([^"]+).*/\\1/')"""  # noqa: E501
+PROMOTED = """\
+NOTE=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes" -d '{"category": "todo", "content": "Tell the team."}' | sed -E 's/.*"note_id": "([^"]+).*/\\1/')
+PROMOTION=$(curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/promote" -d '{"id": "'$NOTE'", "target_space_id": "team"}' | sed -E 's/.*"promotion_id": "([^"]+).*/\\1/')"""  # noqa: E501
 PLANNED = """\
 curl -sS -X PATCH -H "Authorization: Bearer $TOKEN" "$API/spaces/demo" -d '{"consolidation_mode": "review"}'
 curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/demo/notes" -d '{"category": "decision", "content": "The ferry leaves at nine."}'
@@ -65,6 +68,7 @@ BEFORE = {
     "delete_conversation": BEGUN,
     "restore_memory": DELETED,
     "create_promotion": TWO_SPACES,
+    "take_back_promotion": PROMOTED,
     "get_plan": PLANNED,
     "approve_plan": READ,
     "refuse_plan": PLANNED,
