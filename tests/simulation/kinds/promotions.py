@@ -23,11 +23,14 @@ PROMOTED = b'"promotion": "'
 
 
 class PromotionScene(BankScene):
-    """`gone`: the promotion was taken back, and nobody has promoted again or undone that since."""
+    """`brought_back`: how often somebody has begun to promote, or to undo a change. `gone_since`: how often before the
+    promotion was taken back.
+    """
 
     def __init__(self, world: bank.World) -> None:
         super().__init__(world)
-        self.gone = False
+        self.brought_back = 0
+        self.gone_since: int | None = None
 
     def rest(self) -> list[str]:
         found = [*super().rest(), *self._wrong_copies()]
@@ -50,7 +53,7 @@ class PromotionScene(BankScene):
         }
         if len({*live, *folded}) > self._attempts():
             yield f"{COPIES}: {len({*live, *folded})} of {self._attempts()}"
-        if self.gone and live:
+        if self.gone_since == self.brought_back and live:
             yield f"{COPIES}: {live} is live, which was taken back"
 
 
@@ -63,23 +66,22 @@ def _promotion(scene: BankScene) -> tuple[str, str]:
 
 
 def promote(scene: PromotionScene, process: Process, until: datetime) -> None:
-    scene.gone = False
+    scene.brought_back += 1
     (source,) = scene.world.live_ids(SOURCE)
     done = promoting.promote(process, EVERYONE, SOURCE, source, SPACE, until)
-    scene.gone = False
     scene.accepted([done.copy])
 
 
 def take_back(scene: PromotionScene, process: Process, until: datetime) -> None:
+    before = scene.brought_back
     _, promotion_id = _promotion(scene)
     taking_back.take_back(process, EVERYONE, SPACE, promotion_id)
-    scene.gone = True
+    scene.gone_since = before
 
 
 def undo(scene: PromotionScene, process: Process, until: datetime) -> None:
-    scene.gone = False
+    scene.brought_back += 1
     bank.undo(scene, process, until)
-    scene.gone = False
 
 
 PROMOTE = Action("promotion", promote)
