@@ -2,9 +2,10 @@
 comes back.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from livemem.changes.records import Record
 from livemem.process import Process
 from livemem.promotions import promoting, taking_back
 from livemem.promotions.promotion import Promotion
@@ -13,7 +14,7 @@ from tests.simulation.kinds import bank
 from tests.simulation.kinds.bank import COLUMNS, DELETE, ORDERED_RUN, POST, REPEATED, STALL, SWEEP, BankScene
 from tests.simulation.pairs import Pair, cut, echoed, late, lost, together
 from tests.simulation.scene import SPACE, Action, Kind, Sampled
-from tests.support.audit import records_of
+from tests.support.audit import records_of, standing
 from tests.support.world import EVERYONE
 
 SOURCE = "other"
@@ -44,17 +45,20 @@ class PromotionScene(BankScene):
 
     def _wrong_copies(self) -> Iterator[str]:
         objects = self.world.inner.objects
+        records = records_of(objects, SPACE)
         live = [key for key, one in objects.items() if key.startswith(keys.live_prefix(SPACE)) and PROMOTED in one.body]
-        folded = {
-            keys.note(SPACE, source.note_id)
-            for record in records_of(objects, SPACE)
-            for source in record.notes
-            if PROMOTED in source.body()
-        }
-        if len({*live, *folded}) > self._attempts():
-            yield f"{COPIES}: {len({*live, *folded})} of {self._attempts()}"
-        if self.gone_since == self.brought_back and live:
-            yield f"{COPIES}: {live} is live, which was taken back"
+        found = {*live, *_copies(records)}
+        if len(found) > self._attempts():
+            yield f"{COPIES}: {len(found)} of {self._attempts()}"
+        left = [*live, *_copies(record for record in standing(records) if record.folds())]
+        if self.gone_since == self.brought_back and left:
+            yield f"{COPIES}: {left}, which was taken back"
+
+
+def _copies(records: Iterable[Record]) -> set[str]:
+    """The keys that the promoted notes in these records had."""
+    sources = (source for record in records for source in record.notes)
+    return {keys.note(SPACE, source.note_id) for source in sources if PROMOTED in source.body()}
 
 
 def _promotion(scene: BankScene) -> tuple[str, str]:
