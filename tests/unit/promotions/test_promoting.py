@@ -20,6 +20,8 @@ from livemem.notes.note import Note, PromotedFrom
 from livemem.process import Process
 from livemem.promotions import promoting
 from livemem.promotions.promoting import Promoted
+from livemem.recall import start
+from livemem.recall.start import StartRequest
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.store import keys
@@ -178,6 +180,15 @@ def test_the_model_that_folds_a_copy_is_told_where_it_comes_from(world: World):
     world.consolidate("team")
 
     assert f"written at {source.timestamp} in the space demo, promoted from there by ann" in str(world.llm.prompts[-1])
+
+
+def test_a_start_says_from_which_space_a_live_copy_comes(world: World):
+    source = world.note(CONTENT)
+    promote(world, source.note_id)
+
+    given = start.start(world.process, "team", StartRequest())
+
+    assert f"ann progress from demo] {CONTENT}\n" in given.markdown
 
 
 def stored_in(world: World, kind: str) -> str:

@@ -20,6 +20,11 @@ class CapturedFrom:
     conversation: str
     turns: tuple[int, int]
 
+    @property
+    def mark(self) -> str:
+        """The source in a word or two, for lists."""
+        return "captured"
+
     def says(self) -> str:
         """The source in words, for a model."""
         return "captured by a model from turns {}-{} of a conversation".format(*self.turns)
@@ -34,6 +39,11 @@ class PromotedFrom:
     promotion_id: str
     promoted_by: str
     promoted_at: str
+
+    @property
+    def mark(self) -> str:
+        """The source in a word or two, for lists."""
+        return f"from {self.space_id}"
 
     def says(self) -> str:
         """The source in words, for a model."""
