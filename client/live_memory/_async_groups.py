@@ -492,6 +492,18 @@ class AsyncNotesGroup(Group):
         return await self._invoke("list_notes", locals())
 
 
+class AsyncPromotionsGroup(Group):
+    """A note or a memory of one space is copied into another one. The copy can be taken back."""
+
+    async def create(self, space_id: str, *, id: str, target_space_id: str) -> models.PromotionView:
+        """As `PromotionsGroup.create`."""
+        return await self._invoke("create_promotion", locals())
+
+    async def take_back(self, space_id: str, promotion_id: str) -> None:
+        """As `PromotionsGroup.take_back`."""
+        await self._invoke("take_back_promotion", locals())
+
+
 class AsyncQuestionsGroup(Group):
     """An agent answers questions from the memory of the space, names its sources, and may store memories."""
 
@@ -970,6 +982,11 @@ class AsyncGroups:
     def notes(self) -> AsyncNotesGroup:
         """Agents append notes. They are live until a consolidation folds them into the bank."""
         return AsyncNotesGroup(self._invoke)
+
+    @property
+    def promotions(self) -> AsyncPromotionsGroup:
+        """A note or a memory of one space is copied into another one. The copy can be taken back."""
+        return AsyncPromotionsGroup(self._invoke)
 
     @property
     def questions(self) -> AsyncQuestionsGroup:

@@ -154,17 +154,6 @@ class CallView(Model):
     """The error, if the call was wrong."""
 
 
-class CapturedFromView(Model):
-    """The source of a captured note. A captured note is not written by an agent."""
-
-    conversation_id: str
-    """The id of the conversation."""
-    turns: list[Any]
-    """The first and the last turn that the note rests on."""
-    gone: bool | None = None
-    """True if the conversation has been deleted."""
-
-
 class ChangeSummary(Model):
     """A change of the bank or the rules."""
 
@@ -173,7 +162,7 @@ class ChangeSummary(Model):
     kind: str
     """`consolidation`, `manual` (a correction by hand), `rules` or `undo`."""
     trigger: str
-    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
+    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection), `promotion` (a promotion was taken back)."""
     run_id: str
     """The id of the run, a ULID."""
     started_at: AwareDatetime
@@ -800,6 +789,18 @@ class NewNotes(Model):
     """The notes, written in this order."""
 
 
+class NewPromotion(Model):
+    """A note or a memory to promote, and the space that gets the copy."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    id: str
+    """The id of a note, live or consolidated, or of a memory."""
+    target_space_id: str
+    """The space that gets the copy."""
+
+
 class NewQuarantine(Model):
     """The object to set aside."""
 
@@ -930,6 +931,30 @@ class NewUpload(Model):
     """Size of the archive in bytes, at most 1 GiB. The URL accepts an upload of exactly this size."""
 
 
+class NoteOriginView(Model):
+    """
+    The source of a note that nobody wrote here: turns of a conversation from which it was captured, or a note of
+    another space from which it was promoted.
+    """
+
+    conversation_id: str | None = None
+    """Only for a captured note: the id of the conversation."""
+    turns: list[Any] | None = None
+    """The first and the last turn that the note rests on."""
+    gone: bool | None = None
+    """True if the conversation has been deleted."""
+    space_id: str | None = None
+    """Only for a promoted note: the space of the original."""
+    note_id: str | None = None
+    """The id of the original, which begins with its time."""
+    promotion_id: str | None = None
+    """The id of the promotion, to take it back."""
+    promoted_by: str | None = None
+    """The name of the token that promoted it."""
+    promoted_at: AwareDatetime | None = None
+    """The time of the promotion, UTC."""
+
+
 class NoteSourceView(Model):
     """A note that a section rests on."""
 
@@ -964,8 +989,8 @@ class NoteView(Model):
     """The number of the consolidation that folded the note. Only if it is consolidated."""
     malformed: bool | None = None
     """True if the stored object does not have the usual form of a note. The content is then its whole text."""
-    source: CapturedFromView | None = None
-    """The source. Only for a note that a model captured from a conversation."""
+    source: NoteOriginView | None = None
+    """The source. Only for a note that was captured from a conversation or promoted from another space."""
     redacted: dict[str, int] | None = None
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
@@ -1030,6 +1055,44 @@ class Problem(Model):
     """The errors in single fields, at most 20. Only if there are any."""
 
 
+class PromotedMemoryView(Model):
+    """The memory of another space from which a memory was promoted."""
+
+    space_id: str
+    """The space."""
+    memory_id: str
+    """The memory of that space."""
+    promotion_id: str
+    """The promotion, to take it back by."""
+    promoted_by: str
+    """The name of the token that promoted it."""
+    promoted_at: AwareDatetime
+    """When, UTC."""
+
+
+class PromotionView(Model):
+    """A promotion: the copy in the other space, and what takes it back."""
+
+    promotion_id: str
+    """The promotion, an ULID: to take it back by, in the other space."""
+    space_id: str
+    """The space that has the copy."""
+    kind: Literal["note", "memory"] | str
+    """The note or memory that was promoted."""
+    id: str
+    """The id of the copy in that space."""
+    promoted_by: str
+    """The name of the token that promoted it first."""
+    promoted_at: AwareDatetime
+    """When it was promoted first, UTC."""
+    consolidation: int | None = None
+    """The change that folded the copy since. Left out: the note is live, or it is a memory."""
+    already_known: Literal[True] | None = None
+    """True: the space had a memory that says the same, or has merged both since. `id` is that memory; nothing is kept twice."""
+    redacted: dict[str, int] | None = None
+    """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
+
+
 class ProvenanceView(Model):
     """The author of a memory, and its sources."""
 
@@ -1047,6 +1110,8 @@ class ProvenanceView(Model):
     """The conversation that is the source."""
     note_id: str | None = None
     """The note that is the source."""
+    promoted: PromotedMemoryView | None = None
+    """Only for a promoted memory: the memory of another space that is its source."""
 
 
 class ProvisioningView(Model):
@@ -2354,7 +2419,7 @@ class ChangeDetail(Model):
     kind: str
     """`consolidation`, `manual` (a correction by hand), `rules` or `undo`."""
     trigger: str
-    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection)."""
+    """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection), `promotion` (a promotion was taken back)."""
     run_id: str
     """The id of the run, a ULID."""
     started_at: AwareDatetime

@@ -84,6 +84,8 @@ def test_every_sample_event_passes_through_its_handler(service, name):
         "conversations-create": 201,
         "conversations-turn": 404,
         "memories-store": 201,
+        # Neither the note nor the other space is there.
+        "memories-promote": 404,
         "memories-search": 200,
         "rooms-post": 201,
         "ask-question": 200,

@@ -15,6 +15,7 @@ VALUES = {
     "token_hash": "0123456789abcdef",
     "backup_id": "2026-02-20T02-00-00",
     "erasure_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "promotion_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "quarantine_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "conversation_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "memory_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",

@@ -122,8 +122,15 @@ def _file(answer: FileView) -> str:
 
 def _note(answer: NoteView) -> str:
     tags = "".join(f" #{tag}" for tag in answer.tags)
-    source = " (captured from turns {}-{})".format(*answer.source.turns) if answer.source else ""
+    source = f" ({origin})" if (origin := _origin(answer)) else ""
     return f"- [{answer.timestamp} {answer.agent} {answer.category}{tags}{source}] {within_item(answer.content)}"
+
+
+def _origin(answer: NoteView) -> str:
+    source = answer.source
+    if source and source.turns:
+        return "captured from turns {}-{}".format(*source.turns)
+    return f"promoted from the space {source.space_id} by {source.promoted_by}" if source else ""
 
 
 def _live(live: LiveNotes) -> str:

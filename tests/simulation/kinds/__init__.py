@@ -9,6 +9,7 @@ from tests.simulation.kinds.digests import DIGESTS
 from tests.simulation.kinds.erasures import ERASURES
 from tests.simulation.kinds.garbage import GARBAGE
 from tests.simulation.kinds.memories import MEMORIES
+from tests.simulation.kinds.promotions import PROMOTIONS
 from tests.simulation.kinds.questions import QUESTIONS
 
 KINDS = (
@@ -18,6 +19,7 @@ KINDS = (
     ARCHIVES,
     ERASURES,
     GARBAGE,
+    PROMOTIONS,
     CONVERSATIONS,
     MEMORIES,
     DIGESTS,

@@ -30,6 +30,7 @@ RECEIPT = {
     "not_reached": ["Archives that were downloaded."],
 }
 TOKEN_MADE = {"hash": "sha256:0", "name": "agent", "token": "lm_New", "permissions": ["read"], "revoked": False}
+PROMOTED = {"promotion_id": "9", "space_id": "team", "kind": "memory", "id": "2", "already_known": True}
 DONE = {"request_id": "1", "status": "done", "message": "Ines.", "sources": [], "session": "s"}
 SPACE = {
     "space_id": "demo",
@@ -68,6 +69,8 @@ def page(*items: Any) -> dict[str, Any]:
 DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     (("note", "x"), {"append_note": note(1)}, note(1)),
     (("remember", "x"), {"store_memory": {"memory_id": "1"}}, {"memory_id": "1"}),
+    (("promote", "1", "--to", "team"), {"create_promotion": PROMOTED}, PROMOTED),
+    (("promote", "9", "--undo"), {"take_back_promotion": None}, {"promotion_id": "9"}),
     (
         ("start", "the import", "--max-chars", "2000", "--lang", "fr"),
         {"get_start": {"space_id": "demo"}},
@@ -120,6 +123,22 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
         {"items": [run("awaiting_approval")]},
     ),
 ]
+
+
+def test_a_promotion_says_what_is_known_already_and_how_to_take_it_back_in_the_other_space(desk: CliHarness):
+    desk.answers = {"create_promotion": PROMOTED, "take_back_promotion": None}
+
+    said, undone = desk.say("promote", "1", "--to", "team"), desk.say("promote", "--undo", "9", "--to", "team")
+
+    assert said.out == "2\n"
+    assert "team knew it already." in said.err
+    assert "livemem promote --undo 9 --to team" in said.err
+    assert undone.code == 0
+    assert desk.asked == [
+        ("create_promotion", {"space_id": "demo", "id": "1", "target_space_id": "team"}),
+        ("take_back_promotion", {"space_id": "team", "promotion_id": "9"}),
+    ]
+    assert desk.say("promote", "1").code != 0
 
 
 def test_a_search_names_the_spaces_that_could_not_be_searched(desk: CliHarness):

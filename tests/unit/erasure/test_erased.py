@@ -5,10 +5,11 @@ import json
 from datetime import date
 
 from livemem.changes.records import NoteSource, Record
-from livemem.erasure.erased import fate, is_stub, stub
+from livemem.erasure.erased import fate
 from livemem.erasure.scrubbing import pieces_of
 from livemem.erasure.task import ErasureTask, Fate
 from livemem.notes import note as notes
+from livemem.notes.stub import is_stub, stub
 from livemem.store import keys
 from tests.support.cases import each
 

@@ -1,4 +1,4 @@
-"""Writing: a note or many, and single facts."""
+"""Writing: a note or many, single facts, and copies of both in other spaces."""
 
 from typing import Annotated, Any, Literal
 
@@ -122,3 +122,29 @@ def remember(
         _tell_redacted(session, made)
         if made.get("merged_into"):
             session.out.say(f"The fact was known already. Its text is now: {made['content']}")
+
+
+def promote(
+    ctx: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="ID", help="A note or a fact of the space; with --undo the promotion.")
+    ],
+    to: Annotated[str | None, typer.Option("--to", metavar="SPACE", help="The space that gets the copy.")] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Take a promotion into that space back.")] = False,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """Copy a note or a fact into another space; with --undo take that back."""
+    with opened(ctx, json=json, space=space) as session:
+        if undo:
+            session.call("take_back_promotion", space_id=to or session.space, promotion_id=name)
+            session.out.result({"promotion_id": name}, lambda: session.out.say("The promotion was taken back."))
+            return
+        if not to:
+            raise Refused("Name the space that gets the copy, with --to.")
+        made = session.here("create_promotion", id=name, target_space_id=to)
+        session.out.result(made, lambda: session.out.text(made["id"]))
+        _tell_redacted(session, made)
+        if made.get("already_known"):
+            session.out.say(f"{to} knew it already.")
+        session.out.say(f"Take it back with: livemem promote --undo {made['promotion_id']} --to {to}")

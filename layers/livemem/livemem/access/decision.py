@@ -46,8 +46,8 @@ def authorise(
     """
     check_configuration(process.settings)
     principal = _authenticate(process, _bearer(authorization), rotation)
-    if needs is not None and needs not in principal.permissions:
-        raise Forbidden(f"The token {principal.name!r} lacks the permission {needs!r}.")
+    if needs is not None:
+        check_permission(principal, needs)
     if space_id is not None:
         check_space(principal, space_id)
     return principal
@@ -62,6 +62,12 @@ def check_user(name: str, user: str | None, *, may_write: bool) -> None:
             f"With `read` alone the token {name!r} asks in its own name: leave `user` out. "
             "A token that may `write` can ask for others."
         )
+
+
+def check_permission(principal: Principal, needs: Permission) -> None:
+    """Raise Forbidden unless the principal has the permission."""
+    if needs not in principal.permissions:
+        raise Forbidden(f"The token {principal.name!r} lacks the permission {needs!r}.")
 
 
 def check_space(principal: Principal, space_id: str) -> None:

@@ -1,11 +1,12 @@
-"""Moves old live notes to a record without a model: nothing is folded into the bank, and nothing is lost.
+"""Moves live notes to a record without a model: nothing is folded into the bank, and nothing is lost. They are old
+notes, or one note whose promotion is taken back.
 
 The record is one of a consolidation that discards all its notes. So each note can still be read, and undo brings them
 back. The fields about real consolidations (`last_consolidation`, a pause, changed rules that no consolidation has seen)
 stay as they were.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from livemem import limits
@@ -20,6 +21,8 @@ from livemem.store import keys
 from livemem.store.objects import Entry
 
 TRIGGER = "gc"
+TAKEN_BACK = "promotion"
+"""The trigger of the change that takes a promotion back."""
 RECORD_BYTES = 8_000_000
 """Bytes of the notes of one record together. A larger note, which came into the bucket without the service, stays in
 place."""
@@ -28,7 +31,7 @@ AT_ONCE = 1_000
 
 
 class NothingToMove(LiveMemoryError):
-    """No live note is that old. No user meets it."""
+    """No such note is live. No user meets it."""
 
 
 def old_notes(process: Process, head: Head, until: str) -> Iterator[Entry]:
@@ -61,24 +64,39 @@ def move(process: Process, author: str, space_id: str, *, until: str, reason: st
     PreconditionLost.
     """
     limits.check_text("reason", reason, limits.REASON_BYTES)
-    return direct.carry_out(
-        process, space_id, TRIGGER, lambda head, run_id: _moving(process, author, head, run_id, until, reason)
-    )
+    return _move(process, author, space_id, TRIGGER, reason, lambda head: _sources(process, head, until))
 
 
-def _moving(process: Process, author: str, head: Head, run_id: str, until: str, reason: str) -> Record:
-    if head.meta.erasing_now():
-        raise Busy("Notes of this space are being erased. Try again in a minute.")
-    sources = _sources(process, head, until)
-    if not sources:
-        raise NothingToMove("No live note is that old.")
+def take_back(process: Process, author: str, space_id: str, note_id: str, *, reason: str) -> Record:
+    """Move one live note to a new record: 1 GET and the requests of a change by hand (direct.py). Raises as `move`
+    does.
+    """
+    return _move(process, author, space_id, TAKEN_BACK, reason, lambda head: _one(process, head, note_id))
+
+
+def _move(
+    process: Process, author: str, space_id: str, trigger: str, reason: str, find: Callable[[Head], list[NoteSource]]
+) -> Record:
+    def plan(head: Head, run_id: str) -> Record:
+        if head.meta.erasing_now():
+            raise Busy("Notes of this space are being erased. Try again in a minute.")
+        sources = find(head)
+        if not sources:
+            raise NothingToMove("No such note is live.")
+        record = records.by_hand(head, run_id, "consolidation", author, process.clock())
+        discarded = [{"note_id": source.note_id, "reason": reason} for source in sources]
+        return _moving(record, head, sources).model_copy(update={"trigger": trigger, "discarded": discarded})
+
+    return direct.carry_out(process, space_id, trigger, plan)
+
+
+def _moving(record: Record, head: Head, sources: list[NoteSource]) -> Record:
+    """The record with the notes that it moves."""
     moved = {source.note_id for source in sources}
     aside = head.meta.oversized_notes
-    return records.by_hand(head, run_id, "consolidation", author, process.clock()).model_copy(
+    return record.model_copy(
         update={
-            "trigger": TRIGGER,
             "notes": sources,
-            "discarded": [{"note_id": source.note_id, "reason": reason} for source in sources],
             "oversized_notes": OversizedNotes(
                 beside=aside.beside,
                 needs={note_id: need for note_id, need in aside.needs.items() if note_id not in moved},
@@ -86,6 +104,14 @@ def _moving(process: Process, author: str, head: Head, run_id: str, until: str, 
             "metrics": {"notes_processed": len(sources), "notes_discarded": len(sources)},
         }
     )
+
+
+def _one(process: Process, head: Head, note_id: str) -> list[NoteSource]:
+    """The note, if it is live."""
+    found = process.store.get(keys.note(head.meta.space_id, note_id))
+    if not found or note_id in late_duplicates.among(process, head, [found]) | _being_folded(process, head):
+        return []
+    return [NoteSource.of(note_id, found.body)]
 
 
 def _sources(process: Process, head: Head, until: str) -> list[NoteSource]:

@@ -6,24 +6,19 @@ are quoted (scrubbing.py). What other people wrote, notes of other ids, is not t
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping
-from datetime import date
 from typing import Any
 
-from livemem import clock
 from livemem.changes.records import NoteSource
 from livemem.erasure import of_conversations, of_digests, of_memories, scrubbing
 from livemem.erasure.scrubbing import Pieces
-from livemem.erasure.task import ErasureTask, Fate
+from livemem.erasure.task import ErasureTask, Fate, read
 from livemem.errors import InvalidName
 from livemem.notes import note as notes
-from livemem.notes.note import Note
-from livemem.store import conversation_keys, keys, stored_documents
-
-_STUB = re.compile(r"Erased on (?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})\.")
-
-_SIGN = re.compile(rb"Erased on [0-9-]{10}\.$")
+from livemem.notes.note import CapturedFrom
+from livemem.notes.stub import is_stub, stub
+from livemem.promotions.promotion import Promotion
+from livemem.store import conversation_keys, keys, promotion_keys, stored_documents
 
 MOST_TURNS = 100_000
 """Of a block: its window has at most so many characters."""
@@ -32,42 +27,6 @@ _LINE_BREAK = "\ue000\n"
 """In the place of JSON's escape of a line break while a document is looked through as text: a character that no word
 has, to know it again.
 """
-
-
-def stub(space_id: str, note_id: str, day: date) -> bytes:
-    """The object of a note that was erased: when, by whom and of which category it was stays, no tag and no word."""
-    name = keys.parse_note_id(note_id)
-    content = f"Erased on {day.isoformat()}."
-    erased = Note(
-        note_id=note_id,
-        space_id=space_id,
-        timestamp=clock.iso(name.timestamp),
-        agent=name.agent,
-        category=name.category,
-        tags=(),
-        content=content,
-        size=len(content),
-    )
-    return notes.format_note(erased)
-
-
-def is_stub(note_id: str, body: bytes) -> bool:
-    """Whether these are the bytes of a stub."""
-    if not _SIGN.search(body):
-        return False
-    read = notes.parse_note("", keys.parse_note_id(note_id), body)
-    found = _STUB.fullmatch(read.content)
-    try:
-        # In a space that came from another one it names another space.
-        return bool(found) and _without_space(body) == _without_space(
-            stub("", note_id, date.fromisoformat(found["day"]))  # type: ignore[index]
-        )
-    except ValueError:
-        return False
-
-
-def _without_space(body: bytes) -> list[bytes]:
-    return [line for line in body.split(b"\n") if not re.fullmatch(rb'space_id: "[A-Za-z0-9_-]*"', line)]
 
 
 def contents_of(one: str, body: bytes) -> list[str]:
@@ -85,7 +44,7 @@ def turns_of(note_id: str, body: bytes) -> Iterator[str]:
         source = notes.parse_note("", keys.parse_note_id(note_id), body).source
     except InvalidName:
         return
-    if source:
+    if isinstance(source, CapturedFrom):
         first, last = source.turns
         # A block has few: somebody who writes otherwise into the bucket can't make this long.
         for index in range(first, min(last, first + MOST_TURNS) + 1):
@@ -122,17 +81,32 @@ def claimed_note(body: bytes) -> str | None:
     return str(parsed.get("note_id")) if isinstance(parsed, dict) else None
 
 
+def _of_name(name: str, body: bytes, task: ErasureTask) -> Fate | None:
+    """The fate of an object that names a note or a memory, so that a repeated request would bring it back. None for
+    every other object.
+    """
+    if name.startswith("_idempotency/"):
+        return Fate(None if claimed_note(body) in task.ids else body)
+    if promotion_keys.is_promotion(name):
+        return Fate(None if _promoted_copy(body) in task.ids else body)
+    return None
+
+
+def _promoted_copy(body: bytes) -> str | None:
+    """The note or the memory that a promotion names as its copy."""
+    parsed = read(Promotion, body)
+    return (parsed.note_id or parsed.memory_id) if parsed else None
+
+
 def fate(name: str, body: bytes, task: ErasureTask) -> Fate:
     """What becomes of the object of this name below the space."""
     live = keys.parse_note(f"x/{name}")
     if live:
         return _of_live(live[1].note_id, body, task)
     own = of_memories.fate(name, body, task) or of_conversations.fate(name, body, task)
-    own = own or of_digests.fate(name, body, task)
+    own = own or of_digests.fate(name, body, task) or _of_name(name, body, task)
     if own:
         return own
-    if name.startswith("_idempotency/"):
-        return Fate(None if claimed_note(body) in task.ids else body)
     if keys.is_plan(name) and not task.pieces.all:
         # Whether it quotes the note can't be told any more, and nobody will commit it.
         return Fate(None)

@@ -29,6 +29,7 @@ NOT_REACHED = (
     "Notes and memories of others that quote it: they are listed, erase them too if necessary.",
 )
 TOOLS = "Inputs and results of tools in the turn: they were removed with it, and were not searched for elsewhere."
+PROMOTED = "It was promoted into the space {!r}: erase the copy there as well."
 VERSIONS_UNREACHABLE = "Former versions of objects: the store does not let the service see or remove them."
 
 

@@ -136,16 +136,17 @@ def _checked(process: Process, author: str, draft: MemoryDraft, cause: str | Non
         subjects = memory.without_secrets(draft.subjects, done)
     now = process.clock()
     expires = ttl.until(draft.ttl, now, f"{where}ttl")
+    expires_at = clock.iso_millis(expires) if expires else draft.expires_at
     moment = clock.iso_millis(now)
     candidate = Memory(
-        memory_id=process.new_id(),
+        memory_id=draft.memory_id or process.new_id(),
         kind=kind,
         category=category,
         content=content,
         subjects=subjects,
         created_at=moment,
         updated_at=moment,
-        expires_at=clock.iso_millis(expires) if expires else None,
+        expires_at=expires_at,
         source=draft.source,
         provenance=draft.provenance(author),
     )

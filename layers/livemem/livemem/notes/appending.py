@@ -8,7 +8,7 @@ from livemem import clock, limits
 from livemem.changes import records
 from livemem.errors import InvalidRequest, PreconditionLost, TooLarge
 from livemem.notes import note as notes
-from livemem.notes.note import CapturedFrom, Note
+from livemem.notes.note import CapturedFrom, Note, PromotedFrom
 from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys, stored
@@ -90,7 +90,12 @@ def append_batch(process: Process, space_id: str, agent: str, drafts: Sequence[N
 
 
 def new_note(
-    space_id: str, agent: str, draft: NoteDraft, now: datetime, suffix: str, source: CapturedFrom | None = None
+    space_id: str,
+    agent: str,
+    draft: NoteDraft,
+    now: datetime,
+    suffix: str,
+    source: CapturedFrom | PromotedFrom | None = None,
 ) -> Note:
     """A note of `agent`, named by its moment and `suffix` (8 hex digits), not yet written. Raises InvalidName."""
     name = keys.NoteName(now, keys.check_agent(agent), draft.category, suffix)

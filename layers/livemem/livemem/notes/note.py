@@ -20,9 +20,35 @@ class CapturedFrom:
     conversation: str
     turns: tuple[int, int]
 
+    @property
+    def mark(self) -> str:
+        """The source in a word or two, for lists."""
+        return "captured"
+
     def says(self) -> str:
         """The source in words, for a model."""
         return "captured by a model from turns {}-{} of a conversation".format(*self.turns)
+
+
+@dataclass(frozen=True)
+class PromotedFrom:
+    """The source of a promoted note: the note of another space that it is a copy of, by whom and when."""
+
+    space_id: str
+    note_id: str
+    promotion_id: str
+    promoted_by: str
+    promoted_at: str
+
+    @property
+    def mark(self) -> str:
+        """The source in a word or two, for lists."""
+        return f"from {self.space_id}"
+
+    def says(self) -> str:
+        """The source in words, for a model."""
+        written = clock.iso(keys.parse_note_id(self.note_id).timestamp)
+        return f"written at {written} in the space {self.space_id}, promoted from there by {self.promoted_by}"
 
 
 @dataclass(frozen=True)
@@ -40,7 +66,7 @@ class Note:
     status: str = "live"
     consolidation: int | None = None
     malformed: bool = False
-    source: CapturedFrom | None = None
+    source: CapturedFrom | PromotedFrom | None = None
     redacted: Mapping[str, int] = field(default_factory=dict, hash=False)
     """How many secrets of each kind were taken out (text/redaction). Set for a note that was just written, and not
     stored."""
@@ -56,11 +82,23 @@ def format_note(note: Note) -> bytes:
         "space_id": note.space_id,
     }
     if note.source:
-        # Texts alone: the front matter holds no number without quotes.
-        first, last = note.source.turns
-        fields["source"] = {"conversation": note.source.conversation, "turns": f"{first}-{last}"}
+        fields["source"] = _source_fields(note.source)
     head = "".join(front_matter.format_field(name, value) for name, value in fields.items())
     return f"---\n{head}---\n\n{note.content}".encode()
+
+
+def _source_fields(source: CapturedFrom | PromotedFrom) -> dict[str, str]:
+    """Texts alone: the front matter holds no number without quotes."""
+    if isinstance(source, CapturedFrom):
+        first, last = source.turns
+        return {"conversation": source.conversation, "turns": f"{first}-{last}"}
+    return {
+        "space": source.space_id,
+        "note": source.note_id,
+        "promotion": source.promotion_id,
+        "promoted_by": source.promoted_by,
+        "promoted_at": source.promoted_at,
+    }
 
 
 def parse_note(space_id: str, name: keys.NoteName, body: bytes) -> Note:
@@ -102,9 +140,31 @@ def parse_note(space_id: str, name: keys.NoteName, body: bytes) -> Note:
     )
 
 
-def _source(field: Any) -> CapturedFrom | None:
-    """The source of a captured note. None if the field is not in the form that the service writes."""
-    conversation, turns = (field.get("conversation"), field.get("turns")) if isinstance(field, dict) else (None, None)
+def _source(field: Any) -> CapturedFrom | PromotedFrom | None:
+    """The source of a captured or promoted note. None if the field is not in the form that the service writes."""
+    if not isinstance(field, dict):
+        return None
+    return _promoted(field) if "promotion" in field else _captured(field)
+
+
+def _promoted(field: dict[str, Any]) -> PromotedFrom | None:
+    found = [field.get(name) for name in ("space", "note", "promotion", "promoted_by", "promoted_at")]
+    texts = [one for one in found if isinstance(one, str)]
+    if len(texts) < len(found):
+        return None
+    source = PromotedFrom(*texts)
+    try:
+        keys.check_space_id(source.space_id)
+        keys.parse_note_id(source.note_id)
+        keys.check_ulid("promotion", source.promotion_id)
+        keys.check_agent(source.promoted_by)
+        return replace(source, promoted_at=clock.iso(clock.parse(source.promoted_at)))
+    except ValueError:
+        return None
+
+
+def _captured(field: dict[str, Any]) -> CapturedFrom | None:
+    conversation, turns = field.get("conversation"), field.get("turns")
     match = _TURNS.fullmatch(turns) if isinstance(turns, str) else None
     if not match or not isinstance(conversation, str) or not keys.RUN_ID.fullmatch(conversation):
         return None

@@ -299,9 +299,9 @@ def _whole(section: StartSection, words: StartWords) -> str:
 
 def _note_line(note: Note) -> str:
     tags = [f"#{tag}" for tag in note.tags]
-    # Nobody wrote a captured note: the model that reads it has to know.
-    captured = "captured" if note.source else ""
-    return _line([note.timestamp[:16], note.agent, note.category, *tags, captured], note.content)
+    # Nobody wrote a captured note, and a promoted one is of another space: the model that reads it has to know.
+    source = note.source.mark if note.source else ""
+    return _line([note.timestamp[:16], note.agent, note.category, *tags, source], note.content)
 
 
 def _memory_line(memory: Memory) -> str:

@@ -13,7 +13,7 @@ from livemem.bank import history, plans
 from livemem.changes import run_progress
 from livemem.conversations import conversation as conversations
 from livemem.notes import pages
-from livemem.notes.note import Note
+from livemem.notes.note import CapturedFrom, Note
 from livemem.recall import overview, summary
 from livemem.spaces import directory, rules
 from livemem.spaces import usage_counts as usages
@@ -189,7 +189,8 @@ def get_note(space_id: str, note_id: str) -> views.NoteView:
 
 def _gone_sources(space_id: str, notes: Sequence[Note]) -> set[str]:
     """The conversations that notes were captured from, and that are deleted."""
-    return conversations.gone(process(), space_id, (note.source.conversation for note in notes if note.source))
+    found = (note.source.conversation for note in notes if isinstance(note.source, CapturedFrom))
+    return conversations.gone(process(), space_id, found)
 
 
 @api.route(

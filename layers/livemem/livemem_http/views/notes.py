@@ -11,7 +11,7 @@ from pydantic import (
 
 from livemem import limits
 from livemem.errors import TooLarge
-from livemem.notes.note import CapturedFrom, Note
+from livemem.notes.note import CapturedFrom, Note, PromotedFrom
 from livemem_http.views.fields import (
     Body,
     Category,
@@ -72,12 +72,23 @@ class NewNotes(Body):
     ]
 
 
-class CapturedFromView(View):
-    """The source of a captured note. A captured note is not written by an agent."""
+class NoteOriginView(View):
+    """The source of a note that nobody wrote here: turns of a conversation from which it was captured, or a note of
+    another space from which it was promoted.
+    """
 
-    conversation_id: Annotated[str, described("The id of the conversation.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
-    turns: Annotated[tuple[int, int], described("The first and the last turn that the note rests on.", [4, 5])]
+    conversation_id: Annotated[
+        str | None, described("Only for a captured note: the id of the conversation.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")
+    ] = None
+    turns: Annotated[
+        tuple[int, int] | None, described("The first and the last turn that the note rests on.", [4, 5])
+    ] = None
     gone: Annotated[bool | None, described("True if the conversation has been deleted.")] = None
+    space_id: Annotated[str | None, described("Only for a promoted note: the space of the original.")] = None
+    note_id: Annotated[str | None, described("The id of the original, which begins with its time.")] = None
+    promotion_id: Annotated[str | None, described("The id of the promotion, to take it back.")] = None
+    promoted_by: Annotated[str | None, described("The name of the token that promoted it.")] = None
+    promoted_at: Annotated[Moment | None, described("The time of the promotion, UTC.")] = None
 
 
 class NoteView(View):
@@ -108,7 +119,8 @@ class NoteView(View):
         ),
     ] = None
     source: Annotated[
-        CapturedFromView | None, described("The source. Only for a note that a model captured from a conversation.")
+        NoteOriginView | None,
+        described("The source. Only for a note that was captured from a conversation or promoted from another space."),
     ] = None
     redacted: Redacted = None
 
@@ -125,9 +137,11 @@ class NoteView(View):
         )
 
 
-def _source(source: CapturedFrom, gone: Collection[str]) -> CapturedFromView:
+def _source(source: CapturedFrom | PromotedFrom, gone: Collection[str]) -> NoteOriginView:
+    if isinstance(source, PromotedFrom):
+        return NoteOriginView.model_validate(asdict(source))
     deleted = source.conversation in gone or None
-    return CapturedFromView(conversation_id=source.conversation, turns=source.turns, gone=deleted)
+    return NoteOriginView(conversation_id=source.conversation, turns=source.turns, gone=deleted)
 
 
 class NotePage(View):
