@@ -20,6 +20,10 @@ SPOKEN = {"turn", "message"}
 SILENT = {"tool", "system"}
 """Roles in which nobody speaks."""
 ROLES = {"user": ranking.USER, "assistant": ranking.ASSISTANT}
+SESSION_SECONDS = 3_600.0
+"""A pause of this length in a conversation or a room ends a session. What follows is no neighbour of what was before:
+people have moved on to other subjects. Neighbours and the part `group` of the ranking are those of the session.
+"""
 KEPT_BYTES = 16 << 20
 """Of the places of words in memory."""
 FEW = 2_000
@@ -50,6 +54,10 @@ class IndexShape:
     """Numbers of the groups, in no order."""
     group: Numbers
     """Of every document the number of its group."""
+    spoken: NDArray[np.bool_]
+    """Of every document whether somebody said it, to a model or to others."""
+    roles: NDArray[np.int8]
+    """Of every document its own role; `corpus` has those that count (`_heard`)."""
     beginnings: Numbers
     lengths: Numbers
     document_at: Numbers
@@ -82,6 +90,7 @@ class _Documents:
     author: Numbers
     groups: dict[str, int]
     group: Numbers
+    spoken: NDArray[np.bool_]
     roles: NDArray[np.int8]
     times: NDArray[np.float64]
     asks: NDArray[np.bool_]
@@ -130,7 +139,8 @@ def _merged(old: IndexShape, stays: NDArray[np.bool_], fresh: _Documents) -> _Do
         merged(old.author, fresh.author),
         fresh.groups,
         merged(old.group, fresh.group),
-        merged(corpus.roles, fresh.roles),
+        merged(old.spoken, fresh.spoken),
+        merged(old.roles, fresh.roles),
         merged(corpus.times, fresh.times),
         merged(corpus.asks, fresh.asks),
         merged(corpus.tells, fresh.tells),
@@ -162,6 +172,7 @@ def _documents(rows: Columns, authors: list[str], groups: dict[str, int]) -> _Do
         np.array([by_name[name] for name in rows.authors], dtype=np.int64),
         groups,
         np.array([groups[group] for group in rows.parts], dtype=np.int64),
+        spoken,
         np.array([ROLES.get(role, ranking.NO_ROLE) for role in rows.roles], dtype=np.int8),
         seconds(rows.times),
         spoken & np.array(rows.asks, dtype=np.bool_),
@@ -194,13 +205,11 @@ def _made(
     owner = document_at[owners]
     order = np.lexsort((beginnings, owner))
     owner, numbers = owner[order], numbers[order]
-    new = np.zeros(len(documents.numbers), dtype=np.int32)
-    new[1:] = documents.group[1:] != documents.group[:-1]
     corpus = ranking.corpus(
         owner.astype(np.int32),
         lengths[order].astype(np.int32),
-        np.cumsum(new, dtype=np.int32),
-        documents.roles,
+        np.cumsum(_begins(documents), dtype=np.int32),
+        _heard(documents),
         documents.times,
         documents.asks,
         documents.tells,
@@ -217,11 +226,35 @@ def _made(
         documents.order,
         documents.groups,
         documents.group,
+        documents.spoken,
+        documents.roles,
         beginnings[order],
         lengths[order],
         document_at,
         _places(numbers),
     )
+
+
+def _begins(documents: _Documents) -> NDArray[np.bool_]:
+    """Of every document whether another group, or another session of what was said, begins with it."""
+    new = np.zeros(len(documents.numbers), dtype=np.bool_)
+    pause = documents.spoken[1:] & (np.diff(documents.times) > SESSION_SECONDS)
+    new[1:] = (documents.group[1:] != documents.group[:-1]) | pause
+    return new
+
+
+def _heard(documents: _Documents) -> NDArray[np.int8]:
+    """The roles that count: none in a conversation in which several people speak and no assistant. They speak to each
+    other, so a question is no statement about the one who asks, and the answer to it comes from another person.
+    """
+    count = len(documents.groups)
+    with_assistant = np.zeros(count, dtype=np.bool_)
+    with_assistant[documents.group[documents.roles == ranking.ASSISTANT]] = True
+    of_people = documents.roles == ranking.USER
+    speakers = np.unique(np.stack([documents.group[of_people], documents.author[of_people]]), axis=1)
+    several = np.bincount(speakers[0], minlength=count) > 1
+    alone = (several & ~with_assistant)[documents.group]
+    return np.where(alone, np.int8(ranking.NO_ROLE), documents.roles)
 
 
 def _places(numbers: Numbers) -> Numbers:
