@@ -165,6 +165,7 @@ class AsyncConversationsGroup(Group):
         message_id: str | None = None,
         client_timestamp: datetime | str | None = None,
         user: str | None = None,
+        author: str | None = None,
     ) -> models.TurnWritten:
         """As `ConversationsGroup.append_turn`."""
         return await self._invoke("append_turn", locals())

@@ -351,6 +351,7 @@ class ConversationsGroup(Group):
         message_id: str | None = None,
         client_timestamp: datetime | str | None = None,
         user: str | None = None,
+        author: str | None = None,
     ) -> models.TurnWritten:
         """Append a turn.
 
@@ -369,6 +370,8 @@ class ConversationsGroup(Group):
             client_timestamp: When it was said, where that is not now: pauses, blocks, hits and contexts go by it.
                 What lies ahead of the service's clock counts as now.
             user: The person who speaks on the user's side.
+            author: The person who speaks on the assistant's side, where two people talk and no agent does. Without it
+                that side is the token's.
         """
         return self._invoke("append_turn", locals())
 

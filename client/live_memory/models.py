@@ -918,6 +918,8 @@ class NewTurn(Model):
     """When it was said, where that is not now: pauses, blocks, hits and contexts go by it. What lies ahead of the service's clock counts as now."""
     user: str | None = None
     """The person who speaks on the user's side."""
+    author: str | None = None
+    """The person who speaks on the assistant's side, where two people talk and no agent does. Without it that side is the token's."""
 
 
 class NewUpload(Model):
@@ -2089,11 +2091,11 @@ class TurnView(Model):
     char_count: int
     """Characters of both sides."""
     author: str
-    """Who says it: the author of a message, else the name of the token."""
+    """Who says it: the author of a message, of a turn the person on the assistant's side, else the name of the token."""
     user: str | None = None
     """The person on the user's side."""
     written_by: str | None = None
-    """The name of the token, of a message that names its author."""
+    """The name of the token, where an author is named."""
     open: Literal[True] | None = None
     """True while the assistant's side is missing."""
     erased_on: str | None = None

@@ -11,9 +11,7 @@ people = st.sampled_from(["Ada: hello", "Ben: yes", "Ada: and then?"])
 documents = st.lists(
     st.one_of(
         st.builds(recall.Document, text=people, session=st.integers(1, 2)),
-        st.builds(
-            recall.Document, text=people, session=st.integers(1, 2), role=st.sampled_from(["user", "assistant"])
-        ),
+        st.builds(recall.Document, text=people, session=st.integers(1, 2), role=st.sampled_from(["user", "assistant"])),
     ),
     min_size=1,
     max_size=8,

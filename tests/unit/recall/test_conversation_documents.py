@@ -1,5 +1,7 @@
 """Conversations in searches: what they are documents of, and what following a part of them costs."""
 
+import json
+
 import pytest
 
 from livemem.bank import corrections
@@ -7,7 +9,7 @@ from livemem.conversations import conversation as conversations
 from livemem.conversations import orders, reading, removal, turn_import
 from livemem.conversations.turn import ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound
-from livemem.recall import context, conversation_documents, search
+from livemem.recall import context, conversation_documents, message_context, search
 from livemem.recall.search_request import SearchRequest
 from livemem.search.vectors import decode
 from livemem.store import conversation_keys as keys
@@ -524,3 +526,27 @@ def test_what_was_said_elsewhere_is_found_with_its_own_time_and_who_said_it():
     assert "- [Turn 1, 2023-05-08T13:56:00Z, Caroline]\n  Caroline: I painted a boat" in told
     (first, _) = reading.turns(talked.process, "demo", talked.id, limit=9, order="oldest").turns
     assert (first.author, first.written_by, first.timestamp[:10]) == ("Caroline", "importer", "2026-02-20")
+
+
+def test_two_people_in_whole_turns_are_two_people_and_the_answer_is_the_others():
+    talked = Talk()
+    line = {
+        "message_id": "t1",
+        "user_message": "Did you paint the boat?",
+        "assistant_message": "My boat is blue",
+        "user": "Caroline",
+        "author": "Melanie",
+        "timestamp": "2023-05-08T13:56:00Z",
+    }
+    drafts = turn_import.parse(json.dumps(line))
+    turn_import.take_in(talked.process, "demo", talked.id, "importer", drafts)
+    assert turn_import.take_in(talked.process, "demo", talked.id, "importer", drafts).repeated == 1
+
+    hits = {hit.document.author: hit.document for hit in searched(talked, "boat", max_results=9).hits}
+    assert {name: one.role for name, one in hits.items()} == {"Caroline": "user", "Melanie": "user"}
+    shown = context.context(talked.process, "demo", talked.id, context.ContextRequest.of("boat")).markdown
+    assert "2023-05-08 13:56 UTC, Caroline, Melanie\nUser: Did you paint the boat?\nAssistant: My boat is blue" in shown
+    page = TurnPage.of(reading.turns(talked.process, "demo", talked.id, limit=9), None)
+    assert "  Caroline: Did you paint the boat?\n  Melanie: My boat is blue" in transcripts.turns(page)
+    known = message_context.context(talked.process, "demo", "blue boat").items
+    assert [one.text for one in known] == ["Caroline: Did you paint the boat?\nMelanie: My boat is blue"]

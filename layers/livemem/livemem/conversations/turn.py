@@ -66,7 +66,7 @@ class Turn(StoredDocument):
     char_count: Annotated[int, Field(ge=0, le=MOST_CHARACTERS)]
     """Characters of both sides."""
     author: Line
-    """The speaker: of a lone message the author that the request names, else the token's name."""
+    """The speaker that the request names, of a lone message or of the assistant's side; else the token's name."""
     user: str | None = None
     """Of a whole turn: the person on the user's side, where the request names one."""
     written_by: Line | None = None
@@ -99,8 +99,18 @@ class Turn(StoredDocument):
             return arrived
 
     def speaker(self, role: str) -> str:
-        """The speaker of a side: for the role `user` of a whole turn the named person, else the author."""
-        return self.user if self.user and self.role is None and role == "user" else self.author
+        """The speaker of a side: for the role `user` of a whole turn the named person or the token, else the author."""
+        if self.role is None and role == "user":
+            return self.user or self.written_by or self.author
+        return self.author
+
+    def role_of(self, side: str) -> str:
+        """The role of what was said on a side. A person who is named on the assistant's side of a whole turn is no
+        assistant.
+        """
+        if self.role is None:
+            return "user" if self.written_by else side
+        return self.role if side == "user" else side
 
     def sides(self, start: int = 0, end: int | None = None) -> tuple[str, str]:
         """The parts of the user's and of the assistant's side between two offsets. An erased turn gives its whole new
@@ -145,7 +155,7 @@ class Draft:
     user: str | None = None
     """Of a whole turn: the person on the user's side."""
     author: str | None = None
-    """Of a lone message: its speaker. None means the token's name."""
+    """Of a lone message its speaker, of a whole turn the person on the assistant's side. None means the token."""
     redacted: dict[str, int] = field(default_factory=dict, hash=False)
 
     @classmethod

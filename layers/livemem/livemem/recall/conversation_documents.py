@@ -367,8 +367,8 @@ def _rank(key: SummaryKey, item: Object) -> int:
 def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
     tools = ", ".join(dict.fromkeys(storable(call.name) for call in turn.tool_calls))
     sides = [
-        (USER, turn.role or USER, turn.user_message, ""),
-        (ASSISTANT, ASSISTANT, turn.assistant_message, ""),
+        (USER, turn.role_of(USER), turn.user_message, ""),
+        (ASSISTANT, turn.role_of(ASSISTANT), turn.assistant_message, ""),
         (TOOL, TOOL, "\n".join(_call(call) for call in turn.tool_calls), tools),
     ]
     return [

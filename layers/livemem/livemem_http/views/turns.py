@@ -60,6 +60,16 @@ OfAuthor = Annotated[
         maxLength=SPEAKER_BYTES,
     ),
 ]
+OfOther = Annotated[
+    str,
+    described(
+        "The person who speaks on the assistant's side, where two people talk and no agent does. Without it that side "
+        "is the token's.",
+        "bob",
+        minLength=1,
+        maxLength=SPEAKER_BYTES,
+    ),
+]
 
 
 def _check_storable(value: Any) -> Any:
@@ -107,6 +117,7 @@ class NewTurn(Body):
     message_id: MessageId | None = None
     client_timestamp: ClientTimestamp | None = None
     user: OfUser | None = None
+    author: OfOther | None = None
 
     def draft(self) -> Draft:
         """The turn for the domain."""
@@ -117,6 +128,7 @@ class NewTurn(Body):
             self.message_id,
             self.client_timestamp,
             user=self.user,
+            author=self.author,
         )
 
 
@@ -216,9 +228,16 @@ class TurnView(View):
     ]
     client_timestamp: ClientTimestamp | None = None
     char_count: Annotated[int, described("Characters of both sides.", 76)]
-    author: Annotated[str, described("Who says it: the author of a message, else the name of the token.", "cline-dev")]
+    author: Annotated[
+        str,
+        described(
+            "Who says it: the author of a message, of a turn the person on the assistant's side, else the name of the "
+            "token.",
+            "cline-dev",
+        ),
+    ]
     user: Annotated[str | None, described("The person on the user's side.")] = None
-    written_by: Annotated[Agent | None, described("The name of the token, of a message that names its author.")] = None
+    written_by: Annotated[Agent | None, described("The name of the token, where an author is named.")] = None
     open: Annotated[Literal[True] | None, described("True while the assistant's side is missing.")] = None
     erased_on: Annotated[
         str | None, described("The day on which its words were erased, UTC. Its number, times, author and length stay.")
