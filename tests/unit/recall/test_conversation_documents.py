@@ -6,7 +6,7 @@ import pytest
 
 from livemem.bank import corrections
 from livemem.conversations import conversation as conversations
-from livemem.conversations import orders, reading, removal, turn_import
+from livemem.conversations import log, orders, reading, removal, turn_import
 from livemem.conversations.turn import ToolCall
 from livemem.errors import InvalidName, InvalidRequest, NotFound
 from livemem.recall import context, conversation_documents, message_context, search
@@ -135,10 +135,10 @@ def test_a_search_in_a_conversation_lists_what_is_new_of_it_alone():
     talked.world.note("The store.")
     assert about(talked) == ["1/assistant", "1/user", "2/tool", "2/user", "3/assistant"]
     talked.update()
-    assert "l1/1" in about(talked)
+    assert "l1/1" in about(talked, levels="1,2,3")
     talked.world.client.reset()
 
-    assert "l1/1" in about(talked)
+    assert "1/user" in about(talked)
     tails = [f"v1/summaries/l{level}/" for level in (1, 2, 3)]
     # Beside the listings whether it is there still, and which version counts.
     assert lists(talked) == (["turns/", *tails], 2)
@@ -550,3 +550,28 @@ def test_two_people_in_whole_turns_are_two_people_and_the_answer_is_the_others()
     assert "  Caroline: Did you paint the boat?\n  Melanie: My boat is blue" in transcripts.turns(page)
     known = message_context.context(talked.process, "demo", "blue boat").items
     assert [one.text for one in known] == ["Caroline: Did you paint the boat?\nMelanie: My boat is blue"]
+
+
+def test_a_summary_fills_the_room_that_turns_leave_and_never_takes_the_place_of_one():
+    talked = Talk(verbatim_chars=10_000, profile="windows")
+    talked.say("Which store do we keep?", "The store is S3.")
+    talked.say("Is there another store?", "No other store.")
+    log.close(talked.process, "demo", talked.id)
+    talked.update()
+
+    assert about(talked)[0] == "1/assistant"
+    assert "l1/1" in about(talked)
+    four = names_of(searched(talked, "store", max_results=4), talked)
+    assert sorted(four) == ["1/assistant", "1/user", "2/assistant", "2/user"]
+    assert names_of(searched(talked, "store", max_results=4, levels="1"), talked) == ["l1/1"]
+
+
+def test_the_summary_of_one_turn_is_not_found_beside_it():
+    talked = three_turns()
+    talked.update()
+    found = search.search(talked.process, "demo", SearchRequest.of("store", scope="all", limit=50))
+    assert {hit.document.kind for hit in found.hits} == {"turn"}
+    alone = SearchRequest.of_talk("store", include_turns=False)
+    assert {hit.document.kind for hit in search.in_conversation(talked.process, "demo", talked.id, alone).hits} == {
+        "summary"
+    }

@@ -202,7 +202,7 @@ def test_one_search_finds_everything_that_a_space_holds(monkeypatch):
         found = find(process, "store", scope="all", limit=50)
         return {hit.document.kind for hit in found.hits}
 
-    every = {"note", "bank", "archive", "turn", "summary", "memory", "message"}
+    every = {"note", "bank", "archive", "turn", "memory", "message"}
     assert kinds(world.process) == every
     assert run_indexer(world)["snapshot"]
     process = world.new_process()

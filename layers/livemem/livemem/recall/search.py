@@ -33,6 +33,7 @@ from livemem.recall.conversation_documents import Looks
 from livemem.recall.document_sources import sources, uncounted
 from livemem.recall.search_request import SearchRequest
 from livemem.search import engine
+from livemem.search.documents import Document
 from livemem.search.engine import Hit, Meaning, SpaceQuery
 from livemem.search.index import DocumentFilter
 from livemem.search.segments import Segments
@@ -291,11 +292,8 @@ def answering(
         answers = [
             SpaceHits(
                 space_id,
-                engine.search(
-                    view.index,
-                    view.shape(),
-                    meaning,
-                    _question(view, space_id, one, as_of),
+                _without_copies(
+                    engine.search(view.index, view.shape(), meaning, _question(view, space_id, one, as_of))
                 ),
                 "bm25" if vector.values is None else "hybrid",
                 left,
@@ -336,7 +334,31 @@ def _follow(
 
 def _question(view: SearchView, space_id: str, asked: SearchRequest, moment: str) -> SpaceQuery:
     wanted = _filter(view, space_id, asked)
-    return SpaceQuery(asked.query, wanted, asked.limit, asked.recency, asked.least, asked.excerpts, moment)
+    # A summary says again what its turns say. Beside them it would take the place of another one.
+    fill = (conversation_documents.SUMMARY,) if asked.has_turns else ()
+    return SpaceQuery(
+        asked.query, wanted, asked.limit, asked.recency, asked.least, asked.excerpts, fill=fill, moment=moment
+    )
+
+
+def _without_copies(hits: list[Hit]) -> list[Hit]:
+    """The hits without the summaries of a single turn that is among them."""
+    turns = {
+        (one.document.source["conversation_id"], one.document.source["turn_index"])
+        for one in hits
+        if one.document.kind == conversation_documents.TURN
+    }
+
+    def is_copy(document: Document) -> bool:
+        ends = conversation_documents.ends(document.source, "covers")
+        return bool(
+            document.kind == conversation_documents.SUMMARY
+            and ends
+            and ends[0] == ends[1]
+            and (document.source["conversation_id"], str(ends[0])) in turns
+        )
+
+    return [one for one in hits if not is_copy(one.document)]
 
 
 def _filter(view: SearchView, space_id: str, asked: SearchRequest) -> DocumentFilter:

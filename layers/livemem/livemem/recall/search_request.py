@@ -172,6 +172,12 @@ class SearchRequest:
             return replace(found, levels=_levels(levels)).within(some)
         return found
 
+    @property
+    def has_turns(self) -> bool:
+        """Whether turns may be found."""
+        of_kind = self.kinds is None or conversation_documents.TURN in self.kinds
+        return of_kind and 0 in self.levels
+
     def of_kinds(self, kinds: tuple[str, ...] | None) -> "SearchRequest":
         """The same among documents of some kinds alone; None for all."""
         return replace(self, filter=replace(self.filter, kinds=kinds), kinds=kinds)

@@ -40,6 +40,8 @@ class SpaceQuery:
     """The least relevance of a hit. It does not apply to a document without relevance."""
     excerpts: bool = True
     """Whether hits come with a snippet; else it is empty."""
+    fill: tuple[str, ...] = ()
+    """Kinds whose documents are found only where others leave room within the limit."""
     moment: str | None = None
     """Documents that expired by then are not found (documents.Document.expires). None: expired ones are found too."""
 
@@ -87,6 +89,8 @@ def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: S
     candidates = _candidates(index, whole, question)
     if candidates is not None and not candidates.any():
         return []
+    filling = _filling(index, whole, question, candidates)
+    compared = candidates if filling is None else ~filling if candidates is None else candidates & ~filling
     instances = [_instances(index, whole, [word]) for word in query.words[:MOST_WORDS]]
     instances += [
         _instances(index, whole, index.completions(prefix, MOST_COMPLETIONS)) for prefix in query.prefixes[:MOST_WORDS]
@@ -99,13 +103,17 @@ def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: S
         instances,
         cosines,
         candidates=candidates,
+        compared=compared,
         named=_named(whole, asked),
         recency=question.recency,
     )
     matched = ranked.matched
     if question.least is not None and meaning:
         matched = matched & ~(_relevance(whole, meaning, matched) < question.least)
-    best = _best(ranked.scores, np.flatnonzero(matched), question.limit)
+    best = _best(ranked.scores, np.flatnonzero(matched if filling is None else matched & ~filling), question.limit)
+    if filling is not None and len(best) < question.limit:
+        more = _best(ranked.scores, np.flatnonzero(matched & filling), question.limit - len(best))
+        best = _best(ranked.scores, np.concatenate([best, more]), question.limit)
     shown = np.zeros(len(whole.documents), dtype=np.bool_)
     shown[best] = True
     relevance = _relevance(whole, meaning, shown) if meaning else np.full(len(shown), np.nan, dtype=np.float32)
@@ -215,6 +223,19 @@ def _candidates(index: Index, whole: IndexShape, question: SpaceQuery) -> NDArra
         allowed = np.ones(count, dtype=np.bool_) if allowed is None else allowed
         allowed[whole.documents_at(numbers)] = False
     return allowed
+
+
+def _filling(
+    index: Index, whole: IndexShape, question: SpaceQuery, candidates: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    """The documents that only fill. None where there is none, or nothing else: then they are found like others."""
+    numbers = index.admitted(DocumentFilter(kinds=question.fill)) if question.fill else None
+    if not numbers:
+        return None
+    filling = np.zeros(len(whole.documents), dtype=np.bool_)
+    filling[whole.documents_at(numbers)] = True
+    others = ~filling if candidates is None else candidates & ~filling
+    return filling if others.any() else None
 
 
 def _held(whole: IndexShape, instances: Sequence[Instances]) -> NDArray[np.int64]:
