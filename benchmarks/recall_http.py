@@ -221,7 +221,13 @@ def take_in(bench: Bench, conversation: Conversation, space: str, way: Way) -> T
 
 def _as_notes(bench: Bench, conversation: Conversation, space: str) -> Taken:
     ids: list[str] = []
-    notes = [{"category": "observation", "content": document.text} for document in conversation.documents]
+    moments = times(conversation.documents)
+    notes = [
+        {"category": "observation", "content": document.text}
+        | ({} if np.isnan(moment) else {"said_at": _iso(moment)})
+        | ({"author": name} if (name := author(document)) else {})
+        for document, moment in zip(conversation.documents, moments, strict=True)
+    ]
     for start in range(0, len(notes), limits.BATCH_NOTES):
         some = notes[start : start + limits.BATCH_NOTES]
         ids += [one["note_id"] for one in bench.ok("POST", f"/spaces/{space}/notes/batch", {"notes": some})["items"]]

@@ -461,6 +461,8 @@ class AsyncNotesGroup(Group):
         category: Literal["observation", "decision", "todo", "insight", "question", "progress", "issue"],
         content: str,
         tags: Sequence[str] | None = None,
+        said_at: datetime | str | None = None,
+        author: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.NoteView:
         """As `NotesGroup.append`."""

@@ -1032,6 +1032,8 @@ class NotesGroup(Group):
         category: Literal["observation", "decision", "todo", "insight", "question", "progress", "issue"],
         content: str,
         tags: Sequence[str] | None = None,
+        said_at: datetime | str | None = None,
+        author: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.NoteView:
         """Append a note.
@@ -1045,6 +1047,9 @@ class NotesGroup(Group):
             category: What kind of note it is.
             content: What is to be remembered, as Markdown of at most 100,000 bytes.
             tags: Words to find the note by.
+            said_at: When it was said, where that is not now: searches, contexts and the start go by it. What lies
+                ahead of the service's clock counts as now.
+            author: Who said it, a person or an agent, where that is not the token's own agent.
             idempotency_key: A name of your own for this request; without one the client makes one, so that it can
                 repeat it.
         """

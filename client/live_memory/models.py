@@ -777,7 +777,7 @@ class NewMessage(Model):
 
 
 class NewNote(Model):
-    """A note. Its agent is the name of the token. Its time is that of the request."""
+    """A note. Its agent is the name of the token. Its time is that of the request, unless it was said before."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -788,6 +788,10 @@ class NewNote(Model):
     """What is to be remembered, as Markdown of at most 100,000 bytes."""
     tags: list[str] | None = []
     """Words to find the note by."""
+    said_at: AwareDatetime | None = None
+    """When it was said, where that is not now: searches, contexts and the start go by it. What lies ahead of the service's clock counts as now."""
+    author: str | None = None
+    """Who said it, a person or an agent, where that is not the token's own agent."""
 
 
 class NewNotes(Model):
@@ -968,6 +972,10 @@ class NoteView(Model):
     """True if the object in the bucket is no note of the usual form: its whole text is the content."""
     source: CapturedFromView | None = None
     """Of a note that a model captured from what was said in a conversation."""
+    said_at: AwareDatetime | None = None
+    """When it was said, where that is not when it was written."""
+    author: str | None = None
+    """Who said it, where that is not the agent."""
     redacted: dict[str, int] | None = None
     """How many texts that look like secrets were replaced by `[redacted:<kind>]`, or by `***` where that would be longer, by kind: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: one of this service). Only if there were any."""
 

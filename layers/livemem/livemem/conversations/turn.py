@@ -16,8 +16,8 @@ from livemem.errors import InvalidRequest, TooLarge
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
 from livemem.store.stored_documents import Count, Finite, Line, Moment, StoredDocument
-from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction
+from livemem.text.speakers import check_speaker
 
 Role = Literal["user", "assistant", "tool", "system"]
 ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system")
@@ -25,8 +25,6 @@ ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system")
 MESSAGE_ID_CHARACTERS = 200
 TOOL_CALLS = 1_000
 NAME_CHARACTERS = 200
-SPEAKER_BYTES = 200
-"""Of a speaker's name."""
 RESULT_BYTES = 32_000
 """A larger result of a tool is stored in an object of its own."""
 RESULT_SHOWN = 200
@@ -190,14 +188,6 @@ def check(draft: Draft, where: str = "") -> None:
             clock.parse(draft.client_timestamp)
     except ValueError:
         raise InvalidRequest.of(f"{where}client_timestamp", "must be a time in ISO 8601") from None
-
-
-def check_speaker(field: str, name: str) -> str:
-    """Return a speaker's name, or raise InvalidRequest, TooLarge. It must be one line."""
-    limits.check_text(field, name, SPEAKER_BYTES)
-    if has_controls(name):
-        raise InvalidRequest.of(field, "must be on one line, without control characters")
-    return name
 
 
 def check_message_id(message_id: str, where: str = "") -> str:

@@ -95,15 +95,16 @@ def _note(space_id: str, item: Object) -> Reading:
 
 
 def _of_note(note: Note, kind: str, name: keys.NoteName, more: dict[str, str]) -> Document:
+    said = keys.compact_time(clock.parse(note.moment))
     return Document(
         id=note.note_id,
         kind=kind,
         text=storable(note.content),
-        group=NOTES.format(keys.compact_time(name.timestamp)[:8]),
-        # In the order of writing, independent of the author (keys.NoteName.order).
-        position=f"{keys.compact_time(name.timestamp)}_{name.suffix}_{name.agent}",
-        time=clock.iso(clock.parse(note.timestamp)),
-        author=note.agent,
+        group=NOTES.format(said[:8]),
+        # In the order of saying, then of writing, independent of the author (keys.NoteName.order).
+        position=f"{said}_{keys.compact_time(name.timestamp)}_{name.suffix}_{name.agent}",
+        time=clock.iso(clock.parse(note.moment)),
+        author=storable(note.speaker),
         category=note.category,
         tags=tuple(dict.fromkeys(storable(tag) for tag in note.tags)),
         source=more,

@@ -301,7 +301,7 @@ def _note_line(note: Note) -> str:
     tags = [f"#{tag}" for tag in note.tags]
     # Nobody wrote a captured note: the model that reads it has to know.
     captured = "captured" if note.source else ""
-    return _line([note.timestamp[:16], note.agent, note.category, *tags, captured], note.content)
+    return _line([note.moment[:16], note.speaker, note.category, *tags, captured], note.content)
 
 
 def _memory_line(memory: Memory) -> str:

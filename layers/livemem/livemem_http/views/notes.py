@@ -30,20 +30,41 @@ if TYPE_CHECKING:
     from livemem.notes.appending import NoteDraft
 
 
+SaidAt = Annotated[
+    Moment,
+    described(
+        "When it was said, where that is not now: searches, contexts and the start go by it. What lies ahead of the "
+        "service's clock counts as now.",
+        "2026-02-19T09:30:00Z",
+    ),
+]
+NoteAuthor = Annotated[
+    str,
+    described(
+        "Who said it, a person or an agent, where that is not the token's own agent.",
+        "ines",
+        minLength=1,
+        maxLength=limits.SPEAKER_BYTES,
+    ),
+]
+
+
 class NewNote(Body):
-    """A note. Its agent is the name of the token. Its time is that of the request."""
+    """A note. Its agent is the name of the token. Its time is that of the request, unless it was said before."""
 
     category: Category
     content: NoteText
     tags: Annotated[
         list[Tag], Field(description="Words to find the note by.", examples=[["storage"]], max_length=limits.TAGS)
     ] = []
+    said_at: SaidAt | None = None
+    author: NoteAuthor | None = None
 
     def draft(self) -> "NoteDraft":
         """The note for the domain."""
         from livemem.notes.appending import NoteDraft  # noqa: PLC0415 - readers make none
 
-        return NoteDraft(self.category, self.content, tuple(self.tags))
+        return NoteDraft(self.category, self.content, tuple(self.tags), self.said_at, self.author)
 
 
 def _check_batch(notes: Any) -> Any:
@@ -106,6 +127,8 @@ class NoteView(View):
     source: Annotated[
         CapturedFromView | None, described("Of a note that a model captured from what was said in a conversation.")
     ] = None
+    said_at: Annotated[Moment | None, described("When it was said, where that is not when it was written.")] = None
+    author: Annotated[str | None, described("Who said it, where that is not the agent.")] = None
     redacted: Redacted = None
 
     @classmethod

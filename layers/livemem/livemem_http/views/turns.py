@@ -12,7 +12,6 @@ from livemem.conversations.log import Appended, Closed
 from livemem.conversations.turn import (
     MESSAGE_ID_CHARACTERS,
     NAME_CHARACTERS,
-    SPEAKER_BYTES,
     TOOL_CALLS,
     Draft,
     Role,
@@ -20,7 +19,7 @@ from livemem.conversations.turn import (
     Turn,
 )
 from livemem.conversations.turn_import import Imported
-from livemem.limits import BODY_BYTES
+from livemem.limits import BODY_BYTES, SPEAKER_BYTES
 from livemem_http.views.conversations import TurnIndex
 from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, View, described
 
