@@ -1552,8 +1552,9 @@ class SearchGroup(Group):
             q: What to look for: words or a question. `"a phrase"` must be there, `-word` must not, `begin*` stands
                 for all words that begin so; everything else is text.
             scope: Where to look: some of `live`, `bank`, `archive` (consolidated notes), `conversations`, `memories`
-                and `rooms` with commas between them, or `all`. Without it `live,bank`, or `conversations` where a
-                conversation is named.
+                and `rooms` with commas between them, or `all`. `tools` (calls of tools) and `questions` (what `ask`
+                has recorded) are named alone, and are part of no other scope. Without it `live,bank`, or
+                `conversations` where a conversation is named.
             limit: How many documents at most.
             author: Only notes of this agent.
             category: Only notes of this category.
@@ -1593,8 +1594,9 @@ class SearchGroup(Group):
                 for all words that begin so; everything else is text.
             spaces: The spaces, up to 20, with commas between them; without it all that the token may see.
             scope: Where to look: some of `live`, `bank`, `archive` (consolidated notes), `conversations`, `memories`
-                and `rooms` with commas between them, or `all`. Without it `live,bank`, or `conversations` where a
-                conversation is named.
+                and `rooms` with commas between them, or `all`. `tools` (calls of tools) and `questions` (what `ask`
+                has recorded) are named alone, and are part of no other scope. Without it `live,bank`, or
+                `conversations` where a conversation is named.
             limit: How many documents at most.
             author: Only notes of this agent.
             category: Only notes of this category.

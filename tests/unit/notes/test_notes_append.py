@@ -245,7 +245,12 @@ def test_a_note_keeps_when_and_by_whom_it_was_said():
 def test_a_time_or_an_author_that_is_none_is_refused_by_name(field: str, value: str):
     world = World()
     world.create_space()
-    drafts = [NoteDraft("todo", "a"), NoteDraft("todo", "b", **{field: value})]
+    drafts = [
+        NoteDraft("todo", "a"),
+        NoteDraft(
+            "todo", "b", said_at=value if field == "said_at" else None, author=value if field == "author" else None
+        ),
+    ]
     with pytest.raises((InvalidRequest, TooLarge), match=f"notes.1.{field}"):
         appending.append_batch(world.process, "demo", "ann", drafts)
     assert world.keys("demo/live/") == ["demo/live/.keep"]

@@ -73,6 +73,8 @@ class Turn(StoredDocument):
     """Whether the assistant's side is still to come."""
     role: Role | None = None
     """Of a lone message."""
+    asked: bool = False
+    """Whether it is a question to the memory with its answer. Such a turn repeats what the memory knows."""
     erased_on: str | None = None
     """The day on which its words were erased. Its times, speaker and length stay, so that boundaries stay valid."""
 
@@ -154,6 +156,8 @@ class Draft:
     """Of a whole turn: the person on the user's side."""
     author: str | None = None
     """Of a lone message its speaker, of a whole turn the person on the assistant's side. None means the token."""
+    asked: bool = False
+    """Whether it is a question to the memory with its answer."""
     redacted: dict[str, int] = field(default_factory=dict, hash=False)
 
     @classmethod
@@ -250,6 +254,7 @@ def made(draft: Draft, message_id: str, index: int, author: str, now: datetime) 
         written_by=author if draft.author is not None else None,
         open=not draft.assistant_message.strip(),
         role=draft.role,
+        asked=draft.asked,
     )
     return turn, apart
 
@@ -287,7 +292,7 @@ def same(turn: Turn, other: Turn) -> bool:
 
 def _told(turn: Turn, *, redacted: bool = False) -> Any:
     """The turn's content, as JSON values."""
-    told = turn.model_dump(exclude={"turn_index", "timestamp", "client_timestamp", "author", "written_by"})
+    told = turn.model_dump(exclude={"turn_index", "timestamp", "client_timestamp", "author", "written_by", "asked"})
     told["said_by"] = turn.author if turn.written_by else None
     if not redacted:
         return told

@@ -30,10 +30,10 @@ from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
 from livemem.recall import conversation_documents, room_documents
 from livemem.recall.conversation_documents import Looks
+from livemem.recall.copies import copies
 from livemem.recall.document_sources import sources, uncounted
 from livemem.recall.search_request import SearchRequest
 from livemem.search import engine
-from livemem.search.documents import Document
 from livemem.search.engine import Hit, Meaning, SpaceQuery
 from livemem.search.index import DocumentFilter
 from livemem.search.segments import Segments
@@ -292,10 +292,13 @@ def answering(
         answers = [
             SpaceHits(
                 space_id,
-                _without_copies(
-                    engine.search(view.index, view.shape(), meaning, _question(view, space_id, one, as_of))
+                engine.search(
+                    view.index,
+                    view.apart(one.aside) if one.aside else view.shape(),
+                    None if one.aside else meaning,
+                    _question(view, space_id, one, as_of),
                 ),
-                "bm25" if vector.values is None else "hybrid",
+                "bm25" if vector.values is None or one.aside else "hybrid",
                 left,
                 len(view.shape().documents),
                 view.cold,
@@ -337,28 +340,16 @@ def _question(view: SearchView, space_id: str, asked: SearchRequest, moment: str
     # A summary says again what its turns say. Beside them it would take the place of another one.
     fill = (conversation_documents.SUMMARY,) if asked.has_turns else ()
     return SpaceQuery(
-        asked.query, wanted, asked.limit, asked.recency, asked.least, asked.excerpts, fill=fill, moment=moment
+        asked.query,
+        wanted,
+        asked.limit,
+        asked.recency,
+        asked.least,
+        asked.excerpts,
+        fill=fill,
+        moment=moment,
+        copies=copies,
     )
-
-
-def _without_copies(hits: list[Hit]) -> list[Hit]:
-    """The hits without the summaries of a single turn that is among them."""
-    turns = {
-        (one.document.source["conversation_id"], one.document.source["turn_index"])
-        for one in hits
-        if one.document.kind == conversation_documents.TURN
-    }
-
-    def is_copy(document: Document) -> bool:
-        ends = conversation_documents.ends(document.source, "covers")
-        return bool(
-            document.kind == conversation_documents.SUMMARY
-            and ends
-            and ends[0] == ends[1]
-            and (document.source["conversation_id"], str(ends[0])) in turns
-        )
-
-    return [one for one in hits if not is_copy(one.document)]
 
 
 def _filter(view: SearchView, space_id: str, asked: SearchRequest) -> DocumentFilter:

@@ -2,7 +2,7 @@
 documents.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -42,6 +42,8 @@ class SpaceQuery:
     """Whether hits come with a snippet; else it is empty."""
     fill: tuple[str, ...] = ()
     """Kinds whose documents are found only where others leave room within the limit."""
+    copies: Callable[[Sequence[Document]], Collection[str]] | None = None
+    """The ids of found documents that say again what another one says. They are left out."""
     moment: str | None = None
     """Documents that expired by then are not found (documents.Document.expires). None: expired ones are found too."""
 
@@ -110,17 +112,15 @@ def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: S
     matched = ranked.matched
     if question.least is not None and meaning:
         matched = matched & ~(_relevance(whole, meaning, matched) < question.least)
-    best = _best(ranked.scores, np.flatnonzero(matched if filling is None else matched & ~filling), question.limit)
-    if filling is not None and len(best) < question.limit:
-        more = _best(ranked.scores, np.flatnonzero(matched & filling), question.limit - len(best))
-        best = _best(ranked.scores, np.concatenate([best, more]), question.limit)
+    documents: dict[int, Document] = {}
+    best = _chosen(index, whole, question, ranked.scores, matched, filling, documents)
     shown = np.zeros(len(whole.documents), dtype=np.bool_)
     shown[best] = True
     relevance = _relevance(whole, meaning, shown) if meaning else np.full(len(shown), np.nan, dtype=np.float32)
     held = _held(whole, instances)
     hits = []
     for place in best:
-        document = index.document(int(whole.documents[place]))
+        document = documents[int(place)]
         start, end = 0, 0
         if question.excerpts:
             within = _best_passage(whole, int(place), held, cosines)
@@ -176,6 +176,7 @@ def _instances(index: Index, whole: IndexShape, terms: Sequence[str]) -> Instanc
     if name not in whole.kept:
         found = np.concatenate([np.empty((0, 2), dtype=np.int64), *(index.instances(term) for term in terms)])
         at = whole.passages_at(found[:, 0])
+        at, found = at[at >= 0], found[at >= 0]
         if len(terms) > 1 or (at[1:] < at[:-1]).any():
             order = np.lexsort((found[:, 1], at))
             at, found = at[order], found[order]
@@ -223,6 +224,36 @@ def _candidates(index: Index, whole: IndexShape, question: SpaceQuery) -> NDArra
         allowed = np.ones(count, dtype=np.bool_) if allowed is None else allowed
         allowed[whole.documents_at(numbers)] = False
     return allowed
+
+
+def _chosen(
+    index: Index,
+    whole: IndexShape,
+    question: SpaceQuery,
+    scores: NDArray[np.float64],
+    matched: NDArray[np.bool_],
+    filling: NDArray[np.bool_] | None,
+    documents: dict[int, Document],
+) -> Numbers:
+    """The places of the hits, the best first. `documents` gets them."""
+
+    def without_copies(places: Numbers) -> Numbers:
+        for place in map(int, places):
+            documents[place] = documents.get(place) or index.document(int(whole.documents[place]))
+        if not question.copies:
+            return places
+        copies = question.copies([documents[int(place)] for place in places])
+        return np.array([place for place in places if documents[int(place)].id not in copies], dtype=np.int64)
+
+    # Twice as many are looked at, since some may be copies.
+    most = question.limit * (2 if question.copies else 1)
+    best = _best(scores, np.flatnonzero(matched if filling is None else matched & ~filling), most)
+    best = without_copies(best)[: question.limit]
+    if filling is not None and len(best) < question.limit:
+        more = _best(scores, np.flatnonzero(matched & filling), most)
+        kept = without_copies(np.concatenate([best, more]))
+        best = _best(scores, kept[: question.limit], question.limit)
+    return best
 
 
 def _filling(

@@ -68,16 +68,17 @@ class IndexShape:
     """The places of words of earlier questions."""
 
     def documents_at(self, numbers: Sequence[int]) -> Numbers:
-        """The places of documents by their numbers."""
-        return self.document_at[np.asarray(numbers, dtype=np.int64)]
+        """The places of those documents of these numbers that are in the shape."""
+        places = _looked_up(self.document_at, np.asarray(numbers, dtype=np.int64))
+        return places[places >= 0]
 
     def of_groups(self, groups: Collection[str]) -> NDArray[np.bool_]:
         """Whether each document is of one of these groups."""
         return np.isin(self.group, [self.groups[group] for group in groups if group in self.groups])
 
     def passages_at(self, numbers: Numbers) -> Numbers:
-        """The places of passages by their numbers."""
-        return self.passage_at[numbers]
+        """The places of passages by their numbers; -1 for those that are not in the shape."""
+        return _looked_up(self.passage_at, numbers)
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,10 @@ class _Documents:
     tells: NDArray[np.bool_]
 
 
-def shape(index: Index) -> IndexShape:
-    """The shape of all that is in the index."""
-    documents = _documents(index.columns(), [], {})
-    return _made(documents, *_passages(index.passages()), before=None)
+def shape(index: Index, aside: str = "") -> IndexShape:
+    """The shape of all that is in the index, without what is aside; or of that alone which is `aside` under a name."""
+    documents = _documents(index.columns(aside=aside), [], {})
+    return _made(documents, *_passages(index.passages(aside=aside)), before=None)
 
 
 def updated(index: Index, old: IndexShape, touched: AbstractSet[int]) -> IndexShape:
@@ -110,9 +111,7 @@ def updated(index: Index, old: IndexShape, touched: AbstractSet[int]) -> IndexSh
     numbers = sorted(touched)
     fresh = _documents(index.columns(numbers), list(old.authors), dict(old.groups))
     gone = np.zeros(len(old.documents), dtype=np.bool_)
-    known = [number for number in numbers if number < len(old.document_at)]
-    places = old.documents_at(known)
-    gone[places[places >= 0]] = True
+    gone[old.documents_at(numbers)] = True
     documents = _merged(old, ~gone, fresh)
     found = _passages(index.passages(numbers))
     stays = np.flatnonzero(~gone[old.owner])
@@ -261,6 +260,14 @@ def _places(numbers: Numbers) -> Numbers:
     places = np.full(int(numbers.max(initial=0)) + 1, -1, dtype=np.int64)
     places[numbers] = np.arange(len(numbers))
     return places
+
+
+def _looked_up(places: Numbers, numbers: Numbers) -> Numbers:
+    """The places of these numbers, -1 where there is none."""
+    found = np.full(len(numbers), -1, dtype=np.int64)
+    known = numbers < len(places)
+    found[known] = places[numbers[known]]
+    return found
 
 
 def seconds(times: Sequence[str]) -> NDArray[np.float64]:

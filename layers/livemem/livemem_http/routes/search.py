@@ -40,8 +40,9 @@ Scope = Annotated[
     str | None,
     Query(
         description="Where to look: some of `live`, `bank`, `archive` (consolidated notes), `conversations`, "
-        "`memories` and `rooms` with commas between them, or `all`. Without it `live,bank`, or `conversations` where a "
-        "conversation is named.",
+        "`memories` and `rooms` with commas between them, or `all`. `tools` (calls of tools) and `questions` (what "
+        "`ask` has recorded) are named alone, and are part of no other scope. Without it `live,bank`, or "
+        "`conversations` where a conversation is named.",
         examples=["all"],
     ),
 ]
