@@ -30,8 +30,8 @@ from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
 from livemem.recall import conversation_documents, room_documents
 from livemem.recall.conversation_documents import Looks
-from livemem.recall.copies import copies
 from livemem.recall.document_sources import sources, uncounted
+from livemem.recall.found_copies import copies
 from livemem.recall.search_request import SearchRequest
 from livemem.search import engine
 from livemem.search.engine import Hit, Meaning, SpaceQuery
