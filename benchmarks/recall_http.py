@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import quote
@@ -41,6 +42,8 @@ LINES = 200
 """Of one import: fewer than may be sent, so that none is left for lack of time."""
 SHOWN = 80
 """Characters of a text by which it is recognised in a context."""
+TRIES = 20
+"""Of an import."""
 PATIENCE = 900
 """Seconds for which the vectors of a space are waited for."""
 
@@ -121,6 +124,7 @@ class GivenVectors(threading.Thread):
                 return
 
         self._known = dict(known)
+        self._made: dict[str, Floats] = {}
         self._width = len(next(iter(known.values())))
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
@@ -136,10 +140,12 @@ class GivenVectors(threading.Thread):
 
     def vector(self, text: str) -> Floats:
         """The vector of a text; the mean of those that stand in it; for all other texts the same one."""
-        if text not in self._known:
+        if text in self._known:
+            return self._known[text]
+        if text not in self._made:
             inside = [one for said, one in self._known.items() if said in text]
-            self._known[text] = np.mean(inside, axis=0) if inside else np.eye(1, self._width, dtype=np.float32)[0]
-        return self._known[text]
+            self._made[text] = np.mean(inside, axis=0) if inside else np.eye(1, self._width, dtype=np.float32)[0]
+        return self._made[text]
 
 
 def given(loaded: Loaded) -> dict[str, Floats]:
@@ -204,8 +210,7 @@ def take_in(bench: Bench, conversation: Conversation, space: str, way: Way) -> T
     talk = bench.ok("POST", f"/spaces/{space}/conversations", {})["conversation_id"]
     for start in range(0, len(made), LINES):
         text = "\n".join(json.dumps(line) for line, _ in made[start : start + LINES])
-        while bench.lines(f"/spaces/{space}/conversations/{talk}/import", text).get("left"):
-            pass
+        _import(bench, f"/spaces/{space}/conversations/{talk}/import", text)
     update = f"/spaces/{space}/conversations/{talk}/summaries/update"
     while bench.ok("POST", update, {"strategy": "incremental"})["status"] not in ("done", "nothing_to_do"):
         time.sleep(0.2)
@@ -217,6 +222,16 @@ def take_in(bench: Bench, conversation: Conversation, space: str, way: Way) -> T
         [f"{talk}/{index}/{side}" for index, side in placed],
         [f"conversations/{talk}/turns/{index}" for index, _ in placed],
     )
+
+
+def _import(bench: Bench, path: str, text: str) -> None:
+    """Send lines until all are there: a repeat writes none twice. On a busy machine the store may be late."""
+    for _ in range(TRIES):
+        status, answer, _ = bench.api.call("POST", path, text, Content_Type="application/x-ndjson")
+        if status == HTTPStatus.OK and not answer.get("left"):
+            return
+        assert status == HTTPStatus.OK or status >= HTTPStatus.INTERNAL_SERVER_ERROR, (status, answer)
+    raise TimeoutError(f"{path} was not imported in {TRIES} tries")
 
 
 def _as_notes(bench: Bench, conversation: Conversation, space: str) -> Taken:

@@ -118,12 +118,6 @@ class Bench:
         assert status < 400, (method, path, status, answer)
         return answer
 
-    def lines(self, path: str, text: str) -> Any:
-        """The JSON of the answer to a POST of lines, which must be a success."""
-        status, answer, _ = self.api.call("POST", path, text, Content_Type="application/x-ndjson")
-        assert status < 400, (path, status, answer)
-        return answer
-
     def row(self, name: str, call: Callable[[], Any], *, function: str, raw: bool = True, calls: int = 0) -> Row:
         """Call it so often; each time counts, the requests are those of the last call."""
         call()
