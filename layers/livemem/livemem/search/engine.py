@@ -91,7 +91,7 @@ def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: S
     candidates = _candidates(index, whole, question)
     if candidates is not None and not candidates.any():
         return []
-    filling = _filling(index, whole, question, candidates)
+    filling = _filling(whole, question, candidates)
     compared = candidates if filling is None else ~filling if candidates is None else candidates & ~filling
     instances = [_instances(index, whole, [word]) for word in query.words[:MOST_WORDS]]
     instances += [
@@ -210,7 +210,10 @@ def _cosines(whole: IndexShape, meaning: Meaning, candidates: NDArray[np.bool_] 
 def _candidates(index: Index, whole: IndexShape, question: SpaceQuery) -> NDArray[np.bool_] | None:
     query, count = question.query, len(whole.documents)
     groups = question.filter.groups
+    kinds = question.filter.kinds
     allowed = None if groups is None else whole.of_groups(groups)
+    if kinds is not None:
+        allowed = whole.of_kinds(kinds) if allowed is None else allowed & whole.of_kinds(kinds)
     lists = [index.admitted(question.filter), *(index.with_phrase(phrase) for phrase in query.phrases)]
     for numbers in lists:
         if numbers is not None:
@@ -256,15 +259,11 @@ def _chosen(
     return best
 
 
-def _filling(
-    index: Index, whole: IndexShape, question: SpaceQuery, candidates: NDArray[np.bool_] | None
-) -> NDArray[np.bool_] | None:
+def _filling(whole: IndexShape, question: SpaceQuery, candidates: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
     """The documents that only fill. None where there is none, or nothing else: then they are found like others."""
-    numbers = index.admitted(DocumentFilter(kinds=question.fill)) if question.fill else None
-    if not numbers:
+    filling = whole.of_kinds(question.fill)
+    if not filling.any():
         return None
-    filling = np.zeros(len(whole.documents), dtype=np.bool_)
-    filling[whole.documents_at(numbers)] = True
     others = ~filling if candidates is None else candidates & ~filling
     return filling if others.any() else None
 

@@ -38,7 +38,7 @@ class DocumentFilter:
     memory_kind: str | None = None
     """Of memories: `fact`, `self` or `goal`."""
     groups: tuple[str, ...] | None = None
-    """Checked by the shape of all documents (engine.py), which has them at hand."""
+    """`kinds` and `groups` are checked by the shape of all documents (engine.py), which has them at hand."""
 
 
 class Columns(NamedTuple):
@@ -267,9 +267,9 @@ class Index:
         """All passages, or those of these documents, in no order: sorting them here would look each one up by its
         document.
         """
-        # What is aside is little mostly, and has an index.
-        other = "NOT IN (SELECT n FROM documents WHERE aside <> ?)"
-        those = "IN (SELECT n FROM documents WHERE aside = ?)" if aside else other
+        # Few documents are aside, and an index has them: it serves only where the text says `<> ''`.
+        apart = "SELECT n FROM documents WHERE aside <> ''"
+        those = f"IN ({apart} AND aside = ?)" if aside else f"NOT IN ({apart} AND ? = '')"
         found = self._some(f"SELECT p, n, first, length, hash FROM passages WHERE n {those}", numbers, aside)  # noqa: S608
         return Passages(*zip(*found, strict=True)) if found else Passages((), (), (), (), ())
 
@@ -304,7 +304,7 @@ class Index:
         return [row[0] for row in found]
 
     def admitted(self, wanted: DocumentFilter) -> list[int] | None:
-        """The numbers of the documents that pass the filter, its groups aside. None if all do."""
+        """The numbers of the documents that pass the filter, its kinds and groups aside. None if all do."""
         tests = {
             "author = ?": wanted.author,
             "category = ?": wanted.category,
@@ -316,9 +316,6 @@ class Index:
         given = {test: value for test, value in tests.items() if value is not None}
         values: list[str] = list(given.values())
         conditions = list(given)
-        if wanted.kinds is not None:
-            conditions.append(f"kind IN ({', '.join('?' * len(wanted.kinds))})")
-            values += wanted.kinds
         if not conditions:
             return None
         found = self._all(f"SELECT n FROM documents WHERE {' AND '.join(conditions)}", values)  # noqa: S608

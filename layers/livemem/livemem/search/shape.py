@@ -41,6 +41,9 @@ class IndexShape:
     authors: Sequence[str]
     author: Numbers
     """Of every document its author's place in `authors`."""
+    kinds: Sequence[str]
+    kind: Numbers
+    """Of every document its kind's place in `kinds`."""
     passages: Numbers
     hashes: NDArray[np.object_]
     owner: Numbers
@@ -76,6 +79,10 @@ class IndexShape:
         """Whether each document is of one of these groups."""
         return np.isin(self.group, [self.groups[group] for group in groups if group in self.groups])
 
+    def of_kinds(self, kinds: Collection[str]) -> NDArray[np.bool_]:
+        """Whether each document is of one of these kinds."""
+        return np.isin(self.kind, [place for place, kind in enumerate(self.kinds) if kind in kinds])
+
     def passages_at(self, numbers: Numbers) -> Numbers:
         """The places of passages by their numbers; -1 for those that are not in the shape."""
         return _looked_up(self.passage_at, numbers)
@@ -89,6 +96,8 @@ class _Documents:
     numbers: Numbers
     authors: list[str]
     author: Numbers
+    kinds: list[str]
+    kind: Numbers
     groups: dict[str, int]
     group: Numbers
     spoken: NDArray[np.bool_]
@@ -100,7 +109,7 @@ class _Documents:
 
 def shape(index: Index, aside: str = "") -> IndexShape:
     """The shape of all that is in the index, without what is aside; or of that alone which is `aside` under a name."""
-    documents = _documents(index.columns(aside=aside), [], {})
+    documents = _documents(index.columns(aside=aside), [], [], {})
     return _made(documents, *_passages(index.passages(aside=aside)), before=None)
 
 
@@ -109,7 +118,7 @@ def updated(index: Index, old: IndexShape, touched: AbstractSet[int]) -> IndexSh
     if len(touched) > FEW:
         return shape(index)
     numbers = sorted(touched)
-    fresh = _documents(index.columns(numbers), list(old.authors), dict(old.groups))
+    fresh = _documents(index.columns(numbers), list(old.authors), list(old.kinds), dict(old.groups))
     gone = np.zeros(len(old.documents), dtype=np.bool_)
     gone[old.documents_at(numbers)] = True
     documents = _merged(old, ~gone, fresh)
@@ -136,6 +145,8 @@ def _merged(old: IndexShape, stays: NDArray[np.bool_], fresh: _Documents) -> _Do
         merged(old.documents, fresh.numbers),
         fresh.authors,
         merged(old.author, fresh.author),
+        fresh.kinds,
+        merged(old.kind, fresh.kind),
         fresh.groups,
         merged(old.group, fresh.group),
         merged(old.spoken, fresh.spoken),
@@ -154,13 +165,18 @@ def _place(order: Sequence[tuple[str, str, int]], one: tuple[str, str, int]) -> 
     return low
 
 
-def _documents(rows: Columns, authors: list[str], groups: dict[str, int]) -> _Documents:
-    """The rows of the index as documents, in their order. `authors` and `groups` are those that are known already."""
+def _documents(rows: Columns, authors: list[str], kinds: list[str], groups: dict[str, int]) -> _Documents:
+    """The rows of the index as documents, in their order. `authors`, `kinds` and `groups` are those that are known
+    already.
+    """
     for group in rows.parts:
         groups.setdefault(group, len(groups))
     by_name = {author: place for place, author in enumerate(authors)}
     for author in rows.authors:
         by_name.setdefault(author, len(by_name))
+    by_kind = {kind: place for place, kind in enumerate(kinds)}
+    for kind in rows.kinds:
+        by_kind.setdefault(kind, len(by_kind))
     # Whether a text asks, or speaks of its author, matters for spoken kinds only.
     said = zip(rows.kinds, rows.roles, strict=True)
     spoken = np.array([kind in SPOKEN and role not in SILENT for kind, role in said], dtype=np.bool_)
@@ -169,6 +185,8 @@ def _documents(rows: Columns, authors: list[str], groups: dict[str, int]) -> _Do
         np.array(rows.numbers, dtype=np.int64),
         list(by_name),
         np.array([by_name[name] for name in rows.authors], dtype=np.int64),
+        list(by_kind),
+        np.array([by_kind[kind] for kind in rows.kinds], dtype=np.int64),
         groups,
         np.array([groups[group] for group in rows.parts], dtype=np.int64),
         spoken,
@@ -217,6 +235,8 @@ def _made(
         documents.numbers,
         documents.authors,
         documents.author,
+        documents.kinds,
+        documents.kind,
         numbers,
         hashes[order],
         owner,
