@@ -2,8 +2,9 @@
 
 `python -m benchmarks.recall --data FOLDER...` prints recall @5, @10, @25 and @50 of every folder, with vectors and
 without, of all parts together, of each alone and of all but one, and the time of a query. `--choose` also chooses the
-weights anew on four fifths of the conversations and measures on the rest, five times. docs/recall.md describes the
-folders. Nothing is fetched.
+weights anew on four fifths of the conversations and measures on the rest, five times. `--through http` asks the same
+questions of a local service over HTTP (recall_http.py). `--conversations` and `--questions` take a part of each folder.
+docs/recall.md describes the folders. Nothing is fetched.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
@@ -88,8 +90,19 @@ class View:
     lengths: Floats
 
 
-def read(folder: Path) -> tuple[Dataset, Floats, Floats, NDArray[np.int64]]:
-    """A folder's data set, its vectors of questions and of passages (else of documents), and whose each of these is."""
+class Loaded(NamedTuple):
+    """A folder: its data set, the vectors of its questions and of its passages (else of documents), and the document of
+    each of these, counted over all conversations.
+    """
+
+    dataset: Dataset
+    questions: Floats
+    vectors: Floats
+    owner: NDArray[np.int64]
+
+
+def read(folder: Path) -> Loaded:
+    """A folder's content. Raises Unusable."""
     try:
         dataset = Dataset.model_validate_json((folder / "dataset.json").read_bytes())
         with (folder / "minilm-l6-v2.npz").open("rb") as opened, np.load(opened) as file:
@@ -114,7 +127,29 @@ def read(folder: Path) -> tuple[Dataset, Floats, Floats, NDArray[np.int64]]:
         not 0 <= at < len(one.documents) for one in dataset.conversations for q in one.questions for at in q.evidence
     ):
         raise Unusable(f"{folder}: a question's evidence is no document.")
-    return dataset, questions, whole, owner
+    return Loaded(dataset, questions, whole, owner)
+
+
+def part(loaded: Loaded, conversations: int | None, questions: int | None) -> Loaded:
+    """The first conversations, and so many questions of each, spread evenly over all of it. None is all."""
+    some = loaded.dataset.conversations[:conversations]
+    kept: list[Conversation] = []
+    picked: list[int] = []
+    first = 0
+    for one in some:
+        count = len(one.questions)
+        evenly = np.linspace(0, max(0, count - 1), min(count, questions or count)).astype(int)
+        numbers: list[int] = np.unique(evenly).tolist()
+        kept.append(one.model_copy(update={"questions": [one.questions[number] for number in numbers]}))
+        picked += [first + number for number in numbers]
+        first += count
+    inside = loaded.owner < sum(len(one.documents) for one in some)
+    return Loaded(
+        loaded.dataset.model_copy(update={"conversations": kept}),
+        loaded.questions[picked],
+        loaded.vectors[inside],
+        loaded.owner[inside],
+    )
 
 
 def view(conversation: Conversation, vectors: Floats, owner: NDArray[np.int64]) -> View:
@@ -202,9 +237,9 @@ def rank(
     return ranking.rank(held.corpus, query, instances, cosines, named=named, weights=weights)
 
 
-def ask(folder: Path) -> tuple[list[Asked], float]:
+def ask(loaded: Loaded) -> tuple[list[Asked], float]:
     """All questions of a folder, ranked, and the mean milliseconds of one."""
-    dataset, questions, vectors, owner = read(folder)
+    dataset, questions, vectors, owner = loaded
     same = dict.fromkeys(ranking.WEIGHTS, 1.0)
     asked: list[Asked] = []
     spent, first, number = 0.0, 0, 0
@@ -295,12 +330,25 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--choose", action="store_true", help="also choose weights and measure them on other conversations"
     )
+    parser.add_argument("--conversations", type=int, metavar="N", help="only the first N of each folder")
+    parser.add_argument("--questions", type=int, metavar="N", help="only N of each conversation, evenly")
+    parser.add_argument("--through", choices=["function", "http"], default="function", help="what is asked")
+    parser.add_argument("--ways", default="turns,messages,notes", help="over HTTP: how the texts come in")
+    parser.add_argument(
+        "--vectors", choices=["given", "local", "none"], default="given", help="over HTTP: the embedding model"
+    )
     options = parser.parse_args(arguments)
     try:
-        measured = [ask(folder) for folder in options.data]
+        loaded = [part(read(folder), options.conversations, options.questions) for folder in options.data]
     except Unusable as unusable:
         print(unusable, file=sys.stderr)
         return 2
+    if options.through == "http":
+        from benchmarks import recall_http  # noqa: PLC0415 - it imports this module
+
+        recall_http.show(loaded, options.ways.split(","), options.vectors)
+        return 0
+    measured = [ask(one) for one in loaded]
     sets = [asked for asked, _ in measured]
     at = " / ".join(f"@{k}" for k in FIRST)
     print(" | ".join(["| ranking", *(f"{folder.name} {at}" for folder in options.data)]) + " |")

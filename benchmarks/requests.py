@@ -22,7 +22,7 @@ import threading
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,16 +75,17 @@ class Api:
         self._local = threading.local()
 
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any, dict[str, str]]:
-        """Status, JSON and headers of the answer."""
+        """Status, JSON and headers of the answer. A text is sent as it is, anything else as JSON."""
         if not hasattr(self._local, "connection"):
             self._local.connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=120)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        data = json.dumps(body).encode() if body is not None else None
+        text = body if isinstance(body, str) else json.dumps(body)
+        data = text.encode() if body is not None else None
         given = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json", **named}
         self._local.connection.request(method, f"/v1{path}", data, given)
         answer = self._local.connection.getresponse()
-        text = answer.read()
-        whole = json.loads(text) if text and "content-encoding" not in answer.headers else None
+        told = answer.read()
+        whole = json.loads(told) if told and "content-encoding" not in answer.headers else None
         return answer.status, whole, dict(answer.headers)
 
 
@@ -329,8 +330,12 @@ class InstantLlm(threading.Thread):
 
 
 @contextlib.contextmanager
-def running(delay: float, calls: int, *, offline_llm: bool = False) -> Iterator[Bench]:
-    """Store, proxy and service, until the end of the block; with an LLM that answers at once, or the offline LLM."""
+def running(
+    delay: float, calls: int, *, offline_llm: bool = False, variables: Mapping[str, str] | None = None
+) -> Iterator[Bench]:
+    """Store, proxy and service, until the end of the block; with an LLM that answers at once, or the offline LLM.
+    `variables` are further ones of the service.
+    """
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="livemem-requests-")))
         store = EmbeddedStore(folder / "s3", folder / "s3.log", [], "")
@@ -352,6 +357,7 @@ def running(delay: float, calls: int, *, offline_llm: bool = False) -> Iterator[
             **({} if offline_llm else {"LLMAAS_API_URL": llm.url, "LLMAAS_API_KEY": "none"}),
             "CONSOLIDATION_COOLDOWN_SECONDS": "0",
             "LIVEMEM_SWEEP_SECONDS": "100000",
+            **(variables or {}),
         })  # fmt: skip
         stack.callback(runtime.stop)
         runtime.start()

@@ -165,6 +165,7 @@ class AsyncConversationsGroup(Group):
         message_id: str | None = None,
         client_timestamp: datetime | str | None = None,
         user: str | None = None,
+        author: str | None = None,
     ) -> models.TurnWritten:
         """As `ConversationsGroup.append_turn`."""
         return await self._invoke("append_turn", locals())
@@ -460,6 +461,8 @@ class AsyncNotesGroup(Group):
         category: Literal["observation", "decision", "todo", "insight", "question", "progress", "issue"],
         content: str,
         tags: Sequence[str] | None = None,
+        said_at: datetime | str | None = None,
+        author: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.NoteView:
         """As `NotesGroup.append`."""

@@ -358,6 +358,7 @@ class ConversationsGroup(Group):
         message_id: str | None = None,
         client_timestamp: datetime | str | None = None,
         user: str | None = None,
+        author: str | None = None,
     ) -> models.TurnWritten:
         """Append a turn.
 
@@ -376,6 +377,8 @@ class ConversationsGroup(Group):
             client_timestamp: The time when it was said. Default: now. Pauses, blocks, search hits and contexts use
                 this time. A time ahead of the service's clock is replaced by now.
             user: The person who speaks on the user's side.
+            author: The person who speaks on the assistant's side, where two people talk and no agent does. Without it
+                that side is the token's.
         """
         return self._invoke("append_turn", locals())
 
@@ -1043,6 +1046,8 @@ class NotesGroup(Group):
         category: Literal["observation", "decision", "todo", "insight", "question", "progress", "issue"],
         content: str,
         tags: Sequence[str] | None = None,
+        said_at: datetime | str | None = None,
+        author: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.NoteView:
         """Append a note.
@@ -1056,6 +1061,9 @@ class NotesGroup(Group):
             category: The category of the note.
             content: The text of the note, as Markdown of at most 100,000 bytes.
             tags: Words by which the note can be found.
+            said_at: The time when it was said. Default: now. Searches, contexts and the start use it. A time ahead of
+                the service's clock counts as now.
+            author: The speaker, a person or an agent. Default: the agent of the token.
             idempotency_key: A name of your own for this request. By default the client makes one, so that it can
                 repeat the request.
         """
@@ -1592,8 +1600,9 @@ class SearchGroup(Group):
             q: The query: words or a question. `"a phrase"` must occur, `-word` must not occur, `begin*` matches all
                 words that begin so. All other characters are plain text.
             scope: The kinds to search: some of `live`, `bank`, `archive` (consolidated notes), `conversations`,
-                `memories` and `rooms`, separated by commas, or `all`. Default: `live,bank`, or `conversations` if
-                `conversation_id` is given.
+                `memories` and `rooms`, separated by commas, or `all`. `tools` (calls of tools) and `questions` (what
+                `ask` has recorded) are named alone, and are part of no other scope. Default: `live,bank`, or
+                `conversations` if `conversation_id` is given.
             limit: Maximum number of documents.
             author: Only notes of this agent.
             category: Only notes of this category.
@@ -1634,8 +1643,9 @@ class SearchGroup(Group):
                 words that begin so. All other characters are plain text.
             spaces: The spaces, up to 20, separated by commas. Default: all that the token may see.
             scope: The kinds to search: some of `live`, `bank`, `archive` (consolidated notes), `conversations`,
-                `memories` and `rooms`, separated by commas, or `all`. Default: `live,bank`, or `conversations` if
-                `conversation_id` is given.
+                `memories` and `rooms`, separated by commas, or `all`. `tools` (calls of tools) and `questions` (what
+                `ask` has recorded) are named alone, and are part of no other scope. Default: `live,bank`, or
+                `conversations` if `conversation_id` is given.
             limit: Maximum number of documents.
             author: Only notes of this agent.
             category: Only notes of this category.

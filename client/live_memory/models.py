@@ -766,7 +766,7 @@ class NewMessage(Model):
 
 
 class NewNote(Model):
-    """A note. Its agent is the name of the token. Its time is that of the request."""
+    """A note. Its agent is the name of the token. Its time is that of the request, unless it was said before."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -777,6 +777,10 @@ class NewNote(Model):
     """The text of the note, as Markdown of at most 100,000 bytes."""
     tags: list[str] | None = []
     """Words by which the note can be found."""
+    said_at: AwareDatetime | None = None
+    """The time when it was said. Default: now. Searches, contexts and the start use it. A time ahead of the service's clock counts as now."""
+    author: str | None = None
+    """The speaker, a person or an agent. Default: the agent of the token."""
 
 
 class NewNotes(Model):
@@ -919,6 +923,8 @@ class NewTurn(Model):
     """The time when it was said. Default: now. Pauses, blocks, search hits and contexts use this time. A time ahead of the service's clock is replaced by now."""
     user: str | None = None
     """The person who speaks on the user's side."""
+    author: str | None = None
+    """The person who speaks on the assistant's side, where two people talk and no agent does. Without it that side is the token's."""
 
 
 class NewUpload(Model):
@@ -991,6 +997,10 @@ class NoteView(Model):
     """True if the stored object does not have the usual form of a note. The content is then its whole text."""
     source: NoteOriginView | None = None
     """The source. Only for a note that was captured from a conversation or promoted from another space."""
+    said_at: AwareDatetime | None = None
+    """The time when it was said, UTC. Left out: the time when it was written."""
+    author: str | None = None
+    """The speaker. Left out: the agent."""
     redacted: dict[str, int] | None = None
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
@@ -2154,11 +2164,11 @@ class TurnView(Model):
     char_count: int
     """Number of characters of both sides."""
     author: str
-    """The author: the one that the message names, or else the name of the token."""
+    """The author: of a message the one that it names, of a turn the person on the assistant's side. Without one the name of the token."""
     user: str | None = None
     """The person on the user's side."""
     written_by: str | None = None
-    """The name of the token that wrote the turn. Only if the message names another author."""
+    """The name of the token that wrote it. Only if another author is named."""
     open: Literal[True] | None = None
     """True if the assistant's side is missing so far."""
     erased_on: str | None = None

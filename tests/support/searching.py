@@ -14,6 +14,7 @@ from livemem.recall import indexing, search
 from livemem.recall.document_sources import sources
 from livemem.recall.search import SpaceHits
 from livemem.recall.search_request import SearchRequest
+from livemem.search.documents import QUESTIONS, TOOLS, WORDLESS
 from livemem.spaces import head as heads
 from tests.support.world import World
 
@@ -85,7 +86,11 @@ def holdings(process: Process, space_id: str = "demo") -> dict[str, tuple[Any, .
     meta = heads.load(process, space_id).meta
     with search.viewing(process, meta) as view:
         view.follow(process.store, sources(process, space_id), lambda: True)
-        found = [view.index.document(number) for number in view.index.columns().numbers]
+        found = [
+            view.index.document(number)
+            for aside in ("", TOOLS, QUESTIONS, WORDLESS)
+            for number in view.index.columns(aside=aside).numbers
+        ]
     return {
         doc.id: (doc.kind, doc.text, doc.title, doc.time, doc.author, doc.category, doc.tags, dict(doc.source))
         for doc in found

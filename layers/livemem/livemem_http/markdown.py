@@ -122,8 +122,9 @@ def _file(answer: FileView) -> str:
 
 def _note(answer: NoteView) -> str:
     tags = "".join(f" #{tag}" for tag in answer.tags)
+    when, who = answer.said_at or answer.timestamp, within_item(answer.author or answer.agent)
     source = f" ({origin})" if (origin := _origin(answer)) else ""
-    return f"- [{answer.timestamp} {answer.agent} {answer.category}{tags}{source}] {within_item(answer.content)}"
+    return f"- [{when} {who} {answer.category}{tags}{source}] {within_item(answer.content)}"
 
 
 def _origin(answer: NoteView) -> str:

@@ -40,7 +40,9 @@ def _turn(one: TurnView) -> str:
     # A message that names its author belongs to that person or agent, in any role.
     named = f"{within_item(one.author)}: " if one.written_by else ""
     if one.user_message:
-        lines.append(f"  {named or (one.role or 'user').capitalize() + ': '}{within_item(one.user_message)}")
+        # Of a whole turn it is the speaker of the other side.
+        asks = named if one.role else f"{within_item(one.user)}: " if one.user and named else ""
+        lines.append(f"  {asks or (one.role or 'user').capitalize() + ': '}{within_item(one.user_message)}")
     if one.assistant_message:
         lines.append(f"  {named or 'Assistant: '}{within_item(one.assistant_message)}")
     names = dict.fromkeys(within_item(call.name) for call in one.tool_calls or ())

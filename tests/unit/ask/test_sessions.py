@@ -10,6 +10,7 @@ from livemem.errors import NotFound
 from livemem.store import ask_keys as keys
 from tests.support.agent import responds
 from tests.support.asking import Asking, left_open, talk_of
+from tests.support.searching import find
 from tests.support.talk import Summariser
 
 
@@ -40,6 +41,10 @@ def test_a_question_knows_those_before_it_and_is_the_next_turn_of_their_conversa
     assert log.last_index(asking.process, "demo", talk_of(first)) == 2
     assert session_of(asking).requests == [first.job_id, second.job_id]
     assert conversations.load(asking.process, "demo", talk_of(first)).author == "ann"
+    turns = log.read(asking.process, "demo", talk_of(first), range(1, 3))
+    assert all(turn.asked for turn in turns)
+    assert not find(asking.process, "Which colour has the ferry?", scope="conversations").hits
+    assert len(find(asking.process, "Which colour has the ferry?", scope="questions").hits) == 1
 
 
 def test_each_user_has_a_session_of_its_own_whoever_asks_for_them():

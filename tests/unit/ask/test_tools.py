@@ -108,7 +108,8 @@ def test_notes_and_the_bank_are_found():
 
     (found,) = gave(asking, ("search_notes", {"query": "harbour"}))
 
-    assert {one["kind"] for one in found["results"]} == {"note", "bank", "archive"}
+    # The consolidated note says what its section says.
+    assert {one["kind"] for one in found["results"]} == {"note", "bank"}
     assert all("harbour" in one["text"] for one in found["results"])
 
 

@@ -40,7 +40,10 @@ def test_every_model_names_its_fields(described):
 
 def test_a_field_that_an_answer_may_leave_out_is_not_required_and_never_null(described):
     note = described["components"]["schemas"]["NoteView"]
-    optional = {"consolidation": "integer", "malformed": "boolean", "redacted": "object", "source": None}
+    optional = {"consolidation": "integer", "malformed": "boolean", "redacted": "object", "source": None} | {
+        "said_at": "string",
+        "author": "string",
+    }
 
     assert set(optional) == set(note["properties"]) - set(note["required"])
     assert {name: note["properties"][name].get("type") for name in optional} == optional

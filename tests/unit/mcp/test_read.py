@@ -74,6 +74,9 @@ def test_every_id_of_a_search_is_read(agents):
     found = agents.result("search", {"q": "zebras", "scope": "all"})
     shown = [line.rpartition("(")[2].rstrip(")") for line in found["content"][0]["text"].strip().split("\n")]
     hits = found["structuredContent"]["items"]
+    archived = agents.result("search", {"q": "zebras", "scope": "archive"})["structuredContent"]["items"]
+    hits += archived
+    shown += [hit["source"]["href"] for hit in archived]
 
     assert {hit["kind"] for hit in hits} == {"note", "archive", "bank", "memory", "turn"}
     for hit, reference in zip(hits, shown, strict=True):

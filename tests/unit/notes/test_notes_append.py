@@ -226,3 +226,42 @@ def test_a_write_that_the_store_refused_is_an_error_for_the_client():
     with pytest.raises(StoreUnavailable):
         append(world, NoteDraft("todo", "x"))
     assert world.live_ids() == []
+
+
+def test_a_note_keeps_when_and_by_whom_it_was_said():
+    world = World()
+    world.create_space()
+    draft = NoteDraft("observation", "I painted a boat", said_at="2023-05-08T15:56:00+02:00", author="Caroline O'Hara")
+    written = appending.append(world.process, "demo", "importer", draft)
+    ahead = appending.append(world.process, "demo", "importer", NoteDraft("todo", "x", said_at="2999-01-01T00:00:00Z"))
+
+    found = pages.get(world.process, "demo", written.note_id)
+    assert (found.agent, found.author, found.said_at) == ("importer", "Caroline O'Hara", "2023-05-08T13:56:00Z")
+    assert (found.moment, found.speaker) == (found.said_at, found.author)
+    assert (ahead.said_at, ahead.moment, ahead.speaker) == (None, ahead.timestamp, "importer")
+
+
+@each("field, value", [("said_at", "yesterday"), ("author", " "), ("author", "a\nb"), ("author", "x" * 201)])
+def test_a_time_or_an_author_that_is_none_is_refused_by_name(field: str, value: str):
+    world = World()
+    world.create_space()
+    drafts = [
+        NoteDraft("todo", "a"),
+        NoteDraft(
+            "todo", "b", said_at=value if field == "said_at" else None, author=value if field == "author" else None
+        ),
+    ]
+    with pytest.raises((InvalidRequest, TooLarge), match=f"notes.1.{field}"):
+        appending.append_batch(world.process, "demo", "ann", drafts)
+    assert world.keys("demo/live/") == ["demo/live/.keep"]
+
+
+def test_another_author_under_the_same_idempotency_key_is_another_note():
+    world = World()
+    world.create_space()
+    draft = NoteDraft("todo", "a", author="ines")
+    assert idempotency.append_once(world.process, "demo", "ann", draft, "k")[1]
+    assert not idempotency.append_once(world.process, "demo", "ann", draft, "k")[1]
+    for other in (NoteDraft("todo", "a"), NoteDraft("todo", "a", said_at="2023-05-08T13:56:00Z", author="ines")):
+        with pytest.raises(InvalidRequest, match="another note"):
+            idempotency.append_once(world.process, "demo", "ann", other, "k")

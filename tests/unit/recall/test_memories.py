@@ -319,4 +319,4 @@ def test_one_search_finds_notes_the_bank_what_was_said_and_memories():
 
     found = search.search(world.process, DEMO, SearchRequest.of("store", scope="all", limit=50))
     kinds = {hit.document.kind for hit in found.hits}
-    assert kinds == {"note", "bank", "archive", "turn", "summary", "memory"}
+    assert kinds == {"note", "bank", "turn", "memory"}

@@ -8,6 +8,7 @@ import pytest
 from livemem.access.principal import Principal
 from livemem.errors import Forbidden, InvalidRequest, NotFound, SearchNotReady, StoreUnavailable
 from livemem.notes import appending
+from livemem.notes.appending import NoteDraft
 from livemem.recall import indexing, search
 from livemem.recall.search_request import SearchRequest
 from livemem.search.vectors import decode
@@ -552,3 +553,21 @@ def test_the_first_note_of_a_space_that_was_searched_while_it_was_empty_is_found
         for _ in range(2):
             found = find(world.process, "automobile")
     assert [hit.document.text for hit in found.hits] == ["We keep the car in the hall."]
+
+
+def test_a_note_is_found_by_when_and_by_whom_it_was_said():
+    world, _ = searching_world()
+    world.create_space()
+    for author, said_at in (("Caroline", "2023-05-08T13:56:00Z"), ("Melanie", "2024-06-09T10:00:00Z")):
+        draft = NoteDraft("observation", "I painted a boat", said_at=said_at, author=author)
+        appending.append(world.process, "demo", "importer", draft)
+    world.note("Nobody paints.")
+
+    def first(text):
+        document = find(world.process, text, limit=5).hits[0].document
+        return document.author, document.time[:10]
+
+    assert first("What did Melanie paint?") == ("Melanie", "2024-06-09")
+    assert first("What was painted in May 2023?") == ("Caroline", "2023-05-08")
+    since = find(world.process, "boat", since="2024-01-01T00:00:00Z", limit=5).hits
+    assert "Caroline" not in [hit.document.author for hit in since]

@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livemem.search import ranking
 from livemem.search import shape as shapes
 from livemem.search.documents import Document, Reading
 from livemem.search.index import Index
@@ -26,7 +27,7 @@ def read(number, texts):
             text,
             f"group {part}",
             f"{number:03d}",
-            time=f"2026-02-20T14:00:{number:02d}Z" if number else "",
+            time=f"2026-02-20T{10 + number // 2:02d}:00:00Z" if number else "",
             author=f"author {part}",
             role=("", "user", "assistant", "tool")[part],
         )
@@ -64,3 +65,38 @@ def test_it_is_the_same_whatever_came_and_went(history):
             assert np.array_equal(fresh.passages[stays], old.passages[fresh.before[stays]])
             known = fresh
         index.close()
+
+
+def said(number, time, author="ann", role="user", group="talk", kind="turn"):
+    return Document(str(number), kind, "words", group, f"{number:03d}", time=time, author=author, role=role)
+
+
+def corpus_of(tmp_path, *documents):
+    index = Index(tmp_path / "x.sqlite")
+    index.update([Reading("k", "1", documents)])
+    found = shapes.shape(index)
+    index.close()
+    return found.corpus
+
+
+def test_a_pause_of_an_hour_ends_a_session_of_a_talk_and_of_notes_only_the_day_counts(tmp_path):
+    moments = ("2026-02-20T14:00:00Z", "2026-02-20T14:50:00Z", "2026-02-20T15:50:00Z", "2026-02-20T16:51:00Z", "")
+    talk = [said(number, moment) for number, moment in enumerate(moments)]
+    notes = [said(number + 10, moment, group="notes", kind="note", role="") for number, moment in enumerate(moments)]
+    # In the order of groups: the notes first.
+    assert corpus_of(tmp_path, *talk, *notes).group.tolist() == [0] * 5 + [1, 1, 1, 2, 2]
+
+
+def test_people_who_talk_without_an_assistant_have_no_role(tmp_path):
+    moment = "2026-02-20T14:00:00Z"
+    documents = [
+        said(1, moment, "ann", group="a people"),
+        said(2, moment, "bob", group="a people"),
+        said(3, moment, "ann", group="b several people and an assistant"),
+        said(4, moment, "bob", group="b several people and an assistant"),
+        said(5, moment, "bot", "assistant", group="b several people and an assistant"),
+        said(6, moment, "ann", group="c one person"),
+        said(7, moment, "ann", group="c one person"),
+    ]
+    user, assistant = ranking.USER, ranking.ASSISTANT
+    assert corpus_of(tmp_path, *documents).roles.tolist() == [0, 0, user, user, assistant, user, user]

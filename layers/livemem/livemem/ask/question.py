@@ -6,7 +6,6 @@ from typing import Any, Literal, get_args
 
 from livemem import clock, limits
 from livemem.access import decision
-from livemem.conversations.turn import check_speaker
 from livemem.errors import (
     InvalidRequest,
     NotFound,
@@ -24,6 +23,7 @@ from livemem.store import room_keys
 from livemem.store.stored import Stored
 from livemem.store.stored_documents import Count, Finite, Line, StoredDocument
 from livemem.text.redaction import Redaction, identifier, redact
+from livemem.text.speakers import check_speaker
 
 Expression = Literal[
     "neutral", "happy", "amused", "curious", "thoughtful", "concerned", "surprised", "apologetic", "sad"

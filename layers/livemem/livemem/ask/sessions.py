@@ -104,7 +104,7 @@ def _turn(question: Question) -> Draft:
         )
         for one in question.calls()
     ]
-    return Draft(question.message, question.answer.message, calls, question.job_id, user=question.user)
+    return Draft(question.message, question.answer.message, calls, question.job_id, user=question.user, asked=True)
 
 
 def _close(process: Process, space_id: str, conversation_id: str) -> None:

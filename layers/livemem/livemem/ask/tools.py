@@ -5,7 +5,7 @@ the store stops it, so that the same step is done again later. What the step sto
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -43,8 +43,8 @@ from livemem.memories import forgetting, reading, storing
 from livemem.memories.memory import MemoryDraft
 from livemem.process import Process
 from livemem.recall import search
-from livemem.recall.conversation_documents import TOOL
 from livemem.recall.search_request import SearchRequest
+from livemem.search.documents import QUESTIONS
 from livemem.search.engine import Hit
 from livemem.spaces import head as heads
 from livemem.store.memory_keys import Kind
@@ -119,24 +119,30 @@ def _notes(hand: Hand, given: Looking) -> CallResult:
 
 
 def _conversations(hand: Hand, given: Looking) -> CallResult:
-    hits = _found(hand, SearchRequest.of_talk(given.query, max_results=3 * FOUND).within(None))
-    # The session itself is in the prompt. Arguments and results of tools were not said by anybody.
+    asked = SearchRequest.of_talk(given.query, max_results=FOUND).within(None)
+    said, questions = _found_for(hand, [asked, replace(asked, aside=QUESTIONS, limit=2 * FOUND)])
+    # Earlier questions to the memory only fill. The session itself is in the prompt.
     mine = hand.question.conversation_id
-    said = [hit for hit in hits if hit.document.role != TOOL and hit.document.source.get("conversation_id") != mine]
-    return results.of_hits(said[:FOUND])
+    earlier = [hit for hit in questions if hit.document.source.get("conversation_id") != mine]
+    return results.of_hits([*said, *earlier][:FOUND])
 
 
 def _found(hand: Hand, asked: SearchRequest) -> list[Hit]:
-    """The hits of a search within the time that is left. Raises SearchNotReady, and RunError where another invocation
-    has more time for it.
+    """The hits of one search."""
+    return _found_for(hand, [asked])[0]
+
+
+def _found_for(hand: Hand, asked: Sequence[SearchRequest]) -> list[list[Hit]]:
+    """The hits of searches with the same text within the time that is left. Raises SearchNotReady, and RunError where
+    another invocation has more time for it.
     """
     process = hand.process
     now = process.clock()
     until = min(hand.until + SPARE, now + search.READING)
     meta = heads.load_recent(process, hand.space_id).meta
     try:
-        with search.answering(process, meta, [asked], lambda: search.vector_of(process, asked.text), until) as found:
-            return found[1][0].hits
+        with search.answering(process, meta, asked, lambda: search.vector_of(process, asked[0].text), until) as found:
+            return [one.hits for one in found[1]]
     except SearchNotReady as error:
         if until < now + search.READING:
             raise RunError(OUT_OF_TIME, error.detail) from error

@@ -110,5 +110,7 @@ def _shown(number: int, note: Note) -> dict[str, object]:
         "category": note.category,
         "tags": list(note.tags),
         **({"source": note.source.says()} if note.source else {}),
+        **({"said_at": note.said_at} if note.said_at else {}),
+        **({"author": note.author} if note.author else {}),
         "content": note.content,
     }

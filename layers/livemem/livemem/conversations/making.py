@@ -71,6 +71,11 @@ class Material:
     _before: str = ""
     _children: Sequence[Summary] = ()
 
+    @property
+    def asked(self) -> bool:
+        """Whether all of it are questions to the memory."""
+        return all(turn.asked for turn, _, _ in self._turns) and all(child.asked for child in self._children)
+
     def verbatim(self) -> str:
         """The text of all turns, each side with its speaker."""
         sides = ((name, side) for _, *both in self._turns for name, side in zip(SIDES, both, strict=True))
@@ -316,6 +321,7 @@ def _summary(
         redo=redo,
         erased=list(material.erased),
         overlaps=material.overlaps,
+        asked=material.asked,
         flaws=list(flaws),
     )
 

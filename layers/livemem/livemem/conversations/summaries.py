@@ -83,6 +83,8 @@ class Summary(StoredDocument):
     """Numbers of the turns in its source that were erased already."""
     overlaps: bool | None = None
     """Whether the prompt showed the turn before the first. None in documents that do not record it."""
+    asked: bool = False
+    """Whether it is of questions to the memory alone (Turn.asked)."""
     flaws: list[str] = []
     """Names of flaws that the model's second answer still had."""
 

@@ -16,8 +16,8 @@ from livemem.errors import InvalidRequest, TooLarge
 from livemem.process import Process
 from livemem.store import conversation_keys as keys
 from livemem.store.stored_documents import Count, Finite, Line, Moment, StoredDocument
-from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction
+from livemem.text.speakers import check_speaker
 
 Role = Literal["user", "assistant", "tool", "system"]
 ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system")
@@ -25,8 +25,6 @@ ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system")
 MESSAGE_ID_CHARACTERS = 200
 TOOL_CALLS = 1_000
 NAME_CHARACTERS = 200
-SPEAKER_BYTES = 200
-"""Of a speaker's name."""
 RESULT_BYTES = 32_000
 """A larger result of a tool is stored in an object of its own."""
 RESULT_SHOWN = 200
@@ -66,7 +64,7 @@ class Turn(StoredDocument):
     char_count: Annotated[int, Field(ge=0, le=MOST_CHARACTERS)]
     """Characters of both sides."""
     author: Line
-    """The speaker: of a lone message the author that the request names, else the token's name."""
+    """The speaker that the request names, of a lone message or of the assistant's side; else the token's name."""
     user: str | None = None
     """Of a whole turn: the person on the user's side, where the request names one."""
     written_by: Line | None = None
@@ -75,6 +73,8 @@ class Turn(StoredDocument):
     """Whether the assistant's side is still to come."""
     role: Role | None = None
     """Of a lone message."""
+    asked: bool = False
+    """Whether it is a question to the memory with its answer. Such a turn repeats what the memory knows."""
     erased_on: str | None = None
     """The day on which its words were erased. Its times, speaker and length stay, so that boundaries stay valid."""
 
@@ -99,8 +99,18 @@ class Turn(StoredDocument):
             return arrived
 
     def speaker(self, role: str) -> str:
-        """The speaker of a side: for the role `user` of a whole turn the named person, else the author."""
-        return self.user if self.user and self.role is None and role == "user" else self.author
+        """The speaker of a side: for the role `user` of a whole turn the named person or the token, else the author."""
+        if self.role is None and role == "user":
+            return self.user or self.written_by or self.author
+        return self.author
+
+    def role_of(self, side: str) -> str:
+        """The role of what was said on a side. A person who is named on the assistant's side of a whole turn is no
+        assistant.
+        """
+        if self.role is None:
+            return "user" if self.written_by else side
+        return self.role if side == "user" else side
 
     def sides(self, start: int = 0, end: int | None = None) -> tuple[str, str]:
         """The parts of the user's and of the assistant's side between two offsets. An erased turn gives its whole new
@@ -145,7 +155,9 @@ class Draft:
     user: str | None = None
     """Of a whole turn: the person on the user's side."""
     author: str | None = None
-    """Of a lone message: its speaker. None means the token's name."""
+    """Of a lone message its speaker, of a whole turn the person on the assistant's side. None means the token."""
+    asked: bool = False
+    """Whether it is a question to the memory with its answer."""
     redacted: dict[str, int] = field(default_factory=dict, hash=False)
 
     @classmethod
@@ -182,14 +194,6 @@ def check(draft: Draft, where: str = "") -> None:
             clock.parse(draft.client_timestamp)
     except ValueError:
         raise InvalidRequest.of(f"{where}client_timestamp", "must be a time in ISO 8601") from None
-
-
-def check_speaker(field: str, name: str) -> str:
-    """Return a speaker's name, or raise InvalidRequest, TooLarge. It must be one line."""
-    limits.check_text(field, name, SPEAKER_BYTES)
-    if has_controls(name):
-        raise InvalidRequest.of(field, "must be on one line, without control characters")
-    return name
 
 
 def check_message_id(message_id: str, where: str = "") -> str:
@@ -252,6 +256,7 @@ def made(draft: Draft, message_id: str, index: int, author: str, now: datetime) 
         written_by=author if draft.author is not None else None,
         open=not draft.assistant_message.strip(),
         role=draft.role,
+        asked=draft.asked,
     )
     return turn, apart
 
@@ -289,7 +294,7 @@ def same(turn: Turn, other: Turn) -> bool:
 
 def _told(turn: Turn, *, redacted: bool = False) -> Any:
     """The turn's content, as JSON values."""
-    told = turn.model_dump(exclude={"turn_index", "timestamp", "client_timestamp", "author", "written_by"})
+    told = turn.model_dump(exclude={"turn_index", "timestamp", "client_timestamp", "author", "written_by", "asked"})
     told["said_by"] = turn.author if turn.written_by else None
     if not redacted:
         return told

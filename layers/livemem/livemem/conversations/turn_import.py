@@ -89,7 +89,7 @@ def _draft(where: str, text: str) -> Draft:
         "tool_calls": tuple(calls),
     }
     if line.role is None:
-        return Draft(line.user_message, line.assistant_message, user=line.user, **more)
+        return Draft(line.user_message, line.assistant_message, user=line.user, author=line.author, **more)
     try:
         return Draft.of_message(line.role, line.content or "", author=line.author, **more)
     except InvalidRequest as error:

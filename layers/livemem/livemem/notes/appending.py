@@ -16,6 +16,7 @@ from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import MARKDOWN
 from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction
+from livemem.text.speakers import check_speaker
 
 APPEND_TRIES = 5
 
@@ -27,6 +28,10 @@ class NoteDraft:
     category: str
     content: str
     tags: tuple[str, ...] = ()
+    said_at: str | None = None
+    """When it was said, if that is not now: ISO 8601. A time ahead of the service's clock counts as now."""
+    author: str | None = None
+    """The speaker, if that is not the agent."""
     redacted: Mapping[str, int] = field(default_factory=dict, hash=False)
     """How many secrets of each kind were taken out of it (text/redaction)."""
 
@@ -44,6 +49,13 @@ def check_draft(draft: NoteDraft, field: str = "") -> None:
                 f"{field}tags", f"each tag must have 1 to {limits.TAG_CHARACTERS} characters and no line breaks"
             )
         limits.check_text(f"{field}tags", tag, 4 * limits.TAG_CHARACTERS)
+    if draft.author is not None:
+        check_speaker(f"{field}author", draft.author)
+    try:
+        if draft.said_at is not None:
+            clock.parse(draft.said_at)
+    except ValueError:
+        raise InvalidRequest.of(f"{field}said_at", "must be a time in ISO 8601") from None
 
 
 def prepare(process: Process, draft: NoteDraft, field: str = "") -> NoteDraft:
@@ -58,7 +70,8 @@ def prepare(process: Process, draft: NoteDraft, field: str = "") -> NoteDraft:
 def _redact(draft: NoteDraft) -> NoteDraft:
     done = Redaction()
     content, tags = done.text(draft.content), tuple(done.text(tag) for tag in draft.tags)
-    return replace(draft, content=content, tags=tags, redacted=done.counted())
+    author = done.identifier(draft.author) if draft.author is not None else None
+    return replace(draft, content=content, tags=tags, author=author, redacted=done.counted())
 
 
 def append(process: Process, space_id: str, agent: str, draft: NoteDraft) -> Note:
@@ -99,6 +112,7 @@ def new_note(
 ) -> Note:
     """A note of `agent`, named by its moment and `suffix` (8 hex digits), not yet written. Raises InvalidName."""
     name = keys.NoteName(now, keys.check_agent(agent), draft.category, suffix)
+    said = clock.parse(draft.said_at) if draft.said_at is not None else now
     return Note(
         note_id=name.note_id,
         space_id=space_id,
@@ -109,6 +123,8 @@ def new_note(
         content=draft.content,
         size=len(draft.content.encode()),
         source=source,
+        said_at=clock.iso(said) if said < now else None,
+        author=draft.author,
         redacted=draft.redacted,
     )
 

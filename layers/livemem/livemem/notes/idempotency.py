@@ -53,7 +53,9 @@ def append_once(
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
     claim_key = keys.idempotency(space_id, _digest([agent, idempotency_key]))
-    body_digest = _digest([draft.category, draft.content, *draft.tags])
+    # No tag has a line break.
+    said = ["\n", draft.said_at or "", draft.author or ""] if draft.said_at or draft.author else []
+    body_digest = _digest([draft.category, draft.content, *draft.tags, *said])
     note = appending.new_note(space_id, agent, draft, process.clock(), process.new_suffix())
     told = KeyedNote(note_id=note.note_id, body=body_digest, created_at=clock.iso(process.clock()))
     claim = told.to_bytes()

@@ -67,9 +67,23 @@ class Note:
     consolidation: int | None = None
     malformed: bool = False
     source: CapturedFrom | PromotedFrom | None = None
+    said_at: str | None = None
+    """When it was said, if that is not when it was written: ISO 8601, UTC."""
+    author: str | None = None
+    """The named speaker, if that is not the agent."""
     redacted: Mapping[str, int] = field(default_factory=dict, hash=False)
     """How many secrets of each kind were taken out (text/redaction). Set for a note that was just written, and not
     stored."""
+
+    @property
+    def moment(self) -> str:
+        """When it was said, else when it was written."""
+        return self.said_at or self.timestamp
+
+    @property
+    def speaker(self) -> str:
+        """The named speaker, else the agent."""
+        return self.author or self.agent
 
 
 def format_note(note: Note) -> bytes:
@@ -83,6 +97,7 @@ def format_note(note: Note) -> bytes:
     }
     if note.source:
         fields["source"] = _source_fields(note.source)
+    fields |= {name: value for name, value in (("said_at", note.said_at), ("author", note.author)) if value}
     head = "".join(front_matter.format_field(name, value) for name, value in fields.items())
     return f"---\n{head}---\n\n{note.content}".encode()
 
@@ -120,7 +135,8 @@ def parse_note(space_id: str, name: keys.NoteName, body: bytes) -> Note:
         fields, content = front_matter.read(text)
         tags = fields.get("tags") or []
         moment = fields["timestamp"]
-        timestamp = clock.iso(clock.parse(moment.isoformat() if isinstance(moment, datetime) else moment))
+        timestamp = _moment(moment)
+        said_at, author = fields.get("said_at"), fields.get("author")
         source = _source(fields.get("source"))
         agent, category = keys.check_agent(fields["agent"]), fields["category"]
         if category not in keys.CATEGORIES or not isinstance(tags, list) or not all(isinstance(t, str) for t in tags):
@@ -137,7 +153,14 @@ def parse_note(space_id: str, name: keys.NoteName, body: bytes) -> Note:
         size=len(content.encode()),
         malformed=False,
         source=source,
+        said_at=None if said_at is None else _moment(said_at),
+        author=author if isinstance(author, str) and author.strip() else None,
     )
+
+
+def _moment(field: Any) -> str:
+    """A time in front matter as text. Raises ValueError, TypeError, AttributeError."""
+    return clock.iso(clock.parse(field.isoformat() if isinstance(field, datetime) else field))
 
 
 def _source(field: Any) -> CapturedFrom | PromotedFrom | None:

@@ -128,7 +128,9 @@ def _note(order: _Order) -> Promoted:
     promotions.enter_copy(process, order.space_id, order.source_id, target)
     # An erasure that looked for copies before the entry has removed the words already.
     source = _source_note(order)
-    draft = appending.prepare(process, NoteDraft(source.category, source.content, source.tags))
+    # The copy is new, what it says is as old as the note.
+    said = NoteDraft(source.category, source.content, source.tags, said_at=source.moment, author=source.author)
+    draft = appending.prepare(process, said)
     attempt = order.found.value.attempt + 1 if order.found else 1
     name = keys.NoteName(
         process.clock().replace(microsecond=0),

@@ -15,7 +15,7 @@ from livemem.conversations.summary_versions import FIRST, SummaryVersions
 from livemem.conversations.turn import ToolCall, Turn
 from livemem.errors import ConversationBroken
 from livemem.process import Process
-from livemem.search.documents import Document, Reading, storable
+from livemem.search.documents import QUESTIONS, TOOLS, WORDLESS, Document, Reading, storable
 from livemem.search.view import NEWEST, DocumentSource, SearchView, Tail
 from livemem.store import conversation_keys as keys
 from livemem.store.conversation_keys import SummaryKey
@@ -367,8 +367,8 @@ def _rank(key: SummaryKey, item: Object) -> int:
 def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
     tools = ", ".join(dict.fromkeys(storable(call.name) for call in turn.tool_calls))
     sides = [
-        (USER, turn.role or USER, turn.user_message, ""),
-        (ASSISTANT, ASSISTANT, turn.assistant_message, ""),
+        (USER, turn.role_of(USER), turn.user_message, ""),
+        (ASSISTANT, turn.role_of(ASSISTANT), turn.assistant_message, ""),
         (TOOL, TOOL, "\n".join(_call(call) for call in turn.tool_calls), tools),
     ]
     return [
@@ -382,6 +382,7 @@ def _of_turn(conversation_id: str, index: int, turn: Turn) -> list[Document]:
             author=storable(turn.speaker(USER) if side == USER else turn.author),
             role=role,
             title=title,
+            aside=TOOLS if side == TOOL else QUESTIONS if turn.asked else "",
             source={"conversation_id": conversation_id, "turn_index": str(index)},
             more={"timestamp": turn.timestamp, "author": turn.author}
             | ({"client_timestamp": turn.client_timestamp} if turn.client_timestamp else {})
@@ -422,6 +423,7 @@ def _of_summary(key: SummaryKey, summary: Summary) -> Document:
         group=group(key.conversation_id, key.level),
         position=f"{key.number:09d}",
         time=clock.iso(clock.parse(summary.created_at)),
+        aside=WORDLESS if summary.asked else "",
         source={
             "conversation_id": key.conversation_id,
             "level": str(key.level),

@@ -12,10 +12,10 @@ from livemem.errors import InvalidName
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError, split_lines
 from livemem.notes import note as notes
-from livemem.notes.note import Note
+from livemem.notes.note import CapturedFrom, Note
 from livemem.process import Process
 from livemem.recall import conversation_documents, memory_documents, room_documents
-from livemem.search.documents import Document, Reading, storable
+from livemem.search.documents import WORDLESS, Document, Reading, storable
 from livemem.search.view import DocumentSource, SearchView, held
 from livemem.spaces import contents
 from livemem.store import keys
@@ -95,19 +95,26 @@ def _note(space_id: str, item: Object) -> Reading:
 
 
 def _of_note(note: Note, kind: str, name: keys.NoteName, more: dict[str, str]) -> Document:
+    said = keys.compact_time(clock.parse(note.moment))
     return Document(
         id=note.note_id,
         kind=kind,
         text=storable(note.content),
-        group=NOTES.format(keys.compact_time(name.timestamp)[:8]),
-        # In the order of writing, independent of the author (keys.NoteName.order).
-        position=f"{keys.compact_time(name.timestamp)}_{name.suffix}_{name.agent}",
-        time=clock.iso(clock.parse(note.timestamp)),
-        author=note.agent,
+        group=NOTES.format(said[:8]),
+        # In the order of saying, then of writing, independent of the author (keys.NoteName.order).
+        position=f"{said}_{keys.compact_time(name.timestamp)}_{name.suffix}_{name.agent}",
+        time=clock.iso(clock.parse(note.moment)),
+        author=storable(note.speaker),
         category=note.category,
         tags=tuple(dict.fromkeys(storable(tag) for tag in note.tags)),
-        source=more,
+        source=more | _captured_from(note),
     )
+
+
+def _captured_from(note: Note) -> dict[str, str]:
+    if not isinstance(note.source, CapturedFrom):
+        return {}
+    return {"conversation_id": note.source.conversation, "covers": "{}-{}".format(*note.source.turns)}
 
 
 def _record(space_id: str, item: Object) -> Reading:
@@ -164,10 +171,12 @@ def _bank_file(item: Object) -> Reading:
     path, text = parsed[1], storable(item.body.decode(errors="replace"))
     time = clock.iso(item.last_modified)
     try:
-        parts = _sections(text)
+        told = _sections(text)
     except SectionError:
         # Deeply nested lists: the ends of its sections can't be determined.
-        parts = [((), text)]
+        told = [((), text)]
+    # A file of headings alone is kept, since the view tells by its documents what it knows.
+    parts = told or [((), text)]
     seen: Counter[tuple[str, ...]] = Counter()
     found = []
     for index, (titles, own) in enumerate(parts):
@@ -182,6 +191,7 @@ def _bank_file(item: Object) -> Reading:
                 group=path,
                 position=f"{index:06d}",
                 title=_title(path, titles),
+                aside="" if told else WORDLESS,
                 time=time,
                 source={"section": address} if titles else {},
             )
@@ -197,5 +207,4 @@ def _sections(text: str) -> list[tuple[tuple[str, ...], str]]:
     lines = split_lines(text)
     parts: list[tuple[tuple[str, ...], str]] = [((), sections.preamble(text))]
     parts += [(section.path, "".join(lines[section.body : section.own_end])) for section in listed]
-    told = [(titles, own.strip("\r\n")) for titles, own in parts if own.strip()]
-    return told or [((), text)]
+    return [(titles, own.strip("\r\n")) for titles, own in parts if own.strip()]

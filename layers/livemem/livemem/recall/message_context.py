@@ -169,7 +169,7 @@ def _of_exchange(hit: Hit, exchange: Sequence[Turn]) -> KnownItem:
         sides = [("user", turn.user_message), ("assistant", turn.assistant_message)]
         for role, said in sides:
             if said.strip():
-                found = document.role == (turn.role or role) and turn.turn_index == int(document.source["turn_index"])
+                found = document.id.endswith(f"/{turn.turn_index}/{role}")
                 snippet = hit.snippet if found else (0, 0)
                 who = turn.speaker(role) if turn.written_by or turn.user else (turn.role or role).capitalize()
                 lines.append(f"{_line(who)}: {_line(_part(said, snippet, ITEM_CHARACTERS // 2))}")

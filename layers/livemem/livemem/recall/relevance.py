@@ -24,26 +24,12 @@ UNLIKELY = 0.2
 """
 _NAME = re.compile(r"(?<![\w'’])[A-ZÀ-ÖØ-Þ][^\W\d_]{2,40}(?![\w'’])")
 """A word that begins with a capital letter and is not joined to another one."""
-_SMALL_TALK = """
-ok okay k kk thanks thank thx ty cheers hello hi hey bye goodbye morning afternoon evening night good great nice cool
-fine perfect excellent awesome wonderful super sure yep yeah yup nope right alright understood welcome sorry go on
-continue proceed lol haha hmm wow
-merci beaucoup bonjour bonsoir salut coucou revoir adieu bonne bon nuit soiree journee matin accord parfait genial
-excellent impeccable nickel oui ouais non vas allez allons va y continue continuons continuez suite pardon desole
-bien entendu voila chouette nouvelles plait
-"""
-
-
-@lru_cache(maxsize=1)
-def small_talk_terms() -> frozenset[str]:
-    """The terms of words that say nothing to look for."""
-    return frozenset(words.terms(_SMALL_TALK))
 
 
 @lru_cache(maxsize=1)
 def unsaid_words() -> frozenset[str]:
     """All words that say nothing to look for, as they are written, without accents."""
-    return words.little_said() | frozenset(_SMALL_TALK.split())
+    return words.little_said() | words.small_talk_words()
 
 
 @dataclass(frozen=True)
@@ -59,7 +45,7 @@ class RelevanceFloor:
     def of(cls, message: str) -> "RelevanceFloor":
         """The floor for a message."""
         asked = words.parse(words.plain(message))
-        unsaid = words.stop_terms() | words.asking_terms() | small_talk_terms()
+        unsaid = words.stop_terms() | words.asking_terms() | words.small_talk_terms()
         # A smiley is a term too.
         said = frozenset(word for word in asked.words if word not in unsaid and any(map(str.isalnum, word)))
         return cls(said, bool(asked.dates), frozenset(_names(message, unsaid)))

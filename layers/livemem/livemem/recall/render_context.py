@@ -258,8 +258,8 @@ def _turn(shown: ShownTurn) -> str:
     found = shown.relevance is not None
     relevance = f" - Relevance: {shown.relevance}%" if found else ""
     lines = [f"[Turn {turn.turn_index}{relevance}] {', '.join([_moment(clock.iso(turn.said_at())), *_speaker(turn)])}"]
-    # A message that names its author is that person's or agent's, with any role.
-    labels = ("", "") if turn.written_by else (f"{_SIDES[turn.role]}: ", "Assistant: ")
+    # A message that names its author is that person's or agent's, with any role. Of a turn both are named.
+    labels = ("", "") if turn.written_by and turn.role else (f"{_SIDES[turn.role]}: ", "Assistant: ")
     lines += [f"{labels[0]}{escaped(shown.user)}"] if shown.user.strip() else []
     lines += [f"{labels[1]}{escaped(shown.assistant)}"] if shown.assistant.strip() else []
     lines += [f"Tools: {_names(shown.tools)}"] if shown.tools else []
@@ -267,9 +267,9 @@ def _turn(shown: ShownTurn) -> str:
 
 
 def _speaker(turn: Turn) -> list[str]:
-    """The speaker, if the turn names one: on one line, which the name cannot end."""
-    who = turn.author if turn.written_by else turn.user
-    return [_line(who)[:SPEAKER_CHARACTERS]] if who else []
+    """The speakers that the turn names, of a whole turn the user's side first: on one line, which no name can end."""
+    named = [turn.user, turn.author if turn.written_by else None]
+    return [_line(who)[:SPEAKER_CHARACTERS] for who in named if who]
 
 
 def _moment(moment: str) -> str:

@@ -10,8 +10,6 @@ from livemem.store.objects import Object
 
 MESSAGE = "message"
 """A kind of documents: a message in a room."""
-LEAST_CHARACTERS = 3
-"""Of a content that can be found: `ok`, or a smiley, says nothing without its surroundings."""
 
 
 def group(room: str) -> str:
@@ -45,8 +43,6 @@ def _read(item: Object) -> Reading:
     name = keys.parse_message(item.key)
     assert name
     told = messages.read(name, item)
-    if len(told.content.strip()) < LEAST_CHARACTERS:
-        return Reading(item.key, item.etag)
     document = Document(
         id=name.name.removeprefix("rooms/").removesuffix(".json"),
         kind=MESSAGE,

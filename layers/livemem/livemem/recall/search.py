@@ -31,6 +31,7 @@ from livemem.process import Process, Timer
 from livemem.recall import conversation_documents, room_documents
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.document_sources import sources, uncounted
+from livemem.recall.found_copies import copies
 from livemem.recall.search_request import SearchRequest
 from livemem.search import engine
 from livemem.search.engine import Hit, Meaning, SpaceQuery
@@ -293,11 +294,11 @@ def answering(
                 space_id,
                 engine.search(
                     view.index,
-                    view.shape(),
-                    meaning,
+                    view.apart(one.aside) if one.aside else view.shape(),
+                    None if one.aside else meaning,
                     _question(view, space_id, one, as_of),
                 ),
-                "bm25" if vector.values is None else "hybrid",
+                "bm25" if vector.values is None or one.aside else "hybrid",
                 left,
                 len(view.shape().documents),
                 view.cold,
@@ -336,7 +337,19 @@ def _follow(
 
 def _question(view: SearchView, space_id: str, asked: SearchRequest, moment: str) -> SpaceQuery:
     wanted = _filter(view, space_id, asked)
-    return SpaceQuery(asked.query, wanted, asked.limit, asked.recency, asked.least, asked.excerpts, moment)
+    # A summary says again what its turns say. Beside them it would take the place of another one.
+    fill = (conversation_documents.SUMMARY,) if asked.has_turns else ()
+    return SpaceQuery(
+        asked.query,
+        wanted,
+        asked.limit,
+        asked.recency,
+        asked.least,
+        asked.excerpts,
+        fill=fill,
+        moment=moment,
+        copies=copies,
+    )
 
 
 def _filter(view: SearchView, space_id: str, asked: SearchRequest) -> DocumentFilter:

@@ -10,6 +10,7 @@ from livemem.notes import pages
 from livemem.recall import conversation_documents, memory_documents, room_documents
 from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
 from livemem.search import words
+from livemem.search.documents import QUESTIONS, TOOLS
 from livemem.search.index import DocumentFilter
 from livemem.search.words import Query
 from livemem.store import conversation_keys, keys, room_keys
@@ -23,6 +24,10 @@ KINDS = {
     "rooms": (room_documents.MESSAGE,),
 }
 """The names of scopes in a request, and their kinds of documents."""
+ASIDE = (TOOLS, QUESTIONS)
+"""Scopes that are searched apart from all others: calls of tools, and what `ask` has recorded. Both lie in
+conversations, and are no evidence.
+"""
 DEFAULT, OF_CONVERSATION, OF_ROOMS, OF_MEMORIES = "live,bank", "conversations", "rooms", "memories"
 """The scope of a request without one, of one about a conversation, of one about rooms, and of one about memories."""
 ALL = "all"
@@ -52,6 +57,8 @@ class SearchRequest:
     """The least relevance, a cosine. It does not apply to documents without one."""
     excerpts: bool = True
     """Whether hits come with the part of their text that fits best."""
+    aside: str = ""
+    """The name of the only documents to search, which are aside. Empty: all that are not."""
 
     @classmethod
     def of(
@@ -79,7 +86,9 @@ class SearchRequest:
         checked = pages.NotesFilter.of(category=category, agent=None, tag=tag, since=since, until=until)
         if author is not None and not keys.AGENT.fullmatch(author):
             raise InvalidName("author", "must be the name of an agent: letters, digits and hyphens")
-        kinds = _kinds(scope or (DEFAULT if some is None else OF_CONVERSATION))
+        aside = scope if scope in ASIDE else ""
+        wanted = OF_CONVERSATION if aside else scope
+        kinds = _kinds(wanted or (DEFAULT if some is None else OF_CONVERSATION))
         alone = some is not None and kinds is not None and conversation_documents.KINDS.issuperset(kinds)
         moments = {"since": checked.since, "until": checked.until}
         return cls(
@@ -98,6 +107,7 @@ class SearchRequest:
             recency,
             kinds,
             some if alone else None,
+            aside=aside,
         )
 
     @classmethod
@@ -172,6 +182,12 @@ class SearchRequest:
             return replace(found, levels=_levels(levels)).within(some)
         return found
 
+    @property
+    def has_turns(self) -> bool:
+        """Whether turns may be found."""
+        of_kind = self.kinds is None or conversation_documents.TURN in self.kinds
+        return of_kind and 0 in self.levels and not self.aside
+
     def of_kinds(self, kinds: tuple[str, ...] | None) -> "SearchRequest":
         """The same among documents of some kinds alone; None for all."""
         return replace(self, filter=replace(self.filter, kinds=kinds), kinds=kinds)
@@ -215,6 +231,8 @@ def _kinds(scope: str) -> tuple[str, ...] | None:
     names = scope.split(",")
     if ALL in names and len(names) == 1:
         return None
+    if not set(names).isdisjoint(ASIDE):
+        raise InvalidRequest.of("scope", f"{' and '.join(ASIDE)} are searched alone")
     unknown = [name for name in names if name not in KINDS]
     if unknown:
         raise InvalidRequest.of("scope", f"must be {ALL}, or some of {', '.join(KINDS)}, separated by commas")

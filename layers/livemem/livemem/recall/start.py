@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal, get_args
 
-from livemem.conversations.turn import SPEAKER_BYTES, check_speaker
 from livemem.conversations.user_signals import Heard
 from livemem.errors import InvalidRequest
+from livemem.limits import SPEAKER_BYTES
 from livemem.markdown.blocks import SectionError, parse, split_lines
 from livemem.memories.memory import Memory
 from livemem.notes.note import Note
@@ -27,6 +27,7 @@ from livemem.recall.start_words import WORDS, StartWords
 from livemem.text.invisible import visible
 from livemem.text.items import within_item
 from livemem.text.redaction import identifier
+from livemem.text.speakers import check_speaker
 
 CHARS_DEFAULT, CHARS_LEAST, CHARS_MOST = 8_000, 2_000, 100_000
 SHARE_OF_QUESTION = 3
@@ -301,7 +302,7 @@ def _note_line(note: Note) -> str:
     tags = [f"#{tag}" for tag in note.tags]
     # Nobody wrote a captured note, and a promoted one is of another space: the model that reads it has to know.
     source = note.source.mark if note.source else ""
-    return _line([note.timestamp[:16], note.agent, note.category, *tags, source], note.content)
+    return _line([note.moment[:16], note.speaker, note.category, *tags, source], note.content)
 
 
 def _memory_line(memory: Memory) -> str:

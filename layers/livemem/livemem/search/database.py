@@ -10,7 +10,7 @@ import apsw
 
 logger = logging.getLogger(__name__)
 
-SCHEMA = 6
+SCHEMA = 7
 """Grows with every change of the tables, of the indexed terms of a text, or of the documents made from objects."""
 
 _TABLES = """
@@ -26,6 +26,8 @@ CREATE TABLE documents(
     n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, object TEXT NOT NULL, kind TEXT NOT NULL,
     part TEXT NOT NULL, position TEXT NOT NULL, title TEXT NOT NULL, time TEXT NOT NULL, author TEXT NOT NULL,
     role TEXT NOT NULL, category TEXT NOT NULL, source TEXT NOT NULL, expires TEXT NOT NULL,
+    -- What is not ranked with the others (documents.Document.aside).
+    aside TEXT NOT NULL,
     -- What the text is like (words.Traits).
     asks INTEGER NOT NULL, tells INTEGER NOT NULL
 );
@@ -33,6 +35,7 @@ CREATE TABLE documents(
 CREATE TABLE texts(n INTEGER PRIMARY KEY, text TEXT NOT NULL, more TEXT NOT NULL);
 CREATE INDEX documents_in_order ON documents(part, position, n);
 CREATE INDEX documents_expiring ON documents(expires) WHERE expires <> '';
+CREATE INDEX documents_aside ON documents(aside) WHERE aside <> '';
 -- When documents of a group were last confirmed, from the object of the highest rank that tells it.
 CREATE TABLE confirming(part TEXT PRIMARY KEY, rank INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE confirmed(

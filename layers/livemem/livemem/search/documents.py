@@ -4,6 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+TOOLS, QUESTIONS, WORDLESS = "tools", "questions", "wordless"
+"""Names of documents that are aside: calls of tools, questions to the memory with their answers, texts without a word
+to look for. Nobody finds the last. Documents that are aside have no part in the ranking of all others.
+"""
+
 
 @dataclass(frozen=True)
 class Document:
@@ -32,6 +37,10 @@ class Document:
     tags: tuple[str, ...] = ()
     source: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The values that a request needs to get the whole, by the names of the API's parameters."""
+    aside: str = ""
+    """The name under which alone it is found (TOOLS, QUESTIONS, WORDLESS), and by its words alone. Empty: it is found
+    with all others, and has vectors.
+    """
     more: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Further values that are needed to show it, as JSON."""
 

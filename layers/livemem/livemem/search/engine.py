@@ -2,7 +2,7 @@
 documents.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -40,6 +40,10 @@ class SpaceQuery:
     """The least relevance of a hit. It does not apply to a document without relevance."""
     excerpts: bool = True
     """Whether hits come with a snippet; else it is empty."""
+    fill: tuple[str, ...] = ()
+    """Kinds whose documents are found only where others leave room within the limit."""
+    copies: Callable[[Sequence[Document]], Collection[str]] | None = None
+    """The ids of found documents that say again what another one says. They are left out."""
     moment: str | None = None
     """Documents that expired by then are not found (documents.Document.expires). None: expired ones are found too."""
 
@@ -87,6 +91,8 @@ def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: S
     candidates = _candidates(index, whole, question)
     if candidates is not None and not candidates.any():
         return []
+    filling = _filling(whole, question, candidates)
+    compared = candidates if filling is None else ~filling if candidates is None else candidates & ~filling
     instances = [_instances(index, whole, [word]) for word in query.words[:MOST_WORDS]]
     instances += [
         _instances(index, whole, index.completions(prefix, MOST_COMPLETIONS)) for prefix in query.prefixes[:MOST_WORDS]
@@ -99,20 +105,22 @@ def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: S
         instances,
         cosines,
         candidates=candidates,
+        compared=compared,
         named=_named(whole, asked),
         recency=question.recency,
     )
     matched = ranked.matched
     if question.least is not None and meaning:
         matched = matched & ~(_relevance(whole, meaning, matched) < question.least)
-    best = _best(ranked.scores, np.flatnonzero(matched), question.limit)
+    documents: dict[int, Document] = {}
+    best = _chosen(index, whole, question, ranked.scores, matched, filling, documents)
     shown = np.zeros(len(whole.documents), dtype=np.bool_)
     shown[best] = True
     relevance = _relevance(whole, meaning, shown) if meaning else np.full(len(shown), np.nan, dtype=np.float32)
     held = _held(whole, instances)
     hits = []
     for place in best:
-        document = index.document(int(whole.documents[place]))
+        document = documents[int(place)]
         start, end = 0, 0
         if question.excerpts:
             within = _best_passage(whole, int(place), held, cosines)
@@ -168,6 +176,7 @@ def _instances(index: Index, whole: IndexShape, terms: Sequence[str]) -> Instanc
     if name not in whole.kept:
         found = np.concatenate([np.empty((0, 2), dtype=np.int64), *(index.instances(term) for term in terms)])
         at = whole.passages_at(found[:, 0])
+        at, found = at[at >= 0], found[at >= 0]
         if len(terms) > 1 or (at[1:] < at[:-1]).any():
             order = np.lexsort((found[:, 1], at))
             at, found = at[order], found[order]
@@ -201,7 +210,10 @@ def _cosines(whole: IndexShape, meaning: Meaning, candidates: NDArray[np.bool_] 
 def _candidates(index: Index, whole: IndexShape, question: SpaceQuery) -> NDArray[np.bool_] | None:
     query, count = question.query, len(whole.documents)
     groups = question.filter.groups
+    kinds = question.filter.kinds
     allowed = None if groups is None else whole.of_groups(groups)
+    if kinds is not None:
+        allowed = whole.of_kinds(kinds) if allowed is None else allowed & whole.of_kinds(kinds)
     lists = [index.admitted(question.filter), *(index.with_phrase(phrase) for phrase in query.phrases)]
     for numbers in lists:
         if numbers is not None:
@@ -215,6 +227,45 @@ def _candidates(index: Index, whole: IndexShape, question: SpaceQuery) -> NDArra
         allowed = np.ones(count, dtype=np.bool_) if allowed is None else allowed
         allowed[whole.documents_at(numbers)] = False
     return allowed
+
+
+def _chosen(
+    index: Index,
+    whole: IndexShape,
+    question: SpaceQuery,
+    scores: NDArray[np.float64],
+    matched: NDArray[np.bool_],
+    filling: NDArray[np.bool_] | None,
+    documents: dict[int, Document],
+) -> Numbers:
+    """The places of the hits, the best first. `documents` gets them."""
+
+    def without_copies(places: Numbers) -> Numbers:
+        for place in map(int, places):
+            documents[place] = documents.get(place) or index.document(int(whole.documents[place]))
+        if not question.copies:
+            return places
+        copies = question.copies([documents[int(place)] for place in places])
+        return np.array([place for place in places if documents[int(place)].id not in copies], dtype=np.int64)
+
+    # Twice as many are looked at, since some may be copies.
+    most = question.limit * (2 if question.copies else 1)
+    best = _best(scores, np.flatnonzero(matched if filling is None else matched & ~filling), most)
+    best = without_copies(best)[: question.limit]
+    if filling is not None and len(best) < question.limit:
+        more = _best(scores, np.flatnonzero(matched & filling), most)
+        kept = without_copies(np.concatenate([best, more]))
+        best = _best(scores, kept[: question.limit], question.limit)
+    return best
+
+
+def _filling(whole: IndexShape, question: SpaceQuery, candidates: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+    """The documents that only fill. None where there is none, or nothing else: then they are found like others."""
+    filling = whole.of_kinds(question.fill)
+    if not filling.any():
+        return None
+    others = ~filling if candidates is None else candidates & ~filling
+    return filling if others.any() else None
 
 
 def _held(whole: IndexShape, instances: Sequence[Instances]) -> NDArray[np.int64]:

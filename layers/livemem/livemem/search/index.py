@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from livemem.search import database, passages, words
 from livemem.search.database import Unusable
-from livemem.search.documents import Document, Reading
+from livemem.search.documents import WORDLESS, Document, Reading
 from livemem.store import vector_file
 
 _PLACES = 1 << 20
@@ -38,7 +38,7 @@ class DocumentFilter:
     memory_kind: str | None = None
     """Of memories: `fact`, `self` or `goal`."""
     groups: tuple[str, ...] | None = None
-    """Checked by the shape of all documents (engine.py), which has them at hand."""
+    """`kinds` and `groups` are checked by the shape of all documents (engine.py), which has them at hand."""
 
 
 class Columns(NamedTuple):
@@ -194,6 +194,7 @@ class Index:
             "category": document.category,
             "source": json.dumps(dict(document.source), ensure_ascii=False),
             "expires": document.expires,
+            "aside": document.aside or ("" if _says_something(document) else WORDLESS),
             "asks": traits.asks,
             "tells": traits.tells,
         }
@@ -250,28 +251,33 @@ class Index:
                 self._db.execute("UPDATE passages SET hash = ? WHERE p = ?", (name, number))
         self.note(prefix=self._prefix)
 
-    def columns(self, numbers: Sequence[int] | None = None) -> Columns:
+    def columns(self, numbers: Sequence[int] | None = None, aside: str = "") -> Columns:
         """All documents, or the existing ones of these numbers. Those of a group stand one behind the other in its
-        order.
+        order. Those that are `aside` under a name, instead of all others.
         """
         found = self._some(
-            "SELECT n, kind, part, position, role, time, author, asks, tells FROM documents",
+            "SELECT n, kind, part, position, role, time, author, asks, tells FROM documents WHERE aside = ?",
             numbers,
+            aside,
             " ORDER BY part, position, n",
         )
         return Columns(*zip(*found, strict=True)) if found else Columns(*[()] * len(Columns._fields))
 
-    def passages(self, numbers: Sequence[int] | None = None) -> Passages:
+    def passages(self, numbers: Sequence[int] | None = None, aside: str = "") -> Passages:
         """All passages, or those of these documents, in no order: sorting them here would look each one up by its
         document.
         """
-        found = self._some("SELECT p, n, first, length, hash FROM passages", numbers)
+        # Few documents are aside, and an index has them: it serves only where the text says `<> ''`.
+        apart = "SELECT n FROM documents WHERE aside <> ''"
+        those = f"IN ({apart} AND aside = ?)" if aside else f"NOT IN ({apart} AND ? = '')"
+        found = self._some(f"SELECT p, n, first, length, hash FROM passages WHERE n {those}", numbers, aside)  # noqa: S608
         return Passages(*zip(*found, strict=True)) if found else Passages((), (), (), (), ())
 
-    def _some(self, statement: str, numbers: Sequence[int] | None, order: str = "") -> list[Any]:
+    def _some(self, statement: str, numbers: Sequence[int] | None, aside: str, order: str = "") -> list[Any]:
         if numbers is None:
-            return self._all(statement + order)
-        return self._all(statement + " WHERE n IN (SELECT value FROM json_each(?))" + order, (json.dumps(numbers),))  # noqa: S608
+            return self._all(statement + order, (aside,))
+        some = " AND n IN (SELECT value FROM json_each(?))"
+        return self._all(statement + some + order, (aside, json.dumps(numbers)))
 
     def instances(self, term: str) -> NDArray[np.int64]:
         """Where a word stands, one row for each time: the number of the passage, and the place in it, in words."""
@@ -298,7 +304,7 @@ class Index:
         return [row[0] for row in found]
 
     def admitted(self, wanted: DocumentFilter) -> list[int] | None:
-        """The numbers of the documents that pass the filter, its groups aside. None if all do."""
+        """The numbers of the documents that pass the filter, its kinds and groups aside. None if all do."""
         tests = {
             "author = ?": wanted.author,
             "category = ?": wanted.category,
@@ -310,9 +316,6 @@ class Index:
         given = {test: value for test, value in tests.items() if value is not None}
         values: list[str] = list(given.values())
         conditions = list(given)
-        if wanted.kinds is not None:
-            conditions.append(f"kind IN ({', '.join('?' * len(wanted.kinds))})")
-            values += wanted.kinds
         if not conditions:
             return None
         found = self._all(f"SELECT n FROM documents WHERE {' AND '.join(conditions)}", values)  # noqa: S608
@@ -362,6 +365,10 @@ class Index:
         with self._db:
             self._db.execute("INSERT INTO words(words) VALUES('optimize')")
         self._db.execute("VACUUM INTO ?", (str(path),))
+
+
+def _says_something(document: Document) -> bool:
+    return words.says_something(document.text) or words.says_something(document.title)
 
 
 def embedded(title: str, text: str) -> str:

@@ -163,6 +163,7 @@ def rank(
     cosines: Floats | None = None,
     *,
     candidates: Flags | None = None,
+    compared: Flags | None = None,
     named: Flags | None = None,
     recency: float = 0.0,
     weights: Mapping[str, float] = WEIGHTS,
@@ -171,12 +172,13 @@ def rank(
 
     `instances` are those of `query.words` and then of `query.prefixes`, in their order. `cosines`: one per passage, NaN
     where it has no vector (`whitening.cosines`); None ranks by words alone. `candidates`: the documents that may be
-    found, None for all. Neighbours are taken from all. `named`: the documents whose author the query names
-    (`words.names`).
+    found, None for all. Neighbours are taken from all. `compared`: the candidates over which parts are scaled, None for
+    all of them. `named`: the documents whose author the query names (`words.names`).
     `recency`: the weight of a document's time, 0 for none.
     """
     count = len(documents.group)
     allowed = np.ones(count, np.bool_) if candidates is None else candidates
+    compared = candidates if compared is None else compared
     found, asked = _lexical(documents, query, instances)
     held = found["cover"] > 0
     trust = meaning = 1.0
@@ -187,7 +189,7 @@ def rank(
     if cosines is not None and np.isfinite(cosines).any():
         meant, known = _means(documents, cosines, allowed)
         found |= {"cosine": meant, "around": _around(documents, meant)}
-        found["replies"] = _replies(documents, np.maximum(_standard(meant, candidates), 0))
+        found["replies"] = _replies(documents, np.maximum(_standard(meant, compared), 0))
         matched = matched | known
         # Where few have a vector yet, the best of those few need not fit the question: words decide.
         meaning = float(np.count_nonzero(known & allowed)) / max(1, int(np.count_nonzero(allowed)))
@@ -198,7 +200,7 @@ def rank(
         middle = np.nanmean(times) if np.isfinite(times).any() else 0.0
         found["recency"] = np.nan_to_num(times - middle).astype(np.float32)
     parts: dict[str, Floats] = {}
-    pool = _pool(found, candidates)
+    pool = _pool(found, compared)
     for name, values in found.items():
         share = trust if name in OF_WORDS else meaning if name in OF_MEANING else 1.0
         weight = recency if name == "recency" else weights.get(name, 0.0) * share

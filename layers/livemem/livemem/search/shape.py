@@ -20,6 +20,10 @@ SPOKEN = {"turn", "message"}
 SILENT = {"tool", "system"}
 """Roles in which nobody speaks."""
 ROLES = {"user": ranking.USER, "assistant": ranking.ASSISTANT}
+SESSION_SECONDS = 3_600.0
+"""A pause of this length in a conversation or a room ends a session. What follows is no neighbour of what was before:
+people have moved on to other subjects. Neighbours and the part `group` of the ranking are those of the session.
+"""
 KEPT_BYTES = 16 << 20
 """Of the places of words in memory."""
 FEW = 2_000
@@ -37,6 +41,9 @@ class IndexShape:
     authors: Sequence[str]
     author: Numbers
     """Of every document its author's place in `authors`."""
+    kinds: Sequence[str]
+    kind: Numbers
+    """Of every document its kind's place in `kinds`."""
     passages: Numbers
     hashes: NDArray[np.object_]
     owner: Numbers
@@ -50,6 +57,10 @@ class IndexShape:
     """Numbers of the groups, in no order."""
     group: Numbers
     """Of every document the number of its group."""
+    spoken: NDArray[np.bool_]
+    """Of every document whether somebody said it, to a model or to others."""
+    roles: NDArray[np.int8]
+    """Of every document its own role; `corpus` has those that count (`_heard`)."""
     beginnings: Numbers
     lengths: Numbers
     document_at: Numbers
@@ -60,16 +71,21 @@ class IndexShape:
     """The places of words of earlier questions."""
 
     def documents_at(self, numbers: Sequence[int]) -> Numbers:
-        """The places of documents by their numbers."""
-        return self.document_at[np.asarray(numbers, dtype=np.int64)]
+        """The places of those documents of these numbers that are in the shape."""
+        places = _looked_up(self.document_at, np.asarray(numbers, dtype=np.int64))
+        return places[places >= 0]
 
     def of_groups(self, groups: Collection[str]) -> NDArray[np.bool_]:
         """Whether each document is of one of these groups."""
         return np.isin(self.group, [self.groups[group] for group in groups if group in self.groups])
 
+    def of_kinds(self, kinds: Collection[str]) -> NDArray[np.bool_]:
+        """Whether each document is of one of these kinds."""
+        return np.isin(self.kind, [place for place, kind in enumerate(self.kinds) if kind in kinds])
+
     def passages_at(self, numbers: Numbers) -> Numbers:
-        """The places of passages by their numbers."""
-        return self.passage_at[numbers]
+        """The places of passages by their numbers; -1 for those that are not in the shape."""
+        return _looked_up(self.passage_at, numbers)
 
 
 @dataclass(frozen=True)
@@ -80,18 +96,21 @@ class _Documents:
     numbers: Numbers
     authors: list[str]
     author: Numbers
+    kinds: list[str]
+    kind: Numbers
     groups: dict[str, int]
     group: Numbers
+    spoken: NDArray[np.bool_]
     roles: NDArray[np.int8]
     times: NDArray[np.float64]
     asks: NDArray[np.bool_]
     tells: NDArray[np.bool_]
 
 
-def shape(index: Index) -> IndexShape:
-    """The shape of all that is in the index."""
-    documents = _documents(index.columns(), [], {})
-    return _made(documents, *_passages(index.passages()), before=None)
+def shape(index: Index, aside: str = "") -> IndexShape:
+    """The shape of all that is in the index, without what is aside; or of that alone which is `aside` under a name."""
+    documents = _documents(index.columns(aside=aside), [], [], {})
+    return _made(documents, *_passages(index.passages(aside=aside)), before=None)
 
 
 def updated(index: Index, old: IndexShape, touched: AbstractSet[int]) -> IndexShape:
@@ -99,11 +118,9 @@ def updated(index: Index, old: IndexShape, touched: AbstractSet[int]) -> IndexSh
     if len(touched) > FEW:
         return shape(index)
     numbers = sorted(touched)
-    fresh = _documents(index.columns(numbers), list(old.authors), dict(old.groups))
+    fresh = _documents(index.columns(numbers), list(old.authors), list(old.kinds), dict(old.groups))
     gone = np.zeros(len(old.documents), dtype=np.bool_)
-    known = [number for number in numbers if number < len(old.document_at)]
-    places = old.documents_at(known)
-    gone[places[places >= 0]] = True
+    gone[old.documents_at(numbers)] = True
     documents = _merged(old, ~gone, fresh)
     found = _passages(index.passages(numbers))
     stays = np.flatnonzero(~gone[old.owner])
@@ -128,9 +145,12 @@ def _merged(old: IndexShape, stays: NDArray[np.bool_], fresh: _Documents) -> _Do
         merged(old.documents, fresh.numbers),
         fresh.authors,
         merged(old.author, fresh.author),
+        fresh.kinds,
+        merged(old.kind, fresh.kind),
         fresh.groups,
         merged(old.group, fresh.group),
-        merged(corpus.roles, fresh.roles),
+        merged(old.spoken, fresh.spoken),
+        merged(old.roles, fresh.roles),
         merged(corpus.times, fresh.times),
         merged(corpus.asks, fresh.asks),
         merged(corpus.tells, fresh.tells),
@@ -145,13 +165,18 @@ def _place(order: Sequence[tuple[str, str, int]], one: tuple[str, str, int]) -> 
     return low
 
 
-def _documents(rows: Columns, authors: list[str], groups: dict[str, int]) -> _Documents:
-    """The rows of the index as documents, in their order. `authors` and `groups` are those that are known already."""
+def _documents(rows: Columns, authors: list[str], kinds: list[str], groups: dict[str, int]) -> _Documents:
+    """The rows of the index as documents, in their order. `authors`, `kinds` and `groups` are those that are known
+    already.
+    """
     for group in rows.parts:
         groups.setdefault(group, len(groups))
     by_name = {author: place for place, author in enumerate(authors)}
     for author in rows.authors:
         by_name.setdefault(author, len(by_name))
+    by_kind = {kind: place for place, kind in enumerate(kinds)}
+    for kind in rows.kinds:
+        by_kind.setdefault(kind, len(by_kind))
     # Whether a text asks, or speaks of its author, matters for spoken kinds only.
     said = zip(rows.kinds, rows.roles, strict=True)
     spoken = np.array([kind in SPOKEN and role not in SILENT for kind, role in said], dtype=np.bool_)
@@ -160,8 +185,11 @@ def _documents(rows: Columns, authors: list[str], groups: dict[str, int]) -> _Do
         np.array(rows.numbers, dtype=np.int64),
         list(by_name),
         np.array([by_name[name] for name in rows.authors], dtype=np.int64),
+        list(by_kind),
+        np.array([by_kind[kind] for kind in rows.kinds], dtype=np.int64),
         groups,
         np.array([groups[group] for group in rows.parts], dtype=np.int64),
+        spoken,
         np.array([ROLES.get(role, ranking.NO_ROLE) for role in rows.roles], dtype=np.int8),
         seconds(rows.times),
         spoken & np.array(rows.asks, dtype=np.bool_),
@@ -194,13 +222,11 @@ def _made(
     owner = document_at[owners]
     order = np.lexsort((beginnings, owner))
     owner, numbers = owner[order], numbers[order]
-    new = np.zeros(len(documents.numbers), dtype=np.int32)
-    new[1:] = documents.group[1:] != documents.group[:-1]
     corpus = ranking.corpus(
         owner.astype(np.int32),
         lengths[order].astype(np.int32),
-        np.cumsum(new, dtype=np.int32),
-        documents.roles,
+        np.cumsum(_begins(documents), dtype=np.int32),
+        _heard(documents),
         documents.times,
         documents.asks,
         documents.tells,
@@ -209,6 +235,8 @@ def _made(
         documents.numbers,
         documents.authors,
         documents.author,
+        documents.kinds,
+        documents.kind,
         numbers,
         hashes[order],
         owner,
@@ -217,6 +245,8 @@ def _made(
         documents.order,
         documents.groups,
         documents.group,
+        documents.spoken,
+        documents.roles,
         beginnings[order],
         lengths[order],
         document_at,
@@ -224,10 +254,40 @@ def _made(
     )
 
 
+def _begins(documents: _Documents) -> NDArray[np.bool_]:
+    """Of every document whether another group, or another session of what was said, begins with it."""
+    new = np.zeros(len(documents.numbers), dtype=np.bool_)
+    pause = documents.spoken[1:] & (np.diff(documents.times) > SESSION_SECONDS)
+    new[1:] = (documents.group[1:] != documents.group[:-1]) | pause
+    return new
+
+
+def _heard(documents: _Documents) -> NDArray[np.int8]:
+    """The roles that count: none in a conversation in which several people speak and no assistant. They speak to each
+    other, so a question is no statement about the one who asks, and the answer to it comes from another person.
+    """
+    count = len(documents.groups)
+    with_assistant = np.zeros(count, dtype=np.bool_)
+    with_assistant[documents.group[documents.roles == ranking.ASSISTANT]] = True
+    of_people = documents.roles == ranking.USER
+    speakers = np.unique(np.stack([documents.group[of_people], documents.author[of_people]]), axis=1)
+    several = np.bincount(speakers[0], minlength=count) > 1
+    alone = (several & ~with_assistant)[documents.group]
+    return np.where(alone, np.int8(ranking.NO_ROLE), documents.roles)
+
+
 def _places(numbers: Numbers) -> Numbers:
     places = np.full(int(numbers.max(initial=0)) + 1, -1, dtype=np.int64)
     places[numbers] = np.arange(len(numbers))
     return places
+
+
+def _looked_up(places: Numbers, numbers: Numbers) -> Numbers:
+    """The places of these numbers, -1 where there is none."""
+    found = np.full(len(numbers), -1, dtype=np.int64)
+    known = numbers < len(places)
+    found[known] = places[numbers[known]]
+    return found
 
 
 def seconds(times: Sequence[str]) -> NDArray[np.float64]:

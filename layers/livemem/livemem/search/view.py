@@ -142,6 +142,10 @@ class SearchView:
             self._shape = (self.changed, made)
         return self._shape[1]
 
+    def apart(self, aside: str) -> IndexShape:
+        """The shape of the documents that are aside under this name. It is asked for rarely, and made each time."""
+        return shapes.shape(self.index, aside)
+
     def rows(self, pool: Pool) -> Rows:
         """The place of each passage's vector in `pool`, -1 where there is none; kept until either changes."""
         whole, kept = self.shape(), self._rows

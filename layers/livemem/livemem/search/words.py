@@ -77,6 +77,14 @@ vais vers veut veux voici voila vont vos votre vous y
 
 
 # Words of questions that answers seldom repeat. Each weighs less (docs/recall.md).
+_SMALL_TALK = """
+ok okay k kk thanks thank thx ty cheers hello hi hey bye goodbye morning afternoon evening night good great nice cool
+fine perfect excellent awesome wonderful super sure yes yep yeah yup nope right alright understood welcome sorry go on
+continue proceed lol haha hmm wow
+merci beaucoup bonjour bonsoir salut coucou revoir adieu bonne bon nuit soiree journee matin accord parfait genial
+excellent impeccable nickel oui ouais non vas allez allons va y continue continuons continuez suite pardon desole
+bien entendu voila chouette nouvelles plait
+"""
 _ASKING_WORDS = """
 according kind kinds type types sort sorts name mention mentioned mentions describe described discuss discussed say
 said tell told list lists order summarize summary comprehensive explain overview item items aspect aspects different
@@ -213,6 +221,25 @@ def little_said() -> frozenset[str]:
     of other words: of the names Léa and Sam.
     """
     return frozenset(folded(f"{_STOP_WORDS} {_ASKING_WORDS}").split())
+
+
+@lru_cache(maxsize=1)
+def small_talk_words() -> frozenset[str]:
+    """Words of greeting, of thanks and of consent, as they are written, without accents."""
+    return frozenset(_SMALL_TALK.split())
+
+
+@lru_cache(maxsize=1)
+def small_talk_terms() -> frozenset[str]:
+    """The terms of words of greeting, of thanks and of consent."""
+    return frozenset(terms(_SMALL_TALK))
+
+
+def says_something(text: str) -> bool:
+    """Whether a text has words, and not only those of small talk, alone or among stop words ("ok, do it")."""
+    said = [term for term in terms(text) if any(map(str.isalnum, term))]
+    talk = small_talk_terms()
+    return bool(said) and (talk.isdisjoint(said) or any(term not in talk | stop_terms() for term in said))
 
 
 @lru_cache(maxsize=1)

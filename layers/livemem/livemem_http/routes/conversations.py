@@ -43,7 +43,8 @@ ONE = f"{ALL}/{{conversation_id}}"
 TURNS = Lines(
     "Lines of JSON (NDJSON), up to 1 MiB and 2,000 of them: messages (`role`, `content`) or whole turns "
     "(`user_message`, `assistant_message`), each with a `message_id`. Optional fields: `tool_calls`, `timestamp` (the "
-    "time when it was said), and the speaker (`author` of a message, `user` of a turn). Other fields are ignored.",
+    "time when it was said), and the speaker: `author` of a message, `user` and, between two people, `author` of a "
+    "turn. Other fields are ignored.",
     '{"message_id": "m-1", "role": "user", "content": "Why does the import fail at night?"}\n'
     '{"message_id": "m-2", "role": "assistant", "content": "Port Kiel answers 503 between 2 and 3 a.m."}\n',
 )

@@ -40,7 +40,8 @@ Scope = Annotated[
     str | None,
     Query(
         description="The kinds to search: some of `live`, `bank`, `archive` (consolidated notes), `conversations`, "
-        "`memories` and `rooms`, separated by commas, or `all`. Default: `live,bank`, or `conversations` "
+        "`memories` and `rooms`, separated by commas, or `all`. `tools` (calls of tools) and `questions` (what `ask` "
+        "has recorded) are named alone, and are part of no other scope. Default: `live,bank`, or `conversations` "
         "if `conversation_id` is given.",
         examples=["all"],
     ),

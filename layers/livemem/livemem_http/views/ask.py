@@ -12,9 +12,9 @@ from livemem.ask.question import (
     Called,
     Question,
 )
-from livemem.conversations.turn import SPEAKER_BYTES
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
+from livemem.limits import SPEAKER_BYTES
 from livemem.store import room_keys
 from livemem_http.views.fields import Body, LlmUsage, Moment, Redacted, View, described, job_described
 

@@ -30,8 +30,27 @@ if TYPE_CHECKING:
     from livemem.notes.appending import NoteDraft
 
 
+SaidAt = Annotated[
+    Moment,
+    described(
+        "The time when it was said. Default: now. Searches, contexts and the start use it. A time ahead of the "
+        "service's clock counts as now.",
+        "2026-02-19T09:30:00Z",
+    ),
+]
+NoteAuthor = Annotated[
+    str,
+    described(
+        "The speaker, a person or an agent. Default: the agent of the token.",
+        "ines",
+        minLength=1,
+        maxLength=limits.SPEAKER_BYTES,
+    ),
+]
+
+
 class NewNote(Body):
-    """A note. Its agent is the name of the token. Its time is that of the request."""
+    """A note. Its agent is the name of the token. Its time is that of the request, unless it was said before."""
 
     category: Category
     content: NoteText
@@ -39,12 +58,14 @@ class NewNote(Body):
         list[Tag],
         Field(description="Words by which the note can be found.", examples=[["storage"]], max_length=limits.TAGS),
     ] = []
+    said_at: SaidAt | None = None
+    author: NoteAuthor | None = None
 
     def draft(self) -> "NoteDraft":
         """The note for the domain."""
         from livemem.notes.appending import NoteDraft  # noqa: PLC0415 - readers make none
 
-        return NoteDraft(self.category, self.content, tuple(self.tags))
+        return NoteDraft(self.category, self.content, tuple(self.tags), self.said_at, self.author)
 
 
 def _check_batch(notes: Any) -> Any:
@@ -122,6 +143,10 @@ class NoteView(View):
         NoteOriginView | None,
         described("The source. Only for a note that was captured from a conversation or promoted from another space."),
     ] = None
+    said_at: Annotated[
+        Moment | None, described("The time when it was said, UTC. Left out: the time when it was written.")
+    ] = None
+    author: Annotated[str | None, described("The speaker. Left out: the agent.")] = None
     redacted: Redacted = None
 
     @classmethod

@@ -12,7 +12,6 @@ from livemem.conversations.log import Appended, Closed
 from livemem.conversations.turn import (
     MESSAGE_ID_CHARACTERS,
     NAME_CHARACTERS,
-    SPEAKER_BYTES,
     TOOL_CALLS,
     Draft,
     Role,
@@ -20,7 +19,7 @@ from livemem.conversations.turn import (
     Turn,
 )
 from livemem.conversations.turn_import import Imported
-from livemem.limits import BODY_BYTES
+from livemem.limits import BODY_BYTES, SPEAKER_BYTES
 from livemem_http.views.conversations import TurnIndex
 from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, View, described
 
@@ -56,6 +55,16 @@ OfAuthor = Annotated[
     described(
         "The author: a person or an agent. Default: the name of the token.",
         "ines",
+        minLength=1,
+        maxLength=SPEAKER_BYTES,
+    ),
+]
+OfOther = Annotated[
+    str,
+    described(
+        "The person who speaks on the assistant's side, where two people talk and no agent does. Without it that side "
+        "is the token's.",
+        "bob",
         minLength=1,
         maxLength=SPEAKER_BYTES,
     ),
@@ -112,6 +121,7 @@ class NewTurn(Body):
     message_id: MessageId | None = None
     client_timestamp: ClientTimestamp | None = None
     user: OfUser | None = None
+    author: OfOther | None = None
 
     def draft(self) -> Draft:
         """The turn for the domain."""
@@ -122,6 +132,7 @@ class NewTurn(Body):
             self.message_id,
             self.client_timestamp,
             user=self.user,
+            author=self.author,
         )
 
 
@@ -238,11 +249,16 @@ class TurnView(View):
     client_timestamp: ClientTimestamp | None = None
     char_count: Annotated[int, described("Number of characters of both sides.", 76)]
     author: Annotated[
-        str, described("The author: the one that the message names, or else the name of the token.", "cline-dev")
+        str,
+        described(
+            "The author: of a message the one that it names, of a turn the person on the assistant's side. Without "
+            "one the name of the token.",
+            "cline-dev",
+        ),
     ]
     user: Annotated[str | None, described("The person on the user's side.")] = None
     written_by: Annotated[
-        Agent | None, described("The name of the token that wrote the turn. Only if the message names another author.")
+        Agent | None, described("The name of the token that wrote it. Only if another author is named.")
     ] = None
     open: Annotated[Literal[True] | None, described("True if the assistant's side is missing so far.")] = None
     erased_on: Annotated[
