@@ -57,8 +57,8 @@ def test_make_token_finds_the_service_that_make_run_serves(service, running):
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
-        (["agent_one", "demo"], 1, "name: 1 to 64 of"),
-        (["", "demo"], 1, "name: 1 to 64 of"),
+        (["agent_one", "demo"], 1, "name: must be 1 to 64 of"),
+        (["", "demo"], 1, "name: must be 1 to 64 of"),
         (["agent-one"], 2, "name the spaces"),
         (["agent-one", "demo", "--all-spaces"], 2, "name the spaces"),
         (["agent-one", "demo", "--permissions", "root"], 1, "permissions: must be some of"),

@@ -433,7 +433,7 @@ def searches_and_their_index(account: Account) -> None:
     wanted = {"name": "ann", "permissions": ["read"], "space_ids": ["demo"]}
     token = account.call("admin", "POST", "/v1/tokens", 201, body=wanted)["token"]
     assert search(token=token)["ranking"] == "hybrid"
-    account.correct()
+    account.correct("# Hand\n\nA line.\n")
     assert index()["embedded"] == 2
     account.start()
     account.work()

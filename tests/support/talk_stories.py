@@ -341,8 +341,10 @@ def searches_and_the_context(account: Account) -> None:
     for number in range(3):
         say(account, one, f"the store {number} " * 20)
     assert told(account, one, 3) == "done"
-    found = searched(account, f"{ONE}/search", conversation_id=one)
-    assert {hit["kind"] for hit in found["items"]} == {"turn", "summary"}
+    # A summary of one turn is a copy of it, and is found where turns are not asked for.
+    for asked, kind in ({}, "turn"), ({"include_turns": "false"}, "summary"):
+        found = searched(account, f"{ONE}/search", conversation_id=one, **asked)
+        assert {hit["kind"] for hit in found["items"]} == {kind}
     assert searched(account, f"{ALL}/search")["items"]
     assert searched(account, f"{ALL}/search", cwd=FOLDER["cwd"])["items"]
     assert searched(account, f"{SPACE}/search", scope="all")["items"]
