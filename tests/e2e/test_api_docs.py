@@ -34,8 +34,10 @@ SLEEP = """
 sleep() {
   [ -n "${RUN:-}" ] || { command sleep %s; return; }
   for _ in $(seq 300); do
-    command curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/%s/runs/$RUN" | grep -q awaiting_approval && return
-    command sleep 0.2
+    command curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/%s/runs/$RUN" | grep -q awaiting_approval || { command sleep 0.2; continue; }
+    # Its worker gives back the lease right after it has said so.
+    command sleep 0.5
+    return
   done
 }
 """
