@@ -34,10 +34,11 @@ SLEEP = """
 sleep() {
   [ -n "${RUN:-}" ] || { command sleep %s; return; }
   for _ in $(seq 300); do
-    command curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/%s/runs/$RUN" | grep -q awaiting_approval || { command sleep 0.2; continue; }
-    # Its worker gives back the lease right after it has said so.
-    command sleep 0.5
-    return
+    if command curl -sS -H "Authorization: Bearer $TOKEN" "$API/spaces/%s/runs/$RUN" | grep -q awaiting_approval; then
+      command sleep 0.5  # its worker gives back the lease right after it has said so
+      return
+    fi
+    command sleep 0.2
   done
 }
 """
