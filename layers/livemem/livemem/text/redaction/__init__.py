@@ -169,9 +169,11 @@ def redact(text: str) -> tuple[str, Counter[str]]:
     for rule in _rules():
         if rule.hint in text:
             text, count = _apply(rule, text)
-            found += Counter({rule.kind: count})
+            if count:
+                found[rule.kind] += count
     text, count = _without_named(text)
-    found += Counter({"password": count})
+    if count:
+        found["password"] += count
     return text, found
 
 
