@@ -121,6 +121,10 @@ openapi: setup ## write docs/openapi.json, docs/api.md and what the client knows
 	@$(PYTHON_BIN) -m scripts.openapi
 	@$(PYTHON_BIN) -m scripts.client
 
+.PHONY: wheel
+wheel: setup ## build the package live-memory into dist/ (docs/install.md)
+	@$(PYTHON_BIN) -m scripts.wheel
+
 .PHONY: lint-sam
 lint-sam: setup-sam ## sam validate --lint
 	@$(SAM) validate --lint

@@ -10,6 +10,7 @@ from local import embeddings, stopping, terminal
 from local.children.child import ChildError
 from local.config import WRONG_VARIABLE, Config, ConfigError, read_config
 from local.data_dir import DataDirError
+from local.functions.logs import keep_small
 from local.functions.template import TemplateError
 from local.runtime import Runtime
 from local.stopping import StopRequest
@@ -40,7 +41,8 @@ def main() -> int:
         stop.on_signals()
         print(_describe(config, endpoints, time.monotonic() - began), flush=True)
         while not stop.wait(0.2) and not runtime.failed.is_set():
-            pass
+            if config.log_file:
+                keep_small(config.log_file)
     except (ChildError, OSError) as error:
         return _complain(runtime.failure or str(error))
     except KeyboardInterrupt:

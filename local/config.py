@@ -57,6 +57,8 @@ class Config:
     invoke_from: Networks
     parameters: Mapping[str, str]
     outer: Mapping[str, str]
+    log_file: Path | None = None
+    """The file that standard output and standard error go to, to be kept small."""
 
     @property
     def embedded(self) -> bool:
@@ -118,6 +120,7 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         invoke_from=checks.read("LIVEMEM_INVOKE_FROM", _read_networks, ()),
         parameters=_read_parameters(checks, values),
         outer=values,
+        log_file=Path(values["LIVEMEM_LOG_FILE"]).absolute() if values.get("LIVEMEM_LOG_FILE") else None,
     )
     checks.finish()
     return config

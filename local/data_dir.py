@@ -12,7 +12,8 @@ from local.s3 import KEY_FILE
 LOCK = "runtime.lock"
 OWN_NAMES = frozenset(
     {
-        *(LOCK, KEY_FILE, "admin.key", "endpoints.json", "queue", "dead-letters", "logs"),
+        *(LOCK, KEY_FILE, "admin.key", "endpoints.json", "serve.json", "serve.log", "serve.log.1"),
+        *("queue", "dead-letters", "logs"),
         *("s3", "s3-metadata", "s3-scratch", "s3-events", "demo", "sam"),
     }
 )

@@ -2,12 +2,26 @@
 
 import json
 import os
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-# At start a file past this size makes way for a new one; one old file is kept.
+# A file past this size is emptied, and what was in it is kept as one older file.
 ROTATE_BYTES = 20 * 1024 * 1024
+
+
+def keep_small(path: Path) -> None:
+    """Empty a log that is past ROTATE_BYTES, after a copy to `<name>.1`. Lines written in between are lost.
+
+    The file stays the same one, since processes that append to it keep it open.
+    """
+    try:
+        if path.stat().st_size > ROTATE_BYTES:
+            shutil.copyfile(path, path.with_name(f"{path.name}.1"))
+            os.truncate(path, 0)
+    except FileNotFoundError:
+        return
 
 
 class FunctionLog:
@@ -16,8 +30,7 @@ class FunctionLog:
     def __init__(self, folder: Path, function_id: str) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = folder / f"{function_id}.log"
-        if self.path.exists() and self.path.stat().st_size > ROTATE_BYTES:
-            self.path.replace(self.path.with_suffix(".log.1"))
+        keep_small(self.path)
 
     def write_report(self, kind: str, record: dict[str, Any]) -> None:
         """Append a line in the form of Lambda's platform events, for example `platform.report`."""
@@ -29,3 +42,4 @@ class FunctionLog:
             os.write(descriptor, line)
         finally:
             os.close(descriptor)
+        keep_small(self.path)

@@ -1,14 +1,13 @@
 """The client as a package: installed into an environment of its own, it runs what its README says."""
 
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.spaces import fresh_id, removed
+from tests.support.installed import install
 
 CLIENT = Path(__file__).resolve().parents[2] / "client"
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", (CLIENT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
@@ -17,26 +16,11 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```$", (CLIENT / "README.md").read_tex
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Python of an environment that has the package and what it requires, and nothing else."""
-    folder = tmp_path_factory.mktemp("installed")
-    # A copy: building leaves files beside the source.
-    source = folder / "client"
-    subprocess.run(["cp", "-r", str(CLIENT), str(source)], check=True)
-    # This environment's pip installs into the new one: to install pip first takes as long as all the rest.
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
-    python = folder / "venv" / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", "--quiet", str(source)], check=True, env=_environment(), timeout=300)
-    return python
-
-
-def _environment(**more: str) -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | more
+    return install(tmp_path_factory.mktemp("installed")) / "python"
 
 
 def run(python: Path, code: str) -> str:
-    done = subprocess.run(
-        [str(python), "-I", "-c", code], env=_environment(), capture_output=True, text=True, timeout=120, check=False
-    )
+    done = subprocess.run([str(python), "-I", "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -46,7 +30,7 @@ def test_the_package_is_complete_and_knows_its_version(installed):
     told = run(
         installed,
         "import importlib.metadata as m, pathlib, live_memory, live_memory.models\n"
-        "print(m.version('livemem') == live_memory.__version__, 'site-packages' in live_memory.__file__)\n"
+        "print(m.version('live-memory') == live_memory.__version__, 'site-packages' in live_memory.__file__)\n"
         "print((pathlib.Path(live_memory.__file__).parent / 'py.typed').is_file())",
     )
     assert told.split() == ["True", "True", "True"]

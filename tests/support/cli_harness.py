@@ -58,7 +58,7 @@ class CliHarness:
 
     def __post_init__(self) -> None:
         usual = {"LIVEMEM_URL": URL, "LIVEMEM_TOKEN": TOKEN, "LIVEMEM_SPACE": "demo"}
-        self.environ = {"LIVEMEM_CONFIG": str(self.config), **(self.environ or usual)}
+        self.environ = {**self._own, **(self.environ or usual)}
 
     @property
     def config(self) -> Path:
@@ -66,8 +66,13 @@ class CliHarness:
 
     def alone(self) -> "CliHarness":
         """Without anything of it in the environment."""
-        self.environ = {"LIVEMEM_CONFIG": str(self.config)}
+        self.environ = dict(self._own)
         return self
+
+    @property
+    def _own(self) -> dict[str, str]:
+        # The user's files are neither read nor written, nor is a service found that runs on this machine.
+        return {"LIVEMEM_CONFIG": str(self.config), "LIVEMEM_DATA_DIR": str(self.home / "data")}
 
     def say(self, *arguments: str, stdin: str | bytes = "") -> Said:
         """Give a command. Errors that nobody expects are raised."""

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from live_memory.cli import local_service
 from live_memory.cli.exits import NO_ACCESS, Refused
 
 DEFAULT_PROFILE = "default"
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 LOCAL_URL = "http://127.0.0.1:3000"
-"""Where `make run` serves."""
+"""Where the service of this machine listens by default."""
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -41,7 +42,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of this call, and the origin of each (`option`, `environment`, `file` or None)."""
+    """The settings of this call, and the origin of each (`option`, `environment`, `file`, `local service` or None)."""
 
     profile: str
     url: str | None
@@ -55,7 +56,10 @@ class Settings:
     def need_url(self) -> str:
         """The service's URL; raises Refused."""
         if not self.url:
-            raise Refused("Which service? Log in with `livemem login --url URL`, or set LIVEMEM_URL.")
+            raise Refused(
+                "Which service? Start one here with `livemem serve --background`, or log in to another one: "
+                "`livemem login --url URL` (or LIVEMEM_URL)."
+            )
         return self.url
 
     def need_token(self) -> str:
@@ -148,7 +152,10 @@ def profile_name(environ: Mapping[str, str], said: str | None) -> str:
 
 
 def settle(environ: Mapping[str, str], *, profile: str | None = None, space: str | None = None) -> Settings:
-    """The settings of this call. Raises Refused for a missing profile, or a token that would go to another service."""
+    """The settings of this call. Where nothing names a service, the one that runs on this machine, with its own key.
+
+    Raises Refused for a missing profile, or a token that would go to another service.
+    """
     name = profile_name(environ, profile)
     said = {field: environ.get(f"LIVEMEM_{field.upper()}") or None for field in ("url", "token", "space")}
     # With all of it in the environment (a container, CI) a file is not even looked for.
@@ -165,6 +172,11 @@ def settle(environ: Mapping[str, str], *, profile: str | None = None, space: str
     sources = {field: "environment" if said[field] else "file" if values[field] else None for field in said}
     if space:
         values["space"], sources["space"] = space, "option"
+    if not values["url"] and not values["token"]:
+        here = local_service.ready(local_service.data_folder(environ))
+        if here and here.token:
+            values |= {"url": here.url, "token": here.token}
+            sources |= dict.fromkeys(("url", "token"), "local service")
     url = check_url(values["url"]) if values["url"] else None
     return Settings(name, url, values["token"], values["space"], sources)
 

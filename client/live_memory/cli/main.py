@@ -23,6 +23,7 @@ from live_memory.cli.commands import (
     notes,
     repair,
     reviews,
+    serving,
     spaces,
     tail,
     tokens,
@@ -73,6 +74,7 @@ def livemem(
 
 
 READ_WRITE, CHANGE, OPERATE, ACCOUNT = "Write and read", "The bank and its history", "Operate", "Account"
+SERVE = "The service on this machine"
 
 app.command("note", rich_help_panel=READ_WRITE)(notes.note)
 app.command("start", rich_help_panel=READ_WRITE)(asking.start)
@@ -97,6 +99,9 @@ app.command("gc", rich_help_panel=OPERATE)(upkeep.gc)
 app.command("repair", rich_help_panel=OPERATE)(repair.repair)
 app.command("usage", rich_help_panel=OPERATE)(upkeep.usage)
 app.command("health", rich_help_panel=OPERATE)(upkeep.health)
+app.command("serve", rich_help_panel=SERVE)(serving.serve)
+app.command("status", rich_help_panel=SERVE)(serving.status)
+app.command("stop", rich_help_panel=SERVE)(serving.stop)
 app.command("init", rich_help_panel=ACCOUNT)(init_command)
 app.command("hook", hidden=True)(hook_command)
 app.command("login", rich_help_panel=ACCOUNT)(account.login)

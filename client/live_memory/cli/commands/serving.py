@@ -1,0 +1,96 @@
+"""The service on this machine: `serve`, `status`, `stop`."""
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from live_memory.cli import local_service
+from live_memory.cli.exits import NOTHING, Refused
+from live_memory.cli.local_service import Choices, LocalService
+from live_memory.cli.options import Json
+from live_memory.cli.session import plain
+
+_AGAIN = "Kept for later starts; an empty text takes it back."
+
+
+def serve(
+    ctx: typer.Context,
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65535, help=f"3000 by default; 0: any free one. {_AGAIN}")
+    ] = None,
+    background: Annotated[bool, typer.Option("--background", help="Return when it is ready.")] = False,
+    s3: Annotated[
+        str | None,
+        typer.Option("--s3", metavar="URL", help=f"A store of your own; its keys: S3_ACCESS_KEY_ID, ... {_AGAIN}"),
+    ] = None,
+    bucket: Annotated[str | None, typer.Option("--bucket", help=f"The bucket in it. {_AGAIN}")] = None,
+    region: Annotated[str | None, typer.Option("--region", help=f"Its region; without --s3: AWS. {_AGAIN}")] = None,
+    llm: Annotated[
+        str | None,
+        typer.Option("--llm", metavar="URL", help=f"An OpenAI-compatible API; its key: LLMAAS_API_KEY. {_AGAIN}"),
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", help=f"The model there. {_AGAIN}")] = None,
+    json: Json = False,
+) -> None:
+    """Run the service on this machine, for this machine alone; its data is in your own folder.
+
+    Without --s3 it is its own store. Without --llm a small program with fixed rules takes the place of a model.
+    """
+    with plain(ctx, json=json) as (program, out):
+        folder = local_service.data_folder(program.environ)
+        found = local_service.ready(folder)
+        if not found:
+            given = {"s3": s3, "bucket": bucket, "region": region, "llm": llm, "model": model}
+            said = Choices.of(program.environ, port=None if port is None else str(port), **given)
+            choices = local_service.chosen(folder, said)
+            arguments, root, variables = local_service.command(program.environ, folder, choices)
+            local_service.keep(folder, choices)
+            if not background:
+                sys.stdout.flush()
+                os.chdir(root)
+                # It takes the place of this process: signals and the exit status are its own.
+                os.execve(arguments[0], arguments, variables)  # noqa: S606 - our own interpreter and program
+            found = local_service.start(program.environ, folder, choices, program.sleep)
+        elif not background:
+            raise Refused(f"The service runs already at {found.url} (process {found.pid}): `livemem stop` ends it.")
+        told = _told(found, str(folder))
+        out.result(told, lambda: out.text(f"Live Memory runs at {told['url']} (process {told['pid']})."))
+
+
+def status(ctx: typer.Context, json: Json = False) -> None:
+    """Show whether the service of this machine runs, where, and with which store and model."""
+    with plain(ctx, json=json) as (program, out):
+        folder = local_service.data_folder(program.environ)
+        found = local_service.ready(folder)
+        if not found:
+            state = "starts or stops" if local_service.running(folder) else "does not run: `livemem serve`"
+            none = {"running": False, "data": str(folder)}
+            out.result(none, lambda: out.text(f"The service {state}. Data: {folder}"))
+            raise typer.Exit(NOTHING)
+        told = _told(found, str(folder))
+        rows = [[name, value] for name, value in told.items() if name != "running"]
+        out.result(told, lambda: out.table(["", ""], rows))
+
+
+def stop(ctx: typer.Context, json: Json = False) -> None:
+    """End the service of this machine. Running requests may end first, and queued work resumes at the next start."""
+    with plain(ctx, json=json) as (program, out):
+        folder = local_service.data_folder(program.environ)
+        ended = local_service.stop(folder)
+        out.result({"stopped": ended}, lambda: out.text("Stopped." if ended else "The service does not run."))
+        if not ended:
+            raise typer.Exit(NOTHING)
+
+
+def _told(found: LocalService, folder: str) -> dict[str, Any]:
+    offline = found.endpoints.get("llm_is_offline_stand_in")
+    return {
+        "running": True,
+        "url": found.url,
+        "pid": found.pid,
+        "data": folder,
+        "store": f"{found.endpoints.get('s3')} (bucket {found.endpoints.get('bucket')})",
+        "llm": "offline LLM (fixed rules, no language model)" if offline else found.endpoints.get("llm"),
+    }

@@ -1,0 +1,94 @@
+"""The package on a machine without the checkout: one command installs it, one starts the service."""
+
+import json
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from scripts import wheel
+from tests.integration.local.support import is_alive
+from tests.support.installed import install, own_environment, required, size
+
+MB = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory) -> Path:
+    return install(tmp_path_factory.mktemp("package"), wheel.EXTRA)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def livemem(programs, home):
+    """The installed command, in an empty home; the service that it starts ends with the tests."""
+
+    def say(*arguments: str, status: int = 0) -> str:
+        done = subprocess.run(
+            [str(programs / "livemem"), *arguments],
+            cwd=home,
+            env=own_environment(home),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        assert done.returncode == status, done.stderr
+        return done.stdout
+
+    yield say
+    subprocess.run([str(programs / "livemem"), "stop"], env=own_environment(home), capture_output=True, check=False)
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_the_installed_command_starts_the_service_writes_a_note_reads_it_and_stops(livemem, home):
+    said = json.loads(livemem("serve", "--background", "--port", "0", "--json"))
+    again = json.loads(livemem("serve", "--background", "--json"))
+    livemem("space", "create", "demo")
+    livemem("note", "The parser keeps tabs now.", "-c", "decision", "-s", "demo")
+
+    assert "The parser keeps tabs now." in livemem("start", "-s", "demo")
+    assert again["pid"] == said["pid"], "a second start gives the service that runs"
+    assert json.loads(livemem("status", "--json"))["url"] == said["url"]
+    data = home / ".local/share/livemem/server"
+    assert {oct((data / name).stat().st_mode & 0o777) for name in ("admin.key", "serve.log", "serve.json")} == {"0o600"}
+
+    livemem("stop")
+    livemem("status", status=7)
+    assert not is_alive(said["pid"])
+
+
+def test_the_same_tree_gives_the_same_wheel_and_it_is_small(tmp_path):
+    built = []
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        built.append((tmp_path / name / wheel.build_wheel(str(tmp_path / name))).read_bytes())
+
+    assert built[0] == built[1]
+    assert len(built[0]) < 5 * MB
+
+
+def test_the_wheel_has_every_file_of_the_service_and_the_client_that_git_has(tmp_path):
+    with zipfile.ZipFile(tmp_path / wheel.build_wheel(str(tmp_path))) as package:
+        held = {name for name in package.namelist() if ".dist-info/" not in name}
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *wheel.FOLDERS]
+    there = subprocess.run(listed, cwd=wheel.ROOT, capture_output=True, text=True, check=True).stdout.split()
+    left_out = ("local/demo/", "local/sam/")
+    wanted = {name for name in there if (wheel.ROOT / name).exists() and not name.startswith(left_out)}
+    wanted = {name for name in wanted if not name.endswith("requirements.txt")}
+
+    in_client = {name.removeprefix("client/") for name in wanted if name.startswith("client/")}
+    in_server = {f"{wheel.SERVER}/{name}" for name in [*wanted, "template.yaml"] if not name.startswith("client/")}
+    assert in_client | in_server == held
+
+
+def test_an_installation_stays_small():
+    assert sum(map(size, required())) < 40 * MB
+    assert sum(map(size, required(wheel.EXTRA))) < 300 * MB

@@ -1,0 +1,114 @@
+"""The service of this machine, as its data folder shows it: whose process it is, and what a later start is given."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from live_memory.cli import config, local_service
+from live_memory.cli.exits import Refused
+from live_memory.cli.local_service import Choices
+
+KEEPS_OPEN = "import sys; file = open(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "admin.key").write_text("secret\n")
+    return tmp_path
+
+
+@pytest.fixture
+def process():
+    """Starts a process that has a file open until the test ends."""
+    started = []
+
+    def start(file):
+        running = subprocess.Popen(
+            [sys.executable, "-c", KEEPS_OPEN, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        started.append(running)
+        running.stdout.readline()
+        return running
+
+    yield start
+    for one in started:
+        one.kill()
+        one.communicate()
+
+
+def claim(folder, pid, endpoints_pid=None):
+    (folder / "runtime.lock").write_text(f"{pid}\n")
+    told = {"api": "http://127.0.0.1:3999", "pid": endpoints_pid or pid, "admin_key_file": str(folder / "admin.key")}
+    (folder / "endpoints.json").write_text(json.dumps(told))
+
+
+@pytest.mark.process
+def test_an_id_that_a_crash_left_behind_never_ends_the_process_that_has_it_now(folder, process):
+    other = process(os.devnull)
+    claim(folder, other.pid)
+
+    assert local_service.running(folder) is None
+    assert local_service.ready(folder) is None
+    assert not local_service.stop(folder)
+    assert other.poll() is None
+
+
+@pytest.mark.process
+def test_a_service_runs_while_it_has_its_lock_open_is_ready_when_it_says_so_and_is_ended(folder, process):
+    (folder / "runtime.lock").touch()
+    service = process(folder / "runtime.lock")
+
+    claim(folder, service.pid, endpoints_pid=service.pid + 1)
+    assert local_service.running(folder) == service.pid
+    assert local_service.ready(folder) is None, "the endpoints are those of another process"
+
+    claim(folder, service.pid)
+    found = local_service.ready(folder)
+    assert (found.url, found.token) == ("http://127.0.0.1:3999", "secret")
+    assert "secret" not in repr(found)
+    settings = config.settle({"LIVEMEM_DATA_DIR": str(folder), "LIVEMEM_CONFIG": str(folder / "none")})
+    assert (settings.url, settings.token, settings.sources["token"]) == (found.url, "secret", "local service")
+    elsewhere = {"LIVEMEM_URL": "https://memory.example.org", "LIVEMEM_DATA_DIR": str(folder)}
+    assert config.settle({**elsewhere, "LIVEMEM_CONFIG": str(folder / "none")}).token is None
+
+    assert local_service.stop(folder)
+    assert service.wait(10) == -15
+
+
+def test_a_later_start_has_the_choices_of_the_one_before_and_no_key_is_kept(tmp_path):
+    environ = {"S3_ENDPOINT_URL": "http://store", "S3_SECRET_ACCESS_KEY": "secret", "PORT": "1"}
+    first = Choices.of(environ, port="3100", s3=None, bucket="notes", region=None, llm=None, model=None)
+    local_service.keep(tmp_path / "data", first)
+
+    again = local_service.chosen(tmp_path / "data", Choices())
+    assert again.variables() == {"PORT": "3100", "S3_ENDPOINT_URL": "http://store", "S3_BUCKET_NAME": "notes"}
+    back = local_service.chosen(tmp_path / "data", Choices(s3="", bucket="", model="big"))
+    assert back.variables() == {"PORT": "3100", "LLMAAS_MODEL": "big"}
+    assert "secret" not in (tmp_path / "data/serve.json").read_text()
+    assert (tmp_path / "data").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"other": 1}'])
+def test_choices_that_cannot_be_read_stop_a_start(tmp_path, text):
+    (tmp_path / "serve.json").write_text(text)
+
+    with pytest.raises(Refused, match="remove it"):
+        local_service.chosen(tmp_path, Choices())
+
+
+@pytest.mark.process
+def test_a_service_that_does_not_start_says_why(tmp_path, monkeypatch):
+    says = [sys.executable, "-c", "import sys; sys.exit('Cannot listen.')"]
+    monkeypatch.setattr(local_service, "command", lambda *_: (says, tmp_path, dict(os.environ)))
+
+    with pytest.raises(Refused, match=r"It says: Cannot listen\."):
+        local_service.start({}, tmp_path / "data", Choices())
+
+
+def test_the_service_listens_on_this_machine_alone(tmp_path):
+    _, _, variables = local_service.command({"HOST": "0.0.0.0", "X": "y"}, tmp_path, Choices(port="0"))
+
+    assert (variables["HOST"], variables["PORT"], variables["X"]) == ("127.0.0.1", "0", "y")
