@@ -1,6 +1,8 @@
 """The package on a machine without the checkout: one command installs it, one starts the service."""
 
 import json
+import os
+import signal
 import subprocess
 import zipfile
 from pathlib import Path
@@ -8,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from scripts import wheel
-from tests.integration.local.support import is_alive
+from tests.integration.local.support import is_alive, wait_until
 from tests.support.installed import install, own_environment, required, size
+from tests.support.mcp_stdio import McpStdio
 
 MB = 1_000_000
 
@@ -63,6 +66,27 @@ def test_the_installed_command_starts_the_service_writes_a_note_reads_it_and_sto
     livemem("stop")
     livemem("status", status=7)
     assert not is_alive(said["pid"])
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_an_agent_needs_nothing_but_the_command_for_a_memory_of_its_repository(programs, home, livemem):
+    folder = home / "My.Project"
+    folder.mkdir()
+    with McpStdio([str(programs / "livemem"), "mcp"], folder, own_environment(home)) as agent:
+        asked = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        assert agent.ask("initialize", asked)["serverInfo"]["name"] == "live-memory"
+        agent.tell("notifications/initialized")
+        assert {"note", "start_session"} <= {tool["name"] for tool in agent.ask("tools/list")["tools"]}
+        agent.call("note", category="decision", content="The parser keeps tabs now.")
+        assert "The parser keeps tabs now." in agent.call("start_session")
+
+        service = json.loads(livemem("status", "--json"))["pid"]
+        os.kill(service, signal.SIGKILL)
+        wait_until(lambda: not is_alive(service))
+        assert "The parser keeps tabs now." in agent.call("start_session"), "it is started again, with its data"
+    assert agent.ended == 0
+    assert "my-project" in livemem("spaces")
 
 
 def test_the_same_tree_gives_the_same_wheel_and_it_is_small(tmp_path):

@@ -10,6 +10,7 @@ import os
 import secrets
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -142,6 +143,12 @@ def _program() -> Path:
     if not found or not find_spec("moto"):
         raise Refused("The service is not installed: `pipx install 'live-memory[server]'` (or uv tool install).")
     return found[0]
+
+
+def is_free(port: int) -> bool:
+    """Whether nobody listens at a port of this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 def chosen(folder: Path, said: Choices) -> Choices:

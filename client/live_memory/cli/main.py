@@ -33,6 +33,7 @@ from live_memory.cli.generic import group
 from live_memory.cli.imports.command import import_command
 from live_memory.cli.init.command import init_command
 from live_memory.cli.init.hooks.command import hook_command
+from live_memory.cli.mcp.command import mcp_command
 from live_memory.cli.session import program_of, tell
 
 EPILOG = "Exit codes:\n\n" + exits.table()
@@ -102,6 +103,7 @@ app.command("health", rich_help_panel=OPERATE)(upkeep.health)
 app.command("serve", rich_help_panel=SERVE)(serving.serve)
 app.command("status", rich_help_panel=SERVE)(serving.status)
 app.command("stop", rich_help_panel=SERVE)(serving.stop)
+app.command("mcp", rich_help_panel=SERVE)(mcp_command)
 app.command("init", rich_help_panel=ACCOUNT)(init_command)
 app.command("hook", hidden=True)(hook_command)
 app.command("login", rich_help_panel=ACCOUNT)(account.login)

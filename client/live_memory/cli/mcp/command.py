@@ -1,0 +1,34 @@
+"""`livemem mcp`: the MCP server that an agent's program starts."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from live_memory.cli.init.setup import checked_space
+from live_memory.cli.session import plain
+
+
+def mcp_command(
+    ctx: typer.Context,
+    space: Annotated[
+        str, typer.Option("--space", "-s", metavar="NAME", help="The space; auto: that of the repository.")
+    ] = "auto",
+    toolset: Annotated[
+        Literal["core", "read", "full"], typer.Option("--toolset", help="Which tools it offers.")
+    ] = "core",
+) -> None:
+    """Be an MCP server on stdin and stdout, for an agent's program to start.
+
+    It passes everything on to the service of the profile. Without a profile that is the service of this machine, which
+    is started if it does not run. With `--space auto` the space is LIVEMEM_SPACE, else the profile's, else one with the
+    name of the repository, which is made if it is not there.
+    """
+    with plain(ctx, json=False) as (program, out):
+        # httpx takes longer to load than all the rest.
+        from live_memory.cli.mcp.stdio import Passer  # noqa: PLC0415
+        from live_memory.cli.mcp.upstream import Upstreams  # noqa: PLC0415
+
+        upstreams = Upstreams(program, space if space == "auto" else checked_space(space), Path.cwd())
+        Passer(upstreams, toolset, sys.stdout.buffer, out.say).run(sys.stdin.buffer)

@@ -1,0 +1,175 @@
+"""The loop between an agent's program and the service: a line of JSON-RPC in, its answer out.
+
+A message is passed on as it is; the headers that the transport over HTTP wants are made from it
+(https://modelcontextprotocol.io/specification/2026-07-28/basic/transports). Nothing but answers is written to stdout.
+"""
+
+import base64
+import json
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, BinaryIO
+from urllib.parse import urlencode
+
+import httpx
+
+from live_memory._redaction import redact
+from live_memory._version import __version__
+from live_memory.cli.config import LOOPBACK
+from live_memory.cli.mcp.upstream import Upstream, Upstreams
+
+MAX_LINE = 8 * 1024 * 1024
+"""Bytes of a message. The service takes less and says so; a longer line is not even read into memory."""
+AT_ONCE, WAITING = 8, 32
+SECONDS = httpx.Timeout(60, connect=5)
+PARSE_ERROR, INVALID_REQUEST, FAILED = -32700, -32600, -32000
+
+_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_HINTS = {
+    401: "Log in again (`livemem login`), or let the service of this machine answer (`livemem logout`).",
+    404: "Is this the address of Live Memory? `livemem config` shows it.",
+}
+
+
+class Unanswered(Exception):
+    """A message that gets an error: the text says what to do."""
+
+
+class Passer:
+    """Passes messages on, several at a time."""
+
+    def __init__(self, upstreams: Upstreams, toolset: str, output: BinaryIO, log: Callable[[str], None]) -> None:
+        """`output` gets the answers, a line each; `log` gets what an error leaves no room for."""
+        self._upstreams = upstreams
+        self._query = {"structured": "false", "toolset": toolset}
+        self._output = output
+        self._log = log
+        self._writing = threading.Lock()
+        self._version: str | None = None
+        # A request to the own machine needs no proxy, and no connection that was kept: if the service has died since, a
+        # call over it would have no answer, and nobody could tell whether it was carried out.
+        kept = {True: httpx.Limits(max_keepalive_connections=0), False: httpx.Limits()}
+        self._web = {
+            local: httpx.Client(timeout=SECONDS, trust_env=not local, limits=limits) for local, limits in kept.items()
+        }
+
+    def run(self, lines: BinaryIO) -> None:
+        """Answer each message until the input ends; those that are under way then still get their answers."""
+        places = threading.BoundedSemaphore(WAITING)
+        with ThreadPoolExecutor(AT_ONCE) as executor:
+            while line := lines.readline(MAX_LINE + 1):
+                if len(line) > MAX_LINE and not line.endswith(b"\n"):
+                    _skip(lines)
+                    self._write(_error(None, INVALID_REQUEST, f"A message has at most {MAX_LINE} bytes."))
+                elif line.strip():
+                    places.acquire()
+                    executor.submit(self.answer, line).add_done_callback(lambda _: places.release())
+        for client in self._web.values():
+            client.close()
+
+    def answer(self, line: bytes) -> None:
+        """Pass one message on, and write its answer if it gets one."""
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            self._write(_error(None, PARSE_ERROR, "The message is no JSON."))
+            return
+        asked = message if isinstance(message, dict) else {}
+        if "method" not in asked and asked.keys() & {"result", "error"}:
+            return  # an answer, and the service has asked nothing
+        try:
+            found = self._exchange(asked, line)
+        except Exception as problem:  # noqa: BLE001 - the edge: a request without an answer would stop the agent
+            text = redact(str(problem) or type(problem).__name__)[0]
+            found = _error(asked.get("id"), FAILED, text)
+        if found is None:
+            return
+        if "id" in asked or not isinstance(message, dict):
+            self._write(found)
+        elif "error" in found:
+            self._log(f"livemem mcp: {asked.get('method')}: {found['error']}")
+
+    def _exchange(self, asked: dict[str, Any], line: bytes) -> dict[str, Any] | None:
+        upstream = self._upstreams.get()
+        try:
+            reply = self._post(upstream, asked, line)
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            reply = self._post(self._upstreams.again(upstream), asked, line)
+        except httpx.TransportError as problem:
+            if asked.get("method") == "tools/call":
+                raise Unanswered(
+                    "The service gave no answer, so the call may have been carried out or not: look before you "
+                    f"repeat it ({type(problem).__name__})."
+                ) from None
+            reply = self._post(self._upstreams.again(upstream), asked, line)
+        found = _read(reply)
+        if asked.get("method") == "initialize" and found and "result" in found:
+            self._version = found["result"].get("protocolVersion")
+        return found
+
+    def _post(self, upstream: Upstream, asked: dict[str, Any], line: bytes) -> httpx.Response:
+        query = urlencode({"space": upstream.space, **self._query})
+        headers = {
+            "Authorization": f"Bearer {upstream.token}",
+            "Accept": "application/json, text/event-stream",
+            "Content-Type": "application/json",
+            "User-Agent": f"live-memory/{__version__}",
+            **headers_of(asked, self._version),
+        }
+        client = self._web[httpx.URL(upstream.url).host in LOOPBACK]
+        return client.post(f"{upstream.url}/mcp?{query}", content=line.strip(), headers=headers)
+
+    def _write(self, answer: dict[str, Any]) -> None:
+        text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+        with self._writing:
+            self._output.write(text.encode("utf-8", "replace") + b"\n")
+            self._output.flush()
+
+
+def headers_of(asked: dict[str, Any], negotiated: str | None) -> dict[str, str]:
+    """The headers of a message: its version, and since 2026-07-28, where each message says it, its method and name."""
+    params = asked.get("params")
+    params = params if isinstance(params, dict) else {}
+    meta = params.get("_meta")
+    version = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
+    if not isinstance(version, str):
+        return {"MCP-Protocol-Version": negotiated} if negotiated and asked.get("method") != "initialize" else {}
+    headers = {"MCP-Protocol-Version": _sendable(version), "Mcp-Method": _sendable(str(asked.get("method")))}
+    name = params.get(_NAMED_BY.get(str(asked.get("method")), ""))
+    return {**headers, "Mcp-Name": _sendable(name)} if isinstance(name, str) else headers
+
+
+def _sendable(text: str) -> str:
+    """The text as a header's value: in base64 where a header could not hold it."""
+    if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?base64?"):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode('utf-8', 'replace')).decode()}?="
+
+
+def _read(reply: httpx.Response) -> dict[str, Any] | None:
+    """The JSON-RPC answer of a reply, None if it has none. Raises Unanswered for what is no such answer."""
+    if reply.is_success and not reply.content.strip():
+        return None
+    try:
+        found = reply.json()
+    except ValueError:
+        found = None
+    if isinstance(found, dict) and found.get("jsonrpc"):
+        return found
+    detail = found.get("detail") if isinstance(found, dict) else None
+    code = f" [{found['code']}]" if isinstance(found, dict) and found.get("code") else ""
+    hint = _HINTS.get(reply.status_code, "")
+    raise Unanswered(f"{detail or f'The answer is none of MCP (status {reply.status_code}).'}{code} {hint}".strip())
+
+
+def _error(message_id: Any, code: int, text: str) -> dict[str, Any]:
+    known = message_id if isinstance(message_id, str | int) else None
+    return {"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": text}}
+
+
+def _skip(lines: BinaryIO) -> None:
+    """Read to the end of a line."""
+    while (part := lines.readline(1 << 16)) and not part.endswith(b"\n"):
+        pass

@@ -1,0 +1,105 @@
+"""The service that messages go to: found at the first one, started again when it has died."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from live_memory.cli import config, local_service
+from live_memory.cli.config import Settings
+from live_memory.cli.exits import LATER, Refused
+from live_memory.cli.local_service import Choices, LocalService
+from live_memory.cli.mcp import repository_space
+from live_memory.cli.program import Program
+from live_memory.errors import LiveMemoryError
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """A service, and the space that tools act in."""
+
+    url: str
+    token: str = field(repr=False)
+    space: str
+
+
+class Upstreams:
+    """Gives the service to every message. Safe for threads: one of them looks, the others wait for it."""
+
+    def __init__(
+        self, program: Program, space: str, folder: Path, start: Callable[..., LocalService] = local_service.start
+    ) -> None:
+        """`space` is an id, or `auto`; `folder` is the one that the agent works in."""
+        self._program = program
+        self._space = space
+        self._folder = folder
+        self._start = start
+        self._lock = threading.Lock()
+        self._found: Upstream | None = None
+
+    def get(self) -> Upstream:
+        """The service, with its space. That of this machine is started if it is wanted and does not run.
+
+        Raises Refused if there is none, LiveMemoryError if it does not answer, or does not give the space.
+        """
+        with self._lock:
+            if self._found is None:
+                self._found = self._look()
+            return self._found
+
+    def again(self, dead: Upstream) -> Upstream:
+        """The service, after there was no connection to `dead`. Raises as `get` does."""
+        with self._lock:
+            if self._found is dead:
+                self._found = None
+                self._start_here()
+            if self._found is None:
+                self._found = self._find()
+            return self._found
+
+    def _look(self) -> Upstream:
+        settings = self._settings()
+        if settings.url or settings.token:
+            try:
+                return self._find()
+            except LiveMemoryError as problem:
+                if problem.code != "no_connection":
+                    raise
+        self._start_here()
+        return self._find()
+
+    def _settings(self) -> Settings:
+        return config.settle(self._program.environ, profile=self._program.profile)
+
+    def _find(self) -> Upstream:
+        settings = self._settings()
+        url, token, space = settings.need_url(), settings.need_token(), self._space
+        if space == AUTO:
+            space = settings.space or repository_space.name_of(self._folder)
+        with self._program.connect(url, token) as client:
+            repository_space.ensure(client, space)
+        return Upstream(url, token, space)
+
+    def _start_here(self) -> None:
+        """Start the service of this machine unless it runs. Raises Refused if the profile's is another one."""
+        settings = self._settings()
+        named = settings.url if settings.sources["url"] in ("environment", "file") else None
+        if named and urlsplit(named).hostname not in config.LOOPBACK:
+            raise Refused(f"There is no connection to {named}: check the network, or ask its operator.", LATER)
+        environ = self._program.environ
+        folder = local_service.data_folder(environ)
+        choices = local_service.chosen(folder, Choices())
+        if named:
+            choices = replace(choices, port=str(urlsplit(named).port or 80))
+        elif not choices.port and not environ.get("PORT") and not local_service.is_free(local_service.DEFAULT_PORT):
+            choices = replace(choices, port="0")
+        found = self._start(environ, folder, choices)
+        if named and urlsplit(named).port != urlsplit(found.url).port:
+            raise Refused(
+                f"Nothing answers at {named}, which your profile names, and the service of this machine is at "
+                f"{found.url}: start the other one, or let all commands use this one (`livemem logout`).",
+                LATER,
+            )

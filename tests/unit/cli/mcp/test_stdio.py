@@ -1,0 +1,183 @@
+"""Messages over stdio, passed on to a service that answers, refuses, breaks off or dies."""
+
+import io
+import json
+import socket
+import threading
+from contextlib import suppress
+
+import pytest
+
+from live_memory.cli.exits import Refused
+from live_memory.cli.mcp import stdio
+from live_memory.cli.mcp.stdio import Passer, headers_of
+from live_memory.cli.mcp.upstream import Upstream
+from local.front.httpd import Response, Server, answer_json
+
+CALL = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "note", "arguments": {}}}
+
+
+class Upstreams:
+    """A service at a loopback port; `again` gives the next one of a list."""
+
+    def __init__(self, *urls):
+        self.left = [Upstream(url, "secret", "demo") for url in urls]
+        self.revived = 0
+
+    def get(self):
+        return self.left[0]
+
+    def again(self, dead):
+        self.revived += 1
+        if len(self.left) == 1:
+            raise Refused("There is no connection: check the network.")
+        assert self.left.pop(0) is dead
+        return self.left[0]
+
+
+@pytest.fixture
+def serve():
+    """Starts a service that answers as the function says."""
+    servers = []
+
+    def start(answer):
+        servers.append(Server("127.0.0.1", 0, answer, max_body=10**6))
+        servers[-1].start()
+        return servers[-1].url
+
+    yield start
+    for server in servers:
+        server.stop(grace_seconds=0)
+
+
+@pytest.fixture
+def dead(serve):
+    server = Server("127.0.0.1", 0, lambda _: Response(200), max_body=1)
+    server.start()
+    server.stop(grace_seconds=0)
+    return server.url
+
+
+def passed(upstreams, *messages, log=lambda _: None):
+    lines = [one if isinstance(one, bytes) else json.dumps(one).encode() for one in messages]
+    output = io.BytesIO()
+    Passer(upstreams, "core", output, log).run(io.BytesIO(b"\n".join(lines)))
+    return [json.loads(line) for line in output.getvalue().splitlines()]
+
+
+def result_of(request):
+    return answer_json(200, {"jsonrpc": "2.0", "id": json.loads(request.body)["id"], "result": {"text": "a\nb"}})
+
+
+def test_a_request_gets_the_services_answer_in_one_line_and_a_notification_none(serve):
+    asked = []
+
+    def answer(request):
+        asked.append(request)
+        return result_of(request) if b'"id"' in request.body else Response(202)
+
+    found = passed(Upstreams(serve(answer)), CALL, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    assert found == [{"jsonrpc": "2.0", "id": 7, "result": {"text": "a\nb"}}]
+    request = next(one for one in asked if b"tools/call" in one.body)
+    assert json.loads(request.body) == CALL
+    assert ("authorization", "Bearer secret") in [(name.lower(), value) for name, value in request.headers]
+    assert request.query == "space=demo&structured=false&toolset=core"
+
+
+def test_a_service_that_cannot_be_reached_is_started_once_for_a_message_and_then_asked_again(serve, dead):
+    upstreams = Upstreams(dead, serve(result_of))
+
+    assert passed(upstreams, CALL)[0]["result"]
+    assert upstreams.revived == 1
+
+    hopeless = Upstreams(dead, dead, dead)
+    assert "error" in passed(hopeless, CALL)[0]
+    assert hopeless.revived == 1
+
+
+@pytest.fixture
+def breaks_off():
+    """A server that reads a request and goes away; the URL, and the requests."""
+    seen = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def accept():
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    seen.append(connection.recv(65536))
+
+    threading.Thread(target=accept, daemon=True).start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}", seen
+    listener.close()
+
+
+def test_a_call_that_may_have_been_carried_out_is_not_repeated_and_a_question_is(serve, breaks_off):
+    url, seen = breaks_off
+    alive = serve(result_of)
+
+    assert "look before you repeat it" in passed(Upstreams(url, alive), CALL)[0]["error"]["message"]
+    assert len(seen) == 1
+    assert passed(Upstreams(url, alive), {**CALL, "method": "tools/list"})[0]["result"]
+
+
+def test_every_refusal_is_an_error_of_the_protocol_that_says_what_to_do_and_holds_no_token(serve, dead):
+    problem = {"detail": "This token is not known.", "code": "unauthorized", "status": 401}
+    cases = [
+        (
+            Upstreams(serve(lambda _: answer_json(401, problem))),
+            ["This token is not known. [unauthorized]", "livemem login"],
+        ),
+        (Upstreams(serve(lambda _: Response(502, (), b"<html>"))), ["status 502"]),
+        (Upstreams(serve(lambda _: Response(404, (), b""))), ["Is this the address"]),
+        (Upstreams(dead), ["check the network"]),
+    ]
+    for upstreams, words in cases:
+        found = passed(upstreams, CALL)
+        assert [(one["id"], one["error"]["code"]) for one in found] == [(7, stdio.FAILED)]
+        assert all(word in found[0]["error"]["message"] for word in words), found
+        assert "secret" not in json.dumps(found)
+
+
+def test_an_error_of_a_notification_goes_to_the_log_alone(dead):
+    said = []
+
+    assert not passed(Upstreams(dead), {"jsonrpc": "2.0", "method": "notifications/x"}, log=said.append)
+    assert "check the network" in said[0]
+
+
+def test_what_is_no_message_is_answered_here_and_what_is_too_long_is_not_read_whole(serve, monkeypatch):
+    monkeypatch.setattr(stdio, "MAX_LINE", 1_000)
+    asked = []
+    url = serve(lambda request: asked.append(request) or result_of(request))
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {}}
+    found = passed(Upstreams(url), b"nonsense", b"[" * 900, b"x" * 5_000, b"", answer, CALL)
+
+    assert sorted(one.get("error", {}).get("code", 0) for one in found) == [-32700, -32700, -32600, 0]
+    assert len(asked) == 1
+
+
+def test_requests_are_answered_side_by_side(serve):
+    both = threading.Barrier(2, timeout=20)
+
+    def answer(request):
+        both.wait()
+        return result_of(request)
+
+    assert {one["id"] for one in passed(Upstreams(serve(answer)), CALL, {**CALL, "id": 8})} == {7, 8}
+
+
+def test_the_headers_of_a_message_say_what_its_body_says():
+    meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
+    call = {"method": "tools/call", "params": {"name": "note", **meta}}
+    resource = {"method": "resources/read", "params": {"uri": "livemem://demo/bank/é.md", **meta}}
+
+    assert headers_of(call, None) == {
+        "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "note",
+    }  # fmt: skip
+    assert headers_of(resource, None)["Mcp-Name"] == "=?base64?bGl2ZW1lbTovL2RlbW8vYmFuay/DqS5tZA==?="
+    assert headers_of({"method": "tools/list"}, "2025-06-18") == {"MCP-Protocol-Version": "2025-06-18"}
+    assert headers_of({"method": "initialize"}, None) == {}
+    assert headers_of({"method": "tools/call", "params": []}, None) == {}
