@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from typer.testing import CliRunner
 
+from live_memory.cli.init.pieces import IF_INSTALLED
 from live_memory.cli.main import app
 
 FIRST = datetime.now(UTC).replace(hour=10, minute=0, second=0, microsecond=0) - timedelta(days=3)
@@ -159,7 +160,7 @@ class HookedAgent:
         return self.home / f"{self._session}.jsonl"
 
     def _fire(self, event: str) -> list[str]:
-        commands = [shlex.split(command) for command in self.commands(event)]
+        commands = [shlex.split(command.removeprefix(IF_INSTALLED)) for command in self.commands(event)]
         assert all(command[:2] == ["livemem", "hook"] for command in commands)
         return [self._run(command[1:], self.payload(event)) for command in commands]
 

@@ -22,6 +22,8 @@ DEFAULT_PROFILE = "default"
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 LOCAL_URL = "http://127.0.0.1:3000"
 """Where the service of this machine listens by default."""
+LOCAL_SERVICE = "local service"
+"""The origin of settings that nobody gave: those of the service that runs on this machine."""
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -52,6 +54,11 @@ class Settings:
 
     def __repr__(self) -> str:
         return f"Settings(profile={self.profile!r}, url={self.url!r}, space={self.space!r})"
+
+    @property
+    def is_local_service(self) -> bool:
+        """Whether nothing names a service, so that it is the one that runs on this machine."""
+        return self.sources["url"] == LOCAL_SERVICE
 
     def need_url(self) -> str:
         """The service's URL; raises Refused."""
@@ -176,7 +183,7 @@ def settle(environ: Mapping[str, str], *, profile: str | None = None, space: str
         here = local_service.ready(local_service.data_folder(environ))
         if here and here.token:
             values |= {"url": here.url, "token": here.token}
-            sources |= dict.fromkeys(("url", "token"), "local service")
+            sources |= dict.fromkeys(("url", "token"), LOCAL_SERVICE)
     url = check_url(values["url"]) if values["url"] else None
     return Settings(name, url, values["token"], values["space"], sources)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from live_memory.cli.init import blocks
-from live_memory.cli.init.pieces import BlockPiece, Element, JsonPiece, Key, TomlPiece, as_json
+from live_memory.cli.init.pieces import IF_INSTALLED, BlockPiece, Element, JsonPiece, Key, TomlPiece, as_json
 from live_memory.cli.init.plan import ByHand, Place
 from live_memory.cli.init.setup import HOOK_SECONDS, SERVER, TOKEN_VARIABLE, Setup
 
@@ -33,15 +33,23 @@ def fitting(client: str, setup: Setup) -> Fitting:
 
 def _claude_code(setup: Setup) -> Fitting:
     project = setup.scope == "project"
-    server = {"type": "http", **_remote(setup, f"${{{TOKEN_VARIABLE}}}")}
+    if setup.local:
+        server = {"type": "stdio", "command": "livemem", "args": ["mcp", "--space", setup.space]}
+    else:
+        server = {"type": "http", **_remote(setup, f"${{{TOKEN_VARIABLE}}}")}
+    # The file is shared with colleagues who may have no livemem; on Windows the shell may be PowerShell.
+    guard = "" if setup.platform == "win32" else IF_INSTALLED
     events = ["SessionStart", *(["PreCompact", "Stop", "SessionEnd"] if setup.record else [])]
     return Fitting(
         [
             _server(setup, ".mcp.json" if project else ".claude.json", "mcpServers", server),
             _rules(setup, ".claude/rules/livemem.md"),
-            Place(setup.root, ".claude/settings.json", _hook_groups(setup, "claude-code", events)),
+            Place(setup.root, ".claude/settings.json", _hook_groups(setup, "claude-code", events, guard)),
         ],
-        hints=[_NEEDS_TOKEN, "Claude Code asks once whether to trust the server and the hooks of a project."],
+        hints=[
+            _STARTS_IT if setup.local else _NEEDS_TOKEN,
+            "Claude Code asks once whether to trust the server and the hooks of a project.",
+        ],
     )
 
 
@@ -164,10 +172,10 @@ def _command(command: str) -> dict[str, Any]:
     return {"type": "command", "command": command, "timeout": HOOK_SECONDS}
 
 
-def _hook_groups(setup: Setup, client: str, events: list[str]) -> JsonPiece:
+def _hook_groups(setup: Setup, client: str, events: list[str], guard: str = "") -> JsonPiece:
     """Hooks in the form of Claude Code, which Codex has too: groups of commands below each event."""
     return JsonPiece(
-        tuple(Element(("hooks", event), {"hooks": [_command(setup.hook(client, event))]}) for event in events)
+        tuple(Element(("hooks", event), {"hooks": [_command(guard + setup.hook(client, event))]}) for event in events)
     )
 
 
@@ -181,6 +189,7 @@ def _script(setup: Setup, relative: str, event: str) -> Place:
 
 
 _NEEDS_TOKEN = f"Set {TOKEN_VARIABLE} where the client is started (it reads the token from there): no file holds it."
+_STARTS_IT = "It starts the service of this machine when it needs it, and takes no token."
 _FOR_HOOKS = "The hooks read the token from `livemem login`, or from LIVEMEM_TOKEN."
 
 CLIENTS: Mapping[str, Callable[[Setup], Fitting]] = {

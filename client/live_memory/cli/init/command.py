@@ -1,6 +1,7 @@
 """`livemem init CLIENT`."""
 
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ from live_memory.cli.init import clients, plan, record, recording
 from live_memory.cli.init.clients import Fitting
 from live_memory.cli.init.plan import ByHand, Plan
 from live_memory.cli.init.setup import Scope, Setup, checked_space, checked_url
+from live_memory.cli.mcp import repository_space
 from live_memory.cli.output import Output
 from live_memory.cli.program import Program
 from live_memory.cli.session import plain
@@ -63,6 +65,9 @@ def init_command(
     """Give a client the memory: MCP server, rules text, hooks. Shows each change first, and can undo it."""
     with plain(ctx, json=json) as (program, out):
         known = config.settle(program.environ, profile=program.profile, space=space)
+        local = known.is_local_service and not url
+        if local and not known.space:
+            known = replace(known, space=repository_space.name_of(directory.resolve()))
         setup = Setup(
             space=ANY_SPACE if undo else checked_space(known.need_space()),
             url=ANY_URL if undo else checked_url(config.check_url(url) if url else known.need_url()),
@@ -74,6 +79,7 @@ def init_command(
             # An undo also looks for parts that were written with a token.
             token="" if undo else _token(client, known, url) if with_token else None,
             record=record_turns or undo,
+            local=local,
         )
         _carry_out(program, out, client.value, setup, undo=undo, dry_run=dry_run, yes=yes)
 

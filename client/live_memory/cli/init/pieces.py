@@ -14,8 +14,10 @@ from live_memory.cli.init import blocks, jsontext
 from live_memory.cli.init.blocks import Marks
 from live_memory.cli.init.problems import NotPlain
 
-HOOK_COMMAND = "livemem hook "
-"""The beginning of each command of ours: it marks a hook as ours, even if its user wrote it by hand."""
+IF_INSTALLED = "command -v livemem >/dev/null 2>&1 || exit 0; "
+"""Makes the command of a hook do nothing where livemem is not installed, as at a colleague's (POSIX, `command`)."""
+HOOK_COMMANDS = ("livemem hook ", f"{IF_INSTALLED}livemem hook ")
+"""The beginnings of commands of ours: they mark a hook as ours, even if its user wrote it by hand."""
 
 
 class Piece(Protocol):
@@ -50,7 +52,7 @@ class Element:
     path: tuple[str, ...]
     value: Any
     field: str = "command"
-    begins: str = HOOK_COMMAND
+    begins: str | tuple[str, ...] = HOOK_COMMANDS
 
     def is_ours(self, element: Any) -> bool:
         """Whether an element of the array is ours."""

@@ -35,6 +35,8 @@ class Setup:
     token: str | None = None
     record: bool = True
     """Whether hooks keep messages as conversations, besides loading the memory."""
+    local: bool = False
+    """Whether the service is that of this machine, which `livemem mcp` starts and which needs no token of the user."""
 
     @property
     def root(self) -> Path:

@@ -3,10 +3,13 @@
 import re
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from live_memory import Client
 from live_memory.cli.exits import Refused
 from live_memory.errors import LiveMemoryError
+
+if TYPE_CHECKING:
+    from live_memory import Client
 
 LONGEST = 64
 NAMELESS = "default"
@@ -45,7 +48,7 @@ def _git(folder: Path, *arguments: str) -> str:
     return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else ""
 
 
-def ensure(client: Client, space_id: str) -> None:
+def ensure(client: "Client", space_id: str) -> None:
     """Make the space unless it is there. One or two requests. Raises Refused if the token may not, LiveMemoryError."""
     try:
         client.call("get_space", {"space_id": space_id})

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from live_memory.cli import local_service
+from live_memory.cli.local_service import LocalService
 from live_memory.cli.main import app
 from live_memory.cli.program import Program
 from tests.unit.cli.init.support import CLIENTS, URL
@@ -29,6 +31,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("LIVEMEM_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("LIVEMEM_CONFIG", str(tmp_path / "none.toml"))
+    monkeypatch.setenv("LIVEMEM_DATA_DIR", str(tmp_path / "no-service"))
     folder = tmp_path / "home/ferry"
     folder.mkdir(parents=True)
     monkeypatch.chdir(folder)
@@ -223,3 +226,17 @@ def test_a_client_that_leaves_stdin_open_gets_its_answer_and_a_clean_end(run, tm
         assert process.stdout.read() == b'{"cancel": false}\n'
         assert b"not done after" in process.stderr.read()
         assert process.wait() == 0
+
+
+def test_without_a_profile_it_is_the_running_service_of_this_machine_with_the_space_of_the_project(
+    run, project, monkeypatch
+):
+    found = LocalService(1, "http://127.0.0.1:3999", "own-key", {})
+    monkeypatch.setattr(local_service, "ready", lambda _: found)
+    done = run("init", "claude-code", "--yes")
+
+    assert done.exit_code == 0, done.output
+    server = json.loads((project / ".mcp.json").read_text())["mcpServers"]["livemem"]
+    assert server == {"type": "stdio", "command": "livemem", "args": ["mcp", "--space", "ferry"]}
+    assert "own-key" not in "".join(path.read_text() for path in project.rglob("*") if path.is_file())
+    assert "takes no token" in done.stderr

@@ -1,5 +1,6 @@
 import os
 import stat
+import subprocess
 
 import pytest
 
@@ -28,10 +29,29 @@ def test_claude_code_gets_its_server_its_rules_and_hooks_that_load_and_keep(ther
     }
     hooks = there.json(".claude/settings.json")["hooks"]
     assert list(hooks) == ["SessionStart", "PreCompact", "Stop", "SessionEnd"]
-    assert hooks["Stop"] == [
-        {"hooks": [{"type": "command", "command": "livemem hook claude-code Stop --space demo", "timeout": 10}]}
-    ]
+    command = "command -v livemem >/dev/null 2>&1 || exit 0; livemem hook claude-code Stop --space demo"
+    assert hooks["Stop"] == [{"hooks": [{"type": "command", "command": command, "timeout": 10}]}]
+    nothing_installed = {"PATH": str(there.root), "HOME": str(there.root)}
+    done = subprocess.run(["/bin/sh", "-c", command], env=nothing_installed, capture_output=True, check=True)
+    assert not done.stdout + done.stderr
     assert "the space `demo`" in there.read(".claude/rules/livemem.md")
+
+
+def test_claude_code_gets_a_server_that_needs_no_token_where_the_service_is_that_of_this_machine(there):
+    there.init("claude-code", local=True)
+    server = there.json(".mcp.json")["mcpServers"]["livemem"]
+    assert server == {"type": "stdio", "command": "livemem", "args": ["mcp", "--space", "demo"]}
+    there.undo("claude-code")
+    assert not (there.project / ".mcp.json").exists()
+
+
+def test_a_hook_that_an_earlier_version_wrote_is_replaced_and_not_doubled(there):
+    there.init("claude-code", platform="win32")
+    assert there.read(".claude/settings.json").count("livemem hook") == 4
+    there.init("claude-code")
+    assert there.read(".claude/settings.json").count("livemem hook") == 4
+    there.undo("claude-code")
+    assert not (there.project / ".claude/settings.json").exists()
 
 
 def test_codex_gets_a_table_rules_in_agents_md_and_hooks(there):

@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Callable
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -12,6 +13,7 @@ from live_memory._redaction import redact
 from live_memory.cli import config
 from live_memory.cli.init import record
 from live_memory.cli.init.hooks import answers
+from live_memory.cli.init.hooks.away import Away
 from live_memory.cli.init.hooks.running import Hook
 from live_memory.cli.init.hooks.sending import Memory
 from live_memory.cli.init.setup import checked_space
@@ -51,7 +53,10 @@ def _run(program: Program, client: str, event: str, space: str | None) -> str:
     def connect() -> Memory:
         return program.connect(settings.need_url(), settings.need_token(), timeout=REQUEST_SECONDS, retries=0)
 
-    hook = Hook(connect, record.state_folder(program.environ) / "hooks", _log)
+    folder = record.state_folder(program.environ) / "hooks"
+    url = settings.url or ""
+    away = Away.of(folder, url, near=urlsplit(url).hostname in config.LOOPBACK)
+    hook = Hook(connect, folder, _log, away=away)
     return hook.run(client, event, checked_space(settings.need_space()), text.decode(errors="replace"))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from live_memory._redaction import redact
 from live_memory.cli.init.hooks import answers, events
+from live_memory.cli.init.hooks.away import Away
 from live_memory.cli.init.hooks.events import Event
 from live_memory.cli.init.hooks.sending import Memory, Sender
 from live_memory.cli.init.hooks.state import Files
@@ -15,6 +16,10 @@ from live_memory.cli.init.hooks.state import Files
 SECONDS = 5.0
 """Seconds that a session waits for its memory at most."""
 LOCK_SECONDS = 1.5
+
+
+class LeftAloneError(Exception):
+    """The service is left alone for now; the text says for how long."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,7 @@ class Hook:
     folder: Path
     log: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
+    away: Away | None = None
 
     def run(self, client: str, name: str, space_id: str, text: str) -> str:
         """Handle an event. Returns the answer for the client in any case."""
@@ -35,6 +41,8 @@ class Hook:
         try:
             return self._deal(event, space_id, until)
         except Exception as problem:  # noqa: BLE001 - whatever it is, the session of the client goes on
+            if self.away:
+                self.away.learn(problem)
             reason = redact(f"{type(problem).__name__}: {problem}")[0]
             self.log(f"livemem hook {client} {name}: {reason}")
             if event.kind == "load":
@@ -43,6 +51,7 @@ class Hook:
 
     def _deal(self, event: Event, space_id: str, until: float) -> str:
         if event.kind == "load":
+            self._check_away()
             wanted = {"space_id": space_id, "max_chars": answers.START_CHARS}
             start = self.memory().markdown("get_start", wanted)
             return answers.with_context(event.client, event.name, answers.memory(space_id, start))
@@ -57,9 +66,17 @@ class Hook:
                 self._send(event, space_id, files, until)
         return answers.nothing(event.client, event.name)
 
+    def _check_away(self) -> None:
+        left = self.away.seconds_left() if self.away else 0
+        if left:
+            raise LeftAloneError(f"The service gave no answer; it is asked again in {left / 60:.0f} min.")
+
     def _send(self, event: Event, space_id: str, files: Files, until: float) -> None:
         if event.transcript is None and not files.kept.exists():
             return
+        # At the end of a session nothing comes later that would send the rest.
+        if event.kind != "close":
+            self._check_away()
         with files.lock(self.clock() + LOCK_SECONDS) as alone:
             # Another hook of the session is sending. The next event sends messages that it does not see.
             if alone:

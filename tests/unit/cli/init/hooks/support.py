@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from live_memory import LiveMemoryError
+from live_memory.cli.init.hooks.away import Away
 from live_memory.cli.init.hooks.running import Hook
 
 START = "# Memory of `demo`\n\nS3 is the only store.\n"
@@ -91,13 +92,16 @@ class Machine:
     folder: Path
     memory: FakeMemory = field(default_factory=FakeMemory)
     log: list[str] = field(default_factory=list)
+    away: Away | None = None
 
     def hook(self, client: str, event: str, **payload: Any) -> Any:
         text = json.dumps({"session_id": "s1", "cwd": "/home/ann/ferry", **payload})
         return json.loads(self.run(client, event, text))
 
     def run(self, client: str, event: str, text: str) -> str:
-        return Hook(lambda: self.memory, self.folder / "state", self.log.append).run(client, event, "demo", text)
+        return Hook(lambda: self.memory, self.folder / "state", self.log.append, away=self.away).run(
+            client, event, "demo", text
+        )
 
     def transcript(self, *lines: Any) -> str:
         """Append lines to the session's transcript; gives its path."""

@@ -1,0 +1,48 @@
+"""A service that gives no answer is left alone for a while: each hook would make the user wait for it again."""
+
+import hashlib
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from live_memory.errors import LiveMemoryError
+
+SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class Away:
+    """Whether a service is left alone: a file whose time says since when. It may be lost at any time.
+
+    `near`: the service is on this machine. There a refused connection costs nothing, and the service may start at any
+    moment, so only one that accepts requests and does not answer them is left alone.
+    """
+
+    file: Path
+    near: bool
+    clock: Callable[[], float] = time.time
+
+    @classmethod
+    def of(cls, folder: Path, url: str, *, near: bool) -> "Away":
+        """That of the service at a URL; its file is in the folder of the hooks' state."""
+        return cls(folder / f"away-{hashlib.sha256(url.encode(errors='replace')).hexdigest()[:32]}", near)
+
+    def seconds_left(self) -> float:
+        """For how long it is still left alone; 0: it is not."""
+        try:
+            left = self.file.stat().st_mtime + SECONDS - self.clock()
+        except OSError:
+            return 0
+        # A clock that was set back must not keep the memory away for longer.
+        return left if 0 < left <= SECONDS else 0
+
+    def learn(self, problem: Exception) -> None:
+        """Leave the service alone from now on if the problem says that it gives no answer."""
+        code = problem.code if isinstance(problem, LiveMemoryError) else ""
+        if code == "no_answer" or (code == "no_connection" and not self.near):
+            with suppress(OSError):
+                self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self.file.unlink(missing_ok=True)
+                self.file.touch(mode=0o600)
