@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,11 @@ def keep_small(path: Path) -> None:
 
     The file stays the same one, since processes that append to it keep it open.
     """
-    try:
+    with suppress(OSError):  # a log must not end the service, also where the disk is full
         if path.stat().st_size > ROTATE_BYTES:
-            shutil.copyfile(path, path.with_name(f"{path.name}.1"))
+            with suppress(OSError):
+                shutil.copyfile(path, path.with_name(f"{path.name}.1"))
             os.truncate(path, 0)
-    except FileNotFoundError:
-        return
 
 
 class FunctionLog:
@@ -30,6 +31,7 @@ class FunctionLog:
     def __init__(self, folder: Path, function_id: str) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = folder / f"{function_id}.log"
+        self._lock = threading.Lock()
         keep_small(self.path)
 
     def write_report(self, kind: str, record: dict[str, Any]) -> None:
@@ -42,4 +44,6 @@ class FunctionLog:
             os.write(descriptor, line)
         finally:
             os.close(descriptor)
-        keep_small(self.path)
+        # Of two threads at once the second one would keep the emptied file in the place of the full one.
+        with self._lock:
+            keep_small(self.path)

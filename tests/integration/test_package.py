@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from live_memory.cli.local_service import is_free
 from scripts import wheel
 from tests.integration.local.support import is_alive, wait_until
 from tests.support.installed import install, own_environment, required, size
@@ -54,6 +55,7 @@ def livemem(programs, home):
 def test_the_installed_command_starts_the_service_writes_a_note_reads_it_and_stops(livemem, home):
     said = json.loads(livemem("serve", "--background", "--port", "0", "--json"))
     again = json.loads(livemem("serve", "--background", "--json"))
+    livemem("serve", "--background", "--bucket", "another", status=2)
     livemem("space", "create", "demo")
     livemem("note", "The parser keeps tabs now.", "-c", "decision", "-s", "demo")
 
@@ -81,9 +83,10 @@ def test_an_agent_needs_nothing_but_the_command_for_a_memory_of_its_repository(p
         agent.call("note", category="decision", content="The parser keeps tabs now.")
         assert "The parser keeps tabs now." in agent.call("start_session")
 
-        service = json.loads(livemem("status", "--json"))["pid"]
-        os.kill(service, signal.SIGKILL)
-        wait_until(lambda: not is_alive(service))
+        service = json.loads(livemem("status", "--json"))
+        os.kill(service["pid"], signal.SIGKILL)
+        # Its threads end one by one, and the last one takes the listening socket along.
+        wait_until(lambda: is_free(int(service["url"].rpartition(":")[2])))
         assert "The parser keeps tabs now." in agent.call("start_session"), "it is started again, with its data"
     assert agent.ended == 0
     assert "my-project" in livemem("spaces")

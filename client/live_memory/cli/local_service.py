@@ -49,6 +49,9 @@ _VARIABLES = {
 }
 
 
+_STORE_KEYS = ("S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY")
+
+
 @dataclass(frozen=True)
 class Choices:
     """How the service is to be started. They are kept: a later start must not find another store, and empty."""
@@ -122,8 +125,10 @@ def _token(endpoints: Mapping[str, Any]) -> str | None:
 def command(environ: Mapping[str, str], folder: Path, choices: Choices) -> tuple[list[str], Path, dict[str, str]]:
     """The command that runs the service, its working folder and its variables. Raises Refused."""
     root = _program()
+    # Only what was chosen for the service counts: the project that an agent works in may have a store of its own.
+    others = {*_VARIABLES.values(), *(() if choices.s3 or choices.region else _STORE_KEYS)}
     variables = {
-        **environ,
+        **{name: value for name, value in environ.items() if name not in others},
         **choices.variables(),
         # Never another address: whoever reaches the service can try keys.
         "HOST": "127.0.0.1",

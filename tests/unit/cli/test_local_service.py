@@ -112,3 +112,13 @@ def test_the_service_listens_on_this_machine_alone(tmp_path):
     _, _, variables = local_service.command({"HOST": "0.0.0.0", "X": "y"}, tmp_path, Choices(port="0"))
 
     assert (variables["HOST"], variables["PORT"], variables["X"]) == ("127.0.0.1", "0", "y")
+
+
+def test_the_store_and_port_of_a_project_are_not_those_of_the_service_that_its_agent_starts(tmp_path):
+    project = {"S3_REGION_NAME": "eu-west-3", "S3_ACCESS_KEY_ID": "k", "S3_BUCKET_NAME": "shop", "PORT": "8080"}
+    _, _, variables = local_service.command(project, tmp_path, Choices())
+    assert not project.keys() & variables.keys()
+
+    _, _, variables = local_service.command(project, tmp_path, Choices(s3="http://store", bucket="notes"))
+    stores = {name: value for name, value in variables.items() if name.startswith("S3_")}
+    assert stores == {"S3_ENDPOINT_URL": "http://store", "S3_BUCKET_NAME": "notes", "S3_ACCESS_KEY_ID": "k"}

@@ -18,7 +18,8 @@ _AGAIN = "Kept for later starts; an empty text takes it back."
 def serve(
     ctx: typer.Context,
     port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, help=f"3000 by default; 0: any free one. {_AGAIN}")
+        int | None,
+        typer.Option("--port", min=0, max=65535, help="3000 by default; 0: any free one. Kept for later starts."),
     ] = None,
     background: Annotated[bool, typer.Option("--background", help="Return when it is ready.")] = False,
     s3: Annotated[
@@ -41,10 +42,13 @@ def serve(
     with plain(ctx, json=json) as (program, out):
         folder = local_service.data_folder(program.environ)
         found = local_service.ready(folder)
+        given = {"s3": s3, "bucket": bucket, "region": region, "llm": llm, "model": model}
+        said = Choices.of(program.environ, port=None if port is None else str(port), **given)
+        choices = local_service.chosen(folder, said)
+        if found and (not background or choices != local_service.chosen(folder, Choices())):
+            again = "`livemem stop` ends it, so that it can be started with other options."
+            raise Refused(f"The service runs already at {found.url} (process {found.pid}): {again}")
         if not found:
-            given = {"s3": s3, "bucket": bucket, "region": region, "llm": llm, "model": model}
-            said = Choices.of(program.environ, port=None if port is None else str(port), **given)
-            choices = local_service.chosen(folder, said)
             arguments, root, variables = local_service.command(program.environ, folder, choices)
             local_service.keep(folder, choices)
             if not background:
@@ -53,8 +57,6 @@ def serve(
                 # It takes the place of this process: signals and the exit status are its own.
                 os.execve(arguments[0], arguments, variables)  # noqa: S606 - our own interpreter and program
             found = local_service.start(program.environ, folder, choices, program.sleep)
-        elif not background:
-            raise Refused(f"The service runs already at {found.url} (process {found.pid}): `livemem stop` ends it.")
         told = _told(found, str(folder))
         out.result(told, lambda: out.text(f"Live Memory runs at {told['url']} (process {told['pid']})."))
 

@@ -93,6 +93,11 @@ def _token(client: Client, known: config.Settings, url: str | None) -> str:
         raise Refused(f"{client.value} needs no --with-token: it reads the token from the environment, or asks.")
     if url and known.url and config.check_url(url) != known.url:
         raise Refused("--url names another service than your token belongs to.")
+    if known.is_local_service:
+        raise Refused(
+            "The key of the service on this machine may do everything and is not written into a file: make a token for "
+            "the agent (`livemem token create`), and log in with it."
+        )
     return known.need_token()
 
 

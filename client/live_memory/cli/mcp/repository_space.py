@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from live_memory.cli.exits import Refused
+from live_memory.cli.exits import NO_ACCESS, Refused
 from live_memory.errors import LiveMemoryError
 
 if TYPE_CHECKING:
@@ -51,19 +51,24 @@ def _git(folder: Path, *arguments: str) -> str:
 def ensure(client: "Client", space_id: str) -> None:
     """Make the space unless it is there. One or two requests. Raises Refused if the token may not, LiveMemoryError."""
     try:
+        if not _is_there(client, space_id):
+            client.call("create_space", {"space_id": space_id, "description": f"The memory of {space_id}."})
+    except LiveMemoryError as problem:
+        if problem.status == 403:
+            raise Refused(
+                f"Your token may not use the space {space_id}, or it is not there and your token may not make it: ask "
+                "an admin, or name another one (livemem mcp --space NAME).",
+                NO_ACCESS,
+            ) from None
+        if problem.status != 409:  # another agent was faster
+            raise
+
+
+def _is_there(client: "Client", space_id: str) -> bool:
+    try:
         client.call("get_space", {"space_id": space_id})
     except LiveMemoryError as problem:
         if problem.status != 404:
             raise
-    else:
-        return
-    try:
-        client.call("create_space", {"space_id": space_id, "description": f"The memory of {space_id}."})
-    except LiveMemoryError as problem:
-        if problem.status == 403:
-            raise Refused(
-                f"There is no space {space_id}, and your token may not make it: ask for it, or name another one "
-                "(livemem mcp --space NAME)."
-            ) from None
-        if problem.status != 409:  # another agent was faster
-            raise
+        return False
+    return True

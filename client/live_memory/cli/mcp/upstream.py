@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from live_memory.cli import config, local_service
 from live_memory.cli.config import Settings
-from live_memory.cli.exits import LATER, Refused
+from live_memory.cli.exits import LATER, NO_ACCESS, Refused
 from live_memory.cli.local_service import Choices, LocalService
 from live_memory.cli.mcp import repository_space
 from live_memory.cli.program import Program
@@ -69,7 +69,16 @@ class Upstreams:
                 if problem.code != "no_connection":
                     raise
         self._start_here()
-        return self._find()
+        try:
+            return self._find()
+        except LiveMemoryError as problem:
+            if problem.status != 401:
+                raise
+            raise Refused(
+                "The service of this machine was started, and does not know your profile's token: use its own key "
+                "(`livemem logout`), or end it (`livemem stop`) and start the service that the token is of.",
+                NO_ACCESS,
+            ) from None
 
     def _settings(self) -> Settings:
         return config.settle(self._program.environ, profile=self._program.profile)
@@ -94,7 +103,7 @@ class Upstreams:
         choices = local_service.chosen(folder, Choices())
         if named:
             choices = replace(choices, port=str(urlsplit(named).port or 80))
-        elif not choices.port and not environ.get("PORT") and not local_service.is_free(local_service.DEFAULT_PORT):
+        elif not choices.port and not local_service.is_free(local_service.DEFAULT_PORT):
             choices = replace(choices, port="0")
         found = self._start(environ, folder, choices)
         if named and urlsplit(named).port != urlsplit(found.url).port:

@@ -240,3 +240,4 @@ def test_without_a_profile_it_is_the_running_service_of_this_machine_with_the_sp
     assert server == {"type": "stdio", "command": "livemem", "args": ["mcp", "--space", "ferry"]}
     assert "own-key" not in "".join(path.read_text() for path in project.rglob("*") if path.is_file())
     assert "takes no token" in done.stderr
+    assert "not written into a file" in run("init", "cline", "--with-token", "--yes").stderr

@@ -82,5 +82,9 @@ def test_a_space_that_is_there_costs_one_request_and_one_that_is_not_is_made(des
 
 def test_a_token_that_may_not_make_the_space_is_told_what_to_do(desk):
     desk.answers = {"get_space": problem(404, "space_not_found"), "create_space": problem(403, "forbidden")}
-    with desk.program().connect("http://memory", "x") as client, pytest.raises(Refused, match="--space NAME"):
-        repository_space.ensure(client, "new")
+    with desk.program().connect("http://memory", "x") as client:
+        with pytest.raises(Refused, match="--space NAME"):
+            repository_space.ensure(client, "new")
+        desk.answers["get_space"] = problem(403, "forbidden")
+        with pytest.raises(Refused, match="--space NAME"):
+            repository_space.ensure(client, "another")

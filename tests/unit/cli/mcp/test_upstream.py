@@ -11,6 +11,7 @@ from live_memory.cli.exits import Refused
 from live_memory.cli.local_service import Choices, LocalService
 from live_memory.cli.mcp.upstream import Upstreams
 from tests.support.cli_harness import CliHarness
+from tests.support.scripted import problem
 
 
 @dataclass
@@ -92,6 +93,14 @@ def test_the_service_of_a_local_profile_is_started_at_the_profiles_port(machine)
 
     assert machine.upstreams().get().url == "http://localhost:3100"
     assert [choices.port for choices in machine.started] == ["3100"]
+
+
+def test_a_started_service_that_does_not_know_the_profiles_token_is_said(machine):
+    machine.log_in("http://localhost:3100")
+    machine.desk.answers["get_space"] = [httpx.ConnectError("refused")] * 4 + [problem(401, "unauthorized")]
+
+    with pytest.raises(Refused, match="livemem logout"):
+        machine.upstreams().get()
 
 
 def test_a_local_profile_of_another_service_than_the_one_that_runs_is_said(machine):
