@@ -7,17 +7,11 @@ Nothing here takes the lock, not even for a moment: a service that starts just t
 
 import json
 import os
-import secrets
-import select
-import signal
-import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +137,8 @@ def _program() -> Path:
     """The folder that the service runs from: in the package, or the checkout that this file is in. Raises Refused."""
     if not sys.platform.startswith("linux"):
         raise Refused("The service runs on Linux (also in WSL); here, use one on another machine: `livemem login`.")
+    from importlib.util import find_spec  # noqa: PLC0415
+
     package = Path(__file__).resolve().parents[1]
     found = [root for root in (package / "_server", package.parents[1]) if (root / "local" / "runtime.py").is_file()]
     if not found or not find_spec("moto"):
@@ -152,6 +148,8 @@ def _program() -> Path:
 
 def is_free(port: int) -> bool:
     """Whether nobody listens at a port of this machine."""
+    import socket  # noqa: PLC0415 - every command loads this module, and few start or end a service
+
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
@@ -171,8 +169,8 @@ def chosen(folder: Path, said: Choices) -> Choices:
 def keep(folder: Path, choices: Choices) -> None:
     """Keep the choices for the next start. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = folder / f".{CHOICES}-{secrets.token_hex(4)}"
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+    temporary = folder / f".{CHOICES}-{os.getpid()}"
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         json.dump(choices.known(), file)
     temporary.replace(folder / CHOICES)
 
@@ -185,6 +183,8 @@ def start(
     What it prints goes to `serve.log` in the folder, of which it keeps 20 MB. Waits until it is ready, 120 s at most.
     Raises Refused, with what the service said, if it does not start.
     """
+    import subprocess  # noqa: PLC0415
+
     if found := ready(folder):
         return found
     arguments, root, variables = command(environ, folder, choices)
@@ -221,6 +221,9 @@ def _said(log: Path, began: int) -> str:
 
 def stop(folder: Path) -> bool:
     """End the service of a data folder and wait until it has ended, 30 s at most. False: none runs. Raises Refused."""
+    import select  # noqa: PLC0415
+    import signal  # noqa: PLC0415
+
     pid = running(folder)
     if pid is None:
         return False

@@ -7,9 +7,10 @@ Commands load them when they connect (program.py).
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from live_memory import __version__
 from live_memory.cli import exits
@@ -38,7 +39,30 @@ from live_memory.cli.session import program_of, tell
 
 EPILOG = "Exit codes:\n\n" + exits.table()
 
+
+_WHOLE = 1_000
+"""Characters of a command's first sentence: it is wrapped, and never cut."""
+
+
+class _Panels(TyperGroup):
+    """The commands in their groups, without rich: to load it takes longer than all the rest of the help."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        panels: dict[str, list[tuple[str, str]]] = {}
+        shown = [(name, one) for name in self.list_commands(ctx) if (one := self.get_command(ctx, name))]
+        shown = [(name, one) for name, one in shown if not one.hidden]
+        width = max(len(name) for name, _ in shown)
+        for name, one in shown:
+            row = (name.ljust(width), one.get_short_help_str(_WHOLE))
+            panels.setdefault(str(getattr(one, "rich_help_panel", None) or "Commands"), []).append(row)
+        for panel, rows in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(rows)
+
+
 app = typer.Typer(
+    cls=_Panels,
+    rich_markup_mode=None,
     name="livemem",
     no_args_is_help=True,
     epilog=EPILOG,
@@ -68,7 +92,7 @@ def livemem(
 ) -> None:
     """Shared working memory for AI agents: write notes, read the bank, ask, and keep it in order.
 
-    Begin with `livemem login`. Every command knows --json.
+    Begin with `livemem login`, or on this machine with `livemem serve --background`. Every command knows --json.
     """
     assert not version
     ctx.obj = replace(program_of(ctx), profile=profile)

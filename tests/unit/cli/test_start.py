@@ -15,7 +15,16 @@ from live_memory.cli.main import app
 from tests.support.cli_harness import CliHarness
 from tests.support.scripted import problem
 
-HEAVY = ("httpx", "pydantic", "tomlkit", "platformdirs", "live_memory.models", "live_memory.operations", "asyncio")
+HEAVY = (
+    "httpx",
+    "pydantic",
+    "tomlkit",
+    "platformdirs",
+    "live_memory.models",
+    "live_memory.operations",
+    "asyncio",
+    "rich",
+)
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -28,8 +37,14 @@ def loaded(code: str) -> list[str]:
 
 
 @pytest.mark.process
-def test_the_program_starts_without_what_only_a_request_needs():
-    assert loaded("import live_memory.cli.main") == []
+def test_the_program_starts_and_shows_its_help_without_what_only_a_request_needs():
+    code = (
+        "import contextlib, io\n"
+        "from live_memory.cli.main import run\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        "    run(['--help'])"
+    )
+    assert loaded(code) == []
 
 
 @pytest.mark.process

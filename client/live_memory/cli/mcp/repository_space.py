@@ -1,7 +1,6 @@
 """The space that follows from the folder that an agent works in: one for each repository."""
 
 import re
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +34,8 @@ def as_space_id(name: str) -> str:
 
 def _git(folder: Path, *arguments: str) -> str:
     """What git says, empty if it fails or is not there."""
+    import subprocess  # noqa: PLC0415 - `livemem init` alone loads this module where it is not needed
+
     try:
         done = subprocess.run(  # noqa: S603 - fixed arguments
             ["git", "-C", str(folder), *arguments],  # noqa: S607 - the user's own git
