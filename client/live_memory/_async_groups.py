@@ -827,6 +827,12 @@ class AsyncSpacesGroup(Group):
         """As `SpacesGroup.put_rules`."""
         return await self._invoke("put_rules", locals())
 
+    async def read_by_id(
+        self, space_id: str, *, id: str, max_chars: int | None = None, cursor: str | None = None
+    ) -> models.ReadView:
+        """As `SpacesGroup.read_by_id`."""
+        return await self._invoke("read_by_id", locals())
+
 
 class AsyncTokensGroup(Group):
     """A token names its agent, permissions and spaces. Admins make tokens; each token can replace itself."""

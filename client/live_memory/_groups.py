@@ -1886,6 +1886,25 @@ class SpacesGroup(Group):
         """
         return self._invoke("put_rules", locals())
 
+    def read_by_id(
+        self, space_id: str, *, id: str, max_chars: int | None = None, cursor: str | None = None
+    ) -> models.ReadView:
+        """Read one thing by its id.
+
+        A file, section, note, turn, summary or memory, by the id that the start, searches, contexts and the list of
+        what may be out of date give. A long text comes in pages. The cursor of a text that was changed since is
+        refused (422).
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            id: The id: `bank/{path}`, `bank/{path}#{headings joined by " > "}`, `notes/{note_id}`,
+                `memories/{memory_id}`, `conversations/{id}/turns/{n}`, `conversations/{id}/summaries/{level}/{n}`,
+                `rules`, `synthesis`, or `bank` for the list of files.
+            max_chars: Maximum number of characters in the page, 500 to 100000.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
+        """
+        return self._invoke("read_by_id", locals())
+
 
 class TokensGroup(Group):
     """A token names its agent, permissions and spaces. Admins make tokens; each token can replace itself."""

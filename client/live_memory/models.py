@@ -1184,6 +1184,25 @@ class QuarantinedView(Model):
     """The time when it was put back, UTC."""
 
 
+class ReadView(Model):
+    """One thing of the space, or a page of it."""
+
+    id: str
+    """The id, as in the request."""
+    kind: Literal["rules", "synthesis", "bank", "file", "section", "note", "memory", "turn", "summary"] | str
+    """The kind of thing. `bank`: the list of files. `turn`: with the turn before and the one after it."""
+    text: str
+    """The page as Markdown."""
+    chars: int
+    """Number of characters in the whole text."""
+    remaining: int
+    """Number of characters after this page."""
+    verified_at: AwareDatetime | None = None
+    """Only for a section or a memory: the time of its last confirmation, UTC. For a section with sub-sections: the earliest of theirs."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
 class Refusal(Model):
     """Why a plan is refused."""
 

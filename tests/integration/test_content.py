@@ -60,6 +60,7 @@ QUERIES = {
     "GET /v1/search": {"q": "store"},
     f"GET {SPACE}/search": {"q": "store"},
     f"GET {SPACE}/context": {"q": "store"},
+    f"GET {SPACE}/read": {"id": "rules"},
     f"GET {SPACE}/conversations/search": {"q": "store"},
     f"GET {SPACE}/conversations/{{conversation_id}}/search": {"q": "store"},
     f"GET {SPACE}/rooms/search": {"q": "store"},

@@ -225,6 +225,7 @@ READS: Mapping[str, str] = {
     "GET /v1/usage": "reads",
     f"GET {SPACE}/search": "search",
     f"GET {SPACE}/start": "search",
+    f"GET {SPACE}/read": "search",
     f"GET {SPACE}/stale": "search",
     f"GET {SPACE}/context": "search",
     **{
@@ -257,7 +258,7 @@ READS: Mapping[str, str] = {
     f"GET {SPACE}/unreadable": "archives",
     f"GET {SPACE}/quarantine": "archives",
 }
-QUERIES = {"search": {"q": "harbour"}, "context": {"q": "harbour"}, "memories": {"q": "harbour"}}
+QUERIES = {"search": {"q": "harbour"}, "context": {"q": "harbour"}, "memories": {"q": "harbour"}, "read": {"id": "bank/log.md"}}
 
 
 @dataclass(frozen=True)

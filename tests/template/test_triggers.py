@@ -53,6 +53,7 @@ ROUTES = {
         "GET /v1/spaces/{space_id}/context",
         "GET /v1/spaces/{space_id}/memories/context",
         "GET /v1/spaces/{space_id}/start",
+        "GET /v1/spaces/{space_id}/read",
         "GET /v1/spaces/{space_id}/stale",
     },
     "AdminFunction": {

@@ -103,6 +103,7 @@ SERVE = "The service on this machine"
 
 app.command("note", rich_help_panel=READ_WRITE)(notes.note)
 app.command("start", rich_help_panel=READ_WRITE)(asking.start)
+app.command("read", rich_help_panel=READ_WRITE)(asking.read)
 app.command("show", rich_help_panel=READ_WRITE)(asking.show)
 app.command("bank", rich_help_panel=READ_WRITE)(asking.bank)
 app.command("tail", rich_help_panel=READ_WRITE)(tail.tail)

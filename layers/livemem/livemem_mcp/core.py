@@ -110,9 +110,14 @@ def read(
     space_id: str | None = None,
 ) -> ToolAnswer:
     """A file, section, note, turn, summary or memory, by its id."""
-    from livemem_mcp import reading  # noqa: PLC0415 - it weighs
+    # They weigh.
+    from livemem.recall import by_id  # noqa: PLC0415
+    from livemem_http.views.read import ReadView, read_as_markdown  # noqa: PLC0415
 
-    return reading.read(session, session.enter("read", space_id), id, max_chars, cursor)
+    space = session.enter("read", space_id)
+    wanted = by_id.ReadRequest.of(id, max_chars=max_chars, cursor=cursor)
+    view = ReadView.of(wanted, by_id.read(session.process, space, wanted))
+    return ToolAnswer(read_as_markdown(view), telling.as_json(view))
 
 
 @_tool("note", "Write a note", "write", required=("category", "content"), category=_CATEGORY, content=_TEXT, tags=_TAGS)

@@ -10,7 +10,6 @@ from livemem.conversations import conversation as conversations
 from livemem.conversations import log
 from livemem.conversations.turn import Draft
 from livemem.notes import pages
-from livemem_mcp import reading
 from tests.support.mcp import Agents, started, token
 
 ANN = "lm_ann"
@@ -166,5 +165,5 @@ def test_a_consolidated_note_is_read_as_a_live_one(agents):
 
 
 def test_nothing_is_read_of_a_space_that_the_token_may_not_see(agents):
-    for reference in reading._FIXED:
+    for reference in ("rules", "synthesis", "bank"):
         assert agents.refused("read", id=reference, space_id="other").endswith("[forbidden]")

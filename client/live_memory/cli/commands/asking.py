@@ -1,4 +1,4 @@
-"""Reading the memory: `start`, `show`, `bank`, `search`, `context`, `ask`."""
+"""Reading the memory: `start`, `read`, `show`, `bank`, `search`, `context`, `ask`."""
 
 from typing import Annotated, Any
 
@@ -33,6 +33,23 @@ def start(
     with opened(ctx, json=json, space=space) as session:
         arguments = {"space_id": session.space, "q": q, "max_chars": max_chars, "lang": lang, "user": user}
         _markdown(session, "get_start", arguments)
+
+
+def read(
+    ctx: typer.Context,
+    id: Annotated[  # noqa: A002 - the name in the usage
+        str, typer.Argument(help="The id of a file, section, note, turn, summary or memory, as start and search show it.")
+    ],
+    max_chars: Annotated[
+        int | None, typer.Option(help="The maximum number of characters, 500 to 100000. Default: 8000.")
+    ] = None,
+    cursor: Annotated[str | None, typer.Option(help="The cursor at the end of the page before.")] = None,
+    space: Space = None,
+    json: Json = False,
+) -> None:
+    """Show one thing by its id, whole or in pages."""
+    with opened(ctx, json=json, space=space) as session:
+        _markdown(session, "read_by_id", {"space_id": session.space, "id": id, "max_chars": max_chars, "cursor": cursor})
 
 
 def show(

@@ -6,7 +6,8 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem.access import decision
-from livemem.recall import context, memory_context, message_context, search, search_request, stale, start
+from livemem.recall import by_id, context, memory_context, message_context, search, search_request, stale, start
+from livemem.recall.by_id import ReadRequest
 from livemem.recall.context import ContextRequest
 from livemem.recall.render_memory import Lang
 from livemem.recall.search_request import SearchRequest
@@ -14,6 +15,8 @@ from livemem.recall.start import StartRequest
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.filters import OfAgent, OfCategory, Since, Tagged, Until
+from livemem_http.paging import Cursor
+from livemem_http.views.read import ReadView, read_as_markdown
 from livemem_http.views.recall import (
     MemoryContextView,
     MessageContextView,
@@ -216,6 +219,22 @@ StartChars = Annotated[
         examples=[start.CHARS_DEFAULT],
     ),
 ]
+ThingId = Annotated[
+    str,
+    Query(
+        description="The id: `bank/{path}`, `bank/{path}#{headings joined by \" > \"}`, `notes/{note_id}`, "
+        "`memories/{memory_id}`, `conversations/{id}/turns/{n}`, `conversations/{id}/summaries/{level}/{n}`, `rules`, "
+        "`synthesis`, or `bank` for the list of files.",
+        examples=["bank/activeContext.md#Active context > Next steps"],
+    ),
+]
+PageChars = Annotated[
+    int,
+    Query(
+        description=f"Maximum number of characters in the page, {by_id.CHARS_LEAST} to {by_id.CHARS_MOST}.",
+        examples=[by_id.CHARS_DEFAULT],
+    ),
+]
 UnconfirmedDays = Annotated[
     int,
     Query(
@@ -275,6 +294,27 @@ def get_start(
         max_chars=max_chars, q=q, lang=lang or api.language(), user=caller.name if user is None else user
     )
     return StartView.of(start.start(process(), space_id, wanted))
+
+
+@api.route(
+    "GET",
+    "/v1/spaces/{space_id}/read",
+    needs="read",
+    tag="spaces",
+    markdown=read_as_markdown,
+    summary="Read one thing by its id",
+)
+def read_by_id(
+    space_id: str,
+    id: ThingId,  # noqa: A002 - the name of the parameter
+    max_chars: PageChars = by_id.CHARS_DEFAULT,
+    cursor: Cursor = None,
+) -> ReadView:
+    """A file, section, note, turn, summary or memory, by the id that the start, searches, contexts and the list of what
+    may be out of date give. A long text comes in pages. The cursor of a text that was changed since is refused (422).
+    """
+    wanted = ReadRequest.of(id, max_chars=max_chars, cursor=cursor)
+    return ReadView.of(wanted, by_id.read(process(), space_id, wanted))
 
 
 @api.route(

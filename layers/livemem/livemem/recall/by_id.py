@@ -1,0 +1,185 @@
+"""One thing of a space by its id: what start, search, context and the list of stale things name.
+
+An id is `bank/{path}`, `bank/{path}#{headings joined by " > "}`, `notes/{note_id}`, `memories/{memory_id}`,
+`conversations/{id}/turns/{n}`, `conversations/{id}/summaries/{level}/{n}`, `rules`, `synthesis`, or `bank` (the list of
+its files). Notes, memories, turns and sections are also found by the ids that the JSON of a search has, and by their
+routes.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from livemem.bank import history
+from livemem.bank.files import File
+from livemem.conversations import reading as conversations
+from livemem.conversations.reading import Item, Page
+from livemem.errors import InvalidName, InvalidRequest, NotFound
+from livemem.memories import reading as memories
+from livemem.memories.memory import Memory
+from livemem.notes import pages
+from livemem.notes.note import Note
+from livemem.process import Process
+from livemem.recall import section_ids, start_material
+from livemem.recall.text_paging import TextPlace
+from livemem.spaces import rules, unreadable
+from livemem.store import conversation_keys, cursors, keys, memory_keys
+
+ThingKind = Literal["rules", "synthesis", "bank", "file", "section", "note", "memory", "turn", "summary"]
+CHARS_DEFAULT, CHARS_LEAST, CHARS_MOST = 8_000, 500, 100_000
+NOT_AN_ID = "must be an id from start, search or context"
+_OF_TALK = re.compile(r"(?:conversations/)?(?P<conversation>[^/]+)/(?P<rest>.+)")
+_TURN = re.compile(r"(?:turns/)?(?P<index>\d+)(?:/\w+)?")
+_SUMMARY = re.compile(r"(?:summaries/|l)(?P<level>\d)/(?P<number>\d+)")
+_AGAIN = re.compile(r" \(\d+\)$")
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """The checked values of a request: the id, how many characters a page may have, and where the page begins."""
+
+    id: str
+    max_chars: int
+    place: TextPlace | None
+
+    @classmethod
+    def of(cls, reference: str, *, max_chars: int = CHARS_DEFAULT, cursor: str | None = None) -> "ReadRequest":
+        """The request's values. Raises InvalidRequest."""
+        if not CHARS_LEAST <= max_chars <= CHARS_MOST:
+            raise InvalidRequest.of("max_chars", f"must be from {CHARS_LEAST} to {CHARS_MOST}")
+        return cls(reference.strip(), max_chars, cursors.decode_with(TextPlace.parse, cursor))
+
+
+@dataclass(frozen=True)
+class Thing:
+    """What has an id: a text, the files of the bank, a note, a memory, a turn with its neighbours, or a summary.
+
+    `verified_at`: when the section or memory was last confirmed, None for other kinds.
+    """
+
+    kind: ThingKind
+    content: str | list[File] | Note | Memory | Page | Item
+    verified_at: str | None = None
+
+
+Look = Callable[[Process, str], Thing]
+
+
+def read(process: Process, space_id: str, wanted: ReadRequest) -> Thing:
+    """The thing with the wanted id, whole.
+
+    Rules, synthesis: 2 GET. The list of files: 1 GET and 1 LIST. A file: 2 GET. A section: 3 GET, and 2 in a process
+    that has seen this version of the file (start_material.verified_at). A note: 1 GET while it is live, else the
+    requests of pages.get. A memory: those of memories.reading.load. A turn: 1 GET and 1 LIST, and 1 GET for itself and
+    each neighbour. A summary: 4 GET and 4 LIST. What this process has just read of the space's head costs no GET
+    again (heads.load_recent).
+
+    Raises InvalidRequest, InvalidName, NotFound, ObjectUnreadable.
+    """
+    return _look(wanted.id.removeprefix(f"/v1/spaces/{space_id}/"))(process, space_id)
+
+
+def _look(name: str) -> Look:
+    if name in _FIXED:
+        return _FIXED[name]
+    if name.startswith(section_ids.BANK) or ".md" in name:
+        return lambda process, space_id: _of_bank(process, space_id, name)
+    for look in (_note, _memory, _of_talk):
+        try:
+            return look(name)
+        except InvalidName:
+            continue
+    raise InvalidRequest.of("id", NOT_AN_ID)
+
+
+def _rules(process: Process, space_id: str) -> Thing:
+    return Thing("rules", rules.read(process, space_id))
+
+
+def _synthesis(process: Process, space_id: str) -> Thing:
+    return Thing("synthesis", history.synthesis(process, space_id, at=None).content)
+
+
+def _bank(process: Process, space_id: str) -> Thing:
+    return Thing("bank", list(history.bank(process, space_id, at=None, content=False)))
+
+
+def _of_bank(process: Process, space_id: str, name: str) -> Thing:
+    # As searches tell it, the path and the headings stand side by side.
+    path, headings = section_ids.split(name if ".md#" in name else name.replace(".md > ", ".md#", 1))
+    file = history.read_file(process, space_id, path, at=None, sources=False)[0]
+    content = file.content or ""
+    if headings is None:
+        return Thing("file", content)
+    for wanted in (headings, _AGAIN.sub("", headings)):
+        found = section_ids.find(content, wanted)
+        if found is not None:
+            return Thing("section", found, start_material.verified_at(process, space_id, file, wanted))
+    raise NotFound("section", headings[:200])
+
+
+def _note(name: str) -> Look:
+    note_id = keys.parse_note_id(name.removeprefix("notes/")).note_id
+    return lambda process, space_id: Thing("note", pages.get(process, space_id, note_id))
+
+
+def _memory(name: str) -> Look:
+    memory_id = memory_keys.check_memory_id(name.removeprefix("memories/"))
+
+    def look(process: Process, space_id: str) -> Thing:
+        memory = memories.load(process, space_id, memory_id)
+        return Thing("memory", memory, memory.updated_at)
+
+    return look
+
+
+def _of_talk(name: str) -> Look:
+    found = _OF_TALK.fullmatch(name)
+    if not found:
+        raise InvalidName("id", "is not the id of a part of a conversation")
+    conversation_id = conversation_keys.check_conversation_id(found["conversation"])
+    turn, summary = _TURN.fullmatch(found["rest"]), _SUMMARY.fullmatch(found["rest"])
+    if turn:
+        index = conversation_keys.check_index(turn["index"])
+        return lambda process, space_id: _turn(process, space_id, conversation_id, index)
+    if summary:
+        level = conversation_keys.check_level(summary["level"])
+        number = conversation_keys.check_number(summary["number"])
+        return lambda process, space_id: _summary(process, space_id, conversation_id, level, number)
+    raise InvalidName("id", "is not the id of a turn or a summary")
+
+
+def _turn(process: Process, space_id: str, conversation_id: str, index: int) -> Thing:
+    """The turn, with the one before and the one behind it."""
+    first = max(1, index - 1)
+    page = conversations.turns(
+        process, space_id, conversation_id, limit=index + 2 - first, after=first - 1, order="oldest"
+    )
+    if index not in {turn.turn_index for turn in page.turns}:
+        key = conversation_keys.turn(space_id, conversation_id, index)
+        raise unreadable.error(key) if key in page.missing else NotFound("turn", str(index))
+    return Thing("turn", page)
+
+
+def _summary(process: Process, space_id: str, conversation_id: str, level: int, number: int) -> Thing:
+    missing: list[str] = []
+    # A page has the newest first: it begins below the number that is one higher.
+    found, _ = conversations.summary_page(
+        process,
+        space_id,
+        conversation_id,
+        level=level,
+        state="sealed",
+        limit=1,
+        after=(level, number + 1),
+        missing=missing,
+    )
+    if missing:
+        raise unreadable.error(missing[0])
+    if [one.number for one in found] != [number]:
+        raise NotFound("summary", f"{level}/{number}")
+    return Thing("summary", found[0])
+
+
+_FIXED: dict[str, Look] = {"rules": _rules, "synthesis": _synthesis, "bank": _bank}
