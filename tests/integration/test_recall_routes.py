@@ -226,6 +226,38 @@ def test_a_section_is_confirmed_over_http_and_start_search_and_sources_say_when(
     assert stale["id"] == "bank/log.md#Log > B"
 
 
+def test_one_thing_is_read_by_its_id_in_json_and_markdown_and_in_pages(service: Service):
+    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "# Rules\n\n" + "Keep a log.\n" * 90})
+    reader = token(service, "eve", "read")
+
+    def read(headers=None, **query):
+        return service.http(
+            "search", "GET", f"{SPACE}/read", space_id="demo", query=query, token=reader, headers=headers
+        )
+
+    first = body(read(id="rules", max_chars="600"))
+    last = body(read(id="/v1/spaces/demo/rules", cursor=first["next_cursor"]))
+    assert (first["id"], first["kind"], last["next_cursor"]) == ("rules", "rules", None)
+    assert first["chars"] == len(first["text"]) + first["remaining"] == len(first["text"] + last["text"])
+    text = read({"accept": "text/markdown"}, id="rules", max_chars="600")
+    assert text["headers"]["Content-Type"].startswith("text/markdown")
+    assert text["body"].endswith(f"[{first['remaining']} characters more: cursor {first['next_cursor']}]\n")
+    refused = {
+        404: [{"id": "bank/no.md"}, {"id": "memories/01ARZ3NDEKTSV4RRFFQ69G5FAV"}, {"id": "synthesis"}],
+        422: [
+            {},
+            {"id": ""},
+            {"id": "bank/../x.md"},
+            {"id": "/v1/spaces/other/rules"},
+            {"id": "rules", "max_chars": "499"},
+            {"id": "rules", "cursor": "!"},
+            {"id": "rules", "at": "1"},
+        ],
+    }
+    given = [(status, query) for status, some in refused.items() for query in some]
+    assert [(status, query) for status, query in given if read(**query)["statusCode"] != status] == []
+
+
 def test_with_read_alone_a_start_is_for_the_tokens_own_user(service: Service):
     service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
     reader, writer = token(service, "eve", "read"), token(service, "bot", "read", "write")

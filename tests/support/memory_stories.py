@@ -113,6 +113,7 @@ def a_memory_from_its_storing_to_its_end(account: Account) -> None:
     assert len(call(account, "GET", f"{MEMORIES}/recent", 200)["items"]) == 3
     call(account, "PATCH", MEMORY, 200, memory_id=one, body={"content": "1: We keep S3 alone."})
     assert call(account, "GET", MEMORY, 200, memory_id=one)["revision"] == 3
+    assert searched(account, f"{SPACE}/read", id=one)["kind"] == "memory"
     call(account, "DELETE", MEMORY, 204, memory_id=one, query={"reason": "x"})
     for _ in range(2):
         call(account, "POST", f"{MEMORY}/restore", 200, memory_id=one)

@@ -439,7 +439,12 @@ def searches_and_their_index(account: Account) -> None:
     account.work()
     assert index()["snapshot"]
     assert search(scope="all")["items"]
-    assert search(f"{SPACE}/start", token=token)["parts"]
+    begun = search(f"{SPACE}/start", token=token)
+    read = partial(account.call, "search", "GET", f"{SPACE}/read", 200, token=token)
+    for one in [*{part["source"] for part in begun["parts"] if "source" in part}, "rules", "bank"]:
+        assert read(query={"id": one})["text"]
+    for hit in search(scope="archive")["items"]:
+        assert read(query={"id": hit["id"]})["kind"] == "note"
     assert account.call("search", "GET", f"{SPACE}/stale", 200, token=token)["count"] == 0
     assert search(f"{SPACE}/context", token=token)["items"]
     assert search("/v1/search", spaces="demo")["items"]

@@ -348,6 +348,8 @@ def searches_and_the_context(account: Account) -> None:
     assert searched(account, f"{ALL}/search")["items"]
     assert searched(account, f"{ALL}/search", cwd=FOLDER["cwd"])["items"]
     assert searched(account, f"{SPACE}/search", scope="all")["items"]
+    for name in ("turns/2", "summaries/1/1"):
+        assert account.call("search", "GET", f"{SPACE}/read", 200, query={"id": f"conversations/{one}/{name}"})["text"]
     context = searched(account, f"{ONE}/context", conversation_id=one)
     assert context["sections"]["recent_turns"]
     assert context["degraded"] == []

@@ -76,6 +76,7 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
         {"get_start": {"space_id": "demo"}},
         {"space_id": "demo"},
     ),
+    (("read", "rules", "--max-chars", "500", "--cursor", "x"), {"read_by_id": {"text": "r"}}, {"text": "r"}),
     (("show",), {"get_summary": {"space_id": "demo"}}, {"space_id": "demo"}),
     (("bank",), {"list_bank": page(FILE)}, page(FILE)),
     (("bank", "a.md"), {"get_bank_file": {"path": "a.md"}}, {"path": "a.md"}),

@@ -69,11 +69,10 @@ Look = Callable[[Process, str], Thing]
 def read(process: Process, space_id: str, wanted: ReadRequest) -> Thing:
     """The thing with the wanted id, whole.
 
-    Rules, synthesis: 2 GET. The list of files: 1 GET and 1 LIST. A file: 2 GET. A section: 3 GET, and 2 in a process
-    that has seen this version of the file (start_material.verified_at). A note: 1 GET while it is live, else the
-    requests of pages.get. A memory: those of memories.reading.load. A turn: 1 GET and 1 LIST, and 1 GET for itself and
-    each neighbour. A summary: 4 GET and 4 LIST. What this process has just read of the space's head costs no GET
-    again (heads.load_recent).
+    In a process without caches: rules, synthesis and a file 2 GET; the list of files 1 GET and 1 LIST; a section 3 GET,
+    and 1 in a process that has just read this version of its file; a note the requests of pages.get; a memory 1 GET, 2
+    LIST for each kind, and 1 GET for each operation; a turn 2 GET, 1 LIST, and 1 GET for it and each neighbour; a
+    summary 5 GET and 1 LIST.
 
     Raises InvalidRequest, InvalidName, NotFound, ObjectUnreadable.
     """
