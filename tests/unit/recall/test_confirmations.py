@@ -139,6 +139,35 @@ def test_who_may_write_may_confirm_but_not_correct_and_who_reads_may_do_neither(
     assert world.bank() == {"log.md": LOG}
 
 
+def test_a_second_confirmation_on_the_same_day_stores_nothing(world: World):
+    def records() -> int:
+        return len([key for key in world.keys("demo/_consolidations/") if key.endswith(".json")])
+
+    before = records()
+    confirm(world, "### Below")
+    # Not all of this section was confirmed today.
+    confirm(world, "## A")
+    assert records() == before + 2
+    written = world.keys("demo/")
+    world.client.reset()
+    for _ in range(3):
+        confirm(world, "## A")
+        confirm(world, "### Below")
+        confirm(world, "## A", WRITER, Edit("confirm_section", "### Below"))
+    assert set(world.client.counts) <= {"GET"}
+    assert world.client.counts["GET"] <= 9 * 4
+    assert world.keys("demo/") == written
+    with pytest.raises(InvalidRequest, match="Missing"):
+        confirm(world, "## A", WRITER, Edit("confirm_section", "## Missing"))
+
+    confirm(world, "## A", WRITER, Edit("confirm_section", "## B"))
+    assert records() == before + 3
+    world.clock.move(3 * DAY)
+    assert days(world) == {A: NEW, BELOW: NEW, B: NEW}
+    confirm(world, "## A")
+    assert records() == before + 4
+
+
 def test_an_answer_that_confirms_without_a_note_changes_nothing(world: World):
     fold(
         world,

@@ -70,7 +70,8 @@ def read(process: Process, space_id: str, wanted: ReadRequest) -> Thing:
     """The thing with the wanted id, whole.
 
     In a process without caches: rules, synthesis and a file 2 GET; the list of files 1 GET and 1 LIST; a section 3 GET,
-    and 1 in a process that has just read this version of its file; a note the requests of pages.get; a memory 1 GET, 2
+    and 1 in a process that has just read this version of its file; a live note 1 GET, and up to 2
+    GET and 1 LIST to know that it is no late duplicate; another note the requests of pages.get; a memory 1 GET, 2
     LIST for each kind, and 1 GET for each operation; a turn 2 GET, 1 LIST, and 1 GET for it and each neighbour; a
     summary 5 GET and 1 LIST.
 

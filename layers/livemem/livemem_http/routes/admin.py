@@ -99,6 +99,7 @@ def put_bank_file(space_id: str, body: views.FileContent) -> Response[views.File
 def patch_bank_file(space_id: str, body: views.SectionEdits) -> views.FileView:
     """Edit single sections of a bank file. All other lines stay as they are. This needs `admin`, or `write` if the
     space's `corrections` allows it. The correction is kept in the history with its author and can be undone.
+    A confirmation of sections that were confirmed on the same day (UTC) changes nothing.
     """
     file = corrections.edit_sections(process(), api.principal(), space_id, api.path_rest(), body.wanted(), body.reason)
     return views.FileView.of(file)
