@@ -247,7 +247,8 @@ class BankGroup(Group):
         """Edit sections of a bank file.
 
         Edit single sections of a bank file. All other lines stay as they are. This needs `admin`, or `write` if the
-        space's `corrections` allows it. The correction is kept in the history with its author and can be undone.
+        space's `corrections` allows it. The correction is kept in the history with its author and can be undone. A
+        confirmation of sections that were confirmed on the same day (UTC) changes nothing.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.

@@ -419,7 +419,7 @@ class HitView(Model):
     expires_at: AwareDatetime | None = None
     """Only for a memory that expires: the expiry time, UTC."""
     source: dict[str, str]
-    """`href`: the path for a GET request that returns the whole document. For a section: `section`, its headings as edits name them. For a consolidated note: `consolidation`, the number of the change that folded it. For a turn: `conversation_id` and `turn_index`. For a summary: `conversation_id`, `level`, `number`, `covers` (its first and last turn), and from level 2 on `children`. For a memory: `memory_id` and `kind`. For a message: `room` and `message_id`."""
+    """`href`: the path for a GET request that returns the whole document. For a section: `section`, its headings as edits name them. For a consolidated note: `consolidation`, the number of the change that folded it. For a captured note: `conversation_id` and `covers`. For a promoted note: `promoted_from`, its first space. For a turn: `conversation_id` and `turn_index`. For a summary: `conversation_id`, `level`, `number`, `covers` (its first and last turn), and from level 2 on `children`. For a memory: `memory_id` and `kind`. For a message: `room` and `message_id`."""
     explain: dict[str, float] | None = None
     """The contribution of each part to the score. Only with `explain=true`."""
 
@@ -490,7 +490,7 @@ class KnownView(Model):
     kind: Literal["note", "archive", "bank", "turn", "summary", "memory", "message"] | str
     """The kind of item, as in search results."""
     id: str
-    """The id, as the MCP tool `read` takes it. For a section: the file and its headings."""
+    """The id, as `GET .../read` takes it. For a section: the file and its headings."""
     time: AwareDatetime
     """The time when it was said or written, UTC. For a section: the time when its file was written."""
     by: str | None = None
@@ -501,6 +501,10 @@ class KnownView(Model):
     """The best matching part of the text, up to 1,000 characters. For a turn: both sides. For a single message with a question: also its answer. Each line names its speaker."""
     relevance: float | None = None
     """The cosine with the message, if there is a vector."""
+    captured_from: str | None = None
+    """Only for a captured note, which nobody wrote: the id of the conversation."""
+    promoted_from: str | None = None
+    """Only for a promoted note: the space of the original."""
 
 
 class LevelPlan(Model):
@@ -1740,7 +1744,7 @@ class StaleItemView(Model):
     kind: Literal["section", "memory"] | str
     """The kind of item."""
     id: str
-    """The id, as the MCP tool `read` takes it."""
+    """The id, as `GET .../read` takes it."""
     excerpt: str
     """The beginning of the text, on one line."""
     verified_at: AwareDatetime

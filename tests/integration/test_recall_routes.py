@@ -227,7 +227,9 @@ def test_a_section_is_confirmed_over_http_and_start_search_and_sources_say_when(
 
 
 def test_one_thing_is_read_by_its_id_in_json_and_markdown_and_in_pages(service: Service):
-    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "# Rules\n\n" + "Keep a log.\n" * 90})
+    service.http(
+        "admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "# Rules\n\n" + "Keep a log.\n" * 90}
+    )
     reader = token(service, "eve", "read")
 
     def read(headers=None, **query):

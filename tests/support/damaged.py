@@ -258,7 +258,12 @@ READS: Mapping[str, str] = {
     f"GET {SPACE}/unreadable": "archives",
     f"GET {SPACE}/quarantine": "archives",
 }
-QUERIES = {"search": {"q": "harbour"}, "context": {"q": "harbour"}, "memories": {"q": "harbour"}, "read": {"id": "bank/log.md"}}
+QUERIES = {
+    "search": {"q": "harbour"},
+    "context": {"q": "harbour"},
+    "memories": {"q": "harbour"},
+    "read": {"id": "bank/log.md"},
+}
 
 
 @dataclass(frozen=True)

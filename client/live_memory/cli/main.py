@@ -98,20 +98,21 @@ def livemem(
     ctx.obj = replace(program_of(ctx), profile=profile)
 
 
-READ_WRITE, CHANGE, OPERATE, ACCOUNT = "Write and read", "The bank and its history", "Operate", "Account"
+READ, WRITE = "Read", "Write"
+CHANGE, OPERATE, ACCOUNT = "The bank and its history", "Operate", "Account"
 SERVE = "The service on this machine"
 
-app.command("note", rich_help_panel=READ_WRITE)(notes.note)
-app.command("start", rich_help_panel=READ_WRITE)(asking.start)
-app.command("read", rich_help_panel=READ_WRITE)(asking.read)
-app.command("show", rich_help_panel=READ_WRITE)(asking.show)
-app.command("bank", rich_help_panel=READ_WRITE)(asking.bank)
-app.command("tail", rich_help_panel=READ_WRITE)(tail.tail)
-app.command("search", rich_help_panel=READ_WRITE)(asking.search)
-app.command("ask", rich_help_panel=READ_WRITE)(asking.ask)
-app.command("context", rich_help_panel=READ_WRITE)(asking.context)
-app.command("remember", rich_help_panel=READ_WRITE)(notes.remember)
-app.command("promote", rich_help_panel=READ_WRITE)(notes.promote)
+app.command("start", rich_help_panel=READ)(asking.start)
+app.command("read", rich_help_panel=READ)(asking.read)
+app.command("search", rich_help_panel=READ)(asking.search)
+app.command("context", rich_help_panel=READ)(asking.context)
+app.command("ask", rich_help_panel=READ)(asking.ask)
+app.command("show", rich_help_panel=READ)(asking.show)
+app.command("bank", rich_help_panel=READ)(asking.bank)
+app.command("tail", rich_help_panel=READ)(tail.tail)
+app.command("note", rich_help_panel=WRITE)(notes.note)
+app.command("remember", rich_help_panel=WRITE)(notes.remember)
+app.command("promote", rich_help_panel=WRITE)(notes.promote)
 app.command("consolidate", rich_help_panel=CHANGE)(changes.consolidate)
 app.command("history", rich_help_panel=CHANGE)(changes.history)
 app.command("diff", rich_help_panel=CHANGE)(changes.diff)

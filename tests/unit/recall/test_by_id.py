@@ -38,7 +38,7 @@ def test_each_kind_is_read_with_the_requests_that_the_call_says():
     file = {"filename": "log.md", "action": "created", "content": LOG, "notes": [1]}
     world.llm.queue.append(json.dumps({"bank_files": [file], "synthesis": "x"}))
     world.consolidate()
-    world.llm = talk.llm
+    world.llm = talk.llm  # type: ignore[assignment]
     live = world.note("pears")
     fact = storing.store(world.process, "demo", "ann", MemoryDraft("The store is S3.")).memory
     for said in ("one", "two", "three"):

@@ -1,5 +1,7 @@
 """What is known of a message, over all kinds: nothing for small talk, nothing twice, all with time and author."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,11 +10,15 @@ from livemem.conversations.turn import Draft
 from livemem.errors import InvalidRequest
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
+from livemem.notes import note as notes
+from livemem.notes.note import CapturedFrom, PromotedFrom
 from livemem.recall import message_context
 from livemem.recall.relevance import RelevanceFloor
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.search import words
+from livemem.store import keys
+from livemem_http.views.recall import MessageContextView
 from tests.support.cases import each
 from tests.support.talk import Talk
 from tests.support.world import World
@@ -69,6 +75,35 @@ def test_all_kinds_are_asked_and_each_item_says_when_it_was_said_and_by_whom(fil
     }
     assert "- [message 2026-02-20 14:0" in found.markdown
     assert f"(conversations/{filled.id}/turns/1)\n  Ines: Who paints the harbour crane?\n  pl" in found.markdown
+
+
+def test_a_note_that_nobody_wrote_here_says_where_it_is_from():
+    world = World()
+    world.create_space()
+    written = world.note("The harbour crane was painted.")
+    world.clock.move(60)
+    original = "20260220T140000_bob_decision_00000000"
+    promoted = PromotedFrom("lab", original, "01ARZ3NDEKTSV4RRFFQ69G5FAV", "ann", written.timestamp)
+    for text, source in (("was sold", CapturedFrom("01ARZ3NDEKTSV4RRFFQ69G5FAV", (1, 2))), ("is old", promoted)):
+        note = world.note(f"The harbour crane {text}.")
+        body = notes.format_note(replace(note, source=source))
+        world.inner.put_object(Bucket="bucket", Key=keys.note("demo", note.note_id), Body=body)
+
+    def told() -> list[tuple[str, str | None, str | None]]:
+        world.new_process()
+        found = message_context.context(world.process, "demo", "the harbour crane", kinds="note,archive")
+        assert found.markdown.count(", captured]") == found.markdown.count(", from lab]") == 1
+        items = MessageContextView.of(found).items
+        return sorted((one.text, one.captured_from, one.promoted_from) for one in items)
+
+    live = told()
+    assert live == [
+        ("The harbour crane is old.", None, "lab"),
+        ("The harbour crane was painted.", None, None),
+        ("The harbour crane was sold.", "01ARZ3NDEKTSV4RRFFQ69G5FAV", None),
+    ]
+    world.consolidate()
+    assert told() == live
 
 
 def test_small_talk_is_given_nothing_and_asks_nothing_of_the_bucket(filled):

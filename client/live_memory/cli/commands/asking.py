@@ -38,7 +38,8 @@ def start(
 def read(
     ctx: typer.Context,
     id: Annotated[  # noqa: A002 - the name in the usage
-        str, typer.Argument(help="The id of a file, section, note, turn, summary or memory, as start and search show it.")
+        str,
+        typer.Argument(help="The id of a file, section, note, turn, summary or memory, as start and search show it."),
     ],
     max_chars: Annotated[
         int | None, typer.Option(help="The maximum number of characters, 500 to 100000. Default: 8000.")
@@ -49,7 +50,9 @@ def read(
 ) -> None:
     """Show one thing by its id, whole or in pages."""
     with opened(ctx, json=json, space=space) as session:
-        _markdown(session, "read_by_id", {"space_id": session.space, "id": id, "max_chars": max_chars, "cursor": cursor})
+        _markdown(
+            session, "read_by_id", {"space_id": session.space, "id": id, "max_chars": max_chars, "cursor": cursor}
+        )
 
 
 def show(

@@ -61,7 +61,9 @@ def edit_sections(
 
     Confirmations alone take 3 GET more. Where each of the sections was confirmed on this day (UTC) already, they take
     nothing else, and change nothing: a record holds the whole file twice, so that small requests without bounds would
-    store much. Raises InvalidName, InvalidRequest or TooLarge (naming the field, `edits.0` the first edit), NotFound, Forbidden,
+    store much.
+
+    Raises InvalidName, InvalidRequest or TooLarge (naming the field, `edits.0` the first edit), NotFound, Forbidden,
     Conflict if the edits neither change nor confirm anything, Busy, PreconditionLost.
     """
     files.check_path(path)

@@ -12,7 +12,7 @@ from livemem.errors import InvalidName
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError, split_lines
 from livemem.notes import note as notes
-from livemem.notes.note import CapturedFrom, Note
+from livemem.notes.note import Note, PromotedFrom
 from livemem.process import Process
 from livemem.recall import conversation_documents, memory_documents, room_documents
 from livemem.search.documents import WORDLESS, Document, Reading, storable
@@ -107,12 +107,14 @@ def _of_note(note: Note, kind: str, name: keys.NoteName, more: dict[str, str]) -
         author=storable(note.speaker),
         category=note.category,
         tags=tuple(dict.fromkeys(storable(tag) for tag in note.tags)),
-        source=more | _captured_from(note),
+        source=more | _origin(note),
     )
 
 
-def _captured_from(note: Note) -> dict[str, str]:
-    if not isinstance(note.source, CapturedFrom):
+def _origin(note: Note) -> dict[str, str]:
+    if isinstance(note.source, PromotedFrom):
+        return {"promoted_from": storable(note.source.space_id)}
+    if not note.source:
         return {}
     return {"conversation_id": note.source.conversation, "covers": "{}-{}".format(*note.source.turns)}
 

@@ -13,7 +13,7 @@ from livemem.errors import InvalidRequest
 from livemem.markdown.sections import split_address
 from livemem.process import Process
 from livemem.recall import conversation_documents, memory_documents, room_documents, search, section_ids
-from livemem.recall.document_sources import BANK
+from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
 from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.search_request import ALL, QUERY_CHARACTERS, SearchRequest
 from livemem.search import words
@@ -50,6 +50,10 @@ class KnownItem:
     title: str
     text: str
     relevance: float | None
+    captured_from: str | None = None
+    """Only of a note that nobody wrote: the conversation from which it was captured."""
+    promoted_from: str | None = None
+    """Only of a promoted note: the space of the original."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,8 @@ def _of_document(hit: Hit) -> KnownItem:
         document.title,
         _line(_part(document.text, hit.snippet)),
         hit.relevance,
+        captured_from=document.source.get("conversation_id") if document.kind in (LIVE, ARCHIVE) else None,
+        promoted_from=document.source.get("promoted_from"),
     )
 
 
@@ -204,8 +210,9 @@ def _told(item: KnownItem) -> str:
     when = f"{item.time[:16].replace('T', ' ')} UTC" if item.time else ""
     # The lines of an exchange name the speakers.
     by = "" if item.kind == conversation_documents.TURN else item.by
-    head = ", ".join(
-        filter(None, (f"{item.kind} {when}".strip(), _line(by)[:HEAD_CHARACTERS], _line(item.title)[:HEAD_CHARACTERS]))
-    )
+    # As the start says it.
+    origin = "captured" if item.captured_from else f"from {item.promoted_from}" if item.promoted_from else ""
+    parts = (by, item.title, origin)
+    head = ", ".join(filter(None, (f"{item.kind} {when}".strip(), *(_line(one)[:HEAD_CHARACTERS] for one in parts))))
     lines = "".join(f"  {line}\n" for line in item.text.split("\n"))
     return f"- [{head}] ({_line(item.id)[:HEAD_CHARACTERS]})\n{lines}"

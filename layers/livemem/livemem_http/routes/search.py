@@ -222,7 +222,7 @@ StartChars = Annotated[
 ThingId = Annotated[
     str,
     Query(
-        description="The id: `bank/{path}`, `bank/{path}#{headings joined by \" > \"}`, `notes/{note_id}`, "
+        description='The id: `bank/{path}`, `bank/{path}#{headings joined by " > "}`, `notes/{note_id}`, '
         "`memories/{memory_id}`, `conversations/{id}/turns/{n}`, `conversations/{id}/summaries/{level}/{n}`, `rules`, "
         "`synthesis`, or `bank` for the list of files.",
         examples=["bank/activeContext.md#Active context > Next steps"],

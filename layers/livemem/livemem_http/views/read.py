@@ -27,7 +27,8 @@ class ReadView(View):
     kind: Annotated[
         ThingKind,
         described(
-            "The kind of thing. `bank`: the list of files. `turn`: with the turn before and the one after it.", "section"
+            "The kind of thing. `bank`: the list of files. `turn`: with the turn before and the one after it.",
+            "section",
         ),
     ]
     text: Annotated[str, described("The page as Markdown.", "## Next steps\n\n- Write the runbook.\n")]

@@ -137,7 +137,7 @@ class KnownView(View):
     id: Annotated[
         str,
         described(
-            "The id, as the MCP tool `read` takes it. For a section: the file and its headings.",
+            "The id, as `GET .../read` takes it. For a section: the file and its headings.",
             "notes/20260220T140000_cline-dev_decision_1a2b3c4d",
         ),
     ]
@@ -158,6 +158,11 @@ class KnownView(View):
         ),
     ]
     relevance: Annotated[float | None, described("The cosine with the message, if there is a vector.", 0.71)] = None
+    captured_from: Annotated[
+        str | None,
+        described("Only for a captured note, which nobody wrote: the id of the conversation."),
+    ] = None
+    promoted_from: Annotated[str | None, described("Only for a promoted note: the space of the original.")] = None
 
 
 class MessageContextView(View):
@@ -183,6 +188,8 @@ class MessageContextView(View):
                     title=one.title or None,
                     text=one.text,
                     relevance=_rounded(one.relevance),
+                    captured_from=one.captured_from,
+                    promoted_from=one.promoted_from,
                 )
                 for one in context.items
             ],

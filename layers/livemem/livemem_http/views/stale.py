@@ -13,7 +13,7 @@ class StaleItemView(View):
     kind: Annotated[Literal["section", "memory"], described("The kind of item.", "section")]
     id: Annotated[
         str,
-        described("The id, as the MCP tool `read` takes it.", "bank/techContext.md#Tech context > Tools and versions"),
+        described("The id, as `GET .../read` takes it.", "bank/techContext.md#Tech context > Tools and versions"),
     ]
     excerpt: Annotated[
         str, described("The beginning of the text, on one line.", "- We build with Python 3.11. (2026-02-20, ann)")
