@@ -178,6 +178,7 @@ def test_each_is_shown_to_people_too(desk: CliHarness, command, answers, told):
 def _is_text(command: tuple[str, ...], name: str) -> bool:
     texts = {
         "get_start",
+        "read_by_id",
         "get_summary",
         "load_context",
         "load_conversation_context",
