@@ -53,7 +53,7 @@ class ReadRequest:
 
 @dataclass(frozen=True)
 class Thing:
-    """What has an id: a text, the files of the bank, a note, a memory, a turn with its neighbours, or a summary.
+    """The document of an id: a text, the files of the bank, a note, a memory, a turn with its neighbours, or a summary.
 
     `verified_at`: when the section or memory was last confirmed, None for other kinds.
     """
