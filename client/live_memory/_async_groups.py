@@ -703,6 +703,7 @@ class AsyncSearchGroup(Group):
         recency: float | None = None,
         conversation_id: str | None = None,
         explain: bool | None = None,
+        why_not: str | None = None,
     ) -> models.SearchAnswer:
         """As `SearchGroup.space`."""
         return await self._invoke("search_space", locals())

@@ -1588,6 +1588,7 @@ class SearchGroup(Group):
         recency: float | None = None,
         conversation_id: str | None = None,
         explain: bool | None = None,
+        why_not: str | None = None,
     ) -> models.SearchAnswer:
         """Search a space.
 
@@ -1613,7 +1614,8 @@ class SearchGroup(Group):
             recency: Advantage of the newest document over the oldest, in standard deviations of the score. 0: time
                 does not count.
             conversation_id: Only documents of this conversation.
-            explain: Whether to return the parts of each score.
+            explain: Whether to return the parts of each score, and the floor.
+            why_not: The id of a document, as searches return it. The answer tells why it was not found.
         """
         return self._invoke("search_space", locals())
 
@@ -1656,7 +1658,7 @@ class SearchGroup(Group):
             recency: Advantage of the newest document over the oldest, in standard deviations of the score. 0: time
                 does not count.
             conversation_id: Only documents of this conversation.
-            explain: Whether to return the parts of each score.
+            explain: Whether to return the parts of each score, and the floor.
         """
         return self._invoke("search_spaces", locals())
 

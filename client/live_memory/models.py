@@ -344,6 +344,19 @@ class FileView(Model):
     """The number of the change that wrote the file, if it is known. Only with the content."""
 
 
+class FloorView(Model):
+    """The floor of a search. One of the first ten hits has to pass it, and each memory."""
+
+    words: list[str]
+    """The stems of the query's words that say something."""
+    least_words: int
+    """Passes by its words: a document with at least this number of them."""
+    least_relevance: float | None = 0.35
+    """Passes by its meaning: a document with at least this cosine."""
+    passed_by: list[str]
+    """The ids of the hits that pass."""
+
+
 class Fork(Model):
     """The new space that a fork makes from the current or an earlier state of this one."""
 
@@ -2322,6 +2335,23 @@ class WhoAmI(Model):
     """The expiry time, ISO 8601. Left out: never."""
 
 
+class WhyNotView(Model):
+    """The reason why a document was not found."""
+
+    id: str
+    """The id that was asked for."""
+    reason: (
+        Literal["found", "unknown", "no_words", "scope", "filtered", "no_match", "copy", "below_floor", "rank"] | str
+    )
+    """`found`: it is among the hits. `unknown`: this search knows no such document. It was deleted, the id is wrong, or no search in its scope was made here. `no_words`: it has no word to look for. `scope`: it is of a kind or a part of the space that was not searched. `filtered`: a filter, a quoted phrase, an excluded word or its expiry leaves it out. `no_match`: it has nothing in common with the query, or less than `min_score`. `copy`: it says again what `copy_of` says. `below_floor`: it does not pass the floor. `rank`: other documents match better."""
+    rank: int | None = None
+    """Its place among all documents that match, from 1."""
+    behind: list[str] | None = None
+    """The ids of up to three documents directly before it, the nearest last."""
+    copy_of: str | None = None
+    """The id of the document that it repeats."""
+
+
 class Written(Model):
     """A memory after the request, and how the content of the request was combined with a memory that existed."""
 
@@ -3021,6 +3051,8 @@ class RoomAnswer(Model):
     """Number of documents without all their vectors. They are found by words."""
     failure: str | None = None
     """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
+    nothing: Literal["no_match", "below_floor"] | str | None = None
+    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer."""
     view: Seen
     """The documents that were searched, over all searched spaces."""
     items: list[RoomHitView]
@@ -3102,12 +3134,18 @@ class SearchAnswer(Model):
     """Number of documents without all their vectors. They are found by words."""
     failure: str | None = None
     """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
+    nothing: Literal["no_match", "below_floor"] | str | None = None
+    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer."""
     view: Seen
     """The documents that were searched, over all searched spaces."""
     items: list[HitView]
     """The documents."""
     failed_spaces: list[FailedSpaceView] | None = None
     """The spaces that could not be searched. `items` has none of their documents. Only for a search in several spaces."""
+    floor: FloorView | None = None
+    """The floor, if the query has one. Only with `explain=true`."""
+    why_not: WhyNotView | None = None
+    """The reason why a document was not found. Only with `why_not`."""
 
 
 class SectionsView(Model):
@@ -3286,6 +3324,8 @@ class TalkAnswer(Model):
     """Number of documents without all their vectors. They are found by words."""
     failure: str | None = None
     """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
+    nothing: Literal["no_match", "below_floor"] | str | None = None
+    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer."""
     view: Seen
     """The documents that were searched, over all searched spaces."""
     items: list[TalkHitView]

@@ -73,6 +73,19 @@ def test_the_parts_of_the_score_are_told_on_request(demo):
     assert sum(hit["explain"].values()) == pytest.approx(hit["score"], abs=0.001)
 
 
+def test_an_answer_says_its_floor_and_why_a_document_is_not_in_it(demo):
+    asked = {"q": "which store", "explain": "true", "why_not": "nobody"}
+    answer = body(search(demo, asked))
+    assert answer["why_not"] == {"id": "nobody", "reason": "unknown"}
+    assert (answer["floor"]["words"], answer["floor"]["least_words"]) == (["stor"], 1)
+    assert answer["floor"]["passed_by"] == [hit["id"] for hit in answer["items"]]
+    assert "nothing" not in answer
+
+    found = answer["items"][0]["id"]
+    told = body(search(demo, {"q": "blorf", "why_not": found}))
+    assert (told["items"], told["nothing"], told["why_not"]["reason"]) == ([], "no_match", "no_match")
+
+
 def test_hits_come_as_markdown_for_a_prompt(demo):
     answer = search(demo, {"q": "tabs"}, headers={"accept": "text/markdown"})
 

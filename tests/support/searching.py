@@ -14,6 +14,7 @@ from livemem.recall import indexing, search
 from livemem.recall.document_sources import sources
 from livemem.recall.search import SpaceHits
 from livemem.recall.search_request import SearchRequest
+from livemem.search import words
 from livemem.search.documents import QUESTIONS, TOOLS, WORDLESS
 from livemem.spaces import head as heads
 from tests.support.world import World
@@ -41,7 +42,9 @@ class Embedder:
 
     def vector(self, text: str) -> "array[float]":
         total = np.full(self.dimensions, 0.01)
-        for word in text.lower().replace(".", " ").split():
+        said = text.lower().replace(".", " ").split()
+        # Words that say little don't move a real model either.
+        for word in [word for word in said if word not in words.little_said()] or said:
             seed = hashlib.sha256(SYNONYMS.get(word, word).encode()).digest()[:4]
             total += np.random.default_rng(int.from_bytes(seed)).standard_normal(self.dimensions)
         return array("f", (total / np.linalg.norm(total)).astype(np.float32))

@@ -52,6 +52,7 @@ def search(
     host: str | None = None,
     room: str | None = None,
     explain: bool = False,
+    why_not: str | None = None,
     **wanted: Any,
 ) -> ToolAnswer:
     """The results in one space or in several, in all or in a part of it, the best first. `wanted`: other arguments of
@@ -61,8 +62,9 @@ def search(
         raise InvalidRequest.of("limit", f"must be from 1 to {LIMIT_MOST}")
     folder = cwd is not None or host is not None
     asked = SearchRequest.of_part(q, limit=limit, conversation_id=conversation_id, folder=folder, room=room, **wanted)
+    asked = asked.asking_why_not(why_not)
     if spaces is not None:
-        if folder or any(one is not None for one in (space_id, conversation_id, room)):
+        if folder or any(one is not None for one in (space_id, conversation_id, room, why_not)):
             raise InvalidRequest.of("spaces", "goes with no space_id, and with nothing that is in one space alone")
         return _in_several(session, spaces, asked, limit, explain=explain)
     space = session.enter("read", space_id)
@@ -76,7 +78,7 @@ def search(
         found = searching.in_rooms(session.process, space, asked)
     else:
         found = searching.search(session.process, space, asked)
-    return _hits(SearchAnswer.of(found, explain=explain), [found])
+    return _hits(SearchAnswer.of(found, explain=explain, floor=asked.floor), [found])
 
 
 def _in_several(session: McpSession, spaces: str, asked: SearchRequest, limit: int, *, explain: bool) -> ToolAnswer:

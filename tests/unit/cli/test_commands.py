@@ -152,6 +152,16 @@ def test_a_search_names_the_spaces_that_could_not_be_searched(desk: CliHarness):
     assert "Not searched: bad (space_broken). It can't be read." in said.err
 
 
+def test_a_search_also_tells_why_a_document_was_not_found(desk: CliHarness):
+    hit = {"kind": "note", "id": "1", "space_id": "demo", "time": "2026-02-20T14:00:00Z", "snippet": "A store."}
+    why = {"id": "4", "reason": "rank", "rank": 12, "behind": ["2", "3"]}
+    desk.answers = {"search_space": {"items": [hit], "why_not": why}}
+    said = desk.say("search", "x", "--why-not", "4")
+    assert said.code == 0
+    assert "Why not 4: rank, rank 12, behind 2, 3" in said.err
+    assert desk.say("search", "x", "--all", "--why-not", "4").code == 2
+
+
 @pytest.mark.parametrize(("command", "answers", "told"), DAILY, ids=[" ".join(one[0]) for one in DAILY])
 def test_json_is_one_document_on_stdout_and_nothing_else(desk: CliHarness, command, answers, told):
     desk.answers = answers

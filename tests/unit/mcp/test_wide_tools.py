@@ -107,6 +107,8 @@ def test_search_in_several_spaces_gives_ids_that_read_takes_and_no_space_of_othe
     assert {hit["space_id"] for hit in both} == {"demo", "port"}
     assert all("explain" in hit for hit in both)
     assert "explain" not in one[0]
+    why = called(agents, "search", q="late", space_id="demo", scope="bank", why_not=one[0]["id"])["why_not"]
+    assert why == {"id": one[0]["id"], "reason": "unknown"}
     text = agents.result("search", {"q": "late", "spaces": "port"}, query=FULL)["content"][0]["text"]
     assert f"(notes/{one[0]['id']})" in text
     assert refused(agents, "search", q="late", spaces="port,other").endswith("[forbidden]")

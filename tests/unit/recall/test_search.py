@@ -14,6 +14,7 @@ from livemem.recall.search_request import SearchRequest
 from livemem.search.vectors import decode
 from livemem.store import keys
 from tests.support.cases import each
+from tests.support.memories import store
 from tests.support.searching import MODEL, find, ids, refuse, run_indexer, searching_world, texts
 from tests.support.world import EVERYONE, START, World
 
@@ -211,7 +212,7 @@ def test_a_model_of_another_length_meets_no_vector_of_the_one_before():
     embedder.dimensions = 32
     world.process = world.with_parts(embed=embedder)
 
-    answer = find(world.process, "car")
+    answer = find(world.process, "car oil")
     assert answer.ranking == "hybrid"
     assert texts(answer)[0] == "The automobile needs oil."
 
@@ -571,3 +572,87 @@ def test_a_note_is_found_by_when_and_by_whom_it_was_said():
     assert first("What was painted in May 2023?") == ("Caroline", "2023-05-08")
     since = find(world.process, "boat", since="2024-01-01T00:00:00Z", limit=5).hits
     assert "Caroline" not in [hit.document.author for hit in since]
+
+
+def test_what_shares_neither_words_nor_meaning_is_no_answer():
+    world, _ = garage()
+    run_indexer(world)
+
+    answer = find(world.process, "blorf quintazzle vrenk")
+    assert (answer.ranking, answer.hits, answer.below_floor) == ("hybrid", [], True)
+
+    # One hit that passes keeps its neighbours in the order, whatever is asked for.
+    first = find(world.process, "automobile oil", limit=1)
+    assert texts(first) == texts(find(world.process, "automobile oil"))[:1] == ["The automobile needs oil."]
+    assert not first.below_floor
+
+
+def test_one_word_of_many_is_chance_by_words_alone_too():
+    world = World()
+    world.create_space()
+    world.note("The oven saves time.")
+
+    assert find(world.process, "does the flight from Lisbon land on time today").below_floor
+    assert texts(find(world.process, "oven time")) == ["The oven saves time."]
+
+
+def test_a_query_that_says_itself_what_must_be_there_has_no_floor():
+    world, _ = garage()
+    run_indexer(world)
+
+    for query in ('"oven"', "oven* lisbon flight harbour crane", "flight lisbon harbour crane -bread"):
+        assert find(world.process, query).hits
+    # And one of words that say little asks for these.
+    assert "Bread is in the oven." in texts(find(world.process, "is it in the"))
+    # With a filter it asks for what passes.
+    assert find(world.process, "what was it").hits == []
+    assert len(find(world.process, "what was it", since="2026-01-01T00:00:00Z").hits) == 3
+
+
+def test_each_memory_has_to_pass_the_floor():
+    world, _ = searching_world()
+    world.create_space()
+    near = store(world.process, "Bob repairs the ferry engine.").memory
+    store(world.process, "Zoe paints landscapes.")
+    run_indexer(world)
+
+    assert ids(find(world.process, "ferry engine", scope="memories")) == [near.memory_id]
+
+
+def test_a_search_tells_why_a_document_was_not_found():
+    world, _ = garage()
+    run_indexer(world)
+    by_text = {hit.document.text: hit.document.id for hit in find(world.process, "automobile bread oven oil").hits}
+    oil, bread = by_text["The automobile needs oil."], by_text["Bread is in the oven."]
+    world.note(":-)")
+    small = max(world.keys("demo/live/")).removeprefix("demo/live/").removesuffix(".md")
+    find(world.process, "oil")
+
+    def why(query, name, **asked):
+        before = len(world.client.requests)
+        plain = search.search(world.process, "demo", SearchRequest.of(query, **asked))
+        requests = len(world.client.requests) - before
+        asking = SearchRequest.of(query, **asked).asking_why_not(name)
+        told = search.search(world.process, "demo", asking)
+        assert len(world.client.requests) - before <= 2 * requests
+        assert ids(told) == ids(plain)
+        return told.why_not
+
+    assert why("automobile oil", oil).reason == "found"
+    ranked = why("automobile oil", bread, limit=1)
+    assert (ranked.reason, ranked.rank >= 2, oil in ranked.behind) == ("rank", True, True)
+    assert why("automobile oil", "nobody").reason == "unknown"
+    assert why("automobile oil", small).reason == "no_words"
+    assert why("automobile oil", bread, scope="bank").reason == "scope"
+    assert why("automobile oil", bread, author="somebody").reason == "filtered"
+    assert why('"automobile needs"', bread).reason == "filtered"
+    assert why("blorf quintazzle vrenk", bread).reason == "below_floor"
+
+    world.process = world.with_parts(embed=None)
+    assert why("automobile oil", bread).reason == "no_match"
+
+
+@pytest.mark.parametrize("name", ["", "x" * 4_001])
+def test_an_id_that_can_be_none_is_refused(name):
+    with pytest.raises(InvalidRequest):
+        SearchRequest.of("oil").asking_why_not(name)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from live_memory.cli import reading, texts, waiting
-from live_memory.cli.exits import FAILED, NOTHING
+from live_memory.cli.exits import FAILED, NOTHING, Refused
 from live_memory.cli.options import Json, Limit, MaybeSpace, Space, named
 from live_memory.cli.output import Output
 from live_memory.cli.session import Session, given, opened
@@ -130,6 +130,9 @@ def search(
         str | None, typer.Option(help="Only documents of this time or later, such as 2026-02-20T14:00:00Z.")
     ] = None,
     until: Annotated[str | None, typer.Option(help="Only documents of this time or earlier.")] = None,
+    why_not: Annotated[
+        str | None, typer.Option(help="The id of a document: also tell why it was not found. Not with --all.")
+    ] = None,
     space: Space = None,
     json: Json = False,
 ) -> None:
@@ -139,14 +142,30 @@ def search(
     with opened(ctx, json=json, space=space) as session:
         filters = {"author": author, "category": category, "tag": tag, "since": since, "until": until}
         arguments: dict[str, Any] = {"q": q, "scope": scope, "limit": limit, **filters}
+        if why_not is not None:
+            if everywhere:
+                raise Refused("--why-not goes with one space: leave --all out.")
+            arguments["why_not"] = why_not
         operation = "search_spaces" if everywhere else "search_space"
         found = session.call(operation, **arguments) if everywhere else session.here(operation, **arguments)
         session.out.result(found, lambda: _hits(session, found["items"], everywhere=everywhere))
+        if why := found.get("why_not"):
+            session.out.say(_why_not(why))
         for one in found.get("failed_spaces") or []:
             session.out.say(f"Not searched: {one['space_id']} ({one['code']}). {texts.one_line(one['detail'])}")
         if not found["items"]:
             session.out.say("Nothing was found.")
             raise typer.Exit(NOTHING)
+
+
+def _why_not(why: dict[str, Any]) -> str:
+    parts = [
+        why["reason"],
+        f"rank {why['rank']}" if why.get("rank") else "",
+        f"copy of {why['copy_of']}" if why.get("copy_of") else "",
+        f"behind {', '.join(why['behind'])}" if why.get("behind") else "",
+    ]
+    return texts.one_line(f"Why not {why['id']}: {', '.join(filter(None, parts))}")
 
 
 def _hits(session: Session, hits: list[dict[str, Any]], *, everywhere: bool) -> None:

@@ -1,16 +1,19 @@
 """The relevance that a text needs to be in a context. Small talk asks for nothing, and a text that shares nothing with
 a message is no context for it. Pure functions.
 
-A search has no floor, since its caller judges. A context goes into a prompt unread, so it has one.
+A context goes into a prompt unread, so each of its texts has to pass the floor. The caller of a search judges, so there
+one of the first hits is enough to keep all but memories, and where none passes, nothing was found (`kept`).
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from livemem.recall.memory_documents import MEMORY
 from livemem.search import words
 from livemem.search.engine import Hit
+from livemem.search.words import Query
 
 ENOUGH_WORDS, ENOUGH_SHARE = 2, 1 / 3
 """Words of a message that a text must hold: so many, or this share of them."""
@@ -21,6 +24,10 @@ offline model finds many texts about other subjects (benchmarks/contexts.py).
 UNLIKELY = 0.2
 """The cosine below which one shared word of several is chance: "my flight is on time" and "it saves time". It loses
 0.2 % of the evidence of LoCoMo, and a tenth of the other texts (docs/search.md).
+"""
+LOOKED_AT = 10
+"""The first hits of a search, of which one has to pass. With 25 the same evidence is found, and less nonsense is
+recognised (docs/recall.md).
 """
 _NAME = re.compile(r"(?<![\w'’])[A-ZÀ-ÖØ-Þ][^\W\d_]{2,40}(?![\w'’])")
 """A word that begins with a capital letter and is not joined to another one."""
@@ -50,10 +57,28 @@ class RelevanceFloor:
         said = frozenset(word for word in asked.words if word not in unsaid and any(map(str.isalnum, word)))
         return cls(said, bool(asked.dates), frozenset(_names(message, unsaid)))
 
+    @classmethod
+    def of_search(cls, text: str, query: Query, *, filtered: bool = False) -> "RelevanceFloor | None":
+        """The floor for a search, whose `text` is parsed as `query`. None if the query has syntax: it says itself what
+        has to be there. If no word says something, all words count, because its caller asks for just these. No floor
+        either for such a query where documents are `filtered` by author, tag or time: all that pass are wanted.
+        """
+        if query.phrases or query.excluded or query.prefixes:
+            return None
+        floor = cls.of(text)
+        if floor.small_talk and filtered:
+            return None
+        return replace(floor, wanted=frozenset(query.words)) if floor.small_talk else floor
+
     @property
     def small_talk(self) -> bool:
         """Whether there is nothing to look for."""
         return not self.wanted and not self.names
+
+    @property
+    def least_words(self) -> int:
+        """This number of words of the message is enough without a cosine."""
+        return min(ENOUGH_WORDS, len(self.wanted) + len(self.names))
 
     def admits(self, text: str, relevance: float | None = None) -> bool:
         """Whether a text is relevant: by its words, or by its `relevance`, a cosine where there is one."""
@@ -63,7 +88,7 @@ class RelevanceFloor:
         shared = len(self.wanted.intersection(words.terms(text)))
         if self.names:
             shared += len(self.names.intersection(map(words.folded, _NAME.findall(text))))
-        if shared >= min(ENOUGH_WORDS, asked) or (relevance is not None and relevance >= LIKELY):
+        if shared >= self.least_words or (relevance is not None and relevance >= LIKELY):
             return True
         return shared >= ENOUGH_SHARE * asked and (relevance is None or relevance >= UNLIKELY)
 
@@ -74,6 +99,14 @@ class RelevanceFloor:
         document, parts = hit.document, hit.parts
         of_that_day = self.dated and _adds(parts, "near")
         return of_that_day or self.admits(f"{document.title} {document.author} {document.text}", hit.relevance)
+
+    def kept(self, hits: Sequence[Hit]) -> list[Hit]:
+        """What a search with these hits, the best first, has found: nothing if none of the first passes. A memory is a
+        statement that holds without its neighbours, so each has to pass.
+        """
+        if not any(map(self.admits_hit, hits[:LOOKED_AT])):
+            return []
+        return [hit for hit in hits if hit.document.kind != MEMORY or self.admits_hit(hit)]
 
 
 def _names(message: str, unsaid: frozenset[str]) -> Iterator[str]:

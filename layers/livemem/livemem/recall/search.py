@@ -32,11 +32,13 @@ from livemem.recall import conversation_documents, room_documents
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.document_sources import sources, uncounted
 from livemem.recall.found_copies import copies
+from livemem.recall.relevance import LOOKED_AT
 from livemem.recall.search_request import SearchRequest
 from livemem.search import engine
-from livemem.search.engine import Hit, Meaning, SpaceQuery
+from livemem.search.engine import Hit, Meaning, SpaceQuery, WhyNot
 from livemem.search.index import DocumentFilter
 from livemem.search.segments import Segments
+from livemem.search.shape import IndexShape
 from livemem.search.vectors import Pool
 from livemem.search.view import SearchView, Views
 from livemem.spaces import directory
@@ -84,6 +86,10 @@ class SpaceHits:
     failure: str | None = None
     conversations: list[str] | None = None
     """The existing ones of the conversations that the request names; None if it names none."""
+    below_floor: bool = False
+    """Whether documents were ranked, and none passes the request's floor."""
+    why_not: WhyNot | None = None
+    """About the document that the request asks for."""
 
 
 @dataclass(frozen=True)
@@ -289,30 +295,68 @@ def answering(
             vector, pool = _close_gaps(process, view, vector, _preferred(view, gaps, asked))
         meaning = Meaning(vector.values, pool, view.rows(pool)) if pool and vector.values is not None else None
         left = _documents(view, _missing(view, pool)) if view.segments else 0
-        answers = [
-            SpaceHits(
-                space_id,
-                engine.search(
-                    view.index,
-                    view.apart(one.aside) if one.aside else view.shape(),
-                    None if one.aside else meaning,
-                    _question(view, space_id, one, as_of),
-                ),
-                "bm25" if vector.values is None or one.aside else "hybrid",
-                left,
-                len(view.shape().documents),
-                view.cold,
-                as_of,
-                vector.failure,
-                there,
+        answers = []
+        for one in questions:
+            compared = None if one.aside else meaning
+            question = _question(view, space_id, one, as_of)
+            whole = view.apart(one.aside) if one.aside else view.shape()
+            hits, below_floor = _above_floor(view, whole, compared, question, one)
+            answers.append(
+                SpaceHits(
+                    space_id,
+                    hits,
+                    "bm25" if vector.values is None or one.aside else "hybrid",
+                    left,
+                    len(view.shape().documents),
+                    view.cold,
+                    as_of,
+                    vector.failure,
+                    there,
+                    below_floor,
+                    _why_not(view, whole, compared, question, one, hits) if one.why_not else None,
+                )
             )
-            for one in questions
-        ]
         behind = (view.snapshot or 0) < meta.changes or uncounted(view) > view.said + conversation_documents.GROWN
         stale = view.cold and (view.damaged or behind)
         if stale or (view.segments and len(gaps)):
             ask_for_indexer(process, space_id)
         yield view, answers
+
+
+def _above_floor(
+    view: SearchView, whole: IndexShape, meaning: Meaning | None, question: SpaceQuery, asked: SearchRequest
+) -> tuple[list[Hit], bool]:
+    """The hits that the floor of the request keeps, and whether it keeps none of some."""
+    hits = engine.search(view.index, whole, meaning, question)
+    if asked.floor is None or not hits:
+        return hits, False
+    kept = asked.floor.kept(hits)
+    if len(kept) < len(hits) and asked.limit < LOOKED_AT:
+        # What is found must not depend on how much is asked for.
+        more = engine.search(view.index, whole, meaning, replace(question, limit=LOOKED_AT))
+        kept = asked.floor.kept(more)[: asked.limit]
+    return kept, not kept
+
+
+def _why_not(
+    view: SearchView,
+    whole: IndexShape,
+    meaning: Meaning | None,
+    question: SpaceQuery,
+    asked: SearchRequest,
+    hits: Sequence[Hit],
+) -> WhyNot:
+    """Why the document that the request asks for is not among the hits. No request."""
+    for place, hit in enumerate(hits):
+        if hit.document.id == asked.why_not:
+            return WhyNot(asked.why_not, "found", rank=place + 1)
+    told = engine.why_not(view.index, whole, meaning, question, asked.why_not)
+    if told.reason != "rank" or told.rank is None:
+        return told
+    # Where hits are missing, the floor has taken them from among those that were looked at.
+    reach = asked.limit if len(hits) == asked.limit else max(asked.limit, LOOKED_AT)
+    below = asked.floor is not None and (not hits or told.rank <= reach)
+    return replace(told, reason="below_floor") if below else told
 
 
 def _follow(

@@ -9,8 +9,9 @@ from livemem.errors import InvalidName, InvalidRequest
 from livemem.notes import pages
 from livemem.recall import conversation_documents, memory_documents, room_documents
 from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
+from livemem.recall.relevance import RelevanceFloor
 from livemem.search import words
-from livemem.search.documents import QUESTIONS, TOOLS
+from livemem.search.documents import QUESTIONS, TOOLS, storable
 from livemem.search.index import DocumentFilter
 from livemem.search.words import Query
 from livemem.store import conversation_keys, keys, room_keys
@@ -32,6 +33,8 @@ DEFAULT, OF_CONVERSATION, OF_ROOMS, OF_MEMORIES = "live,bank", "conversations", 
 """The scope of a request without one, of one about a conversation, of one about rooms, and of one about memories."""
 ALL = "all"
 QUERY_CHARACTERS = 4_000
+ID_CHARACTERS = 4_000
+"""Of a document: a section's id has its file's path and its headings."""
 LIMIT_DEFAULT, LIMIT_MOST = 10, 100
 RESULTS_DEFAULT, RESULTS_MOST = 5, 50
 """Of a search in conversations."""
@@ -59,6 +62,10 @@ class SearchRequest:
     """Whether hits come with the part of their text that fits best."""
     aside: str = ""
     """The name of the only documents to search, which are aside. Empty: all that are not."""
+    floor: RelevanceFloor | None = None
+    """The floor that one of the first documents has to pass; None for no floor."""
+    why_not: str = ""
+    """The id of a document for which the answer says why it was not found; empty for none."""
 
     @classmethod
     def of(
@@ -108,6 +115,9 @@ class SearchRequest:
             kinds,
             some if alone else None,
             aside=aside,
+            floor=RelevanceFloor.of_search(
+                text, query, filtered=any(one is not None for one in (author, category, tag, since, until))
+            ),
         )
 
     @classmethod
@@ -181,6 +191,14 @@ class SearchRequest:
             some = None if conversation_id is None else (conversation_id,)
             return replace(found, levels=_levels(levels)).within(some)
         return found
+
+    def asking_why_not(self, document_id: str | None) -> "SearchRequest":
+        """The same, whose answer tells why a document was not found; None for none. Raises InvalidRequest."""
+        if document_id is None:
+            return self
+        if not 0 < len(document_id) <= ID_CHARACTERS:
+            raise InvalidRequest.of("why_not", f"must have 1 to {ID_CHARACTERS} characters")
+        return replace(self, why_not=storable(document_id))
 
     @property
     def has_turns(self) -> bool:

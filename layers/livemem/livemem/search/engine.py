@@ -2,16 +2,17 @@
 documents.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from livemem.search import passages, ranking, words
-from livemem.search.documents import Document
+from livemem.search.documents import WORDLESS, Document
 from livemem.search.index import DocumentFilter, Index
 from livemem.search.ranking import Instances
 from livemem.search.shape import IndexShape, Numbers
@@ -42,8 +43,8 @@ class SpaceQuery:
     """Whether hits come with a snippet; else it is empty."""
     fill: tuple[str, ...] = ()
     """Kinds whose documents are found only where others leave room within the limit."""
-    copies: Callable[[Sequence[Document]], Collection[str]] | None = None
-    """The ids of found documents that say again what another one says. They are left out."""
+    copies: Callable[[Sequence[Document]], Mapping[str, str]] | None = None
+    """The ids of found documents that say again what another one says, each with that one's. They are left out."""
     moment: str | None = None
     """Documents that expired by then are not found (documents.Document.expires). None: expired ones are found too."""
 
@@ -80,6 +81,77 @@ class Hit:
     confirmed_at: str | None = None
 
 
+BEFORE = 3
+"""So many documents are named behind which one stands."""
+Reason = Literal["found", "unknown", "no_words", "scope", "filtered", "no_match", "copy", "below_floor", "rank"]
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """Why a document is not among the hits.
+
+    `unknown`: the view has no such document. `no_words`: it has no word to look for. `scope`: the question is about
+    other kinds or other groups. `filtered`: a filter, a phrase, an excluded word or its expiry leaves it out.
+    `no_match`: it shares nothing with the question, or less than `least`. `copy`: it says again what `copy_of` says.
+    `below_floor`: the hits or it did not pass a floor. `rank`: others stand before it.
+    """
+
+    id: str
+    reason: Reason
+    rank: int | None = None
+    """Its place among all that match, from 1."""
+    behind: Sequence[str] = ()
+    """The ids of those directly before it, the nearest last."""
+    copy_of: str | None = None
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """All documents of a view, ranked for a question."""
+
+    scores: NDArray[np.float64]
+    matched: NDArray[np.bool_]
+    filling: NDArray[np.bool_] | None
+    parts: Mapping[str, NDArray[np.float32]]
+    instances: Sequence[Instances]
+    cosines: NDArray[np.float32] | None
+
+
+def why_not(index: Index, whole: IndexShape, meaning: Meaning | None, question: SpaceQuery, name: str) -> WhyNot:
+    """Why a document is not among the hits of `search` with the same arguments. `below_floor` is not told here."""
+    number = index.number(name)
+    if number is None:
+        return WhyNot(name, "unknown")
+    document = index.document(number)
+    places = whole.documents_at([number])
+    if not len(places):
+        return WhyNot(name, "no_words" if document.aside == WORDLESS else "scope")
+    place = int(places[0])
+    wanted = question.filter
+    if wanted.kinds is not None and document.kind not in wanted.kinds:
+        return WhyNot(name, "scope")
+    if wanted.groups is not None and document.group not in wanted.groups:
+        return WhyNot(name, "scope")
+    candidates = _candidates(index, whole, question)
+    if candidates is not None and not candidates[place]:
+        return WhyNot(name, "filtered")
+    ranked = _rank(index, whole, meaning, question, candidates)
+    if not ranked.matched[place]:
+        return WhyNot(name, "no_match")
+    order = _best(ranked.scores, np.flatnonzero(ranked.matched), len(ranked.matched))
+    if ranked.filling is not None and ranked.filling[place]:
+        # All others come first.
+        order = np.concatenate([order[~ranked.filling[order]], order[ranked.filling[order]]])
+    rank = int(np.flatnonzero(order == place)[0]) + 1
+    if question.copies:
+        among = {*map(int, order[: question.limit * 2]), place}
+        copies = question.copies([index.document(int(whole.documents[one])) for one in sorted(among)])
+        if name in copies:
+            return WhyNot(name, "copy", rank, copy_of=copies[name])
+    before = order[max(0, rank - 1 - BEFORE) : rank - 1]
+    return WhyNot(name, "rank", rank, [index.document(int(whole.documents[one])).id for one in before])
+
+
 def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: SpaceQuery) -> list[Hit]:
     """The best documents of the view for a question, the best one first; at most `limit`.
 
@@ -87,10 +159,45 @@ def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: S
     """
     if not len(whole.documents):
         return []
-    query = question.query
     candidates = _candidates(index, whole, question)
     if candidates is not None and not candidates.any():
         return []
+    query, ranked = question.query, _rank(index, whole, meaning, question, candidates)
+    documents: dict[int, Document] = {}
+    best = _chosen(index, whole, question, ranked.scores, ranked.matched, ranked.filling, documents)
+    shown = np.zeros(len(whole.documents), dtype=np.bool_)
+    shown[best] = True
+    relevance = _relevance(whole, meaning, shown) if meaning else np.full(len(shown), np.nan, dtype=np.float32)
+    held = _held(whole, ranked.instances)
+    hits = []
+    for place in best:
+        document = documents[int(place)]
+        start, end = 0, 0
+        if question.excerpts:
+            within = _best_passage(whole, int(place), held, ranked.cosines)
+            start, end = passages.snippet(document.text, query, within=passages.split(document.text)[within])
+        hits.append(
+            Hit(
+                document,
+                float(ranked.scores[place]),
+                (start, end),
+                words.marks(document.text[start:end], query),
+                {name: float(values[place]) for name, values in ranked.parts.items()},
+                None if np.isnan(relevance[place]) else float(relevance[place]),
+                index.confirmed_at(document),
+            )
+        )
+    return hits
+
+
+def _rank(
+    index: Index,
+    whole: IndexShape,
+    meaning: Meaning | None,
+    question: SpaceQuery,
+    candidates: NDArray[np.bool_] | None,
+) -> _Ranked:
+    query = question.query
     filling = _filling(whole, question, candidates)
     compared = candidates if filling is None else ~filling if candidates is None else candidates & ~filling
     instances = [_instances(index, whole, [word]) for word in query.words[:MOST_WORDS]]
@@ -112,31 +219,7 @@ def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: S
     matched = ranked.matched
     if question.least is not None and meaning:
         matched = matched & ~(_relevance(whole, meaning, matched) < question.least)
-    documents: dict[int, Document] = {}
-    best = _chosen(index, whole, question, ranked.scores, matched, filling, documents)
-    shown = np.zeros(len(whole.documents), dtype=np.bool_)
-    shown[best] = True
-    relevance = _relevance(whole, meaning, shown) if meaning else np.full(len(shown), np.nan, dtype=np.float32)
-    held = _held(whole, instances)
-    hits = []
-    for place in best:
-        document = documents[int(place)]
-        start, end = 0, 0
-        if question.excerpts:
-            within = _best_passage(whole, int(place), held, cosines)
-            start, end = passages.snippet(document.text, query, within=passages.split(document.text)[within])
-        hits.append(
-            Hit(
-                document,
-                float(ranked.scores[place]),
-                (start, end),
-                words.marks(document.text[start:end], query),
-                {name: float(values[place]) for name, values in ranked.parts.items()},
-                None if np.isnan(relevance[place]) else float(relevance[place]),
-                index.confirmed_at(document),
-            )
-        )
-    return hits
+    return _Ranked(ranked.scores, matched, filling, ranked.parts, instances, cosines)
 
 
 def _relevance(whole: IndexShape, meaning: Meaning, wanted: NDArray[np.bool_]) -> NDArray[np.float32]:

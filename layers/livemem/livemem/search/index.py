@@ -328,20 +328,25 @@ class Index:
     def document(self, number: int) -> Document:
         """A document whole."""
         row = self._all(
-            "SELECT id, kind, text, part, position, title, time, author, role, category, expires, source, more "
+            "SELECT id, kind, text, part, position, title, time, author, role, category, expires, aside, source, more "
             "FROM documents JOIN texts USING(n) WHERE n = ?",
             (number,),
         )[0]
         tags = [tag for (tag,) in self._all("SELECT tag FROM tags WHERE n = ? ORDER BY tag", (number,))]
-        names = "id kind text group position title time author role category expires".split()
-        told: dict[str, Any] = dict(zip(names, row[:11], strict=True))
-        more = json.loads(row[12]) if row[12] else {}
-        return Document(**told, tags=tuple(tags), source=json.loads(row[11]), more=more)
+        names = "id kind text group position title time author role category expires aside".split()
+        told: dict[str, Any] = dict(zip(names, row[:12], strict=True))
+        more = json.loads(row[13]) if row[13] else {}
+        return Document(**told, tags=tuple(tags), source=json.loads(row[12]), more=more)
 
     def named(self, name: str) -> Document | None:
         """The document of this id, or None."""
-        number = self._db.execute("SELECT n FROM documents WHERE id = ?", (name,)).get
-        return None if number is None else self.document(int(number))
+        number = self.number(name)
+        return None if number is None else self.document(number)
+
+    def number(self, name: str) -> int | None:
+        """The number of the document of this id, or None."""
+        found = self._db.execute("SELECT n FROM documents WHERE id = ?", (name,)).get
+        return None if found is None else int(found)
 
     def confirmed_at(self, document: Document) -> str | None:
         """When the document was last confirmed (documents.Reading). None where no object tells it."""

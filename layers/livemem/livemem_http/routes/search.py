@@ -72,7 +72,17 @@ OfConversation = Annotated[
     str | None,
     Query(description="Only documents of this conversation.", examples=["01KHXH9RA0QTF1S3T1Z8A0M0WJ"]),
 ]
-Explain = Annotated[bool, Query(description="Whether to return the parts of each score.", examples=[True])]
+Explain = Annotated[
+    bool, Query(description="Whether to return the parts of each score, and the floor.", examples=[True])
+]
+WhyNotFound = Annotated[
+    str | None,
+    Query(
+        max_length=search_request.ID_CHARACTERS,
+        description="The id of a document, as searches return it. The answer tells why it was not found.",
+        examples=["20260220T140000_cline-dev_decision_1a2b3c4d"],
+    ),
+]
 Spaces = Annotated[
     str | None,
     Query(
@@ -356,6 +366,7 @@ def search_space(
     recency: Recency = 0.0,
     conversation_id: OfConversation = None,
     explain: Explain = False,
+    why_not: WhyNotFound = None,
 ) -> SearchAnswer:
     """The documents that match a query best, by words and, with an embedding model, by meaning: live notes, sections of
     the bank, consolidated notes, parts of conversations, memories and messages of rooms. All filters must match.
@@ -363,7 +374,8 @@ def search_space(
     author.
     """
     wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
-    return SearchAnswer.of(search.search(process(), space_id, wanted), explain=explain)
+    wanted = wanted.asking_why_not(why_not)
+    return SearchAnswer.of(search.search(process(), space_id, wanted), explain=explain, floor=wanted.floor)
 
 
 @api.route(

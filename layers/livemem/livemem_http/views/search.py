@@ -8,9 +8,10 @@ from livemem import clock
 from livemem.recall import conversation_documents, memory_documents, room_documents, search
 from livemem.recall.context import Context
 from livemem.recall.document_sources import BANK
+from livemem.recall.relevance import LIKELY, RelevanceFloor
 from livemem.recall.render_context import ShownSummary, ShownTurn
 from livemem.recall.search import FailedSpace, SpaceHits
-from livemem.search.engine import Hit
+from livemem.search.engine import Hit, Reason, WhyNot
 from livemem_http.views.fields import Moment, SpaceId, View, described
 
 CONFIRMED = (BANK, memory_documents.MEMORY)
@@ -249,6 +250,13 @@ class Ranked(View):
             "The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."
         ),
     ] = None
+    nothing: Annotated[
+        Literal["no_match", "below_floor"] | None,
+        described(
+            "The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents "
+            "share too few words with the query and are too far from it in meaning to be an answer."
+        ),
+    ] = None
     view: Annotated[Seen, described("The documents that were searched, over all searched spaces.")]
 
 
@@ -258,6 +266,51 @@ class FailedSpaceView(View):
     space_id: Annotated[SpaceId, described("The id of the space.")]
     code: Annotated[str, described("The error code, such as `search_not_ready` or `space_broken`.", "space_broken")]
     detail: Annotated[str, described("The error as a sentence.", "Something in it can't be searched.")]
+
+
+class FloorView(View):
+    """The floor of a search. One of the first ten hits has to pass it, and each memory."""
+
+    words: Annotated[list[str], described("The stems of the query's words that say something.", ["stor", "keep"])]
+    least_words: Annotated[int, described("Passes by its words: a document with at least this number of them.", 2)]
+    least_relevance: Annotated[
+        float, described("Passes by its meaning: a document with at least this cosine.", LIKELY)
+    ] = LIKELY
+    passed_by: Annotated[list[str], described("The ids of the hits that pass.")]
+
+    @classmethod
+    def of(cls, floor: RelevanceFloor, hits: Sequence[Hit]) -> "FloorView":
+        passed = [hit.document.id for hit in hits if floor.admits_hit(hit)]
+        return cls(words=sorted(floor.wanted | floor.names), least_words=floor.least_words, passed_by=passed)
+
+
+class WhyNotView(View):
+    """The reason why a document was not found."""
+
+    id: Annotated[str, described("The id that was asked for.", "20260220T140000_cline-dev_decision_1a2b3c4d")]
+    reason: Annotated[
+        Reason,
+        described(
+            "`found`: it is among the hits. `unknown`: this search knows no such document. It was deleted, the id is "
+            "wrong, or no search in its scope was made here. `no_words`: it has no word to look for. `scope`: it is of "
+            "a kind or a part of the space that was not searched. `filtered`: a filter, a quoted phrase, an excluded "
+            "word or its expiry leaves it out. `no_match`: it has nothing in common with the query, or less than "
+            "`min_score`. `copy`: it says again what `copy_of` says. `below_floor`: it does not pass the floor. "
+            "`rank`: other documents match better.",
+            "rank",
+        ),
+    ]
+    rank: Annotated[int | None, described("Its place among all documents that match, from 1.", 17)] = None
+    behind: Annotated[
+        list[str] | None, described("The ids of up to three documents directly before it, the nearest last.")
+    ] = None
+    copy_of: Annotated[str | None, described("The id of the document that it repeats.")] = None
+
+    @classmethod
+    def of(cls, told: WhyNot) -> "WhyNotView":
+        return cls(
+            id=told.id, reason=told.reason, rank=told.rank, behind=list(told.behind) or None, copy_of=told.copy_of
+        )
 
 
 class SearchAnswer(Ranked):
@@ -272,9 +325,20 @@ class SearchAnswer(Ranked):
         ),
     ] = None
 
+    floor: Annotated[FloorView | None, described("The floor, if the query has one. Only with `explain=true`.")] = None
+    why_not: Annotated[
+        WhyNotView | None, described("The reason why a document was not found. Only with `why_not`.")
+    ] = None
+
     @classmethod
-    def of(cls, answer: SpaceHits, *, explain: bool) -> "SearchAnswer":
-        return cls.of_several([answer], len(answer.hits), explain=explain, named=False)
+    def of(cls, answer: SpaceHits, *, explain: bool, floor: RelevanceFloor | None = None) -> "SearchAnswer":
+        """`floor`: that of the request, which the answer tells if it explains itself."""
+        found = cls.of_several([answer], len(answer.hits), explain=explain, named=False)
+        if explain and floor is not None:
+            found.floor = FloorView.of(floor, answer.hits)
+        if answer.why_not is not None:
+            found.why_not = WhyNotView.of(answer.why_not)
+        return found
 
     @classmethod
     def of_several(
@@ -306,7 +370,10 @@ def ranked(answers: Sequence[SpaceHits]) -> dict[str, Any]:
     """The values about a search, by the names of Ranked's fields."""
     failures = [answer.failure for answer in answers if answer.failure]
     hybrid = any(answer.ranking == "hybrid" for answer in answers)
+    empty = not any(answer.hits for answer in answers)
+    below = any(answer.below_floor for answer in answers)
     return {
+        "nothing": ("below_floor" if below else "no_match") if empty else None,
         "ranking": "hybrid" if hybrid else "bm25",
         "unembedded": sum(answer.unembedded for answer in answers),
         "failure": failures[0] if failures else None,
@@ -465,7 +532,20 @@ def as_markdown(
     """The hits one below the other, ready for a prompt. `where` gives the path of the whole document."""
     found = [_hit(hit, where(hit)) for hit in answer.items] or ["Nothing was found."]
     failed = answer.failed_spaces or [] if isinstance(answer, SearchAnswer) else []
-    return "\n".join([*found, *(f"Not searched: {one.space_id} ({one.code}). {one.detail}" for one in failed)]) + "\n"
+    why = answer.why_not if isinstance(answer, SearchAnswer) else None
+    told = [f"Why not {why.id}: {_why(why)}."] if why else []
+    failures = [f"Not searched: {one.space_id} ({one.code}). {one.detail}" for one in failed]
+    return "\n".join([*found, *told, *failures]) + "\n"
+
+
+def _why(why: WhyNotView) -> str:
+    parts = [
+        why.reason,
+        f"rank {why.rank}" if why.rank else "",
+        f"copy of {why.copy_of}" if why.copy_of else "",
+        f"behind {', '.join(why.behind)}" if why.behind else "",
+    ]
+    return ", ".join(filter(None, parts))
 
 
 def _hit(hit: HitView | TalkHitView, where: str) -> str:
