@@ -1,12 +1,16 @@
 """What an agent is given at its start: how much of what its next job needs is there, over HTTP and by the hook.
 
-    python -m benchmarks.given [--notes 394] [--calls 20]
+    python -m benchmarks.given [--notes 394] [--calls 20] [--conversations FILE ...]
 
 The first notes of `examples/build-log.jsonl` are folded by the offline LLM into a bank with the rules `standard`, 30 at
 a time, as `make demo` does. Then the start is asked for at several budgets, with and without a question, beside the
 summary, which has everything. What is needed are the entries of the sections Next steps, Open questions and Known
 issues. `requests` are those to the store of the last call; the first call is not counted. The time of the hook is that
 of the whole program `livemem hook`, interpreter and all.
+
+`--conversations` measures besides what recorded conversations leave (lines as an import takes them, such as
+`examples/conversation.ndjson`). Each goes into a space of its own, as hooks would record it. What is needed are the
+decisions, todos and issues that were captured of it: nobody wrote a note.
 """
 
 import argparse
@@ -20,13 +24,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from urllib.parse import quote
 
+from benchmarks.recall_http import repeat_import
 from benchmarks.requests import SPACE, Bench, running, timed, verbs
 from local.demo.tour import NOTES, read_notes
 
 BUDGETS = (2_000, 8_000, 20_000)
 NEEDED = ("Next steps", "Open questions", "Known issues")
+CAPTURED = ("decision", "todo", "issue")
 QUESTION = "Why does a backup of the space fail at night?"
 AT_ONCE = 30
 START = f"/spaces/{SPACE}/start"
@@ -115,6 +123,38 @@ def ways(bench: Bench, url: str, token: str) -> Iterator[Given]:
     )
 
 
+def recorded(bench: Bench, file: Path, space: str) -> dict[str, list[str]]:
+    """Import a conversation into a new space and let all of it be summarised; gives the captured notes by category."""
+    bench.ok("POST", "/spaces", {"space_id": space, "consolidation_threshold": 0, "rules_template": "standard"})
+    wanted = {"capture": "notes", "profile": "windows"}
+    talk = (
+        f"/spaces/{space}/conversations/{bench.ok('POST', f'/spaces/{space}/conversations', wanted)['conversation_id']}"
+    )
+    repeat_import(bench, f"{talk}/import", file.read_text(encoding="utf-8"))
+    while bench.ok("POST", f"{talk}/summaries/update", {})["status"] not in ("done", "nothing_to_do"):
+        time.sleep(0.2)
+    notes = bench.ok("GET", f"/spaces/{space}/notes?limit=200")["items"]
+    return {one: [note["content"] for note in notes if note["category"] == one] for one in CAPTURED}
+
+
+def of_conversations(bench: Bench, files: Sequence[Path]) -> None:
+    """What is given of each conversation, before and after its notes are folded."""
+    for number, file in enumerate(files, 1):
+        space = f"talk-{number}"
+        wanted = recorded(bench, file, space)
+        print(f"\n{file.name}: {sum(map(len, wanted.values()))} notes were captured.\n")
+        for state in ("live", "folded"):
+            if state == "folded":
+                print()
+                consolidate(bench, space)
+            paths = {budget: f"/spaces/{space}/start?max_chars={budget}" for budget in BUDGETS}
+            found = [
+                measured(bench, f"start, {budget:,}, {state}", partial(over_http, bench, path))
+                for budget, path in paths.items()
+            ]
+            show(found, wanted)
+
+
 def show(found: Iterable[Given], wanted: Mapping[str, Sequence[str]]) -> None:
     """Print the rows as they come."""
     print(f"| given | characters | {' | '.join(wanted)} | requests | p50 ms |")
@@ -131,6 +171,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--notes", type=int, default=394)
     parser.add_argument("--calls", type=int, default=20, help="of each way")
+    parser.add_argument("--conversations", type=Path, nargs="+", default=[], metavar="FILE")
     arguments = parser.parse_args()
     with running(0, arguments.calls, offline_llm=True) as bench:
         count = fill(bench, arguments.notes)
@@ -140,6 +181,7 @@ def main() -> None:
         time.sleep(3)
         print(f"{count} notes; the bank has {len(files)} files, {sum(file['size'] for file in files):,} bytes.\n")
         show(ways(bench, bench.url, bench.token), wanted)
+        of_conversations(bench, arguments.conversations)
 
 
 if __name__ == "__main__":

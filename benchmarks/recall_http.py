@@ -210,7 +210,7 @@ def take_in(bench: Bench, conversation: Conversation, space: str, way: Way) -> T
     talk = bench.ok("POST", f"/spaces/{space}/conversations", {})["conversation_id"]
     for start in range(0, len(made), LINES):
         text = "\n".join(json.dumps(line) for line, _ in made[start : start + LINES])
-        _import(bench, f"/spaces/{space}/conversations/{talk}/import", text)
+        repeat_import(bench, f"/spaces/{space}/conversations/{talk}/import", text)
     update = f"/spaces/{space}/conversations/{talk}/summaries/update"
     while bench.ok("POST", update, {"strategy": "incremental"})["status"] not in ("done", "nothing_to_do"):
         time.sleep(0.2)
@@ -224,7 +224,7 @@ def take_in(bench: Bench, conversation: Conversation, space: str, way: Way) -> T
     )
 
 
-def _import(bench: Bench, path: str, text: str) -> None:
+def repeat_import(bench: Bench, path: str, text: str) -> None:
     """Send lines until all are there: a repeat writes none twice. On a busy machine the store may be late."""
     for _ in range(TRIES):
         status, answer, _ = bench.api.call("POST", path, text, Content_Type="application/x-ndjson")
