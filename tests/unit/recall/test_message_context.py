@@ -168,3 +168,13 @@ def test_one_word_of_several_is_chance_where_the_meaning_is_another():
     assert [floor.admits("Saves time.", relevance) for relevance in (0.1, 0.2, None)] == [False, True, True]
     assert floor.admits("The flight needs time.", 0.1)
     assert RelevanceFloor.of("time?").admits("Saves time.", 0.1)
+
+
+def test_a_search_takes_a_shared_word_of_a_text_that_a_context_does_not():
+    question, line = "where do we keep data?", "- We keep S3 as the only store."
+    of_search = RelevanceFloor.of_search(question, words.parse(question))
+
+    assert of_search
+    assert of_search.admits(line, 0.19)
+    assert not RelevanceFloor.of(question).admits(line, 0.19)
+    assert not of_search.admits(line, 0.05)

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from livemem.bank import paths
@@ -146,6 +146,8 @@ def passes(check: Callable[[str], object], text: str) -> bool:
 
 
 @pytest.mark.slow
+# Which constants Hypothesis tries depends on what its process has loaded: sometimes most are no ids.
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 @given(
     SPACE_IDS,
     NOTE_IDS,

@@ -25,6 +25,8 @@ UNLIKELY = 0.2
 """The cosine below which one shared word of several is chance: "my flight is on time" and "it saves time". It loses
 0.2 % of the evidence of LoCoMo, and a tenth of the other texts (docs/search.md).
 """
+STRAY = 0.1
+"""The same in a search, whose caller judges: in a small space the one right text may be a little nearer than others."""
 LOOKED_AT = 10
 """The first hits of a search, of which one has to pass. With 25 the same evidence is found, and less nonsense is
 recognised (docs/recall.md).
@@ -45,6 +47,7 @@ class RelevanceFloor:
 
     wanted: frozenset[str]
     dated: bool = False
+    unlikely: float = UNLIKELY
     names: frozenset[str] = frozenset()
     """Names that have the term of a word that says nothing, without accents: Léa (le), Sam (same)."""
 
@@ -55,7 +58,7 @@ class RelevanceFloor:
         unsaid = words.stop_terms() | words.asking_terms() | words.small_talk_terms()
         # A smiley is a term too.
         said = frozenset(word for word in asked.words if word not in unsaid and any(map(str.isalnum, word)))
-        return cls(said, bool(asked.dates), frozenset(_names(message, unsaid)))
+        return cls(said, bool(asked.dates), names=frozenset(_names(message, unsaid)))
 
     @classmethod
     def of_search(cls, text: str, query: Query, *, filtered: bool = False) -> "RelevanceFloor | None":
@@ -65,7 +68,7 @@ class RelevanceFloor:
         """
         if query.phrases or query.excluded or query.prefixes:
             return None
-        floor = cls.of(text)
+        floor = replace(cls.of(text), unlikely=STRAY)
         if floor.small_talk and filtered:
             return None
         return replace(floor, wanted=frozenset(query.words)) if floor.small_talk else floor
@@ -90,7 +93,7 @@ class RelevanceFloor:
             shared += len(self.names.intersection(map(words.folded, _NAME.findall(text))))
         if shared >= self.least_words or (relevance is not None and relevance >= LIKELY):
             return True
-        return shared >= ENOUGH_SHARE * asked and (relevance is None or relevance >= UNLIKELY)
+        return shared >= ENOUGH_SHARE * asked and (relevance is None or relevance >= self.unlikely)
 
     def admits_hit(self, hit: Hit) -> bool:
         """The same for a hit of a search. Its title and its author count as its text, and its day if the message names

@@ -235,7 +235,7 @@ ThingId = Annotated[
         description='The id: `bank/{path}`, `bank/{path}#{headings joined by " > "}`, `notes/{note_id}`, '
         "`memories/{memory_id}`, `conversations/{id}/turns/{n}`, `conversations/{id}/summaries/{level}/{n}`, `rules`, "
         "`synthesis`, or `bank` for the list of files.",
-        examples=["bank/activeContext.md#Active context > Next steps"],
+        examples=["rules"],
     ),
 ]
 PageChars = Annotated[
