@@ -143,6 +143,8 @@ def of_conversations(bench: Bench, files: Sequence[Path]) -> None:
         space = f"talk-{number}"
         wanted = recorded(bench, file, space)
         print(f"\n{file.name}: {sum(map(len, wanted.values()))} notes were captured.\n")
+        if not any(wanted.values()):
+            continue
         for state in ("live", "folded"):
             if state == "folded":
                 print()
