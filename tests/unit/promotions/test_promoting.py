@@ -88,6 +88,18 @@ def test_a_promoted_note_is_a_live_note_of_the_other_space_and_names_its_source(
     assert world.live_ids("demo") == [source.note_id]
 
 
+def test_a_copy_is_as_old_as_what_it_says_and_names_who_said_it(world: World):
+    said = NoteDraft("decision", CONTENT, author="ines")
+    source = appending.append(world.process, "demo", "bob", said)
+    world.clock.move(3 * 86_400)
+
+    promote(world, source.note_id)
+
+    copy = only(world)
+    assert (copy.moment, copy.author, copy.agent) == (source.timestamp, "ines", "bob")
+    assert copy.timestamp != source.timestamp
+
+
 def test_a_promotion_takes_5_get_and_3_put_and_its_repeat_4_get(world: World):
     source = world.note(CONTENT)
     world.clock.move(60)

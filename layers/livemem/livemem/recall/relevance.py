@@ -47,9 +47,10 @@ class RelevanceFloor:
 
     wanted: frozenset[str]
     dated: bool = False
-    unlikely: float = UNLIKELY
     names: frozenset[str] = frozenset()
     """Names that have the term of a word that says nothing, without accents: Léa (le), Sam (same)."""
+    unlikely: float = UNLIKELY
+    """The cosine below which one shared word of several is chance."""
 
     @classmethod
     def of(cls, message: str) -> "RelevanceFloor":
