@@ -10,50 +10,28 @@ E2E_REQUIRED   1: what cannot be tested fails instead of being skipped
 import json
 import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
+import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
-from urllib.parse import urlsplit
+from typing import Any
 
 import pytest
 
 from tests.e2e.client import PATIENCE_SECONDS, Service
-
-ROOT = Path(__file__).resolve().parents[2]
-KIND = os.environ.get("E2E_STACK") or "local"
-MODULES = {"local": "local", "sam": "local.sam"}
-# A first start on real parts builds; later ones make an image for each function.
-START_SECONDS = {"local": 60, "sam": 1_200}
-STOP_SECONDS = {"local": 30, "sam": 120}
-# What it serves itself in any case; the store of the local runtime, and the LLM of both, may be somebody else's.
-OWN_SERVERS = {"local": ("api",), "sam": ("api", "lambda", "s3")}
-PART_IS_MISSING = 3
-"""Exit status of `python -m local.sam` if something has to be installed first."""
+from tests.e2e.stack import KIND, Running, Stack, give_up, started
 
 # The demo starts a runtime of its own, which would prove nothing elsewhere.
 collect_ignore = [] if KIND == "local" else ["test_demo.py"]
 
-
-@dataclass(frozen=True)
-class Running:
-    """A service that runs, as far as it is known: a deployed one has no log files here."""
-
-    url: str
-    token: str
-    lambda_url: str | None = None
-    logs: Path | None = None
-    data: Path | None = None
-    """The data folder of one that was started here."""
+SHARED = pytest.StashKey[Stack]()
+"""What the process that leads several workers has started for all of them."""
+SHARED_DATA = "e2e_data"
+"""The name under which each worker is told the data folder of it."""
 
 
 @pytest.fixture(scope="session")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """The service that all tests share."""
     if url := os.environ.get("LIVEMEM_URL"):
         logs = os.environ.get("LIVEMEM_LOGS")
@@ -61,34 +39,39 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
             url, os.environ["LIVEMEM_TOKEN"], os.environ.get("LIVEMEM_LAMBDA_URL"), Path(logs) if logs else None
         )
         return
-    others = _containers()
-    data = tmp_path_factory.mktemp("data")
-    environment = {
-        **os.environ,
-        "PORT": str(_free_ports(4)) if KIND == "sam" else "0",
-        "LIVEMEM_DATA_DIR": str(data),
-        # So that it is met, and costs no minutes.
-        "CONSOLIDATION_COOLDOWN_SECONDS": "1",
-        "PYTHONPATH": f"{ROOT / 'layers' / 'livemem'}{os.pathsep}{ROOT}",
-    }
-    output = data.with_name(f"{data.name}.log")
-    with output.open("wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", MODULES[KIND]], cwd=ROOT, env=environment, stdout=file, stderr=file
-        )
+    if shared := getattr(request.config, "workerinput", {}).get(SHARED_DATA):
+        yield started(Path(shared))
+        return
+    stack = Stack(tmp_path_factory.mktemp("data"))
     try:
-        endpoints = _wait_for(data / "endpoints.json", process, output)
-        key = (data / "admin.key").read_text().strip()
-        # The local runtime answers the Lambda API at the same port.
-        yield Running(endpoints["api"], key, endpoints.get("lambda", endpoints["api"]), data / "logs", data)
+        yield started(stack.data, stack.process)
     finally:
-        process.terminate()
-        status = process.wait(timeout=STOP_SECONDS[KIND])
+        wrong = stack.stop()
     # Only after a start that succeeded: another failure is not hidden by this one.
-    assert status == 0, output.read_text("utf-8", "replace")
-    for name in OWN_SERVERS[KIND]:
-        assert not _listens(endpoints[name]), f"{name} still listens at {endpoints[name]}"
-    assert _containers() <= others
+    assert not wrong, wrong
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Several workers share one service too: each start of its processes takes half a minute of a core."""
+    if KIND != "local" or os.environ.get("LIVEMEM_URL"):
+        return
+    stash = node.config.stash
+    if SHARED not in stash:
+        stash[SHARED] = Stack(Path(tempfile.mkdtemp(prefix="livemem-e2e-")) / "data")
+    node.workerinput[SHARED_DATA] = str(stash[SHARED].data)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The workers have ended: so does what they shared, and in order."""
+    stack = session.config.stash.get(SHARED, None)
+    if stack is None:
+        return
+    if wrong := stack.stop():
+        print(f"\nThe service of the end-to-end tests: {wrong}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    shutil.rmtree(stack.data.parent)
 
 
 @pytest.fixture(scope="session")
@@ -122,51 +105,3 @@ def log_lines(running: Running) -> Callable[[], list[str]]:
     return lambda: [
         line for file in sorted(folder.glob("*.log")) for line in file.read_text("utf-8", "replace").splitlines()
     ]
-
-
-def give_up(reason: str) -> NoReturn:
-    """Skip, or fail where everything has to be tested."""
-    if os.environ.get("E2E_REQUIRED") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
-def _wait_for(file: Path, process: "subprocess.Popen[bytes]", output: Path) -> dict[str, str]:
-    deadline = time.monotonic() + START_SECONDS[KIND]
-    while time.monotonic() < deadline:
-        if file.is_file():
-            return json.loads(file.read_text())
-        if (status := process.poll()) is not None:
-            told = output.read_text("utf-8", "replace").strip()
-            if status == PART_IS_MISSING:
-                give_up(told)
-            pytest.fail(f"the stack ended with {status} while it started:\n{told}")
-        time.sleep(0.1)
-    pytest.fail(f"the stack did not start in time:\n{output.read_text('utf-8', 'replace')}")
-
-
-def _listens(url: str) -> bool:
-    address = urlsplit(url)
-    with socket.socket() as probe:
-        return probe.connect_ex((address.hostname, address.port)) == 0
-
-
-def _containers() -> set[str]:
-    """The functions that run in Docker, anybody's; none where it is not needed."""
-    if KIND != "sam" or not shutil.which("docker"):
-        return set()
-    command = ["docker", "ps", "--all", "--quiet", "--filter", "label=sam.cli.container.type=lambda"]
-    return set(subprocess.run(command, capture_output=True, text=True, check=False).stdout.split())
-
-
-def _free_ports(count: int) -> int:
-    """The first of `count` free neighbours, away from the ports of SAM's containers and of outgoing connections."""
-    for first in range(14_300, 30_000, 10):
-        try:
-            for port in range(first, first + count):
-                with socket.socket() as probe:
-                    probe.bind(("0.0.0.0", port))
-        except OSError:
-            continue
-        return first
-    raise AssertionError("no free ports")

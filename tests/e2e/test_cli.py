@@ -23,8 +23,8 @@ from typer.testing import CliRunner
 
 from live_memory.cli.main import app
 from tests.e2e.client import Service
-from tests.e2e.conftest import ROOT, Running
 from tests.e2e.spaces import fresh_space
+from tests.e2e.stack import ROOT, Running
 
 PROGRAM = [sys.executable, "-m", "live_memory.cli"]
 SECONDS = 60

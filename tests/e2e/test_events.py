@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from tests.e2e.conftest import KIND
 from tests.e2e.spaces import fresh_space, post_notes
+from tests.e2e.stack import KIND
 
 EVENTS = Path(__file__).resolve().parents[2] / "events"
 INVOCATION = "POST /2015-03-31/functions/CounterFunction/invocations"

@@ -13,8 +13,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from tests.e2e.client import PATIENCE_SECONDS
-from tests.e2e.conftest import KIND
 from tests.e2e.spaces import fresh_id, fresh_space
+from tests.e2e.stack import KIND
 
 ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
 CORE = {"start_session", "read", "note", "notes", "search", "context", "remember", "ask", "consolidate", "poll"}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import ROOT, give_up
 from tests.e2e.spaces import fresh_space
+from tests.e2e.stack import ROOT, give_up
 from tests.support.relay import relayed
 
 EXPECTED = ROOT / "tests" / "e2e" / "conformance" / "expected-failures.yml"

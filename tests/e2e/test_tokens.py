@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from tests.e2e.client import Service
-from tests.e2e.conftest import ROOT, give_up
 from tests.e2e.spaces import fresh_id, fresh_space
+from tests.e2e.stack import ROOT, give_up
 
 
 def make_token(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":

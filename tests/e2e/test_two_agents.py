@@ -7,8 +7,8 @@ import uuid
 
 import pytest
 
-from tests.e2e.conftest import ROOT
 from tests.e2e.spaces import fresh_space
+from tests.e2e.stack import ROOT
 from tests.support.hooked_agent import DECIDED, ON_DAY, HookedAgent, check, context_of, live_two_days
 
 
