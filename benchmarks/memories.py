@@ -125,7 +125,8 @@ def measure(one: Bench, count: int, model: Embedding) -> Measured:
     words = Words(7)
 
     def search() -> None:
-        assert reading.search(process, space_id, words.text(60), kind="fact")
+        # What `GET memories?q=` does.
+        assert reading.answers(process, space_id, words.text(60), kind="fact").by == "vector"
 
     def store() -> None:
         storing.store(process, space_id, "bench", MemoryDraft(words.text(CHARACTERS)))

@@ -271,6 +271,13 @@ def recall(asked: Sequence[Asked], weights: Mapping[str, float]) -> Recall:
     return found
 
 
+def precision(asked: Sequence[Asked], weights: Mapping[str, float]) -> Recall:
+    """Percent of the first k that are evidence, for each question (questions x FIRST)."""
+    pieces = np.array([len(one.evidence) for one in asked])
+    found: Recall = recall(asked, weights) * pieces[:, None] / np.array(FIRST)
+    return found
+
+
 def choose(sets: Sequence[Sequence[Asked]], rounds: int = 4) -> dict[str, float]:
     """Weights that find most: from equal ones, step by step, each set counting alike. Their signs are given."""
     weights = {name: float(np.sign(weight)) * 0.5 for name, weight in ranking.WEIGHTS.items()}
@@ -309,9 +316,11 @@ def without(*names: str) -> dict[str, float]:
 
 
 def rows(sets: Sequence[Sequence[Asked]]) -> Iterator[tuple[str, list[Recall]]]:
-    """What is measured: a name and the recall of every set."""
+    """What is measured: a name and the recall of every set, or the precision."""
     yield "all, with vectors", [recall(asked, ranking.WEIGHTS) for asked in sets]
     yield "all, without vectors", [recall(asked, without(*OF_VECTORS)) for asked in sets]
+    yield "precision of all, with vectors", [precision(asked, ranking.WEIGHTS) for asked in sets]
+    yield "precision of all, without vectors", [precision(asked, without(*OF_VECTORS)) for asked in sets]
     for name, weight in ranking.WEIGHTS.items():
         yield f"{name} alone", [recall(asked, {name: weight}) for asked in sets]
     for name in ranking.WEIGHTS:

@@ -414,6 +414,7 @@ class AsyncMemoriesGroup(Group):
         kind: Literal["fact", "self", "goal"] | None = None,
         subject: str | None = None,
         limit: int | None = None,
+        everything: bool | None = None,
     ) -> models.MemoriesFound:
         """As `MemoriesGroup.search`."""
         return await self._invoke("search_memories", locals())

@@ -940,11 +940,13 @@ class MemoriesGroup(Group):
         kind: Literal["fact", "self", "goal"] | None = None,
         subject: str | None = None,
         limit: int | None = None,
+        everything: bool | None = None,
     ) -> models.MemoriesFound:
         """Search memories.
 
-        The memories that are most similar to a question, the most similar first, with their scores. There is no
-        threshold: the caller decides which score is high enough. Without a question, the newest memories are
+        The memories that answer a question, the most similar first, with their scores. Those that share only common
+        words with it, are no nearer in meaning than others, or say that they no longer hold are left out, so there
+        may be none (`nothing`). With `everything` there is no such limit. Without a question, the newest memories are
         returned. Expired memories are never returned.
 
         Args:
@@ -953,6 +955,7 @@ class MemoriesGroup(Group):
             kind: Only memories of this kind. Default: all kinds.
             subject: Only memories about this subject, in at most 50 characters.
             limit: Maximum number of memories.
+            everything: Whether to return the most similar memories even if they do not answer the question.
         """
         return self._invoke("search_memories", locals())
 

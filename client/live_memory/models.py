@@ -345,7 +345,10 @@ class FileView(Model):
 
 
 class FloorView(Model):
-    """The floor of a search. One of the first ten hits has to pass it, and each memory."""
+    """
+    The floor of a search. One of the first ten hits has to pass it. Each memory has to answer the question: by rare
+    words, names, and closeness well above that of the other memories.
+    """
 
     words: list[str]
     """The stems of the query's words that say something."""
@@ -2878,6 +2881,8 @@ class MemoriesFound(Model):
     """How the memories were compared with the question: by their vectors (`vector`) or by their letters (`lexical`). `newest`: there was no question."""
     degraded: str | None = None
     """The reason why letters were compared although there is an embedding model. Absent otherwise."""
+    nothing: Literal["no_match", "below_floor"] | str | None = None
+    """The reason why nothing was found. `no_match`: there is no memory of this kind and subject. `below_floor`: none of them answers the question."""
     unreadable: list[str] | None = None
     """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
 

@@ -262,12 +262,12 @@ def test_a_batch_is_checked_whole_before_the_first_is_stored(memories):
     assert not [key for key in memories.service.written() if "/memories/" in key]
 
 
-def test_the_most_like_a_question_come_first_whatever_their_scores(memories):
+def test_with_everything_the_most_like_a_question_come_first_whatever_their_scores(memories):
     memories.store("The ferry to Kiel leaves at nine.", subjects=["ferry"])
     memories.store("Ann prefers short answers.", subjects=["ann"])
     memories.store("I learn about the ferries.", kind="goal", category="curiosity")
 
-    found = memories.get(q="when does the ferry leave for Kiel")
+    found = memories.get(q="when does the ferry leave for Kiel", everything="true")
 
     assert found["ranking"] == "lexical"
     assert found["items"][0]["content"] == "The ferry to Kiel leaves at nine."
@@ -275,8 +275,27 @@ def test_the_most_like_a_question_come_first_whatever_their_scores(memories):
     assert (len(scores), scores) == (3, sorted(scores, reverse=True))
     assert len(memories.contents(q="ferry", limit="1")) == 1
     assert memories.contents(q="ferry", kind="goal") == ["I learn about the ferries."]
-    assert memories.contents(q="ferry", subject="Ann") == ["Ann prefers short answers."]
+    assert memories.contents(q="ferry", subject="Ann", everything="true") == ["Ann prefers short answers."]
     assert memories.contents(q="ferry", subject="nobody") == []
+
+
+def test_only_what_answers_a_question_comes_and_an_answer_without_any_says_why(memories):
+    memories.store("The port of staging is 8080.", subjects=["staging"])
+    memories.store("The port of production is 9443.", subjects=["production"])
+    memories.store("Ann prefers short answers.", subjects=["ann"])
+    former = memories.store("Ann lives in Lyon.", subjects=["ann"])
+    memories.ask("PATCH", ONE, memory_id=former["memory_id"], body={"content": "Ann lives in Nantes."})
+
+    assert memories.contents(q="Which port does staging have?") == ["The port of staging is 8080."]
+    # What a memory said before is no answer, and what is about another subject is not asked for.
+    assert memories.contents(q="Who lives in Lyon, Ann?") == ["Ann lives in Nantes."]
+    assert memories.contents(q="Which port does staging have?", subject="ann") == []
+    assert memories.contents(q="Which port does staging have?", limit="1") == ["The port of staging is 8080."]
+    nothing = memories.get(q="sourdough bread with butter")
+    assert (nothing["items"], nothing["nothing"]) == ([], "below_floor")
+    assert memories.get(q="sourdough bread", subject="bob")["nothing"] == "no_match"
+    assert len(memories.contents(q="sourdough bread with butter", everything="true")) == 4
+    assert "nothing" not in memories.get(q="staging port")
 
 
 def test_without_a_question_the_newest_come_first(memories):

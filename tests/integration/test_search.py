@@ -105,6 +105,11 @@ def test_several_spaces_are_searched_at_once(demo):
 
     assert [hit["space_id"] for hit in found] == ["other", "demo"]
     assert body(search(demo, {"q": "store", "spaces": "other,nowhere"}, "/v1/search"))["status"] == 404
+    # The floor is that of one space, and the answer shows it as there.
+    told = body(search(demo, {"q": "store", "spaces": "other,demo", "explain": "true"}, "/v1/search"))["floor"]
+    assert (told["words"], told["passed_by"]) == (["stor"], [hit["id"] for hit in found])
+    none = body(search(demo, {"q": "sourdough bread, butter", "spaces": "other,demo", "explain": "true"}, "/v1/search"))
+    assert (none["items"], none["nothing"], none["floor"]["passed_by"]) == ([], "no_match", [])
 
 
 def test_where_there_is_no_space_nothing_is_found(service):

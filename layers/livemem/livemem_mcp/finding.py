@@ -84,7 +84,7 @@ def search(
 def _in_several(session: McpSession, spaces: str, asked: SearchRequest, limit: int, *, explain: bool) -> ToolAnswer:
     named = None if spaces == ALL_SPACES else spaces
     found, failed = searching.several(session.process, session.enter_any("read"), named, asked)
-    return _hits(SearchAnswer.of_several(found, limit, explain=explain, failed=failed), found)
+    return _hits(SearchAnswer.of_several(found, limit, explain=explain, failed=failed, floor=asked.floor), found)
 
 
 def _hits(view: SearchAnswer, answers: Sequence[SpaceHits]) -> ToolAnswer:

@@ -30,6 +30,8 @@ def test_a_data_set_is_measured_with_and_without_vectors_and_part_by_part(tmp_pa
     assert recall.main(["--data", folder(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "| all, without vectors | 100.0 / 100.0 / 100.0 / 100.0 |" in said
+    # One piece of evidence each, among 5, 10, 25 and 50.
+    assert "| precision of all, without vectors | 20.0 / 10.0 / 4.0 / 2.0 |" in said
     assert "| words alone |" in said
     assert "| all but around |" in said
     assert "milliseconds a query" in said

@@ -619,6 +619,28 @@ def test_each_memory_has_to_pass_the_floor():
     assert ids(find(world.process, "ferry engine", scope="memories")) == [near.memory_id]
 
 
+def test_a_search_ends_where_memories_no_longer_answer_and_notes_stay():
+    world, _ = searching_world()
+    world.create_space()
+    for environment, port in (("staging", 8080), ("production", 9443), ("demo", 7070)):
+        store(world.process, f"The port of {environment} is {port}.", subjects=[environment])
+    for number in range(8):
+        store(world.process, f"Ferry {number} carries cargo {number * 7} to Kiel.")
+    store(world.process, "The port of preview was 5050. Historical record only.")
+    run_indexer(world)
+
+    assert texts(find(world.process, "port of staging", scope="memories")) == ["The port of staging is 8080."]
+    assert texts(find(world.process, "preview port", scope="memories", limit=1)) == []
+    assert find(world.process, "preview", scope="memories").below_floor
+    assert len(texts(find(world.process, "what was the port of preview before", scope="memories"))) == 1
+    # As many as are asked for change nothing of what answers.
+    for limit in (1, 5, 50):
+        found = find(world.process, "staging port", scope="memories", limit=limit)
+        assert texts(found) == ["The port of staging is 8080."]
+    world.note("The crane of staging needs oil.")
+    assert "The crane of staging needs oil." in texts(find(world.process, "port of staging", scope="all"))
+
+
 def test_a_search_tells_why_a_document_was_not_found():
     world, _ = garage()
     run_indexer(world)

@@ -89,6 +89,29 @@ def test_a_consolidated_note_is_not_read_again_for_its_words_and_never_found_twi
     assert [hit.document.kind for hit in find(world.process, "nightly", scope="all").hits] == ["bank"]
 
 
+LONGER = "# Log\n\nSince the harbour was rebuilt in spring, the port of the ferry is 9090, as Bob wrote to all.\n"
+
+
+def test_a_consolidated_note_comes_behind_a_section_that_says_what_holds_now():
+    world = World()
+    world.create_space()
+    for text in ("The port of the ferry is 8080.", "The crane needs oil.", "Bread is in the oven."):
+        world.note(text)
+        world.clock.move(60)
+    world.consolidate()
+    for path in world.bank():
+        corrections.write_file(world.process, "bob", "demo", path, LONGER, None)
+
+    first, second = find(world.process, "port of the ferry", scope="all").hits
+
+    assert [first.document.kind, second.document.kind] == ["bank", "archive"]
+    # By its words alone it would be second.
+    assert first.parts["current"] > 0
+    assert (first.score, sum(first.parts.values())) == (second.score, pytest.approx(second.score))
+    # What only the note says is found first.
+    assert find(world.process, "ferry port 8080", scope="all").hits[0].document.kind == "archive"
+
+
 def test_what_an_undo_gives_back_is_live_again():
     world = in_use()
     assert find(world.process, "parser", scope="archive").hits

@@ -1,7 +1,11 @@
 """Reading memories: by their ids, the newest, or those most similar to a question."""
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from livemem import limits
 from livemem.errors import EmbeddingUnavailable, InvalidRequest, MemoriesBroken, NotFound
@@ -10,7 +14,9 @@ from livemem.memories import state as states
 from livemem.memories.memory import Memory, check_subjects
 from livemem.memories.memory_vectors import Floats
 from livemem.memories.state import State
-from livemem.process import Process
+from livemem.process import Process, Timer
+from livemem.search import evidence, words
+from livemem.search.evidence import Baseline, QuestionTerms, Statement
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.store import memory_keys as keys
@@ -21,6 +27,27 @@ FOUND_DEFAULT, FOUND_MOST = 10, 50
 RECENT_DEFAULT, RECENT_MOST = 10, 20
 QUERY_SECONDS = 2.0
 """Seconds for the question's vector. Without it memories are compared by their letters."""
+MOST_READ = 50_000
+"""Texts whose terms a process caches: some 3 kB each."""
+
+
+class _Terms:
+    """The terms of recently compared texts: a new one takes some 50 microseconds, a known one less than one."""
+
+    def __init__(self, _: Timer) -> None:
+        self._terms: dict[str, frozenset[str]] = {}
+        self._lock = threading.Lock()
+
+    def of(self, texts: Sequence[str]) -> list[frozenset[str]]:
+        """The terms of each text."""
+        known = self._terms
+        if any(text not in known for text in texts):
+            with self._lock:
+                if len(known) + len(texts) > MOST_READ:
+                    # A new dict, because other threads may read the old one now.
+                    known = self._terms = {}
+                known.update({text: frozenset(words.terms(text)) for text in texts if text not in known})
+        return [known.get(text) or frozenset(words.terms(text)) for text in texts]
 
 
 @dataclass(frozen=True)
@@ -38,6 +65,8 @@ class FoundMemories:
     found: list[NearMemory]
     by: str
     degraded: str | None = None
+    below_floor: bool = False
+    """Whether memories were compared, and none of them answers the question."""
 
 
 def search(
@@ -72,51 +101,110 @@ def ask(
     Unreadable operations are skipped, and their keys are added to `missing`. Raises NotFound, InvalidRequest,
     MemoriesBroken.
     """
+    compared = _compared(process, space_id, query, kind, subject, missing, known)
+    return _found(process, compared, nearest.best(compared.scores[compared.asked], limit))
+
+
+def answers(
+    process: Process,
+    space_id: str,
+    query: str,
+    *,
+    kind: Kind | None = None,
+    subject: str | None = None,
+    limit: int = FOUND_DEFAULT,
+    missing: list[str] | None = None,
+) -> FoundMemories:
+    """As `ask`, but only the memories that answer the question (search/evidence.py). That may be none.
+
+    It compares with all memories of the kinds asked, also with those about other subjects.
+    """
+    compared = _compared(process, space_id, query, kind, subject, missing, None)
+    question, terms = QuestionTerms.of(query), process.cache(_Terms)
+    # The similarity of letters is no cosine.
+    cosines = compared.scores if compared.by == "vector" else None
+    texts = terms.of([memory.content for memory in compared.memories])
+    baseline = Baseline.of(question, texts, cosines)
+    subjects = {memory.memory_id: terms.of(memory.subjects) for memory in compared.memories if memory.subjects}
+    statements = [
+        Statement(
+            compared.memories[place].content,
+            texts[place],
+            frozenset().union(*subjects.get(compared.memories[place].memory_id, ())),
+            None if cosines is None else float(cosines[place]),
+        )
+        for place in compared.asked.tolist()
+    ]
+    scores = compared.scores[compared.asked]
+    kept = [(place, float(scores[place])) for place in evidence.answers(question, baseline, statements)[:limit]]
+    found = _found(process, compared, sorted(kept, key=lambda one: one[1], reverse=True))
+    return replace(found, below_floor=bool(statements) and not kept)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """The unexpired memories of some kinds and their scores for a question. `asked`: the places of those about the
+    subject.
+    """
+
+    some: Sequence[tuple[Kind, State]]
+    memories: Sequence[Memory]
+    scores: Floats
+    asked: NDArray[np.int64]
+    by: str
+    degraded: str | None = None
+
+
+def _compared(
+    process: Process,
+    space_id: str,
+    query: str,
+    kind: Kind | None,
+    subject: str | None,
+    missing: list[str] | None,
+    known: tuple[Kind, State] | None,
+) -> _Compared:
     limits.check_text("q", query, QUERY_BYTES)
     tag = _tag(subject)
     some = [known] if known else _states(process, space_id, kind, missing)
-    wanted = [(one, _about(process, found, tag)) for one, found in some]
+    alive = [found.alive(process.clock()) for _, found in some]
+    memories = [memory for among in alive for memory in among]
+    about = [place for place, memory in enumerate(memories) if tag is None or tag in memory.subjects]
+    asked = np.array(about, dtype=np.int64)
     degraded = None
-    if process.embed and any(memories for _, memories in wanted):
+    if process.embed and len(asked):
         try:
             (vector,) = memory_vectors.embed(process, [query], query=True, seconds=QUERY_SECONDS)
-            scored = _by_meaning(process, space_id, some, wanted, vector, limit)
-            return FoundMemories(_linked(process, some, _best(scored, limit)), "vector")
+            scores = _by_meaning(process, space_id, some, alive, vector)
+            return _Compared(some, memories, scores, asked, "vector")
         except EmbeddingUnavailable as error:
             degraded = error.detail
-    scored = [
-        one for _, memories in wanted for one in _best_of(memories, nearest.by_letters(process, memories, query), limit)
-    ]
-    return FoundMemories(_linked(process, some, _best(scored, limit)), "lexical", degraded)
-
-
-def _linked(process: Process, some: Sequence[tuple[Kind, State]], found: Sequence[NearMemory]) -> list[NearMemory]:
-    """The memories found, each with links to those that may say the same."""
-    by_kind, now = dict(some), process.clock()
-    return [NearMemory(by_kind[one.memory.kind].shown(one.memory, now), one.score) for one in found]
+    letters = np.zeros(len(memories), dtype=np.float32)
+    letters[asked] = nearest.by_letters(process, [memories[place] for place in asked], query)
+    return _Compared(some, memories, letters, asked, "lexical", degraded)
 
 
 def _by_meaning(
     process: Process,
     space_id: str,
     some: Sequence[tuple[Kind, State]],
-    wanted: Sequence[tuple[Kind, list[Memory]]],
+    alive: Sequence[list[Memory]],
     vector: Floats,
-    limit: int,
-) -> list[NearMemory]:
-    scored: list[NearMemory] = []
-    for (kind, found), (_, memories) in zip(some, wanted, strict=True):
-        rows = memory_vectors.of(process, space_id, kind, found, len(vector))
-        scored += _best_of(memories, nearest.by_meaning(memories, vector, rows), limit)
-    return scored
+) -> Floats:
+    rows = [memory_vectors.of(process, space_id, kind, found, len(vector)) for kind, found in some]
+    return np.concatenate([nearest.by_meaning(among, vector, one) for among, one in zip(alive, rows, strict=True)])
 
 
-def _best_of(memories: Sequence[Memory], scores: Sequence[float] | Floats, limit: int) -> list[NearMemory]:
-    return [NearMemory(memories[place], score) for place, score in nearest.best(scores, limit)]
+def _found(process: Process, compared: _Compared, best: Sequence[tuple[int, float]]) -> FoundMemories:
+    """The best of those asked for, by their places among them."""
+    found = [NearMemory(compared.memories[compared.asked[place]], score) for place, score in best]
+    return FoundMemories(_linked(process, compared.some, found), compared.by, compared.degraded)
 
 
-def _best(scored: list[NearMemory], limit: int) -> list[NearMemory]:
-    return sorted(scored, key=lambda one: one.score, reverse=True)[:limit]
+def _linked(process: Process, some: Sequence[tuple[Kind, State]], found: Sequence[NearMemory]) -> list[NearMemory]:
+    """The memories found, each with links to those that may say the same."""
+    by_kind, now = dict(some), process.clock()
+    return [NearMemory(by_kind[one.memory.kind].shown(one.memory, now), one.score) for one in found]
 
 
 def recent(

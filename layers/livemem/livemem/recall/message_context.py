@@ -5,7 +5,7 @@ its author.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from livemem.conversations.turn import Turn
@@ -97,7 +97,8 @@ def context(
     floor = RelevanceFloor.of(text)
     if floor.small_talk:
         return MessageContext([], "", None)
-    asked = SearchRequest.of(text, scope=ALL, limit=LOOKED_AT).of_kinds(some)
+    # The floor of contexts is applied to each hit, below.
+    asked = replace(SearchRequest.of(text, scope=ALL, limit=LOOKED_AT).of_kinds(some), floor=None)
     until = process.clock() + search.READING
     with search.answering(process, meta, [asked], lambda: search.vector_of(process, text), until) as (view, answers):
         hits = [hit for hit in answers[0].hits if floor.admits_hit(hit)]

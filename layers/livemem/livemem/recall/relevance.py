@@ -2,11 +2,12 @@
 a message is no context for it. Pure functions.
 
 A context goes into a prompt unread, so each of its texts has to pass the floor. The caller of a search judges, so there
-one of the first hits is enough to keep all but memories, and where none passes, nothing was found (`kept`).
+one of the first hits is enough to keep all but memories, and where none passes, nothing was found (`kept`). Memories in
+a search are judged by what is usual in their space instead (search/evidence.py).
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -104,13 +105,19 @@ class RelevanceFloor:
         of_that_day = self.dated and _adds(parts, "near")
         return of_that_day or self.admits(f"{document.title} {document.author} {document.text}", hit.relevance)
 
-    def kept(self, hits: Sequence[Hit]) -> list[Hit]:
+    def kept(self, hits: Sequence[Hit], answering: Callable[[Sequence[Hit]], Collection[str]]) -> list[Hit]:
         """What a search with these hits, the best first, has found: nothing if none of the first passes. A memory is a
-        statement that holds without its neighbours, so each has to pass.
+        statement that holds without its neighbours, so each has to pass. `answering` gives the ids of the memories that
+        answer the question.
         """
-        if not any(map(self.admits_hit, hits[:LOOKED_AT])):
+        answers = answering([hit for hit in hits if hit.document.kind == MEMORY])
+
+        def passes(hit: Hit) -> bool:
+            return hit.document.id in answers if hit.document.kind == MEMORY else self.admits_hit(hit)
+
+        if not any(map(passes, hits[:LOOKED_AT])):
             return []
-        return [hit for hit in hits if hit.document.kind != MEMORY or self.admits_hit(hit)]
+        return [hit for hit in hits if hit.document.kind != MEMORY or hit.document.id in answers]
 
 
 def _names(message: str, unsaid: frozenset[str]) -> Iterator[str]:

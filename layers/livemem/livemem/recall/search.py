@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -28,14 +28,16 @@ from livemem.errors import (
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
-from livemem.recall import conversation_documents, room_documents
+from livemem.recall import conversation_documents, memory_documents, room_documents
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.document_sources import sources, uncounted
+from livemem.recall.folded_hits import current_first
 from livemem.recall.found_copies import copies
 from livemem.recall.relevance import LOOKED_AT
 from livemem.recall.search_request import SearchRequest
-from livemem.search import engine
+from livemem.search import engine, evidence, words
 from livemem.search.engine import Hit, Meaning, SpaceQuery, WhyNot
+from livemem.search.evidence import Baseline, QuestionTerms, Statement, respelled
 from livemem.search.index import DocumentFilter
 from livemem.search.segments import Segments
 from livemem.search.shape import IndexShape
@@ -327,15 +329,46 @@ def _above_floor(
     view: SearchView, whole: IndexShape, meaning: Meaning | None, question: SpaceQuery, asked: SearchRequest
 ) -> tuple[list[Hit], bool]:
     """The hits that the floor of the request keeps, and whether it keeps none of some."""
-    hits = engine.search(view.index, whole, meaning, question)
+
+    def ranked(limit: int) -> list[Hit]:
+        found = engine.search(view.index, whole, meaning, replace(question, limit=limit))
+        return current_first(found, asked.query)
+
+    def answering(memories: Sequence[Hit]) -> Collection[str]:
+        return _answering(view, whole, meaning, asked.text, memories) if memories else ()
+
+    hits = ranked(asked.limit)
     if asked.floor is None or not hits:
         return hits, False
-    kept = asked.floor.kept(hits)
+    kept = asked.floor.kept(hits, answering)
     if len(kept) < len(hits) and asked.limit < LOOKED_AT:
         # What is found must not depend on how much is asked for.
-        more = engine.search(view.index, whole, meaning, replace(question, limit=LOOKED_AT))
-        kept = asked.floor.kept(more)[: asked.limit]
+        kept = asked.floor.kept(ranked(LOOKED_AT), answering)[: asked.limit]
     return kept, not kept
+
+
+def _answering(
+    view: SearchView, whole: IndexShape, meaning: Meaning | None, text: str, memories: Sequence[Hit]
+) -> frozenset[str]:
+    """The ids of those memories that answer a question, beside all memories of the space."""
+    asked = QuestionTerms.of(text)
+    texts = [frozenset(words.terms(hit.document.text)) for hit in memories]
+    all_of_them = whole.of_kinds((memory_documents.MEMORY,))
+    holders = engine.holders(view.index, whole, all_of_them, asked.terms)
+    # Only what was found is read: a word that was meant stands there.
+    spelled = respelled([term for term, count in holders.items() if not count], texts)
+    meant = engine.holders(view.index, whole, all_of_them, spelled.values())
+    baseline = Baseline.of_counts(
+        int(all_of_them.sum()),
+        holders | {term: meant[other] for term, other in spelled.items()},
+        engine.relevance(whole, meaning, all_of_them)[all_of_them] if meaning else None,
+        spelled,
+    )
+    statements = [
+        Statement(hit.document.text, terms, frozenset(words.terms(" ".join(hit.document.tags))), hit.relevance)
+        for hit, terms in zip(memories, texts, strict=True)
+    ]
+    return frozenset(memories[place].document.id for place in evidence.answers(asked, baseline, statements))
 
 
 def _why_not(

@@ -2,7 +2,7 @@
 documents.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -167,7 +167,7 @@ def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: S
     best = _chosen(index, whole, question, ranked.scores, ranked.matched, ranked.filling, documents)
     shown = np.zeros(len(whole.documents), dtype=np.bool_)
     shown[best] = True
-    relevance = _relevance(whole, meaning, shown) if meaning else np.full(len(shown), np.nan, dtype=np.float32)
+    near = relevance(whole, meaning, shown) if meaning else np.full(len(shown), np.nan, dtype=np.float32)
     held = _held(whole, ranked.instances)
     hits = []
     for place in best:
@@ -183,7 +183,7 @@ def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: S
                 (start, end),
                 words.marks(document.text[start:end], query),
                 {name: float(values[place]) for name, values in ranked.parts.items()},
-                None if np.isnan(relevance[place]) else float(relevance[place]),
+                None if np.isnan(near[place]) else float(near[place]),
                 index.confirmed_at(document),
             )
         )
@@ -218,11 +218,11 @@ def _rank(
     )
     matched = ranked.matched
     if question.least is not None and meaning:
-        matched = matched & ~(_relevance(whole, meaning, matched) < question.least)
+        matched = matched & ~(relevance(whole, meaning, matched) < question.least)
     return _Ranked(ranked.scores, matched, filling, ranked.parts, instances, cosines)
 
 
-def _relevance(whole: IndexShape, meaning: Meaning, wanted: NDArray[np.bool_]) -> NDArray[np.float32]:
+def relevance(whole: IndexShape, meaning: Meaning, wanted: NDArray[np.bool_]) -> NDArray[np.float32]:
     """The relevance (Hit) of the documents that are `wanted`, from 0 to 1; NaN for all others.
 
     It is the plain cosine, which does not depend on other documents. Ranking uses cosines that distinguish a space's
@@ -232,6 +232,16 @@ def _relevance(whole: IndexShape, meaning: Meaning, wanted: NDArray[np.bool_]) -
     some = np.flatnonzero(wanted[whole.owner] & (meaning.rows >= 0))
     np.maximum.at(found, whole.owner[some], meaning.pool.vectors[meaning.rows[some]] @ meaning.vector)
     return np.where(np.isfinite(found), np.clip(found, 0, 1), np.float32(np.nan))
+
+
+def holders(index: Index, whole: IndexShape, among: NDArray[np.bool_], terms: Iterable[str]) -> dict[str, int]:
+    """How many of some documents hold each term."""
+    found = {}
+    for term in terms:
+        there = np.zeros(len(among), dtype=np.bool_)
+        there[whole.owner[_instances(index, whole, [term])[0]]] = True
+        found[term] = int((there & among).sum())
+    return found
 
 
 def _best(scores: NDArray[np.float64], found: Numbers, most: int) -> Numbers:

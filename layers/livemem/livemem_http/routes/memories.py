@@ -67,6 +67,10 @@ NewestMost = Annotated[
     int,
     Query(ge=1, le=reading.RECENT_MOST, description="Maximum number of memories.", examples=[reading.RECENT_DEFAULT]),
 ]
+Everything = Annotated[
+    bool,
+    Query(description="Whether to return the most similar memories even if they do not answer the question."),
+]
 ChangesMost = Annotated[
     int,
     Query(ge=1, le=changes.MOST, description="Maximum number of items in the page.", examples=[changes.DEFAULT]),
@@ -120,17 +124,24 @@ def store_memories(space_id: str, body: NewMemories, idempotency_key: Key = None
 
 @api.route("GET", ALL, needs="read", tag="memories", markdown=remembered.found, summary="Search memories")
 def search_memories(
-    space_id: str, q: Question = None, kind: KindOnly = None, subject: About = None, limit: Most = reading.FOUND_DEFAULT
+    space_id: str,
+    q: Question = None,
+    kind: KindOnly = None,
+    subject: About = None,
+    limit: Most = reading.FOUND_DEFAULT,
+    everything: Everything = False,
 ) -> MemoriesFound:
-    """The memories that are most similar to a question, the most similar first, with their scores. There is no
-    threshold: the caller decides which score is high enough. Without a question, the newest memories are returned.
+    """The memories that answer a question, the most similar first, with their scores. Those that share only common
+    words with it, are no nearer in meaning than others, or say that they no longer hold are left out, so there may be
+    none (`nothing`). With `everything` there is no such limit. Without a question, the newest memories are returned.
     Expired memories are never returned.
     """
     missing: list[str] = []
     wanted: dict[str, Any] = {"kind": kind, "subject": subject, "limit": limit, "missing": missing}
     if q is None:
         return MemoriesFound.newest(reading.recent(process(), space_id, **wanted), missing)
-    return MemoriesFound.of(reading.ask(process(), space_id, q, **wanted), missing)
+    search = reading.ask if everything else reading.answers
+    return MemoriesFound.of(search(process(), space_id, q, **wanted), missing)
 
 
 @api.route(

@@ -407,7 +407,7 @@ def search_spaces(
     """
     wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
     answers, failed = search.several(process(), api.principal(), spaces, wanted)
-    return SearchAnswer.of_several(answers, limit, explain=explain, failed=failed)
+    return SearchAnswer.of_several(answers, limit, explain=explain, failed=failed, floor=wanted.floor)
 
 
 @api.route(

@@ -435,13 +435,21 @@ class MemoriesFound(View):
         str | None,
         described("The reason why letters were compared although there is an embedding model. Absent otherwise."),
     ] = None
+    nothing: Annotated[
+        Literal["no_match", "below_floor"] | None,
+        described(
+            "The reason why nothing was found. `no_match`: there is no memory of this kind and subject. `below_floor`: "
+            "none of them answers the question."
+        ),
+    ] = None
     unreadable: Unreadable = None
 
     @classmethod
     def of(cls, answer: FoundMemories, missing: list[str]) -> "MemoriesFound":
         items = [FoundMemory.found(one) for one in answer.found]
-        told = {"items": items, "ranking": answer.by, "degraded": answer.degraded, "unreadable": missing or None}
-        return cls.model_validate(told)
+        nothing = None if items else "below_floor" if answer.below_floor else "no_match"
+        told = {"items": items, "ranking": answer.by, "degraded": answer.degraded, "nothing": nothing}
+        return cls.model_validate(told | {"unreadable": missing or None})
 
     @classmethod
     def newest(cls, memories: list[Memory], missing: list[str]) -> "MemoriesFound":

@@ -269,7 +269,9 @@ class FailedSpaceView(View):
 
 
 class FloorView(View):
-    """The floor of a search. One of the first ten hits has to pass it, and each memory."""
+    """The floor of a search. One of the first ten hits has to pass it. Each memory has to answer the question: by rare
+    words, names, and closeness well above that of the other memories.
+    """
 
     words: Annotated[list[str], described("The stems of the query's words that say something.", ["stor", "keep"])]
     least_words: Annotated[int, described("Passes by its words: a document with at least this number of them.", 2)]
@@ -280,7 +282,10 @@ class FloorView(View):
 
     @classmethod
     def of(cls, floor: RelevanceFloor, hits: Sequence[Hit]) -> "FloorView":
-        passed = [hit.document.id for hit in hits if floor.admits_hit(hit)]
+        # Where there is a floor, each memory that was found has passed.
+        passed = [
+            hit.document.id for hit in hits if hit.document.kind == memory_documents.MEMORY or floor.admits_hit(hit)
+        ]
         return cls(words=sorted(floor.wanted | floor.names), least_words=floor.least_words, passed_by=passed)
 
 
@@ -333,9 +338,7 @@ class SearchAnswer(Ranked):
     @classmethod
     def of(cls, answer: SpaceHits, *, explain: bool, floor: RelevanceFloor | None = None) -> "SearchAnswer":
         """`floor`: that of the request, which the answer tells if it explains itself."""
-        found = cls.of_several([answer], len(answer.hits), explain=explain, named=False)
-        if explain and floor is not None:
-            found.floor = FloorView.of(floor, answer.hits)
+        found = cls.of_several([answer], len(answer.hits), explain=explain, named=False, floor=floor)
         if answer.why_not is not None:
             found.why_not = WhyNotView.of(answer.why_not)
         return found
@@ -349,11 +352,14 @@ class SearchAnswer(Ranked):
         explain: bool,
         named: bool = True,
         failed: Sequence[FailedSpace] = (),
+        floor: RelevanceFloor | None = None,
     ) -> "SearchAnswer":
+        """The same of several spaces."""
         hits = search.merged(answers, limit)
         items = [HitView.of(space_id, hit, explain=explain, named=named) for space_id, hit in hits]
         views = [FailedSpaceView(space_id=one.space_id, code=one.code, detail=one.detail) for one in failed]
-        return cls(items=items, failed_spaces=views or None, **ranked(answers))
+        passed = FloorView.of(floor, [hit for _, hit in hits]) if explain and floor is not None else None
+        return cls(items=items, failed_spaces=views or None, floor=passed, **ranked(answers))
 
 
 class TalkAnswer(Ranked):

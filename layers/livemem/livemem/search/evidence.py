@@ -1,0 +1,293 @@
+"""Which of many statements answer a question: judged by rare words, names, and closeness well above the usual one, and
+by the distance to the best statement. Pure functions.
+
+A memory is such a statement. It stands alone, so a reader wants those that answer, and not the ten that come first.
+The weight of a piece of evidence depends on the space. A word that every statement holds says nothing. Nor does a
+cosine that the nearest of so many statements reaches by chance. docs/recall.md measures it.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from livemem.search import words
+
+ENOUGH = 1.5
+"""Evidence that is enough, in rare words: one rare word is chance, two are not. A rare name is enough."""
+NAME = 0.5
+"""The weight of a name beyond that of another word that is as rare."""
+ENOUGH_SHARE, SHARE_OF_FEW = 0.5, 0.3
+"""Words that weigh more than this share of the whole question are enough too, because a short question has no more.
+The second one is for few statements, among which no word is rare.
+"""
+STRAY = 0.1
+"""The cosine below which a share of the words is chance (recall/relevance.py)."""
+LIKELY = 0.35
+"""The least cosine of a statement that shares no word with the question (recall/relevance.py)."""
+NEAR, NEAREST, CLOSE = 2.5, 2.0, 1.5
+"""Closeness in rare words: the first for each time by which it exceeds that of chance, at most the second. The third is
+enough without a shared word.
+"""
+FEW = 8
+"""Among fewer statements than these it is not known which words are rare and which closeness is usual."""
+HALF, PART = 0.5, 0.75
+"""Shares of a better statement's evidence that another one needs if both hold the same word of the question. The second
+one is for a statement whose words are only a part of the better one's: that one answers the same, and more.
+"""
+FORMER = 0.4
+"""Share of its evidence that is left to a statement of what held before: less than HALF, so that one with the same
+words that holds now displaces it.
+"""
+MOST_TERMS = 64
+"""Of a question that count: a pasted log is a question too."""
+MOST_RIVALS = 200
+"""Of the statements with enough evidence that are compared with each other: all others have less."""
+LEAST_SPELLED = 5
+"""Characters of a word that is recognised with another letter. A doubled letter may lack in a shorter one."""
+
+_NAME = re.compile(r"(?<![\w'’])[A-ZÀ-ÖØ-Þ]\w+")
+_DOUBLED = re.compile(r"(.)\1")
+_INVERSION = re.compile(r"-(?:t-)?(?:ils?|elles?|on|je|tu|nous|vous|ce|moi|y|en)\b", re.IGNORECASE)
+"""In French questions: "garde-t-on" asks for what is kept."""
+_ASKING = """
+know known remember remembered recall think concern concerns use using sais sait savoir savons connais connaît rappelle
+souviens concerne concernant utilise utilisons utiliser combien heure
+"""
+"""Words by which a memory is asked, and which statements do not repeat."""
+_CALENDAR = """
+monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
+october november december mondays tuesdays wednesdays thursdays fridays saturdays sundays
+"""
+"""English words with a capital letter that are no names: they say when."""
+_RECORD = re.compile(
+    r"\bhistorical record\b|\bfor the record only\b|\bsuperseded\b|\bobsolete\b|\boutdated\b"
+    r"|\bno longer (?:holds|applies|valid|true|current|in use|used)\b"
+    r"|\bpour mémoire\b|\bà titre historique\b|\bobsolètes?\b|\bpérimée?s?\b"
+    r"|\bn['’](?:est|a) plus (?:valable|vrai|cours|en usage|utilisée?|d['’]actualité)\b",
+    re.IGNORECASE,
+)
+"""By which a statement says that it no longer holds."""
+_FORMER = re.compile(
+    r"\b(?:previously|formerly|used to|replaced by|auparavant|anciennement|autrefois|remplacée?s? par)\b", re.IGNORECASE
+)
+"""By which a statement tells of what held before."""
+_ASKS_FOR_PAST = re.compile(
+    r"\b(?:previous(?:ly)?|former(?:ly)?|used to|histor\w+|earlier|before|old|past|was|were|did|switch\w*|replac\w+"
+    r"|supersed\w+|obsolete|outdated|auparavant|ancien\w*|autrefois|avant|était|étaient|remplac\w+|obsolètes?)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class QuestionTerms:
+    """The terms of a question that say something, in its order, and those of them that are names."""
+
+    terms: tuple[str, ...]
+    names: frozenset[str] = frozenset()
+    past: bool = False
+    """Whether it asks for what held before."""
+
+    @classmethod
+    def of(cls, question: str) -> "QuestionTerms":
+        """The terms of a question as a person asks it. If none of its words says something, all count."""
+        text = _INVERSION.sub(" ", words.plain(question))
+        said = [term for term in words.parse(text).words if any(map(str.isalnum, term))]
+        terms = tuple([term for term in said if term not in _little()] or said)[:MOST_TERMS]
+        # The first word has a capital letter anyway.
+        capitals = [match[0] for match in _NAME.finditer(text) if match.start()]
+        named = {term for name in capitals if name.lower() not in _CALENDAR.split() for term in words.terms(name)}
+        return cls(terms, frozenset(named.intersection(terms)), bool(_ASKS_FOR_PAST.search(text)))
+
+
+@lru_cache(maxsize=1)
+def _little() -> frozenset[str]:
+    unsaid = words.stop_terms() | words.asking_terms() | words.small_talk_terms()
+    return unsaid | frozenset(words.terms(_ASKING))
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A text, its terms, those of its subjects, and its cosine with the question; None where there is none."""
+
+    text: str
+    terms: AbstractSet[str]
+    subjects: AbstractSet[str] = frozenset()
+    cosine: float | None = None
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """All statements of a space, compared with a question: their number, how many hold each of its terms, and the mean
+    and the standard deviation of their cosines.
+    """
+
+    count: int
+    holders: Mapping[str, int]
+    mean: float = 0.0
+    deviation: float = 0.0
+    spelled: Mapping[str, str] = field(default_factory=dict)
+    """For terms that no statement holds, the one that was probably meant."""
+
+    @classmethod
+    def of(
+        cls, question: QuestionTerms, texts: Sequence[AbstractSet[str]], cosines: NDArray[np.float32] | None
+    ) -> "Baseline":
+        """Of the terms of all statements, and of their cosines (NaN, or None for all: not known)."""
+        holders = _holders(question.terms, texts)
+        spelled = respelled([term for term in question.terms if not holders[term]], texts)
+        meant = _holders(spelled.values(), texts)
+        holders |= {term: meant[other] for term, other in spelled.items()}
+        return cls.of_counts(len(texts), holders, cosines, spelled)
+
+    @classmethod
+    def of_counts(
+        cls,
+        count: int,
+        holders: Mapping[str, int],
+        cosines: NDArray[np.float32] | None,
+        spelled: Mapping[str, str],
+    ) -> "Baseline":
+        """The same, of numbers that are known already."""
+        some = np.empty(0) if cosines is None else cosines[~np.isnan(cosines)]
+        mean, deviation = (float(some.mean()), float(some.std())) if len(some) else (0.0, 0.0)
+        return cls(count, holders, mean, deviation, spelled)
+
+    @property
+    def few(self) -> bool:
+        """Whether there are too few statements to know what is usual."""
+        return self.count < FEW
+
+    def weight(self, term: str) -> float:
+        """What a term says: from 0 if all statements hold it, to 1 if at most one does."""
+        return self._weights.get(term, 1.0)
+
+    @cached_property
+    def _weights(self) -> dict[str, float]:
+        if self.few:
+            return {}
+        whole = math.log(self.count + 1)
+        return {term: 1 - math.log(max(1, holders)) / whole for term, holders in self.holders.items()}
+
+    @cached_property
+    def _chance(self) -> float:
+        """By how many standard deviations the nearest of so many exceeds the mean by chance."""
+        return NormalDist().inv_cdf(1 - 1 / (self.count + 1))
+
+    def near(self, cosine: float | None) -> float:
+        """What closeness says, in rare words: nothing up to that of the nearest one of so many by chance."""
+        if cosine is None or self.few or not self.deviation:
+            return 0.0
+        return min(max(0.0, NEAR * ((cosine - self.mean) / self.deviation / self._chance - 1)), NEAREST)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The evidence that a statement answers a question: its amount in rare words, the question's terms that it holds,
+    those of them that are names or its subjects, and whether it is enough.
+    """
+
+    score: float
+    held: frozenset[str]
+    named: frozenset[str]
+    enough: bool
+
+
+def _holders(terms: Iterable[str], texts: Iterable[AbstractSet[str]]) -> dict[str, int]:
+    sought = frozenset(terms)
+    counts = Counter(term for text in texts if not sought.isdisjoint(text) for term in sought & text)
+    return {term: counts[term] for term in sought}
+
+
+def respelled(unknown: Iterable[str], texts: Iterable[AbstractSet[str]]) -> dict[str, str]:
+    """For unknown terms the term of the texts that was probably meant: with one letter more, fewer, other or moved."""
+    some = [term for term in unknown if len(term) >= LEAST_SPELLED - 1 and term.isalpha()]
+    there: dict[str, list[str]] = {term[0]: [] for term in some}
+    for other in frozenset[str]().union(*texts) if some else ():
+        if other[0] in there:
+            there[other[0]].append(other)
+    meant = {term: [other for other in there[term[0]] if _is_misspelled(term, other)] for term in some}
+    return {term: min(others) for term, others in meant.items() if others}
+
+
+def _is_misspelled(term: str, other: str) -> bool:
+    if abs(len(term) - len(other)) > 1 or not other.isalpha():
+        return False
+    if _DOUBLED.sub(r"\1", term) == _DOUBLED.sub(r"\1", other):
+        return True
+    if min(len(term), len(other)) < LEAST_SPELLED:
+        return False
+    same = next((at for at, (one, two) in enumerate(zip(term, other, strict=False)) if one != two), len(other))
+    rest, meant = term[same:], other[same:]
+    if len(rest) == len(meant):
+        return rest[1:] == meant[1:] or (rest[1::-1] == meant[:2] and rest[2:] == meant[2:])
+    return rest[1:] == meant if len(rest) > len(meant) else rest == meant[1:]
+
+
+def evidence(question: QuestionTerms, baseline: Baseline, statement: Statement) -> Evidence:
+    """The evidence that a statement answers a question."""
+    held = frozenset(
+        term
+        for term in question.terms
+        if term in statement.subjects or baseline.spelled.get(term, term) in statement.terms
+    )
+    near = baseline.near(statement.cosine)
+    named = held & (question.names | statement.subjects)
+    score = near + sum(map(baseline.weight, held)) + NAME * len(named)
+    cosine = statement.cosine
+    likely = cosine is not None and cosine >= LIKELY
+    close = likely and (baseline.few or near >= CLOSE)
+    enough = close or (bool(held) and not baseline.few and score >= ENOUGH)
+    if held and (cosine is None or cosine >= STRAY or held.issuperset(question.terms)):
+        enough |= _share(question, baseline, held, named) > (SHARE_OF_FEW if baseline.few else ENOUGH_SHARE)
+    if question.names and not held & question.names and not any(map(baseline.holders.get, question.names)):
+        # The question names what no statement names: all of them are about others.
+        enough = close
+    if enough and not question.past:
+        enough = not _RECORD.search(statement.text)
+        # What held before is an answer where nothing tells what holds now.
+        score *= FORMER if _FORMER.search(statement.text) else 1
+    return Evidence(score, held, named, enough)
+
+
+def _share(question: QuestionTerms, baseline: Baseline, held: frozenset[str], named: frozenset[str]) -> float:
+    """The share of the question's weight that its held terms have. Names count more only among words alone."""
+
+    def weigh(terms: Iterable[str]) -> float:
+        return sum(baseline.weight(term) + (0.0 if baseline.deviation else NAME * (term in named)) for term in terms)
+
+    return weigh(held) / (weigh(question.terms) or 1.0)
+
+
+def answers(question: QuestionTerms, baseline: Baseline, statements: Sequence[Statement]) -> list[int]:
+    """The places of the statements that answer the question, those with the most evidence first."""
+    sought = frozenset(question.terms).union(baseline.spelled.values())
+    found = {
+        place: evidence(question, baseline, one)
+        for place, one in enumerate(statements)
+        # Of thousands only a few have any evidence.
+        if not (sought.isdisjoint(one.terms) and sought.isdisjoint(one.subjects)) or (one.cosine or 0) >= LIKELY
+    }
+    order = sorted((place for place, one in found.items() if one.enough), key=lambda place: -found[place].score)
+    some = order[:MOST_RIVALS]
+    return [place for place in some if _stays(found[place], [found[other] for other in some])]
+
+
+def _stays(one: Evidence, others: Iterable[Evidence]) -> bool:
+    """Whether no better statement makes it needless. One that answers another part of the question is no rival."""
+    for other in others:
+        if other.score <= one.score or (one.held and not other.held & one.held):
+            continue
+        if other.named and not one.named:
+            # The question names what this one is not about.
+            return False
+        if one.score < (PART if other.held > one.held else HALF) * other.score:
+            return False
+    return True

@@ -1,0 +1,132 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livemem.search import evidence, words
+from livemem.search.evidence import Baseline, QuestionTerms, Statement
+
+TEAM = [
+    "The port of staging is 8080.",
+    "The port of production is 9443.",
+    "Ann prefers short answers.",
+    "Bob prefers long answers.",
+    "Ann is allergic to peanuts.",
+    "Bob is allergic to shellfish.",
+    "Deploys to production happen on Tuesdays.",
+    "The certificate belongs to Zoé.",
+    "Fastify serves all routes.",
+    "Le serveur de recette est à Lille.",
+    "Chloé s'occupe des factures.",
+    "Previously the queue was RabbitMQ. Replaced by SQS.",
+    "Linting was done by TSLint. Historical record only.",
+    "The queue is SQS.",
+]
+
+
+def of(text, cosine=None, subjects=()):
+    return Statement(text, frozenset(words.terms(text)), frozenset(words.terms(" ".join(subjects))), cosine)
+
+
+def found(question, texts=TEAM, cosines=None, subjects=None):
+    """What answers, without regard to the order."""
+    asked = QuestionTerms.of(question)
+    about = subjects or {}
+    near = [None] * len(texts) if cosines is None else cosines
+    some = [of(text, cosine, about.get(text, ())) for text, cosine in zip(texts, near, strict=True)]
+    known = None if cosines is None else np.array(cosines, np.float32)
+    baseline = Baseline.of(asked, [one.terms for one in some], known)
+    return [texts[place] for place in sorted(evidence.answers(asked, baseline, some))]
+
+
+@pytest.mark.parametrize(
+    ("question", "texts"),
+    [
+        ("Which port does staging have?", ["The port of staging is 8080."]),
+        ("What is Ann allergic to?", ["Ann is allergic to peanuts."]),
+        ("How does Bob want answers?", ["Bob prefers long answers."]),
+        ("fastify?", ["Fastify serves all routes."]),
+        # One word of several is chance, and so is a word that many hold.
+        ("Which certificate opens the vault of the bank?", []),
+        ("Who cooks on Tuesdays for the orchestra?", []),
+        # Nobody has said anything of Oslo.
+        ("Which port and which certificate does Oslo have?", []),
+        # A letter moved, a doubled one left out.
+        ("fatsify routes", ["Fastify serves all routes."]),
+        ("Is Ann alergic?", ["Ann is allergic to peanuts."]),
+        # Two questions in one have two answers.
+        ("Which port does staging have, and is Bob allergic?", [TEAM[0], TEAM[5]]),
+        ("S'occupe-t-elle des factures ?", ["Chloé s'occupe des factures."]),
+    ],
+)  # fmt: skip
+def test_what_answers_shares_rare_words_or_names_and_more_of_them_than_others(question, texts):
+    assert found(question) == texts
+
+
+def test_what_no_longer_holds_comes_only_where_a_question_asks_for_the_past():
+    assert found("Which queue is SQS?") == ["The queue is SQS."]
+    assert found("TSLint linting") == []
+    assert found("What was linting done by, before?") == ["Linting was done by TSLint. Historical record only."]
+    # It is better than nothing if nothing tells what holds now.
+    assert found("RabbitMQ queue", [text for text in TEAM if text != "The queue is SQS."]) == [
+        "Previously the queue was RabbitMQ. Replaced by SQS."
+    ]
+
+
+def test_closeness_counts_where_it_is_far_above_that_of_the_others():
+    usual = [0.2 + 0.01 * (at % 5) for at in range(len(TEAM))]
+    near = [*usual[:-1], 0.6]
+    assert found("What carries our messages?", cosines=near) == ["The queue is SQS."]
+    # The nearest of all, as the nearest always is. And all are near, as with some models.
+    assert found("What carries our messages?", cosines=usual) == []
+    assert found("What carries our messages?", cosines=[0.6 + cosine for cosine in usual]) == []
+    # Far above the others, and near to none.
+    assert found("What carries our messages?", cosines=[0.0] * (len(TEAM) - 1) + [0.2]) == []
+
+
+def test_among_few_nothing_is_usual_and_the_words_alone_decide():
+    few = ["We keep S3 as the only store.", "Ann likes tea."]
+    assert found("where is the store", few) == few[:1]
+    assert found("where do we keep data?", few, [0.19, 0.05]) == few[:1]
+    assert found("vessels in the harbour", few, [0.4, 0.1]) == few[:1]
+    assert found("vessels in the harbour", few, [0.2, 0.1]) == []
+
+
+def test_what_is_about_another_subject_that_the_question_names_is_left_out():
+    about = {TEAM[0]: ["staging"], TEAM[1]: ["production"]}
+    likely = [0.6, 0.6] + [0.1 + 0.01 * (at % 4) for at in range(len(TEAM) - 2)]
+    assert found("port for staging", cosines=likely, subjects=about) == [TEAM[0]]
+
+
+SOME = "ann bob port staging Ann's 8080 é ??? of the -x \"y z* 漢字"
+some_words = st.lists(st.sampled_from(SOME.split()), max_size=12)
+
+
+@given(some_words.map(" ".join), st.lists(st.tuples(some_words.map(" ".join), st.floats(-1, 1)), max_size=12))
+def test_any_question_and_any_statements_give_each_answer_once_and_the_better_ones_first(question, some):
+    asked = QuestionTerms.of(question)
+    statements = [of(text, cosine) for text, cosine in some]
+    cosines = np.array([cosine for _, cosine in some], np.float32)
+    baseline = Baseline.of(asked, [one.terms for one in statements], cosines)
+    chosen = evidence.answers(asked, baseline, statements)
+    assert len(set(chosen)) == len(chosen)
+    weighed = [evidence.evidence(asked, baseline, statements[place]) for place in chosen]
+    assert all(one.enough for one in weighed)
+    assert [one.score for one in weighed] == sorted((one.score for one in weighed), reverse=True)
+
+
+@given(st.text("abcdefg", min_size=5, max_size=9), st.data())
+def test_a_word_with_one_letter_more_fewer_other_or_moved_is_recognised(word, data):
+    at = data.draw(st.integers(1, len(word) - 1))
+    letter = data.draw(st.sampled_from("xyz"))
+    missing = word[:at] + word[at + 1 :]
+    moved = word[:at] + word[at + 1 : at + 2] + word[at] + word[at + 2 :]
+    for wrong in {word[:at] + letter + word[at:], word[:at] + letter + word[at + 1 :], moved, missing} - {word}:
+        if len(wrong) >= evidence.LEAST_SPELLED:
+            assert evidence.respelled([wrong], [{word, "unlike"}]) == {wrong: word}
+    assert evidence.respelled([f"{word[:2]}xyz{word[2:]}"], [{word}]) == {}
+
+
+def test_a_long_question_costs_no_more_than_its_first_words():
+    asked = QuestionTerms.of(" ".join(f"word{number}" for number in range(4_000)))
+    assert len(asked.terms) == evidence.MOST_TERMS
