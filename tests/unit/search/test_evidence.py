@@ -25,7 +25,8 @@ TEAM = [
 
 
 def of(text, cosine=None, subjects=()):
-    return Statement(text, frozenset(words.terms(text)), frozenset(words.terms(" ".join(subjects))), cosine)
+    about = frozenset(words.terms(" ".join(subjects)))
+    return Statement(text, about.union(words.terms(text)), about, cosine)
 
 
 def found(question, texts=TEAM, cosines=None, subjects=None):
@@ -36,7 +37,12 @@ def found(question, texts=TEAM, cosines=None, subjects=None):
     some = [of(text, cosine, about.get(text, ())) for text, cosine in zip(texts, near, strict=True)]
     known = None if cosines is None else np.array(cosines, np.float32)
     baseline = Baseline.of(asked, [one.terms for one in some], known)
-    return [texts[place] for place in sorted(evidence.answers(asked, baseline, some))]
+    answers = evidence.answers(asked, baseline, some)
+    # None of them is lost where only those with any evidence are judged.
+    judged = evidence.worth_judging(asked, baseline, [one.terms for one in some], known)
+    few = evidence.answers(asked, baseline, [some[place] for place in judged])
+    assert {judged[place] for place in few} == set(answers)
+    return [texts[place] for place in sorted(answers)]
 
 
 @pytest.mark.parametrize(
@@ -67,6 +73,8 @@ def test_what_no_longer_holds_comes_only_where_a_question_asks_for_the_past():
     assert found("Which queue is SQS?") == ["The queue is SQS."]
     assert found("TSLint linting") == []
     assert found("What was linting done by, before?") == ["Linting was done by TSLint. Historical record only."]
+    # That something is out of use is a fact that holds.
+    assert found("Is telnet in use?", [*TEAM, "Telnet is no longer in use."]) == ["Telnet is no longer in use."]
     # It is better than nothing if nothing tells what holds now.
     assert found("RabbitMQ queue", [text for text in TEAM if text != "The queue is SQS."]) == [
         "Previously the queue was RabbitMQ. Replaced by SQS."

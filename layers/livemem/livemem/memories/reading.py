@@ -123,22 +123,26 @@ def answers(
     question, terms = QuestionTerms.of(query), process.cache(_Terms)
     # The similarity of letters is no cosine.
     cosines = compared.scores if compared.by == "vector" else None
-    texts = terms.of([memory.content for memory in compared.memories])
+    texts = terms.of([" ".join((memory.content, *memory.subjects)) for memory in compared.memories])
     baseline = Baseline.of(question, texts, cosines)
-    subjects = {memory.memory_id: terms.of(memory.subjects) for memory in compared.memories if memory.subjects}
+    asked = compared.asked.tolist()
+    places = evidence.worth_judging(
+        question, baseline, [texts[at] for at in asked], None if cosines is None else cosines[compared.asked]
+    )
     statements = [
         Statement(
-            compared.memories[place].content,
-            texts[place],
-            frozenset().union(*subjects.get(compared.memories[place].memory_id, ())),
-            None if cosines is None else float(cosines[place]),
+            compared.memories[at].content,
+            texts[at],
+            frozenset[str]().union(*terms.of(compared.memories[at].subjects)),
+            None if cosines is None else float(cosines[at]),
         )
-        for place in compared.asked.tolist()
+        for at in (asked[place] for place in places)
     ]
     scores = compared.scores[compared.asked]
-    kept = [(place, float(scores[place])) for place in evidence.answers(question, baseline, statements)[:limit]]
+    answering = [places[one] for one in evidence.answers(question, baseline, statements)[:limit]]
+    kept = [(place, float(scores[place])) for place in answering]
     found = _found(process, compared, sorted(kept, key=lambda one: one[1], reverse=True))
-    return replace(found, below_floor=bool(statements) and not kept)
+    return replace(found, below_floor=bool(asked) and not kept)
 
 
 @dataclass(frozen=True)

@@ -352,7 +352,7 @@ def _answering(
 ) -> frozenset[str]:
     """The ids of those memories that answer a question, beside all memories of the space."""
     asked = QuestionTerms.of(text)
-    texts = [frozenset(words.terms(hit.document.text)) for hit in memories]
+    texts = [frozenset(words.terms(" ".join((hit.document.text, *hit.document.tags)))) for hit in memories]
     all_of_them = whole.of_kinds((memory_documents.MEMORY,))
     holders = engine.holders(view.index, whole, all_of_them, asked.terms)
     # Only what was found is read: a word that was meant stands there.

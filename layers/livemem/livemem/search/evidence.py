@@ -48,8 +48,10 @@ words that holds now displaces it.
 """
 MOST_TERMS = 64
 """Of a question that count: a pasted log is a question too."""
-MOST_RIVALS = 200
-"""Of the statements with enough evidence that are compared with each other: all others have less."""
+MOST_JUDGED, MOST_RIVALS = 400, 200
+"""Of the statements that are judged, by their words and closeness, and of those with enough evidence that are compared
+with each other: all others have less.
+"""
 LEAST_SPELLED = 5
 """Characters of a word that is recognised with another letter. A doubled letter may lack in a shorter one."""
 
@@ -68,15 +70,15 @@ october november december mondays tuesdays wednesdays thursdays fridays saturday
 """
 """English words with a capital letter that are no names: they say when."""
 _RECORD = re.compile(
-    r"\bhistorical record\b|\bfor the record only\b|\bsuperseded\b|\bobsolete\b|\boutdated\b"
-    r"|\bno longer (?:holds|applies|valid|true|current|in use|used)\b"
-    r"|\bpour mémoire\b|\bà titre historique\b|\bobsolètes?\b|\bpérimée?s?\b"
-    r"|\bn['’](?:est|a) plus (?:valable|vrai|cours|en usage|utilisée?|d['’]actualité)\b",
+    r"\bhistorical record\b|\bfor the record only\b|\bkept for history only\b"
+    r"|\bpour mémoire seulement\b|\bà titre historique\b|\bgardée? pour l['’]historique\b",
     re.IGNORECASE,
 )
-"""By which a statement says that it no longer holds."""
+"""By which a statement says of itself that it is history. That something else is obsolete is a fact that holds."""
 _FORMER = re.compile(
-    r"\b(?:previously|formerly|used to|replaced by|auparavant|anciennement|autrefois|remplacée?s? par)\b", re.IGNORECASE
+    r"\b(?:previously|formerly|used to|replaced by|superseded by|no longer (?:holds|applies|valid|true|in use|used)"
+    r"|auparavant|anciennement|autrefois|remplacée?s? par|n['’]est plus (?:valable|vrai|en usage|utilisée?))\b",
+    re.IGNORECASE,
 )
 """By which a statement tells of what held before."""
 _ASKS_FOR_PAST = re.compile(
@@ -115,7 +117,9 @@ def _little() -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Statement:
-    """A text, its terms, those of its subjects, and its cosine with the question; None where there is none."""
+    """A text, its terms with those of its subjects, these alone, and its cosine with the question, None where there is
+    none.
+    """
 
     text: str
     terms: AbstractSet[str]
@@ -181,11 +185,12 @@ class Baseline:
         """By how many standard deviations the nearest of so many exceeds the mean by chance."""
         return NormalDist().inv_cdf(1 - 1 / (self.count + 1))
 
-    def near(self, cosine: float | None) -> float:
+    def near(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
         """What closeness says, in rare words: nothing up to that of the nearest one of so many by chance."""
-        if cosine is None or self.few or not self.deviation:
-            return 0.0
-        return min(max(0.0, NEAR * ((cosine - self.mean) / self.deviation / self._chance - 1)), NEAREST)
+        if self.few or not self.deviation:
+            return np.zeros(len(cosines), np.float32)
+        found = NEAR * ((np.nan_to_num(cosines) - self.mean) / self.deviation / self._chance - 1)
+        return np.clip(found, 0, NEAREST).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -233,12 +238,8 @@ def _is_misspelled(term: str, other: str) -> bool:
 
 def evidence(question: QuestionTerms, baseline: Baseline, statement: Statement) -> Evidence:
     """The evidence that a statement answers a question."""
-    held = frozenset(
-        term
-        for term in question.terms
-        if term in statement.subjects or baseline.spelled.get(term, term) in statement.terms
-    )
-    near = baseline.near(statement.cosine)
+    held = frozenset(term for term in question.terms if baseline.spelled.get(term, term) in statement.terms)
+    near = 0.0 if statement.cosine is None else float(baseline.near(np.array([statement.cosine], np.float32))[0])
     named = held & (question.names | statement.subjects)
     score = near + sum(map(baseline.weight, held)) + NAME * len(named)
     cosine = statement.cosine
@@ -266,15 +267,26 @@ def _share(question: QuestionTerms, baseline: Baseline, held: frozenset[str], na
     return weigh(held) / (weigh(question.terms) or 1.0)
 
 
+def worth_judging(
+    question: QuestionTerms, baseline: Baseline, texts: Sequence[AbstractSet[str]], cosines: NDArray[np.float32] | None
+) -> list[int]:
+    """The places of the texts with any evidence. Of thousands these are a few, and of too many the best ones."""
+    weights = {baseline.spelled.get(term, term): baseline.weight(term) for term in question.terms}
+    sought = frozenset(weights)
+    near, likely = np.zeros(len(texts), np.float32), np.zeros(len(texts), np.bool_)
+    if cosines is not None:
+        near, likely = baseline.near(cosines), cosines >= LIKELY
+    held = [place for place, text in enumerate(texts) if not sought.isdisjoint(text)]
+    shared = np.zeros(len(texts))
+    shared[held] = [sum(map(weights.__getitem__, sought & texts[place])) for place in held]
+    likely[held] = True
+    possible = np.flatnonzero(likely)
+    return possible[np.argsort(-(shared + near)[possible], kind="stable")][:MOST_JUDGED].tolist()
+
+
 def answers(question: QuestionTerms, baseline: Baseline, statements: Sequence[Statement]) -> list[int]:
     """The places of the statements that answer the question, those with the most evidence first."""
-    sought = frozenset(question.terms).union(baseline.spelled.values())
-    found = {
-        place: evidence(question, baseline, one)
-        for place, one in enumerate(statements)
-        # Of thousands only a few have any evidence.
-        if not (sought.isdisjoint(one.terms) and sought.isdisjoint(one.subjects)) or (one.cosine or 0) >= LIKELY
-    }
+    found = {place: evidence(question, baseline, one) for place, one in enumerate(statements)}
     order = sorted((place for place, one in found.items() if one.enough), key=lambda place: -found[place].score)
     some = order[:MOST_RIVALS]
     return [place for place in some if _stays(found[place], [found[other] for other in some])]
