@@ -189,8 +189,9 @@ class Baseline:
         """What closeness says, in rare words: nothing up to that of the nearest one of so many by chance."""
         if self.few or not self.deviation:
             return np.zeros(len(cosines), np.float32)
-        found = NEAR * ((np.nan_to_num(cosines) - self.mean) / self.deviation / self._chance - 1)
-        return np.clip(found, 0, NEAREST).astype(np.float32)
+        over = NEAR * ((np.nan_to_num(cosines) - self.mean) / self.deviation / self._chance - 1)
+        found: NDArray[np.float32] = np.clip(over, 0, NEAREST).astype(np.float32)
+        return found
 
 
 @dataclass(frozen=True)
@@ -281,7 +282,8 @@ def worth_judging(
     shared[held] = [sum(map(weights.__getitem__, sought & texts[place])) for place in held]
     likely[held] = True
     possible = np.flatnonzero(likely)
-    return possible[np.argsort(-(shared + near)[possible], kind="stable")][:MOST_JUDGED].tolist()
+    best: list[int] = possible[np.argsort(-(shared + near)[possible], kind="stable")][:MOST_JUDGED].tolist()
+    return best
 
 
 def answers(question: QuestionTerms, baseline: Baseline, statements: Sequence[Statement]) -> list[int]:
