@@ -82,10 +82,11 @@ _FORMER = re.compile(
 )
 """By which a statement tells of what held before."""
 _ASKS_FOR_PAST = re.compile(
-    r"\b(?:previous(?:ly)?|former(?:ly)?|used to|histor\w+|earlier|before|old|past|was|were|did|switch\w*|replac\w+"
-    r"|supersed\w+|obsolete|outdated|auparavant|ancien\w*|autrefois|avant|était|étaient|remplac\w+|obsolètes?)\b",
+    r"\b(?:previous(?:ly)?|former(?:ly)?|used to|histor\w+|earlier|before|old|past|switched|replaced|superseded"
+    r"|auparavant|ancien\w*|autrefois|avant|remplacée?s?)\b",
     re.IGNORECASE,
 )
+"""Not the past tense: "what did we decide" asks for what holds."""
 
 
 @dataclass(frozen=True)
