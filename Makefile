@@ -125,6 +125,15 @@ openapi: setup ## write docs/openapi.json, docs/api.md and what the client knows
 wheel: setup ## build the package live-memory into dist/ (docs/install.md)
 	@$(PYTHON_BIN) -m scripts.wheel
 
+.PHONY: image
+image: ## build the image of the self-hosted server (docs/self-hosting.md)
+	@scripts/image.sh
+
+.PHONY: test-image
+test-image: setup image ## start compose.yaml with that image and VersityGW, and use it
+	@scripts/stores.sh versitygw
+	@$(PYTHON_BIN) -m pytest -q tests/image
+
 .PHONY: lint-sam
 lint-sam: setup-sam ## sam validate --lint
 	@$(SAM) validate --lint

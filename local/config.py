@@ -59,6 +59,12 @@ class Config:
     outer: Mapping[str, str]
     log_file: Path | None = None
     """The file that standard output and standard error go to, to be kept small."""
+    shared: bool = False
+    """Whether others than this machine's programs send requests, directly or by a proxy on this machine."""
+    make_bucket: bool = False
+    """Whether the bucket is made in a store of one's own that has none of its name."""
+    logs_to_stdout: bool = False
+    """Whether the functions' lines go to standard output and not to files: a container's are read there."""
 
     @property
     def embedded(self) -> bool:
@@ -121,6 +127,9 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         parameters=_read_parameters(checks, values),
         outer=values,
         log_file=Path(values["LIVEMEM_LOG_FILE"]).absolute() if values.get("LIVEMEM_LOG_FILE") else None,
+        shared=checks.read("LIVEMEM_SHARED", _yes_or_no("LIVEMEM_SHARED"), False),
+        make_bucket=checks.read("LIVEMEM_MAKE_BUCKET", _yes_or_no("LIVEMEM_MAKE_BUCKET"), False),
+        logs_to_stdout=checks.read("LIVEMEM_LOGS", _read_logs, False),
     )
     checks.finish()
     return config
@@ -159,6 +168,21 @@ def _read_state(text: str) -> str | None:
     if text not in {"ENABLED", "DISABLED"}:
         raise ValueError(f"BACKUP_SCHEDULE_STATE is {text[:80]!r}; it takes ENABLED or DISABLED.")
     return text
+
+
+def _yes_or_no(name: str) -> Callable[[str], bool]:
+    def read(text: str) -> bool:
+        if text not in {"true", "false"}:
+            raise ValueError(f"{name} is {text[:80]!r}; it takes true or false.")
+        return text == "true"
+
+    return read
+
+
+def _read_logs(text: str) -> bool:
+    if text not in {"files", "stdout"}:
+        raise ValueError(f"LIVEMEM_LOGS is {text[:80]!r}; it takes files or stdout.")
+    return text == "stdout"
 
 
 def _read_port(text: str) -> int:

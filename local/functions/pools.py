@@ -220,7 +220,7 @@ class FunctionPool:
             memory=self.function.memory,
             import_paths=[str(p) for p in import_paths(self.function)],
             variables=self._variables,
-            log_file=str(self._log.path),
+            log_file=str(self._log.path or ""),
             log_stream=f"{time.strftime('%Y/%m/%d', time.gmtime())}/[$LATEST]{uuid.uuid4().hex}",
         )
 
@@ -236,7 +236,13 @@ class FunctionPool:
         self._log.write_report("platform.report", record)
 
     def _report_failure(self, request_id: str, outcome: Outcome) -> None:
-        _log.error("%s (%s): %s; see %s", self.function.logical_id, request_id, outcome.describe(), self._log.path)
+        _log.error(
+            "%s (%s): %s; see %s",
+            self.function.logical_id,
+            request_id,
+            outcome.describe(),
+            self._log.path or "the lines above",
+        )
 
 
 def _ms(seconds: float) -> float:

@@ -36,6 +36,7 @@ class WorkerSpec:
     import_paths: list[str]
     variables: dict[str, str]
     log_file: str
+    """Empty: the standard output that the runtime has."""
     log_stream: str
 
 
@@ -168,10 +169,11 @@ def _prepare_process(spec: WorkerSpec, current: _Current) -> None:
     os.environ.update(spec.variables)
     os.environ["AWS_LAMBDA_LOG_STREAM_NAME"] = spec.log_stream
     time.tzset()
-    log = os.open(spec.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    for standard in (1, 2):
-        os.dup2(log, standard)
-    os.close(log)
+    if spec.log_file:
+        log = os.open(spec.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        for standard in (1, 2):
+            os.dup2(log, standard)
+        os.close(log)
     sys.stdout = JsonLines(1, "INFO", current)
     sys.stderr = JsonLines(2, "ERROR", current)
     root = logging.getLogger()

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -269,6 +270,25 @@ def test_a_store_of_ones_own_is_used(start, shared_s3, s3):
     assert urllib.request.urlopen(request, timeout=10).status == 202
     wait_until(lambda: list_keys(s3, "bucket-of-ones-own") == {"seen/x"})
     assert process.end(signal.SIGINT)[0] == 0
+
+
+def test_behind_a_proxy_on_this_machine_nobody_invokes_functions_but_the_service_itself(start):
+    process = start(LIVEMEM_SHARED="true", LIVEMEM_LOGS="stdout", LLMAAS_API_URL="http://127.0.0.1:9/v1")
+    endpoints = process.wait_ready()
+    own = fetch(f"{endpoints['api']}/v1/environ")["AWS_ENDPOINT_URL_LAMBDA"]
+
+    def invoke(url):
+        path = "/2015-03-31/functions/CounterFunction/invocations"
+        request = urllib.request.Request(f"{url}{path}", b'{"Records": []}', {"X-Amz-Invocation-Type": "Event"})
+        try:
+            return urllib.request.urlopen(request, timeout=10).status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    assert (invoke(endpoints["api"]), invoke(own)) == (404, 202)
+    assert fetch(f"{endpoints['api']}/healthz") == {"status": "ok"}
+    _, out, _ = process.end()
+    assert '"type": "platform.report"' in out, "the lines of functions are on standard output"
 
 
 @pytest.mark.parametrize("url", ["off", "http://127.0.0.1:9/v1"])

@@ -60,6 +60,8 @@ def test_the_region_is_that_of_the_store_or_else_aws_own():
         ("BACKUP_TIMEZONE", "Paris", "takes an IANA name, like Europe/Paris."),
         ("BACKUP_SCHEDULE_STATE", "off", "takes ENABLED or DISABLED."),
         ("LIVEMEM_INVOKE_FROM", "lan", "networks like 172.17.0.0/16"),
+        ("LIVEMEM_SHARED", "yes", "true or false."),
+        ("LIVEMEM_LOGS", "syslog", "files or stdout."),
         ("S3_ENDPOINT_URL", "127.0.0.1:9000", "must be an http or https URL."),
         ("LLMAAS_API_URL", "api.openai.com/v1", "must be an http or https URL."),
         ("LLMAAS_API_URL", "http://[::1", "must be an http or https URL."),
