@@ -102,6 +102,14 @@ def test_nobody_outside_invokes_functions_or_reads_without_a_token(stack):
     assert stack.ask("/v1/spaces", Authorization="Bearer wrong")[0] == 401
 
 
+def test_prometheus_reads_the_metrics_with_their_key_alone(stack):
+    stack.ask("/v1/spaces/team/notes")
+    status, told = stack.ask("/metrics")
+    assert status == 200
+    assert 'method="GET",route="/v1/spaces/{space_id}/notes",status="200"' in told
+    assert stack.ask("/metrics", Authorization="")[0] == 401
+
+
 def test_sigterm_ends_it_in_order(stack):
     running = container("livemem")
     stack.compose("stop", "livemem")

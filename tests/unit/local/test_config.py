@@ -61,6 +61,8 @@ def test_the_region_is_that_of_the_store_or_else_aws_own():
         ("BACKUP_SCHEDULE_STATE", "off", "takes ENABLED or DISABLED."),
         ("LIVEMEM_INVOKE_FROM", "lan", "networks like 172.17.0.0/16"),
         ("LIVEMEM_SHARED", "yes", "true or false."),
+        ("LIVEMEM_METRICS_KEY", "hunter2", "fewer than 32 characters"),
+        ("LIVEMEM_ENVIRONMENTS", "1", "a number from 2 to 256."),
         ("LIVEMEM_LOGS", "syslog", "files or stdout."),
         ("S3_ENDPOINT_URL", "127.0.0.1:9000", "must be an http or https URL."),
         ("LLMAAS_API_URL", "api.openai.com/v1", "must be an http or https URL."),
