@@ -142,6 +142,18 @@ lint-sam: setup-sam ## sam validate --lint
 build: setup-sam ## sam build (ARCHITECTURE=arm64 or x86_64)
 	@scripts/sam_build.sh
 
+.PHONY: deploy
+deploy: setup build ## deploy on AWS without a question: LLMAAS_API_URL=... LLMAAS_MODEL=... LLMAAS_API_KEY=... make deploy (docs/deploy.md)
+	@$(PYTHON_BIN) -m scripts.deploy $(ARGS)
+
+.PHONY: undeploy
+undeploy: setup setup-sam ## delete the stack; its bucket stays, with everything in it
+	@$(PYTHON_BIN) -m scripts.deploy --down
+
+.PHONY: test-deploy
+test-deploy: setup setup-sam ## `sam deploy` and `sam delete` of the real template, against moto's CloudFormation
+	@SAM_REQUIRED=1 $(PYTHON_BIN) -m pytest -q tests/deploy
+
 .PHONY: lock
 lock: setup ## resolve the requirements*.in files again
 	@scripts/lock.sh
