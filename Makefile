@@ -162,6 +162,20 @@ lock: setup ## resolve the requirements*.in files again
 audit: setup setup-audit ## ask whether the locked packages have known vulnerabilities (needs pypi.org)
 	@$(PYTHON_BIN) -m scripts.audit
 
+.PHONY: licences
+licences: setup ## ask whether the packages of the image have licences that allow to give them on
+	@$(PYTHON_BIN) -m scripts.licences
+
+.PHONY: sbom
+sbom: setup-audit ## list the packages of the image with their hashes (CycloneDX) in dist/
+	@mkdir -p dist
+	@.venv-audit/bin/cyclonedx-py requirements requirements-image.txt --pyproject pyproject.toml --mc-type application --output-reproducible --output-format JSON --output-file dist/sbom.cdx.json
+
+.PHONY: version
+version: setup ## set the version everywhere: make version VERSION=0.2.0
+	@$(PYTHON_BIN) -m scripts.version --set $(VERSION)
+	@$(MAKE) openapi
+
 .PHONY: clean
 clean: ## remove what the targets made, but not the local runtime's data (.local)
 	rm -rf .venv .venv-sam .venv-audit .setup.lock .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis
