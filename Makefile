@@ -125,6 +125,15 @@ openapi: setup ## write docs/openapi.json, docs/api.md and what the client knows
 wheel: setup ## build the package live-memory into dist/ (docs/install.md)
 	@$(PYTHON_BIN) -m scripts.wheel
 
+.PHONY: image
+image: ## build the image of the self-hosted server (docs/self-hosting.md)
+	@scripts/image.sh
+
+.PHONY: test-image
+test-image: setup image ## start compose.yaml with that image and VersityGW, and use it
+	@scripts/stores.sh versitygw
+	@$(PYTHON_BIN) -m pytest -q tests/image
+
 .PHONY: lint-sam
 lint-sam: setup-sam ## sam validate --lint
 	@$(SAM) validate --lint
@@ -133,6 +142,18 @@ lint-sam: setup-sam ## sam validate --lint
 build: setup-sam ## sam build (ARCHITECTURE=arm64 or x86_64)
 	@scripts/sam_build.sh
 
+.PHONY: deploy
+deploy: setup build ## deploy on AWS without a question: LLMAAS_API_URL=... LLMAAS_MODEL=... LLMAAS_API_KEY=... make deploy (docs/deploy.md)
+	@$(PYTHON_BIN) -m scripts.deploy $(ARGS)
+
+.PHONY: undeploy
+undeploy: setup setup-sam ## delete the stack; its bucket stays, with everything in it
+	@$(PYTHON_BIN) -m scripts.deploy --down
+
+.PHONY: test-deploy
+test-deploy: setup setup-sam ## `sam deploy` and `sam delete` of the real template, against moto's CloudFormation
+	@SAM_REQUIRED=1 $(PYTHON_BIN) -m pytest -q tests/deploy
+
 .PHONY: lock
 lock: setup ## resolve the requirements*.in files again
 	@scripts/lock.sh
@@ -140,6 +161,20 @@ lock: setup ## resolve the requirements*.in files again
 .PHONY: audit
 audit: setup setup-audit ## ask whether the locked packages have known vulnerabilities (needs pypi.org)
 	@$(PYTHON_BIN) -m scripts.audit
+
+.PHONY: licences
+licences: setup ## ask whether the packages of the image have licences that allow to give them on
+	@$(PYTHON_BIN) -m scripts.licences
+
+.PHONY: sbom
+sbom: setup-audit ## list the packages of the image with their hashes (CycloneDX) in dist/
+	@mkdir -p dist
+	@.venv-audit/bin/cyclonedx-py requirements requirements-image.txt --pyproject pyproject.toml --mc-type application --output-reproducible --output-format JSON --output-file dist/sbom.cdx.json
+
+.PHONY: version
+version: setup ## set the version everywhere: make version VERSION=0.2.0
+	@$(PYTHON_BIN) -m scripts.version --set $(VERSION)
+	@$(MAKE) openapi
 
 .PHONY: clean
 clean: ## remove what the targets made, but not the local runtime's data (.local)

@@ -4,7 +4,7 @@ import ipaddress
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from local.embeddings import Embeddings, read_embeddings
 from local.front.guard import Networks
 from local.functions.async_queue import RETRY_SECONDS
 from local.functions.expressions import read_expression
+from local.functions.pools import MAX_ENVIRONMENTS
 from local.machine_zone import of_machine
 from local.service_settings import find_problems
 
@@ -59,6 +60,16 @@ class Config:
     outer: Mapping[str, str]
     log_file: Path | None = None
     """The file that standard output and standard error go to, to be kept small."""
+    shared: bool = False
+    """Whether others than this machine's programs send requests, directly or by a proxy on this machine."""
+    environments: int = MAX_ENVIRONMENTS
+    """Of a function that reserves no concurrency, at most."""
+    metrics_key: str | None = field(default=None, repr=False)
+    """What opens `/metrics`; without it only programs of this machine may read it, and nobody if others are served."""
+    make_bucket: bool = False
+    """Whether the bucket is made in a store of one's own that has none of its name."""
+    logs_to_stdout: bool = False
+    """Whether the functions' lines go to standard output and not to files: a container's are read there."""
 
     @property
     def embedded(self) -> bool:
@@ -121,6 +132,11 @@ def read_config(variables: Mapping[str, str] | None = None) -> Config:
         parameters=_read_parameters(checks, values),
         outer=values,
         log_file=Path(values["LIVEMEM_LOG_FILE"]).absolute() if values.get("LIVEMEM_LOG_FILE") else None,
+        shared=checks.read("LIVEMEM_SHARED", _yes_or_no("LIVEMEM_SHARED"), False),
+        environments=checks.read("LIVEMEM_ENVIRONMENTS", _read_environments, MAX_ENVIRONMENTS),
+        metrics_key=checks.read("LIVEMEM_METRICS_KEY", _read_metrics_key, None),
+        make_bucket=checks.read("LIVEMEM_MAKE_BUCKET", _yes_or_no("LIVEMEM_MAKE_BUCKET"), False),
+        logs_to_stdout=checks.read("LIVEMEM_LOGS", _read_logs, False),
     )
     checks.finish()
     return config
@@ -159,6 +175,33 @@ def _read_state(text: str) -> str | None:
     if text not in {"ENABLED", "DISABLED"}:
         raise ValueError(f"BACKUP_SCHEDULE_STATE is {text[:80]!r}; it takes ENABLED or DISABLED.")
     return text
+
+
+def _yes_or_no(name: str) -> Callable[[str], bool]:
+    def read(text: str) -> bool:
+        if text not in {"true", "false"}:
+            raise ValueError(f"{name} is {text[:80]!r}; it takes true or false.")
+        return text == "true"
+
+    return read
+
+
+def _read_environments(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not 2 <= int(text[:9]) <= 256:
+        raise ValueError(f"LIVEMEM_ENVIRONMENTS is {text[:80]!r}; it takes a number from 2 to 256.")
+    return int(text)
+
+
+def _read_metrics_key(text: str) -> str | None:
+    if len(text) < 32:
+        raise ValueError("LIVEMEM_METRICS_KEY has fewer than 32 characters; it takes random ones.")
+    return text
+
+
+def _read_logs(text: str) -> bool:
+    if text not in {"files", "stdout"}:
+        raise ValueError(f"LIVEMEM_LOGS is {text[:80]!r}; it takes files or stdout.")
+    return text == "stdout"
 
 
 def _read_port(text: str) -> int:

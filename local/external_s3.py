@@ -1,5 +1,7 @@
 """A store that is not ours: its bucket must be there before the functions start."""
 
+from typing import Any
+
 from local.config import Config
 
 
@@ -8,7 +10,9 @@ class StoreError(OSError):
 
 
 def check_bucket(config: Config) -> None:
-    """Look whether the bucket is in the store. It is never made: a mistyped name would be a second memory, unnoticed.
+    """Look whether the bucket is in the store.
+
+    It is made only if the user says so: with a mistyped name that would be a second memory, unnoticed.
 
     Raises:
         StoreError: there is no such bucket, the keys do not open it, or nobody answers.
@@ -34,7 +38,7 @@ def check_bucket(config: Config) -> None:
                 s3={"addressing_style": "path" if config.s3_url else "auto"},
             ),
         )
-        client.head_bucket(Bucket=config.bucket)
+        _find_or_make(client, config)
     except ClientError as error:
         status = error.response["ResponseMetadata"]["HTTPStatusCode"]
         if status == 404:
@@ -51,3 +55,16 @@ def check_bucket(config: Config) -> None:
         raise StoreError(f"{where} needs keys: set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY.") from error
     except (BotoCoreError, ValueError) as error:
         raise StoreError(f"{where} cannot be reached ({type(error).__name__}): check S3_ENDPOINT_URL.") from error
+
+
+def _find_or_make(client: Any, config: Config) -> None:
+    from botocore.exceptions import ClientError  # noqa: PLC0415
+
+    try:
+        client.head_bucket(Bucket=config.bucket)
+    except ClientError as error:
+        missing = error.response["ResponseMetadata"]["HTTPStatusCode"] == 404
+        # Buckets of AWS need more than a name: those are made by the template.
+        if not (missing and config.make_bucket and config.s3_url):
+            raise
+        client.create_bucket(Bucket=config.bucket)

@@ -8,11 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from local import admin_key, embeddings
+from local import admin_key, embeddings, metrics
 from local.children.child import Child
 from local.config import Config
 from local.data_dir import DataDir
 from local.external_s3 import check_bucket
+from local.front.guard import is_forwarded, is_from_web_page, is_in_networks, is_loopback
 from local.front.http_api import MAX_BODY_BYTES, HttpApi
 from local.front.httpd import Request, Response, Server, answer_json
 from local.front.lambda_api import LambdaApi
@@ -32,6 +33,9 @@ READY_SECONDS = 60.0
 # How long running HTTP requests may take to end when the runtime stops.
 STOP_SECONDS = 5.0
 OFFLINE_MODEL = "offline-rules"
+HEALTH_PATH = "/healthz"
+"""200 while the service takes requests. It asks no store, and needs no token: for health checks of containers."""
+_UNAVAILABLE = answer_json(503, {"message": "Service Unavailable"})
 
 
 class Runtime:
@@ -55,8 +59,15 @@ class Runtime:
         self._queue: AsyncQueue | None = None
         self._http_api: HttpApi | None = None
         self._lambda_api: LambdaApi | None = None
+        self._ready = False
+        self._metrics = metrics.Metrics()
         try:
             self._server = Server(config.host, config.port, self._answer, max_body=MAX_BODY_BYTES)
+            # Who may invoke skips every check of the API. Behind a proxy on this machine all clients have its address,
+            # so a service for others answers invocations of its own functions at a port that no proxy passes on.
+            self._invocations = (
+                Server("127.0.0.1", 0, self._answer_own, max_body=MAX_BODY_BYTES) if config.shared else None
+            )
         except OSError:
             self.data.close()
             raise
@@ -91,15 +102,19 @@ class Runtime:
             "pid": os.getpid(),
         }
         self.data.write_endpoints(endpoints)
+        self._ready = True
         return endpoints
 
     def stop(self) -> None:
         """Stop everything, in order: no new work, running requests may end, queued work stays on disk."""
+        self._ready = False
         if self._scheduler:
             self._scheduler.stop()
         if self._queue:
             self._queue.close()
         self._server.stop(grace_seconds=STOP_SECONDS)
+        if self._invocations:
+            self._invocations.stop()
         for pool in self._pools.values():
             pool.close()
         self._nursery.close()
@@ -123,7 +138,7 @@ class Runtime:
             "embedded S3 server",
             "local.s3",
             *("--data", str(self.config.data), "--bucket", self.config.bucket),
-            *("--subscriptions", json.dumps(subscriptions), "--invoke-url", self._server.url),
+            *("--subscriptions", json.dumps(subscriptions), "--invoke-url", self._invoke_url),
         )
 
     def _start_functions(self, provided: dict[str, str]) -> None:
@@ -131,8 +146,10 @@ class Runtime:
             self._pools[function.logical_id] = self._make_pool(function, provided)
         self._queue = AsyncQueue(self._pools, Spool(self.data.queue), self.data.dead_letters, self.config.retry_seconds)
         self._lambda_api = LambdaApi(self.template, self._pools, self._queue, self.config.invoke_from, self.config.host)
-        self._http_api = HttpApi(self.template.functions, self._pools)
+        self._http_api = HttpApi(self.template.functions, self._pools, metrics=self._metrics)
         self._server.start()
+        if self._invocations:
+            self._invocations.start()
         served = [self._pools[f.logical_id] for f in self.template.functions if f.routes]
         for pool in served:
             pool.warm()
@@ -147,10 +164,11 @@ class Runtime:
             function,
             self.config.outer,
             provided,
-            lambda_url=self._server.url,
+            lambda_url=self._invoke_url,
             own_credentials=not self.config.embedded,
         )
-        return FunctionPool(function, self._nursery, variables, FunctionLog(self.data.logs, function.logical_id))
+        log = FunctionLog(None if self.config.logs_to_stdout else self.data.logs, function.logical_id)
+        return FunctionPool(function, self._nursery, variables, log, self.config.environments, self._metrics)
 
     def _provide(self, s3_url: str | None, offline_url: str, key_sha256: str) -> dict[str, str]:
         """The variables that the runtime decides. They override the template."""
@@ -179,9 +197,39 @@ class Runtime:
 
     def _answer(self, request: Request) -> Response:
         if self._lambda_api is None or self._http_api is None:
-            return answer_json(503, {"message": "Service Unavailable"})
-        api = self._lambda_api if LambdaApi.owns(request) else self._http_api
-        return api.answer(request)
+            return _UNAVAILABLE
+        if request.path == metrics.PATH:
+            return self._tell_metrics(request)
+        if request.path == HEALTH_PATH:
+            return answer_json(200 if self._ready else 503, {"status": "ok" if self._ready else "starting"})
+        if LambdaApi.owns(request) and (not self.config.shared or self._may_invoke_here(request)):
+            return self._lambda_api.answer(request)
+        return self._http_api.answer(request)
+
+    def _tell_metrics(self, request: Request) -> Response:
+        key = self.config.metrics_key
+        # Without a key it is for a Prometheus of this machine, and for no web page that its user has open.
+        outside = self.config.shared or not is_loopback(request.client) or is_forwarded(request)
+        if key is None and (outside or is_from_web_page(request)):
+            return answer_json(404, {"message": "Not Found"})
+        if key is not None and not metrics.may_read(request.header("Authorization"), key):
+            return answer_json(401, {"message": "Unauthorized"}, (("WWW-Authenticate", "Bearer"),))
+        for pool in self._pools.values():
+            pool.measure()
+        given_up = len(list(self.data.dead_letters.glob("*"))) if self.data.dead_letters.exists() else 0
+        self._metrics.set("livemem_dead_letters", given_up)
+        return Response(200, (("Content-Type", metrics.CONTENT_TYPE),), self._metrics.render().encode())
+
+    def _answer_own(self, request: Request) -> Response:
+        return self._lambda_api.answer(request) if self._lambda_api else _UNAVAILABLE
+
+    def _may_invoke_here(self, request: Request) -> bool:
+        """Whether the client is in a network that its user named. That of this machine is any client of a proxy."""
+        return not is_loopback(request.client) and is_in_networks(request.client, self.config.invoke_from)
+
+    @property
+    def _invoke_url(self) -> str:
+        return (self._invocations or self._server).url
 
     def _fail(self, name: str) -> None:
         self.failure = f"The {name} has ended unexpectedly."

@@ -16,6 +16,7 @@ LOCKS = (
     "layers/search/requirements.txt",
     "layers/mcp/requirements.txt",
     "requirements-dev.txt",
+    "requirements-image.txt",
     "requirements-sam.txt",
     "requirements-audit.txt",
 )

@@ -15,6 +15,7 @@ Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 DOCKER_HOST = "host.docker.internal"
 """What containers call this machine, by Docker Desktop's own doing or by `--add-host` as in sam/compose.yaml."""
 
+_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
 _HOST = re.compile(r"^(?P<name>\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(:\d{1,5})?$")
 
 
@@ -43,10 +44,20 @@ def _is_own_name(name: str, arrived_at: str, names: Collection[str]) -> bool:
     return address.is_loopback or address == _read_address(arrived_at)
 
 
+def is_forwarded(request: Request) -> bool:
+    """Tell whether a proxy says that it passes somebody else's request on, whose address is then not the client's."""
+    return any(request.header(name) is not None for name in _FORWARDED)
+
+
 def is_in_networks(address: str, networks: Networks) -> bool:
     """Tell whether a client's address is of this machine (loopback) or in one of the networks."""
     client = _read_address(address)
     return client.is_loopback or any(client in network for network in networks)
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether an address is one of this machine's own programs, or of a proxy among them."""
+    return _read_address(address).is_loopback
 
 
 def _read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:

@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from local.front.httpd import Request, Response, answer_json
 from local.front.payload import MalformedAnswerError, build_event, decode_path, read_answer
 from local.functions.pools import FunctionPool, PoolClosedError
 from local.functions.template import Function, Route
+from local.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 
@@ -74,14 +76,27 @@ class HttpApi:
         functions: tuple[Function, ...],
         pools: Mapping[str, FunctionPool],
         integration_seconds: float = INTEGRATION_SECONDS,
+        metrics: Metrics | None = None,
     ) -> None:
         self._router = Router(functions)
         self._pools = pools
         self._integration_seconds = integration_seconds
+        self._metrics = metrics or Metrics()
 
     def answer(self, request: Request) -> Response:
         """Answer one request; every failure becomes the answer that API Gateway gives for it."""
         match = self._router.find(request.method, decode_path(request.path))
+        began = time.monotonic()
+        answer = self._answer(request, match)
+        route, method = (match.route.path, match.route.method) if match else ("none", "none")
+        # Whatever a client sends, there is one series for a route and a status.
+        self._metrics.add("livemem_http_requests_total", route=route, method=method, status=str(answer.status))
+        if match:
+            seconds = time.monotonic() - began
+            self._metrics.observe("livemem_http_request_seconds", seconds, function=match.function.logical_id)
+        return answer
+
+    def _answer(self, request: Request, match: Match | None) -> Response:
         if match is None:
             return answer_json(404, {"message": "Not Found"})
         if len(request.body) > MAX_BODY_BYTES:

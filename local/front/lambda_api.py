@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-from local.front.guard import DOCKER_HOST, Networks, is_from_web_page, is_in_networks
+from local.front.guard import DOCKER_HOST, Networks, is_forwarded, is_from_web_page, is_in_networks
 from local.front.httpd import Request, Response, answer_json
 from local.functions.async_queue import AsyncQueue
 from local.functions.pools import FunctionPool, PoolClosedError
@@ -45,7 +45,8 @@ class LambdaApi:
     def answer(self, request: Request) -> Response:
         """Answer one request."""
         found = _PATH.match(request.path)
-        if is_from_web_page(request, self._names) or not is_in_networks(request.client, self._allowed):
+        outside = is_from_web_page(request, self._names) or is_forwarded(request)
+        if outside or not is_in_networks(request.client, self._allowed):
             return _refuse(403, "AccessDeniedException", "only this machine and LIVEMEM_INVOKE_FROM may invoke")
         if found is None or request.method != "POST":
             return _refuse(404, "UnknownOperationException", "only Invoke is served here")

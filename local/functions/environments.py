@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
@@ -29,12 +30,13 @@ _ROOT = Path(__file__).resolve().parents[2]
 class Outcome:
     """What came of an invocation: the handler's JSON answer, or Lambda's description of the failure.
 
-    `begun` is false when the event has reached no handler.
+    `begun` is false when the event has reached no handler. `metrics` are the lines of metrics that the handler wrote.
     """
 
     payload: bytes
     failed: bool = False
     begun: bool = True
+    metrics: Sequence[Mapping[str, Any]] = ()
 
     def describe(self) -> str:
         """The failure in one line, for people."""
@@ -176,7 +178,7 @@ class Environment:
         """Wait for the import of the handler; the failure if there is one, and then the environment is gone."""
         try:
             if self._connection.poll(INIT_SECONDS):
-                state, payload = self._receive()
+                state, payload, _ = self._receive()
                 if state == "ready":
                     return None
                 self.discard()
@@ -195,8 +197,8 @@ class Environment:
         try:
             self._connection.send_bytes(head + b"\n" + event)
             if self._connection.poll(timeout):
-                state, payload = self._receive()
-                return Outcome(payload, failed=state == "error")
+                state, payload, metrics = self._receive()
+                return Outcome(payload, failed=state == "error", metrics=metrics)
         except (EOFError, OSError):
             text = f"RequestId: {request_id} Error: Runtime exited with error: {self._end()}"
             return failure("Runtime.ExitError", text, request_id)
@@ -218,9 +220,10 @@ class Environment:
         self.kill()
         self._connection.close()
 
-    def _receive(self) -> tuple[str, bytes]:
+    def _receive(self) -> tuple[str, bytes, list[dict[str, Any]]]:
         head, _, payload = self._connection.recv_bytes().partition(b"\n")
-        return json.loads(head)["state"], payload
+        said = json.loads(head)
+        return said["state"], payload, said["metrics"]
 
     def _end(self) -> str:
         self.alive = False

@@ -1,4 +1,4 @@
-"""The log file of one function: JSON lines, written by its environments and, about them, by the runtime."""
+"""The log of one function: JSON lines, written by its environments and, about them, by the runtime."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from typing import Any
 
 # A file past this size is emptied, and what was in it is kept as one older file.
 ROTATE_BYTES = 20 * 1024 * 1024
+_STDOUT = 1
 
 
 def keep_small(path: Path) -> None:
@@ -26,18 +27,25 @@ def keep_small(path: Path) -> None:
 
 
 class FunctionLog:
-    """Appends to `<folder>/<function>.log`; environments append to the same file by themselves."""
+    """Appends to `<folder>/<function>.log`; environments append to the same file by themselves.
 
-    def __init__(self, folder: Path, function_id: str) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.path = folder / f"{function_id}.log"
+    Without a folder all of them write to standard output.
+    """
+
+    def __init__(self, folder: Path | None, function_id: str) -> None:
+        self.path = folder / f"{function_id}.log" if folder else None
         self._lock = threading.Lock()
-        keep_small(self.path)
+        if folder and self.path:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            keep_small(self.path)
 
     def write_report(self, kind: str, record: dict[str, Any]) -> None:
         """Append a line in the form of Lambda's platform events, for example `platform.report`."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
         line = json.dumps({"time": now, "type": kind, "record": record}, ensure_ascii=False).encode() + b"\n"
+        if self.path is None:
+            os.write(_STDOUT, line)
+            return
         # One write of one line: appended whole, also while environments write.
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:

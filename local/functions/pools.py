@@ -20,6 +20,7 @@ from local.functions.logs import FunctionLog
 from local.functions.template import Function
 from local.functions.variables import function_arn, import_paths
 from local.functions.worker import WorkerSpec
+from local.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 
@@ -49,11 +50,13 @@ class FunctionPool:
         variables: dict[str, str],
         log: FunctionLog,
         limit: int = MAX_ENVIRONMENTS,
+        metrics: Metrics | None = None,
     ) -> None:
         self.function = function
         self._nursery = nursery
         self._variables = variables
         self._log = log
+        self._metrics = metrics or Metrics()
         self._limit = max(1, function.reserved_concurrency or limit)
         self._asynchronous_limit = max(1, self._limit - 1) if function.routes else self._limit
         self._change = threading.Condition()
@@ -220,14 +223,28 @@ class FunctionPool:
             memory=self.function.memory,
             import_paths=[str(p) for p in import_paths(self.function)],
             variables=self._variables,
-            log_file=str(self._log.path),
+            log_file=str(self._log.path or ""),
             log_stream=f"{time.strftime('%Y/%m/%d', time.gmtime())}/[$LATEST]{uuid.uuid4().hex}",
         )
 
+    def measure(self) -> None:
+        """Set the gauges of the pool: its environments, and what waits."""
+        name = self.function.logical_id
+        with self._change:
+            sizes = {kind: len(self._jobs[later]) for kind, later in (("request", False), ("event", True))}
+            environments = len(self._environments)
+        self._metrics.set("livemem_environments", environments, function=name)
+        for kind, waiting in sizes.items():
+            self._metrics.set("livemem_waiting", waiting, function=name, kind=kind)
+
     def _write_report(self, job: _Job, outcome: Outcome, seconds: float) -> None:
+        name, status = self.function.logical_id, "error" if outcome.failed else "success"
+        self._metrics.add("livemem_invocations_total", function=name, status=status)
+        self._metrics.observe("livemem_invocation_seconds", seconds, function=name)
+        self._metrics.take(outcome.metrics)
         record: dict[str, Any] = {
             "requestId": job.request_id,
-            "status": "error" if outcome.failed else "success",
+            "status": status,
             "asynchronous": job.asynchronous,
             "metrics": {"durationMs": _ms(seconds)},
         }
@@ -236,7 +253,13 @@ class FunctionPool:
         self._log.write_report("platform.report", record)
 
     def _report_failure(self, request_id: str, outcome: Outcome) -> None:
-        _log.error("%s (%s): %s; see %s", self.function.logical_id, request_id, outcome.describe(), self._log.path)
+        _log.error(
+            "%s (%s): %s; see %s",
+            self.function.logical_id,
+            request_id,
+            outcome.describe(),
+            self._log.path or "the lines above",
+        )
 
 
 def _ms(seconds: float) -> float:

@@ -12,8 +12,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -21,6 +21,8 @@ from typing import Any
 
 # Lambda's limit on what a synchronous invocation may return.
 MAX_RESPONSE_BYTES = 6_291_556
+MAX_METRIC_LINES = 100
+"""Lines of metrics that go with one answer; further ones are only written."""
 
 Handler = Callable[[Any, Any], Any]
 
@@ -36,6 +38,7 @@ class WorkerSpec:
     import_paths: list[str]
     variables: dict[str, str]
     log_file: str
+    """Empty: the standard output that the runtime has."""
     log_stream: str
 
 
@@ -61,9 +64,10 @@ class LambdaContext:
 
 @dataclass
 class _Current:
-    """The request at work, for log lines."""
+    """The request at work, for log lines, and the metrics that were written since the last answer."""
 
     request_id: str | None = None
+    metrics: list[dict[str, Any]] = field(default_factory=list)
 
 
 class JsonLines:
@@ -99,18 +103,22 @@ class JsonLines:
     def _write_line(self, line: str) -> None:
         if not line.strip():
             return
-        if not _is_object(line):
+        read = _read_object(line)
+        if read is None:
             line = json.dumps(_log_record(self._level, line, self._current.request_id), ensure_ascii=False)
+        elif "_aws" in read and len(self._current.metrics) < MAX_METRIC_LINES:
+            self._current.metrics.append(read)
         os.write(self._descriptor, line.encode("utf-8", "replace") + b"\n")
 
 
-def _is_object(line: str) -> bool:
+def _read_object(line: str) -> dict[str, Any] | None:
     if not line.startswith("{"):
-        return False
+        return None
     try:
-        return isinstance(json.loads(line), dict)
+        read = json.loads(line)
     except ValueError:
-        return False
+        return None
+    return read if isinstance(read, dict) else None
 
 
 def _log_record(level: str, message: str, request_id: str | None) -> dict[str, Any]:
@@ -138,7 +146,8 @@ def run_worker(descriptor: int, spec: WorkerSpec) -> int:
 
     Args:
         descriptor: the environment's end of the socket. A request is a line of JSON (`request_id`, `deadline` in
-            seconds of Unix time) and the event; an answer is a line of JSON (`state`: ready, ok, error) and a payload.
+            seconds of Unix time) and the event; an answer is a line of JSON (`state`: ready, ok, error; `metrics`: the
+            lines of metrics that were written meanwhile) and a payload.
         spec: which function, with which variables.
     Returns:
         The exit status of the process.
@@ -159,7 +168,9 @@ def run_worker(descriptor: int, spec: WorkerSpec) -> int:
         meta = json.loads(head)
         current.request_id = meta["request_id"]
         context = LambdaContext(spec, meta["request_id"], meta["deadline"])
-        _send(connection, *_answer(handler, event, context))
+        state, payload = _answer(handler, event, context)
+        metrics, current.metrics = current.metrics, []
+        _send(connection, state, payload, metrics)
         current.request_id = None
 
 
@@ -168,10 +179,11 @@ def _prepare_process(spec: WorkerSpec, current: _Current) -> None:
     os.environ.update(spec.variables)
     os.environ["AWS_LAMBDA_LOG_STREAM_NAME"] = spec.log_stream
     time.tzset()
-    log = os.open(spec.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    for standard in (1, 2):
-        os.dup2(log, standard)
-    os.close(log)
+    if spec.log_file:
+        log = os.open(spec.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        for standard in (1, 2):
+            os.dup2(log, standard)
+        os.close(log)
     sys.stdout = JsonLines(1, "INFO", current)
     sys.stderr = JsonLines(2, "ERROR", current)
     root = logging.getLogger()
@@ -234,5 +246,8 @@ def _failure(kind: str, message: str, request_id: str) -> bytes:
     return json.dumps({"errorMessage": message, "errorType": kind, "requestId": request_id}).encode()
 
 
-def _send(connection: "Connection[Any, Any]", state: str, payload: bytes) -> None:
-    connection.send_bytes(json.dumps({"state": state}).encode() + b"\n" + payload)
+def _send(
+    connection: "Connection[Any, Any]", state: str, payload: bytes, metrics: Sequence[dict[str, Any]] = ()
+) -> None:
+    head = {"state": state, "metrics": list(metrics)}
+    connection.send_bytes(json.dumps(head).encode() + b"\n" + payload)

@@ -9,7 +9,7 @@ from tests.support.cases import each
 
 ROOT = Path(__file__).resolve().parents[2]
 LAYERS = ["layers/livemem/requirements", "layers/search/requirements", "layers/mcp/requirements"]
-LOCKS = [*LAYERS, "requirements-dev", "requirements-sam", "requirements-audit"]
+LOCKS = [*LAYERS, "requirements-dev", "requirements-image", "requirements-sam", "requirements-audit"]
 
 
 def pins(lock):

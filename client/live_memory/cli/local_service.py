@@ -116,21 +116,42 @@ def _token(endpoints: Mapping[str, Any]) -> str | None:
     return Path(file).read_text("ascii").strip() if file else None
 
 
-def command(environ: Mapping[str, str], folder: Path, choices: Choices) -> tuple[list[str], Path, dict[str, str]]:
-    """The command that runs the service, its working folder and its variables. Raises Refused."""
+def command(
+    environ: Mapping[str, str], folder: Path, choices: Choices, host: str | None = None
+) -> tuple[list[str], Path, dict[str, str]]:
+    """The command that runs the service, its working folder and its variables. Raises Refused.
+
+    With a `host` the service is for others too: it listens there, alone or behind a proxy.
+    """
     root = _program()
+    if host:
+        _check_shared(environ, choices)
     # Only what was chosen for the service counts: the project that an agent works in may have a store of its own.
     others = {*_VARIABLES.values(), *(() if choices.s3 or choices.region else _STORE_KEYS)}
     variables = {
         **{name: value for name, value in environ.items() if name not in others},
         **choices.variables(),
-        # Never another address: whoever reaches the service can try keys.
-        "HOST": "127.0.0.1",
+        # Another address only if a person says so in the command: who reaches the service can try keys.
+        "HOST": host or "127.0.0.1",
+        "LIVEMEM_SHARED": "true" if host else "false",
         "LIVEMEM_DATA_DIR": str(folder),
         "PYTHONPATH": str(root),
     }
     variables.pop("PYTHONSAFEPATH", None)
     return [sys.executable, "-m", "local"], root, variables
+
+
+def _check_shared(environ: Mapping[str, str], choices: Choices) -> None:
+    if not (environ.get("ADMIN_BOOTSTRAP_KEY") or environ.get("ADMIN_BOOTSTRAP_KEY_SHA256")):
+        raise Refused(
+            "With --host others reach the service, so its first key must be yours: set ADMIN_BOOTSTRAP_KEY to at least "
+            "32 random characters (openssl rand -hex 32), or ADMIN_BOOTSTRAP_KEY_SHA256 to their SHA-256."
+        )
+    if not (choices.s3 or choices.region):
+        raise Refused(
+            "With --host others keep their memory here, so it needs a store of its own: add --s3 URL (or --region for "
+            "AWS S3). The embedded store is for the programs of one machine."
+        )
 
 
 def _program() -> Path:
@@ -176,7 +197,11 @@ def keep(folder: Path, choices: Choices) -> None:
 
 
 def start(
-    environ: Mapping[str, str], folder: Path, choices: Choices, sleep: Callable[[float], None] = time.sleep
+    environ: Mapping[str, str],
+    folder: Path,
+    choices: Choices,
+    sleep: Callable[[float], None] = time.sleep,
+    host: str | None = None,
 ) -> LocalService:
     """The service of a data folder, started in the background unless it runs. Several callers get the same one.
 
@@ -187,7 +212,7 @@ def start(
 
     if found := ready(folder):
         return found
-    arguments, root, variables = command(environ, folder, choices)
+    arguments, root, variables = command(environ, folder, choices, host)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = folder / LOG
     variables["LIVEMEM_LOG_FILE"] = str(log)

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -57,10 +58,15 @@ Resources:
 """
 
 WEB = """
-import boto3, os
+import boto3, json, os
+
+METRIC = {"CloudWatchMetrics": [{"Dimensions": [["service"]], "Metrics": [{"Name": "NotesKept", "Unit": "Count"}]}]}
 
 def handler(event, context):
     what = event["pathParameters"]["any"]
+    if what == "metric":
+        print(json.dumps({"_aws": METRIC, "service": "web", "NotesKept": [1, 2]}))
+        return {}
     if what == "environ":
         return dict(os.environ)
     boto3.client("lambda").invoke(FunctionName=os.environ["NAME"], InvocationType="Event", Payload=b'{"put": "by-web"}')
@@ -269,6 +275,46 @@ def test_a_store_of_ones_own_is_used(start, shared_s3, s3):
     assert urllib.request.urlopen(request, timeout=10).status == 202
     wait_until(lambda: list_keys(s3, "bucket-of-ones-own") == {"seen/x"})
     assert process.end(signal.SIGINT)[0] == 0
+
+
+def test_metrics_of_functions_and_of_the_front_are_read_with_the_key_alone_or_from_this_machine(start):
+    def read(endpoints, **headers):
+        request = urllib.request.Request(f"{endpoints['api']}/metrics", headers=headers)
+        try:
+            return 200, urllib.request.urlopen(request, timeout=10).read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, ""
+
+    own = start(LLMAAS_API_URL="http://127.0.0.1:9/v1").wait_ready()
+    fetch(f"{own['api']}/v1/metric")
+    told = read(own)[1].splitlines()
+    assert 'livemem_notes_kept_total{service="web"} 3.0' in told
+    assert 'livemem_http_requests_total{method="GET",route="/v1/{any+}",status="200"} 1.0' in told
+    assert 'livemem_invocations_total{function="WebFunction",status="success"} 1.0' in told
+    assert read(own, Origin="https://evil.example")[0] == read(own, Via="1.1 proxy")[0] == 404
+
+    guarded = start("guarded", LIVEMEM_METRICS_KEY=KEY, LLMAAS_API_URL="http://127.0.0.1:9/v1").wait_ready()
+    assert (read(guarded)[0], read(guarded, Authorization="Bearer " + "x" * 32)[0]) == (401, 401)
+    assert read(guarded, Authorization=f"Bearer {KEY}")[0] == 200
+
+
+def test_behind_a_proxy_on_this_machine_nobody_invokes_functions_but_the_service_itself(start):
+    process = start(LIVEMEM_SHARED="true", LIVEMEM_LOGS="stdout", LLMAAS_API_URL="http://127.0.0.1:9/v1")
+    endpoints = process.wait_ready()
+    own = fetch(f"{endpoints['api']}/v1/environ")["AWS_ENDPOINT_URL_LAMBDA"]
+
+    def invoke(url):
+        path = "/2015-03-31/functions/CounterFunction/invocations"
+        request = urllib.request.Request(f"{url}{path}", b'{"Records": []}', {"X-Amz-Invocation-Type": "Event"})
+        try:
+            return urllib.request.urlopen(request, timeout=10).status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    assert (invoke(endpoints["api"]), invoke(own)) == (404, 202)
+    assert fetch(f"{endpoints['api']}/healthz") == {"status": "ok"}
+    _, out, _ = process.end()
+    assert '"type": "platform.report"' in out, "the lines of functions are on standard output"
 
 
 @pytest.mark.parametrize("url", ["off", "http://127.0.0.1:9/v1"])

@@ -114,6 +114,18 @@ def test_the_service_listens_on_this_machine_alone(tmp_path):
     assert (variables["HOST"], variables["PORT"], variables["X"]) == ("127.0.0.1", "0", "y")
 
 
+def test_others_are_served_only_with_a_key_of_ones_own_and_a_store_of_ones_own(tmp_path):
+    key, store = {"ADMIN_BOOTSTRAP_KEY": "k" * 32}, Choices(s3="http://store")
+    for environ, choices, says in (({}, store, "ADMIN_BOOTSTRAP_KEY"), (key, Choices(), "--s3 URL")):
+        with pytest.raises(Refused, match=says):
+            local_service.command(environ, tmp_path, choices, "0.0.0.0")
+
+    _, _, shared = local_service.command(key, tmp_path, store, "0.0.0.0")
+    assert (shared["HOST"], shared["LIVEMEM_SHARED"]) == ("0.0.0.0", "true")
+    _, _, alone = local_service.command({"LIVEMEM_SHARED": "true"}, tmp_path, store)
+    assert (alone["HOST"], alone["LIVEMEM_SHARED"]) == ("127.0.0.1", "false")
+
+
 def test_the_store_and_port_of_a_project_are_not_those_of_the_service_that_its_agent_starts(tmp_path):
     project = {"S3_REGION_NAME": "eu-west-3", "S3_ACCESS_KEY_ID": "k", "S3_BUCKET_NAME": "shop", "PORT": "8080"}
     _, _, variables = local_service.command(project, tmp_path, Choices())

@@ -21,6 +21,15 @@ def serve(
         int | None,
         typer.Option("--port", min=0, max=65535, help="3000 by default; 0: any free one. Kept for later starts."),
     ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            "--host",
+            metavar="ADDRESS",
+            help="Serve others too, at this address (0.0.0.0: all), behind a proxy with TLS; needs --s3 and "
+            "ADMIN_BOOTSTRAP_KEY. Not kept.",
+        ),
+    ] = None,
     background: Annotated[bool, typer.Option("--background", help="Return when it is ready.")] = False,
     s3: Annotated[
         str | None,
@@ -28,6 +37,9 @@ def serve(
     ] = None,
     bucket: Annotated[str | None, typer.Option("--bucket", help=f"The bucket in it. {_AGAIN}")] = None,
     region: Annotated[str | None, typer.Option("--region", help=f"Its region; without --s3: AWS. {_AGAIN}")] = None,
+    make_bucket: Annotated[
+        bool, typer.Option("--make-bucket", help="Make the bucket if the store at --s3 has none. Not kept.")
+    ] = False,
     llm: Annotated[
         str | None,
         typer.Option("--llm", metavar="URL", help=f"An OpenAI-compatible API; its key: LLMAAS_API_KEY. {_AGAIN}"),
@@ -35,7 +47,7 @@ def serve(
     model: Annotated[str | None, typer.Option("--model", help=f"The model there. {_AGAIN}")] = None,
     json: Json = False,
 ) -> None:
-    """Run the service on this machine, for this machine alone; its data is in your own folder.
+    """Run the service on this machine, by default for this machine alone; its data is in your own folder.
 
     Without --s3 it is its own store. Without --llm a small program with fixed rules takes the place of a model.
     """
@@ -45,18 +57,19 @@ def serve(
         given = {"s3": s3, "bucket": bucket, "region": region, "llm": llm, "model": model}
         said = Choices.of(program.environ, port=None if port is None else str(port), **given)
         choices = local_service.chosen(folder, said)
-        if found and (not background or choices != local_service.chosen(folder, Choices())):
+        if found and (not background or choices != local_service.chosen(folder, Choices()) or host):
             again = "`livemem stop` ends it, so that it can be started with other options."
             raise Refused(f"The service runs already at {found.url} (process {found.pid}): {again}")
         if not found:
-            arguments, root, variables = local_service.command(program.environ, folder, choices)
+            environ = {**program.environ, "LIVEMEM_MAKE_BUCKET": "true"} if make_bucket else program.environ
+            arguments, root, variables = local_service.command(environ, folder, choices, host)
             local_service.keep(folder, choices)
             if not background:
                 sys.stdout.flush()
                 os.chdir(root)
                 # It takes the place of this process: signals and the exit status are its own.
                 os.execve(arguments[0], arguments, variables)  # noqa: S606 - our own interpreter and program
-            found = local_service.start(program.environ, folder, choices, program.sleep)
+            found = local_service.start(environ, folder, choices, program.sleep, host)
         told = _told(found, str(folder))
         out.result(told, lambda: out.text(f"Live Memory runs at {told['url']} (process {told['pid']})."))
 

@@ -326,6 +326,8 @@ def test_boto3_can_invoke(front):
         ("FrontFunction", b'"' + b"x" * 6_291_556 + b'"', "RequestResponse", {}, 413),
         ("FrontFunction", b"{}", "Event", {"Origin": "https://evil.example"}, 403),
         ("FrontFunction", b"{}", "Event", {"Host": "evil.example"}, 403),
+        ("FrontFunction", b"{}", "Event", {"X-Forwarded-For": "203.0.113.7"}, 403),
+        ("FrontFunction", b"{}", "Event", {"Via": "1.1 proxy"}, 403),
         ("FrontFunction", b"{}", "Event", {"Host": "evil.internal"}, 403),
         ("FrontFunction", b"{}", "Event", {"Host": "evil"}, 403),
     ],
