@@ -85,6 +85,7 @@ class CliHarness:
         return Program(
             environ=self.environ,
             connect=self._connect,
+            connect_quickly=self._connect,
             web=lambda: httpx.Client(transport=httpx.MockTransport(self._stored)),
             is_terminal=lambda _: self.terminal,
             sleep=self._sleep,
