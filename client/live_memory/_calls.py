@@ -46,6 +46,10 @@ class Calls:
             except StopIteration as end:
                 return end.value
 
+    def close(self) -> None:
+        """Close the connections."""
+        raise NotImplementedError
+
     def _ask(self, request: _building.Request) -> Reply | LiveMemoryError:
         """The answer to a request, or the error if there is none."""
         raise NotImplementedError

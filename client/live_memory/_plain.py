@@ -9,7 +9,8 @@ import os
 import select
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import ssl
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+_REFUSED = 401
 _IN_PATHS = "/%:@!$&'()*+,;=~"
 
 
@@ -39,13 +41,27 @@ class PlainClient(Calls):
     """A client for one thread. Its methods raise LiveMemoryError."""
 
     def __init__(
-        self, url: str, token: str, *, timeout: float, variables: Mapping[str, str] = os.environ, retries: int = 0
+        self,
+        url: str,
+        token: str,
+        *,
+        timeout: float,
+        retries: int = 0,
+        renew: Callable[[str], str] | None = None,
+        variables: Mapping[str, str] = os.environ,
     ) -> None:
-        """Connects to nothing yet. `timeout`: seconds to wait for a connection, and for each part of an answer.
+        """Connects to nothing yet. Raises BadArgument for a URL or token that can't be sent.
 
-        Raises BadArgument for a URL or token that can't be sent.
+        Args:
+            url: the service without /v1.
+            token: the token.
+            timeout: seconds to wait for a connection, and for each part of an answer.
+            retries: how often a request without an answer is sent again.
+            renew: gives another token for one that the service refuses; asked once.
+            variables: name certificates to trust.
         """
         super().__init__(Policy(retries), time.sleep)
+        self._renew = renew
         self._target = _exchange.target(url, token)
         self._timeout = timeout
         self._variables = variables
@@ -57,6 +73,14 @@ class PlainClient(Calls):
             self._connection.close()
 
     def _ask(self, request: Request) -> Reply | LiveMemoryError:
+        came = self._once(request)
+        if isinstance(came, Reply) and came.status == _REFUSED and self._renew:
+            renew, self._renew = self._renew, None
+            self._target = replace(self._target, token=renew(self._target.token or ""))
+            return self._once(request)
+        return came
+
+    def _once(self, request: Request) -> Reply | LiveMemoryError:
         parts = urlsplit(self._target.url)
         try:
             connection = self._connected()

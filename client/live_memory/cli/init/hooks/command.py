@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from live_memory._redaction import redact
@@ -81,7 +82,14 @@ def _run(program: Program, called: Called) -> str:
     settings = config.settle(program.environ, profile=called.profile or program.profile, space=called.space)
 
     def connect() -> Memory:
-        return program.connect_quickly(settings.need_url(), settings.need_token(), timeout=REQUEST_SECONDS, retries=0)
+        options: dict[str, Any] = {"timeout": REQUEST_SECONDS, "retries": 0}
+        service, token = settings.need_url(), settings.need_token()
+        if settings.is_local_service:
+            from live_memory.cli import agent_tokens  # noqa: PLC0415 - the token of a profile is the agent's own
+
+            own = agent_tokens.of_local_service(program, settings, called.client, REQUEST_SECONDS)
+            token, options["renew"] = own.get(), own.renewed
+        return program.connect_quickly(service, token, **options)
 
     folder = record.state_folder(program.environ) / "hooks"
     url = settings.url or ""
