@@ -89,6 +89,11 @@ COMMANDS = {
         "mcp.command:mcp_command",
         "Be an MCP server on stdin and stdout, for an agent's program to start.",
     ),
+    "mcp-headers": Row(
+        SERVE,
+        "mcp.headers:mcp_headers",
+        "Print the headers of requests to the service as one JSON object, for the `headersHelper` of Claude Code.",
+    ),
     "init": Row(ACCOUNT, "init.command:init_command", "Give a client the memory: MCP server, rules text, hooks."),
     "hook": Row("", "init.hooks.shown:hook_command", ""),
     "login": Row(ACCOUNT, "commands.account:login", "Check a token and keep it in a file that only you can read."),

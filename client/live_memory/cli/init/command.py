@@ -18,6 +18,7 @@ from live_memory.cli.mcp import repository_space
 from live_memory.cli.output import Output
 from live_memory.cli.program import Program
 from live_memory.cli.session import plain
+from live_memory.errors import LiveMemoryError
 
 ANY_SPACE, ANY_URL = "any", "https://any"
 """For an undo, which looks for our parts of any service and space."""
@@ -81,7 +82,7 @@ def init_command(
             record=record_turns or undo,
             local=local,
         )
-        _carry_out(program, out, client.value, setup, undo=undo, dry_run=dry_run, yes=yes)
+        _carry_out(program, out, client.value, setup, known, undo=undo, dry_run=dry_run, yes=yes)
 
 
 def _scope(scope: ScopeName) -> Scope:
@@ -94,15 +95,20 @@ def _token(client: Client, known: config.Settings, url: str | None) -> str:
     if url and known.url and config.check_url(url) != known.url:
         raise Refused("--url names another service than your token belongs to.")
     if known.is_local_service:
-        raise Refused(
-            "The key of the service on this machine may do everything and is not written into a file: make a token for "
-            "the agent (`livemem token create`), and log in with it."
-        )
+        raise Refused("The service of this machine needs no --with-token: Cline starts a server that takes none.")
     return known.need_token()
 
 
 def _carry_out(
-    program: Program, out: Output, client: str, setup: Setup, *, undo: bool, dry_run: bool, yes: bool
+    program: Program,
+    out: Output,
+    client: str,
+    setup: Setup,
+    known: config.Settings,
+    *,
+    undo: bool,
+    dry_run: bool,
+    yes: bool,
 ) -> None:
     fitted = clients.fitting(client, setup)
     kept = record.path_of(setup.environ, client, setup.scope, setup.root)
@@ -126,10 +132,21 @@ def _carry_out(
         plan.take_back(drawn, kept)
     else:
         plan.carry_out(drawn, kept)
+        if setup.local:
+            _make_space(program, known, setup.space, out)
     _close(out, fitted, drawn, undo=undo)
     if drawn.by_hand:
         # A script must not continue as if everything were written.
         raise typer.Exit(FAILED)
+
+
+def _make_space(program: Program, known: config.Settings, space_id: str, out: Output) -> None:
+    """Make the space now: the hook of the first session looks for it before `livemem mcp` does."""
+    try:
+        with program.connect(known.need_url(), known.need_token()) as client:
+            repository_space.ensure(client, space_id)
+    except LiveMemoryError as problem:
+        out.say(f"The space {space_id} was not made: {problem.detail}")
 
 
 def _document(drawn: Plan, by_hand: tuple[ByHand, ...], recorded: list[str]) -> dict[str, Any]:

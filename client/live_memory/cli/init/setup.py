@@ -12,6 +12,10 @@ from live_memory.cli.exits import Refused
 Scope = Literal["project", "user"]
 TOKEN_VARIABLE = "LIVEMEM_TOKEN"  # noqa: S105 - the name of a variable
 SERVER = "livemem"
+HEADERS_COMMAND = "livemem mcp-headers"
+"""Prints the headers for a server as JSON."""
+START_SECONDS = 60
+"""Seconds that a client waits for a server that may have to start the service."""
 HOOK_SECONDS = 10
 """Seconds that a client waits for a hook. `livemem hook` ends by itself before."""
 

@@ -152,7 +152,7 @@ def test_a_file_that_is_left_alone_comes_with_its_snippet_and_is_no_success(run,
     assert done.exit_code == 1
     assert ".claude/settings.json" in wrote(project)
     assert "add this yourself" in done.stderr
-    assert "Bearer ${LIVEMEM_TOKEN}" in done.stderr
+    assert "livemem mcp-headers" in done.stderr
     assert (project / ".mcp.json").read_text() == "{} // mine"
 
 
@@ -237,7 +237,8 @@ def test_without_a_profile_it_is_the_running_service_of_this_machine_with_the_sp
 
     assert done.exit_code == 0, done.output
     server = json.loads((project / ".mcp.json").read_text())["mcpServers"]["livemem"]
-    assert server == {"type": "stdio", "command": "livemem", "args": ["mcp", "--space", "ferry"]}
+    assert server == {"type": "stdio", "command": "livemem", "args": ["mcp", "--space", "ferry"], "alwaysLoad": True}
     assert "own-key" not in "".join(path.read_text() for path in project.rglob("*") if path.is_file())
     assert "takes no token" in done.stderr
-    assert "not written into a file" in run("init", "cline", "--with-token", "--yes").stderr
+    assert "was not made" in done.stderr, "no service is there in truth"
+    assert "needs no --with-token" in run("init", "cline", "--with-token", "--yes").stderr

@@ -169,7 +169,7 @@ def test_the_client_is_known_by_the_name_that_it_gives_at_the_beginning_or_in_a_
     begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"clientInfo": {"name": "cline"}}}
     meta = {"io.modelcontextprotocol/clientInfo": {"name": "codex-mcp-client"}}
     passed(upstreams, begin)
-    passed(upstreams, {**CALL, "params": {**CALL["params"], "_meta": meta}})
+    passed(upstreams, {**CALL, "params": {"name": "note", "arguments": {}, "_meta": meta}})
     assert upstreams.agents == ["agent", "cline", "codex-mcp-client"]
     for odd in ({"clientInfo": "x"}, {"clientInfo": {"name": 7}}, {"_meta": []}, [], {"clientInfo": {"name": " "}}):
         assert client_of({"params": odd}) is None
