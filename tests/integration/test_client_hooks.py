@@ -31,7 +31,10 @@ def test_what_is_said_in_a_session_is_in_the_space_and_its_memory_at_the_start_o
     payload = {"session_id": "s1", "cwd": "/home/ann/ferry", "transcript_path": str(transcript)}
 
     def hook(event: str) -> dict[str, dict[str, str]]:
-        done = CliRunner().invoke(app, ["hook", "claude-code", event, "--space", "demo"], input=json.dumps(payload))
+        # Nobody would wait for what goes on in the background.
+        here = Program(detach=lambda _work, _log: False)
+        called = ["hook", "claude-code", event, "--space", "demo"]
+        done = CliRunner().invoke(app, called, input=json.dumps(payload), obj=here)
         assert (done.exit_code, done.stderr) == (0, "")
         answer: dict[str, dict[str, str]] = json.loads(done.stdout)
         return answer

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -29,6 +30,12 @@ def _connect_quickly(url: str, token: str, **options: Any) -> "Calls":
 
     connect = _plain.PlainClient if _plain.fits(url, os.environ) else _connect
     return connect(url, token, **options)
+
+
+def _detach(work: Callable[[], object], log: Path) -> bool:
+    from live_memory.cli.init.hooks.background import detach  # noqa: PLC0415
+
+    return detach(work, log)
 
 
 def _web() -> "httpx.Client":
@@ -54,6 +61,8 @@ class Program:
     connect: Callable[..., "Client"] = _connect
     connect_quickly: Callable[..., "Calls"] = _connect_quickly
     """For hooks, which live for a moment: without httpx wherever that knows the way."""
+    detach: Callable[[Callable[[], object], Path], bool] = _detach
+    """Carries out work that nobody waits for, and logs into a file; False: it was not done."""
     web: Callable[[], "httpx.Client"] = _web
     """For URLs that carry their own permission: a token is never sent to them."""
     is_terminal: Callable[[TextIO], bool] = _is_terminal

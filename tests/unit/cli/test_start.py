@@ -69,6 +69,8 @@ def test_a_hook_loads_neither_typer_nor_httpx_nor_models(tmp_path: Path, event: 
         f"sys.stdin = io.TextIOWrapper(io.BytesIO(json.dumps({told!r}).encode()))\n"
         f"os.environ |= {service!r}\n"
         "os._exit = sys.exit\n"
+        "from live_memory.cli.init.hooks import background\n"
+        "background.detach = lambda work, log: False\n"
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as log:\n"
         "    with contextlib.suppress(SystemExit):\n"
         "        entry.main()\n"

@@ -37,7 +37,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
 
     def runner(*arguments, said="", terminal=False, **environ):
-        program = Program(is_terminal=lambda _: terminal)
+        program = Program(is_terminal=lambda _: terminal, detach=lambda _work, _log: False)
         return CliRunner().invoke(app, list(arguments), input=said, env=environ, obj=program)
 
     return runner
