@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from live_memory.cli import config, texts
+from live_memory.cli import config, local_service, texts
 from live_memory.cli.exits import FAILED, NOTHING, Refused
 from live_memory.cli.init import clients, plan, record, recording
 from live_memory.cli.init.clients import Fitting
@@ -66,12 +66,12 @@ def init_command(
     """Give a client the memory: MCP server, rules text, hooks. Shows each change first, and can undo it."""
     with plain(ctx, json=json) as (program, out):
         known = config.settle(program.environ, profile=program.profile, space=space)
-        local = known.is_local_service and not url
+        local = not url and not undo and _is_local(known)
         if local and not known.space:
             known = replace(known, space=repository_space.name_of(directory.resolve()))
         setup = Setup(
             space=ANY_SPACE if undo else checked_space(known.need_space()),
-            url=ANY_URL if undo else checked_url(config.check_url(url) if url else known.need_url()),
+            url=ANY_URL if undo else checked_url(_url(known, url, local=local)),
             scope=_scope(scope),
             project=directory.resolve(),
             home=Path.home(),
@@ -83,6 +83,17 @@ def init_command(
             local=local,
         )
         _carry_out(program, out, client.value, setup, known, undo=undo, dry_run=dry_run, yes=yes)
+
+
+def _is_local(known: config.Settings) -> bool:
+    """Whether clients use the service of this machine: it runs or can be started, and nothing names another one."""
+    return known.is_local_service or not (known.url or known.token or not local_service.is_installed())
+
+
+def _url(known: config.Settings, url: str | None, *, local: bool) -> str:
+    if url:
+        return config.check_url(url)
+    return known.url or config.LOCAL_URL if local else known.need_url()
 
 
 def _scope(scope: ScopeName) -> Scope:
@@ -141,7 +152,14 @@ def _carry_out(
 
 
 def _make_space(program: Program, known: config.Settings, space_id: str, out: Output) -> None:
-    """Make the space now: the hook of the first session looks for it before `livemem mcp` does."""
+    """Start the service unless it runs, and make the space. The hook of the first session looks for both before
+    `livemem mcp` has made them, and clients do not wait long for a server.
+    """
+    if not known.is_local_service:
+        folder = local_service.data_folder(program.environ)
+        found = local_service.start(program.environ, folder, local_service.choices_of_agent(folder), program.sleep)
+        out.say(f"The service of this machine was started: {found.url}.")
+        known = config.settle(program.environ, profile=program.profile)
     try:
         with program.connect(known.need_url(), known.need_token()) as client:
             repository_space.ensure(client, space_id)

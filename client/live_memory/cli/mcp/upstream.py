@@ -10,7 +10,7 @@ from live_memory.cli import agent_tokens, config, local_service
 from live_memory.cli.agent_tokens import AgentToken
 from live_memory.cli.config import Settings
 from live_memory.cli.exits import LATER, NO_ACCESS, Refused
-from live_memory.cli.local_service import Choices, LocalService
+from live_memory.cli.local_service import LocalService
 from live_memory.cli.mcp import repository_space
 from live_memory.cli.program import Program
 from live_memory.errors import LiveMemoryError
@@ -120,11 +120,9 @@ class Upstreams:
             raise Refused(f"There is no connection to {named}: check the network, or ask its operator.", LATER)
         environ = self._program.environ
         folder = local_service.data_folder(environ)
-        choices = local_service.chosen(folder, Choices())
+        choices = local_service.choices_of_agent(folder)
         if named:
             choices = replace(choices, port=str(urlsplit(named).port or 80))
-        elif not choices.port and not local_service.is_free(local_service.DEFAULT_PORT):
-            choices = replace(choices, port="0")
         found = self._start(environ, folder, choices)
         if named and urlsplit(named).port != urlsplit(found.url).port:
             raise Refused(

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from live_memory.cli import local_service
 from live_memory.cli.local_service import LocalService
 from live_memory.cli.main import app
+from live_memory.cli.mcp import repository_space
 from live_memory.cli.program import Program
 from tests.unit.cli.init.support import CLIENTS, URL
 
@@ -32,6 +33,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setenv("LIVEMEM_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("LIVEMEM_CONFIG", str(tmp_path / "none.toml"))
     monkeypatch.setenv("LIVEMEM_DATA_DIR", str(tmp_path / "no-service"))
+    monkeypatch.setattr(local_service, "is_installed", lambda: False)
     folder = tmp_path / "home/ferry"
     folder.mkdir(parents=True)
     monkeypatch.chdir(folder)
@@ -242,3 +244,25 @@ def test_without_a_profile_it_is_the_running_service_of_this_machine_with_the_sp
     assert "takes no token" in done.stderr
     assert "was not made" in done.stderr, "no service is there in truth"
     assert "needs no --with-token" in run("init", "cline", "--with-token", "--yes").stderr
+
+
+def test_a_service_that_does_not_run_yet_is_started_once_the_person_has_agreed_and_has_the_space(
+    run, project, monkeypatch
+):
+    started, made = [], []
+    found = LocalService(1, "http://127.0.0.1:3999", "own-key", {})
+    monkeypatch.setattr(local_service, "is_installed", lambda: True)
+    monkeypatch.setattr(local_service, "ready", lambda _: found if started else None)
+    monkeypatch.setattr(local_service, "start", lambda *_: started.append(1) or found)
+    monkeypatch.setattr(repository_space, "ensure", lambda _, space: made.append(space))
+
+    shown = run("init", "codex", "--dry-run")
+    assert (shown.exit_code, started, wrote(project)) == (0, [], set())
+    done = run("init", "codex", "--yes")
+    assert (done.exit_code, started, made) == (0, [1], ["ferry"]), done.output
+    assert 'args = ["mcp", "--space", "ferry"]' in (project / ".codex/config.toml").read_text()
+    # Who is logged in uses that service, whatever else is installed.
+    elsewhere = run("init", "codex", "--dry-run", LIVEMEM_URL=URL, LIVEMEM_TOKEN="t", LIVEMEM_SPACE="x")
+    assert "+bearer_token_env_var" in elsewhere.stdout
+    run("init", "codex", "--undo", "--yes")
+    assert wrote(project) == set()
