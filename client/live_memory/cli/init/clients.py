@@ -38,14 +38,12 @@ def _claude_code(setup: Setup) -> Fitting:
         server = {"type": "http", "url": setup.server_url, "headersHelper": HEADERS_COMMAND}
     # Else the model finds the tools only by a search for tools, and often does not look.
     server["alwaysLoad"] = True
-    # The file is shared with colleagues who may have no livemem; on Windows the shell may be PowerShell.
-    guard = "" if setup.platform == "win32" else IF_INSTALLED
     events = ["SessionStart", *(["PreCompact", "Stop", "SessionEnd"] if setup.record else [])]
     return Fitting(
         [
             _server(setup, ".mcp.json" if project else ".claude.json", "mcpServers", server),
             _rules(setup, ".claude/rules/livemem.md"),
-            Place(setup.root, ".claude/settings.json", _hook_groups(setup, "claude-code", events, guard)),
+            Place(setup.root, ".claude/settings.json", _hook_groups(setup, "claude-code", events)),
         ],
         hints=[
             _STARTS_IT if setup.local else _READS_PROFILE,
@@ -186,8 +184,10 @@ def _command(command: str) -> dict[str, Any]:
     return {"type": "command", "command": command, "timeout": HOOK_SECONDS}
 
 
-def _hook_groups(setup: Setup, client: str, events: list[str], guard: str = "") -> JsonPiece:
+def _hook_groups(setup: Setup, client: str, events: list[str]) -> JsonPiece:
     """Hooks in the form of Claude Code, which Codex has too: groups of commands below each event."""
+    # The file is shared with colleagues who may have no livemem; on Windows the shell may be PowerShell.
+    guard = "" if setup.platform == "win32" else IF_INSTALLED
     return JsonPiece(
         tuple(Element(("hooks", event), {"hooks": [_command(guard + setup.hook(client, event))]}) for event in events)
     )

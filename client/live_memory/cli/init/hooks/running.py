@@ -22,7 +22,7 @@ from live_memory.cli.program import Program
 SECONDS = 5.0
 """Seconds that a session waits for its memory at most."""
 RESERVE_SECONDS = 1.0
-"""Of these seconds, what is left for sending when the lock of a session was waited for."""
+"""Of these seconds, the part that is kept for sending while a hook waits for the lock of its session."""
 REQUEST_SECONDS = 3.5
 
 
