@@ -79,7 +79,7 @@ def hook(event: str, transcript: Path, environ: dict[str, str]) -> Took:
         for role in ("user", "assistant"):
             message = {"role": role, "content": f"What {role} says now, and it is a sentence or two long."}
             file.write(json.dumps({"type": role, "uuid": str(uuid4()), "message": message}) + "\n")
-    told = {"session_id": "bench", "cwd": "/work", "hook_event_name": event, "transcript_path": str(transcript)}
+    told = {"session_id": "bench", "cwd": "/ferry", "hook_event_name": event, "transcript_path": str(transcript)}
     return run([*LIVEMEM, "hook", "claude-code", event, "--space", SPACE], environ, json.dumps(told))
 
 
