@@ -12,7 +12,7 @@ from local.s3 import KEY_FILE
 LOCK = "runtime.lock"
 OWN_NAMES = frozenset(
     {
-        *(LOCK, KEY_FILE, "admin.key", "endpoints.json", "serve.json", "serve.log", "serve.log.1"),
+        *(LOCK, KEY_FILE, "admin.key", "agents", "endpoints.json", "serve.json", "serve.log", "serve.log.1"),
         *("queue", "dead-letters", "logs"),
         *("s3", "s3-metadata", "s3-scratch", "s3-events", "demo", "sam"),
     }

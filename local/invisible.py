@@ -22,6 +22,7 @@ Sources: Unicode 16, Default_Ignorable_Code_Point and Bidi_Control; UTS #51 (emo
 """
 
 import re
+from functools import cache
 
 CONTROLS = "\x00-\x1f\x7f-\x9f\u2028\u2029"
 """For a class of a pattern: controls, and characters that end a line for some readers."""
@@ -60,7 +61,6 @@ _KEPT = "|".join(
         "\r(?=\n)",
     )
 )
-_FOUND = re.compile(f"(?P<kept>{_KEPT})|[\r{_HIDDEN}]")
 _ANY = re.compile(f"[\r{_HIDDEN}]")
 _CONTROL = re.compile(f"[{CONTROLS}]")
 
@@ -68,12 +68,12 @@ _CONTROL = re.compile(f"[{CONTROLS}]")
 def visible(text: str) -> str:
     r"""The text with every invisible character shown, such as `\u{E0041}`. A text without them is unchanged."""
     # Most texts have none, and this check is many times faster.
-    return _FOUND.sub(_shown, text) if _ANY.search(text) else text
+    return _found().sub(_shown, text) if _ANY.search(text) else text
 
 
 def json_escaped(text: str) -> str:
     """The JSON document with the same characters as JSON escapes. Its value is the same, and it is safe everywhere."""
-    return _FOUND.sub(_spelt, text) if _ANY.search(text) else text
+    return _found().sub(_spelt, text) if _ANY.search(text) else text
 
 
 def visible_values(value: object) -> object:
@@ -88,6 +88,12 @@ def visible_values(value: object) -> object:
 def has_controls(text: str) -> bool:
     """Whether the name holds a control character, or one that ends a line for some readers. Such a name is refused."""
     return _CONTROL.search(text) is not None
+
+
+@cache
+def _found() -> re.Pattern[str]:
+    """Compiled when a text needs it: hooks and the command line live for a moment, and most texts have none."""
+    return re.compile(f"(?P<kept>{_KEPT})|[\r{_HIDDEN}]")
 
 
 def _shown(found: re.Match[str]) -> str:

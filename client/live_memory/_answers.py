@@ -2,10 +2,10 @@
 
 import importlib
 import json
-from http import HTTPStatus
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
-
-import httpx
+from urllib.parse import urlsplit
 
 from live_memory._building import MARKDOWN, Request
 from live_memory.errors import FieldProblem, LiveMemoryError
@@ -14,21 +14,32 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 _SHOWN = 200
 _REQUEST_IDS = ("apigw-requestid", "x-amzn-requestid")
+_TOO_MANY_REQUESTS = 429
 
 
-def read(response: httpx.Response, request: Request) -> Any:
+@dataclass(frozen=True)
+class Reply:
+    """An answer over HTTP, also of a request that httpx did not send. The names of headers are in small letters."""
+
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    content: bytes
+
+
+def read(response: Reply, request: Request) -> Any:
     """The body of a success: JSON, or Markdown where that was asked for. Raises LiveMemoryError."""
-    if not response.is_success:
+    if not 200 <= response.status < 300:
         raise problem(response)
     in_markdown = request.headers.get("Accept") == MARKDOWN
     # A search may find nothing: the empty text is Markdown too.
-    if not response.content and not (in_markdown and response.headers.get("Content-Type", "").startswith(MARKDOWN)):
+    if not response.content and not (in_markdown and response.headers.get("content-type", "").startswith(MARKDOWN)):
         if request.operation.answer is None:
             return None
         raise _unexpected(response, "it is empty")
     if in_markdown:
         # A sign-in page is no memory: hooks would give it to a model.
-        if not response.headers.get("Content-Type", "").startswith(MARKDOWN):
+        if not response.headers.get("content-type", "").startswith(MARKDOWN):
             raise _unexpected(response, "it is not Markdown")
         return response.content.decode("utf-8", "replace")
     try:
@@ -57,10 +68,10 @@ def as_model(request: Request, answer: Any) -> Any:
         raise LiveMemoryError("unexpected_answer", detail) from None
 
 
-def problem(response: httpx.Response) -> LiveMemoryError:
+def problem(response: Reply) -> LiveMemoryError:
     """The error of an answer that is no success."""
-    status = response.status_code
-    if response.is_redirect:
+    status = response.status
+    if 300 <= status < 400:
         detail = (
             "The answer is a redirect, which is not followed, because the token would be sent along. Check the URL."
         )
@@ -77,42 +88,25 @@ def problem(response: httpx.Response) -> LiveMemoryError:
     )
 
 
-def broken(error: httpx.HTTPError) -> LiveMemoryError:
-    """The error for a request that had no answer. It names the address if no server was reached."""
-    # These fail before the first byte is sent.
-    before = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError))
-    reason = str(error) or type(error).__name__
-    if before:
-        return LiveMemoryError("no_connection", f"No connection{_whereto(error)}: {reason}{_local(error)}")
+def no_connection(reason: str, whereto: str | None) -> LiveMemoryError:
+    """The error for a request of which nothing was sent. `whereto` is scheme, host and port, if they are known."""
+    to = f" to {whereto}" if whereto else ""
+    local = urlsplit(whereto or "").hostname in LOOPBACK
+    advice = ". Is the service running? `livemem serve --background` starts it" if local else ""
+    return LiveMemoryError("no_connection", f"No connection{to}: {reason}{advice}")
+
+
+def no_answer(reason: str) -> LiveMemoryError:
+    """The error for a request that was sent, or partly, and had no answer."""
     return LiveMemoryError("no_answer", f"There was no answer: {reason}")
 
 
-def _url(error: httpx.HTTPError) -> httpx.URL | None:
-    try:
-        return error.request.url
-    except RuntimeError:
-        return None
-
-
-def _whereto(error: httpx.HTTPError) -> str:
-    url = _url(error)
-    return f" to {url.scheme}://{url.netloc.decode()}" if url else ""
-
-
-def _local(error: httpx.HTTPError) -> str:
-    """The advice if nothing listens on this machine."""
-    url = _url(error)
-    if not url or url.host not in LOOPBACK:
-        return ""
-    return ". Is the service running? In the folder of Live Memory, `make run` starts it"
-
-
-def _unexpected(response: httpx.Response, why: str) -> LiveMemoryError:
+def _unexpected(response: Reply, why: str) -> LiveMemoryError:
     detail = f"The answer is not from the service: {why} ({_described(response)})."
-    return LiveMemoryError("unexpected_answer", detail, status=response.status_code)
+    return LiveMemoryError("unexpected_answer", detail, status=response.status)
 
 
-def _problem_document(response: httpx.Response) -> dict[str, Any]:
+def _problem_document(response: Reply) -> dict[str, Any]:
     try:
         told = json.loads(response.content)
     except (ValueError, RecursionError):
@@ -122,12 +116,12 @@ def _problem_document(response: httpx.Response) -> dict[str, Any]:
 
 def _code_of(status: int) -> str:
     """The code of an answer that a proxy or gateway before the service gives."""
-    return "throttled" if status == HTTPStatus.TOO_MANY_REQUESTS else "not_the_service"
+    return "throttled" if status == _TOO_MANY_REQUESTS else "not_the_service"
 
 
-def _described(response: httpx.Response) -> str:
+def _described(response: Reply) -> str:
     kind = response.headers.get("content-type", "no content type")[:_SHOWN]
-    return f"{response.status_code} {response.reason_phrase[:_SHOWN]}, {kind}"
+    return f"{response.status} {response.reason[:_SHOWN]}, {kind}"
 
 
 def _fields(told: Any) -> list[FieldProblem]:
@@ -137,7 +131,7 @@ def _fields(told: Any) -> list[FieldProblem]:
     ]
 
 
-def _request_id(response: httpx.Response, told: dict[str, Any]) -> str | None:
+def _request_id(response: Reply, told: dict[str, Any]) -> str | None:
     found = told.get("request_id") or next(
         (response.headers[name] for name in _REQUEST_IDS if name in response.headers), None
     )

@@ -7,11 +7,12 @@ from typing import Any, Self
 
 import httpx
 
-from live_memory import _answers, _building, _exchange
+from live_memory import _answers, _building, _exchange, _over_httpx
+from live_memory._answers import Reply
 from live_memory._async_groups import AsyncGroups
 from live_memory._repeating import Policy
 from live_memory._waiting import AsyncJobs
-from live_memory.errors import BadArgument
+from live_memory.errors import BadArgument, LiveMemoryError
 
 
 class AsyncClient(AsyncGroups):
@@ -44,7 +45,7 @@ class AsyncClient(AsyncGroups):
         self._target = _exchange.target(url, token)
         self._policy = Policy(retries)
         self._sleep = sleep
-        self._http = httpx.AsyncClient(**self._target.options(timeout), transport=transport)
+        self._http = httpx.AsyncClient(**_over_httpx.options(self._target, timeout), transport=transport)
 
     @property
     def jobs(self) -> AsyncJobs:
@@ -105,14 +106,15 @@ class AsyncClient(AsyncGroups):
         steps = _exchange.steps(request, self._policy)
         step = next(steps)
         while True:
-            came: httpx.Response | httpx.HTTPError | None = None
+            came: Reply | LiveMemoryError | None = None
             if isinstance(step, _building.Request):
                 try:
-                    came = await self._http.request(
+                    response = await self._http.request(
                         step.operation.method, step.target, content=step.content, headers=dict(step.headers)
                     )
+                    came = _over_httpx.reply(response)
                 except httpx.HTTPError as error:
-                    came = error
+                    came = _over_httpx.broken(error)
             else:
                 await self._sleep(step)
             try:

@@ -1,8 +1,8 @@
 """Builds requests from an operation and its arguments."""
 
 import json
+import os
 import re
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -68,7 +68,7 @@ def build(
     _check(operation, arguments, key, lines, accept)
     given = {one: _plain(value) for one, value in arguments.items() if not _absent(operation, one, value)}
     body = _repeating.named(operation, {one: given[one] for one in operation.body if one in given})
-    headers = {"Accept": accept} | ({"Idempotency-Key": key or secrets.token_hex(16)} if operation.takes_key else {})
+    headers = {"Accept": accept} | ({"Idempotency-Key": key or os.urandom(16).hex()} if operation.takes_key else {})
     content = _lines(lines) if lines is not None else _json(body) if operation.body else None
     if content is not None:
         headers["Content-Type"] = LINES if operation.lines else JSON

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
-
 from live_memory import _answers
+from live_memory._answers import Reply
 from live_memory._building import Request
 from live_memory._repeating import Policy
 from live_memory._version import __version__
@@ -17,7 +16,7 @@ from live_memory.errors import BadArgument, LiveMemoryError
 _UNDER_WAY = frozenset({"queued", "running"})
 _SHORTEST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.2, 3.0, 1.3
 
-Steps = Generator[Request | float, httpx.Response | httpx.HTTPError | None, Any]
+Steps = Generator[Request | float, Reply | LiveMemoryError | None, Any]
 
 
 @dataclass(frozen=True)
@@ -27,19 +26,16 @@ class Target:
     url: str
     token: str | None = field(repr=False)
 
-    def options(self, timeout: float) -> dict[str, Any]:
-        """The arguments for a client of httpx."""
+    @property
+    def is_near(self) -> bool:
+        """Whether the service is on this machine: a request to it needs no proxy."""
+        return urlsplit(self.url).hostname in _answers.LOOPBACK
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of every request."""
         headers = {"User-Agent": f"live-memory/{__version__}"}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
-        return {
-            "base_url": f"{self.url}/v1",
-            "headers": headers,
-            "timeout": timeout,
-            "follow_redirects": False,
-            # A request to the own machine needs no proxy.
-            "trust_env": httpx.URL(self.url).host not in _answers.LOOPBACK,
-        }
+        return {**headers, "Authorization": f"Bearer {self.token}"} if self.token else headers
 
 
 def target(url: str | None, token: str | None, variables: Mapping[str, str] = os.environ) -> Target:
@@ -49,8 +45,10 @@ def target(url: str | None, token: str | None, variables: Mapping[str, str] = os
     try:
         parsed = urlsplit(url)
         _ = parsed.port
-        httpx.URL(url)
-    except (ValueError, httpx.InvalidURL):
+        # urlsplit() leaves out line breaks and tabs.
+        if not url.isprintable():
+            raise ValueError
+    except ValueError:
         # Their texts may hold a password.
         raise BadArgument("The URL of the service can't be read.") from None
     if url and "://" not in url:
@@ -75,10 +73,10 @@ def steps(request: Request, policy: Policy) -> Steps:
         came = yield request
         tries += 1
         try:
-            if isinstance(came, httpx.Response):
-                return _answers.read(came, request)
+            if isinstance(came, LiveMemoryError):
+                raise came
             assert came is not None
-            raise _answers.broken(came) from came
+            return _answers.read(came, request)
         except LiveMemoryError as error:
             error.repeated = in_doubt
             pause = policy.pause(error, repeatable=request.repeatable, tries=tries)

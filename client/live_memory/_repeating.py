@@ -1,7 +1,6 @@
 """Decides which requests are sent again, and when. A request that could be carried out twice is never sent again."""
 
-import random
-import secrets
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -55,7 +54,14 @@ def is_repeatable(operation: Operation, body: Mapping[str, Any]) -> bool:
 
 
 def _with_id(message: Mapping[str, Any]) -> dict[str, Any]:
-    return {**message, "message_id": message.get("message_id") or secrets.token_hex(16)}
+    return {**message, "message_id": message.get("message_id") or os.urandom(16).hex()}
+
+
+def _chance() -> float:
+    # To load `random` takes longer than a hook has, and a hook sends nothing again.
+    import random  # noqa: PLC0415
+
+    return random.random()  # noqa: S311 - it decides when to come back, and nothing else
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ class Policy:
     """How often and when a request is sent again."""
 
     retries: int
-    chance: Callable[[], float] = random.random
+    chance: Callable[[], float] = _chance
     """From 0 to 1; clients that lost their connections together must not all return together."""
 
     def pause(self, error: LiveMemoryError, *, repeatable: bool, tries: int) -> float | None:

@@ -1,20 +1,22 @@
 """The synchronous client, for programs that wait for each answer."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
 
-from live_memory import _answers, _building, _exchange
+from live_memory import _answers, _building, _exchange, _over_httpx
+from live_memory._answers import Reply
+from live_memory._calls import Calls
 from live_memory._groups import Groups
 from live_memory._repeating import Policy
 from live_memory._waiting import Jobs
-from live_memory.errors import BadArgument
+from live_memory.errors import BadArgument, LiveMemoryError
 
 
-class Client(Groups):
+class Client(Calls, Groups):
     """A client of Live Memory: a method for each operation, in groups, and the same by name.
 
     Every method raises LiveMemoryError. Several threads may use it at once. Close it, or use it by `with`.
@@ -41,10 +43,9 @@ class Client(Groups):
             transport: sends the requests; for tests and for httpx's own settings.
             sleep: waits for a number of seconds.
         """
+        Calls.__init__(self, Policy(retries), sleep)
         self._target = _exchange.target(url, token)
-        self._policy = Policy(retries)
-        self._sleep = sleep
-        self._http = httpx.Client(**self._target.options(timeout), transport=transport)
+        self._http = httpx.Client(**_over_httpx.options(self._target, timeout), transport=transport)
 
     @property
     def jobs(self) -> Jobs:
@@ -71,21 +72,6 @@ class Client(Groups):
         """Close the connections."""
         self._http.close()
 
-    def call(self, name: str, arguments: Mapping[str, Any], *, idempotency_key: str | None = None) -> Any:
-        """Carry out an operation by its name, JSON in and out; None where it answers nothing."""
-        return self._send(_building.build(name, arguments, key=idempotency_key))
-
-    def markdown(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """The answer as Markdown, of an operation that has such a form."""
-        text: str = self._send(_building.build(name, arguments, accept=_building.MARKDOWN))
-        return text
-
-    def send_lines(
-        self, name: str, arguments: Mapping[str, Any], lines: Iterable[Mapping[str, Any] | str] | bytes
-    ) -> Any:
-        """Carry out an operation whose body are lines of JSON: objects, texts of one line each, or bytes."""
-        return self._send(_building.build(name, arguments, lines=lines))
-
     def pages(self, name: str, arguments: Mapping[str, Any]) -> Iterator[Any]:
         """The items of all pages of a list, read as the caller asks for them."""
         if not _building.find(name).paged:
@@ -100,21 +86,11 @@ class Client(Groups):
         request = _building.build_given(name, given)
         return _answers.as_model(request, self._send(request))
 
-    def _send(self, request: _building.Request) -> Any:
-        steps = _exchange.steps(request, self._policy)
-        step = next(steps)
-        while True:
-            came: httpx.Response | httpx.HTTPError | None = None
-            if isinstance(step, _building.Request):
-                try:
-                    came = self._http.request(
-                        step.operation.method, step.target, content=step.content, headers=dict(step.headers)
-                    )
-                except httpx.HTTPError as error:
-                    came = error
-            else:
-                self._sleep(step)
-            try:
-                step = steps.send(came)
-            except StopIteration as end:
-                return end.value
+    def _ask(self, request: _building.Request) -> Reply | LiveMemoryError:
+        try:
+            response = self._http.request(
+                request.operation.method, request.target, content=request.content, headers=dict(request.headers)
+            )
+            return _over_httpx.reply(response)
+        except httpx.HTTPError as error:
+            return _over_httpx.broken(error)

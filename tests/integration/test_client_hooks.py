@@ -1,13 +1,18 @@
 """The hooks of clients on the real routes: what was said is in the space, the memory is at the next start."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from live_memory import Client
+from live_memory.cli import local_service
+from live_memory.cli.local_service import LocalService
 from live_memory.cli.main import app
+from live_memory.cli.mcp.upstream import Upstreams
+from live_memory.cli.program import Program
 from tests.support import front
 from tests.support.service import Service
 from tests.support.world import BOOTSTRAP_KEY
@@ -26,7 +31,10 @@ def test_what_is_said_in_a_session_is_in_the_space_and_its_memory_at_the_start_o
     payload = {"session_id": "s1", "cwd": "/home/ann/ferry", "transcript_path": str(transcript)}
 
     def hook(event: str) -> dict[str, dict[str, str]]:
-        done = CliRunner().invoke(app, ["hook", "claude-code", event, "--space", "demo"], input=json.dumps(payload))
+        # Nobody would wait for what goes on in the background.
+        here = Program(detach=lambda _work, _log: False)
+        called = ["hook", "claude-code", event, "--space", "demo"]
+        done = CliRunner().invoke(app, called, input=json.dumps(payload), obj=here)
         assert (done.exit_code, done.stderr) == (0, "")
         answer: dict[str, dict[str, str]] = json.loads(done.stdout)
         return answer
@@ -58,3 +66,47 @@ def test_what_is_said_in_a_session_is_in_the_space_and_its_memory_at_the_start_o
                 ("Since when?", ""),
                 ("Why does it fail?", "Kiel answers 503."),
             ]
+
+
+def test_at_the_service_of_this_machine_notes_name_their_agent_also_when_its_token_is_no_longer_known(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given the service of this machine, and nobody who logged in
+    for name in ("LIVEMEM_URL", "LIVEMEM_TOKEN", "LIVEMEM_SPACE", "LIVEMEM_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("STATE", "CONFIG", "DATA_DIR"):
+        monkeypatch.setenv(f"LIVEMEM_{name}", str(tmp_path / name))
+    (tmp_path / "DATA_DIR").mkdir(mode=0o700)
+
+    def hook() -> None:
+        payload = json.dumps({"session_id": "s1", "cwd": "/home/ann/ferry"})
+        done = CliRunner().invoke(app, ["hook", "claude-code", "SessionStart", "--space", "ferry"], input=payload)
+        assert (done.exit_code, done.stderr) == (0, "")
+
+    with front.opened(service) as door:
+        found = LocalService(1, f"http://127.0.0.1:{door.port}", BOOTSTRAP_KEY, {})
+        monkeypatch.setattr(local_service, "ready", lambda _: found)
+        upstreams = Upstreams(Program(), "ferry", tmp_path)
+
+        def write(content: str) -> str:
+            upstream = upstreams.get("claude-code")
+            with Client(upstream.url, upstream.token) as agent:
+                return str(
+                    agent.call("append_note", {"space_id": "ferry", "category": "todo", "content": content})["agent"]
+                )
+
+        # When an agent writes and loads the memory, and again with a token that the service does not know
+        first = write("Ask Kiel.")
+        hook()
+        kept = tmp_path / "DATA_DIR/agents/claude-code.token"
+        unknown = "lm_" + "x" * 43
+        kept.write_text(unknown)
+        hook()
+        upstreams.renewed(replace(upstreams.get("claude-code"), token=unknown))
+        second = write("Ask Oslo.")
+        with Client(found.url, BOOTSTRAP_KEY) as admin:
+            # Then both notes bear its name, and each of its tokens was made once, with no more rights than it needs
+            assert (first, second) == ("claude-code", "claude-code")
+            made = admin.call("list_tokens", {})["items"]
+            assert len(made) == 2
+            assert {(one["name"], *sorted(one["permissions"])) for one in made} == {("claude-code", "read", "write")}

@@ -81,7 +81,7 @@ def test_an_agent_needs_nothing_but_the_command_for_a_memory_of_its_repository(p
         agent.tell("notifications/initialized")
         assert {"note", "start_session"} <= {tool["name"] for tool in agent.ask("tools/list")["tools"]}
         agent.call("note", category="decision", content="The parser keeps tabs now.")
-        assert "The parser keeps tabs now." in agent.call("start_session")
+        assert " test decision] The parser keeps tabs now." in agent.call("start_session"), "the note names its agent"
 
         service = json.loads(livemem("status", "--json"))
         os.kill(service["pid"], signal.SIGKILL)

@@ -85,6 +85,8 @@ class CliHarness:
         return Program(
             environ=self.environ,
             connect=self._connect,
+            connect_quickly=self._connect,
+            detach=lambda _work, _log: False,
             web=lambda: httpx.Client(transport=httpx.MockTransport(self._stored)),
             is_terminal=lambda _: self.terminal,
             sleep=self._sleep,

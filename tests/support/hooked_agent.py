@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from live_memory.cli.init.pieces import IF_INSTALLED
 from live_memory.cli.main import app
+from live_memory.cli.program import Program
 
 FIRST = datetime.now(UTC).replace(hour=10, minute=0, second=0, microsecond=0) - timedelta(days=3)
 """When the first day begins."""
@@ -165,7 +166,8 @@ class HookedAgent:
         return [self._run(command[1:], self.payload(event)) for command in commands]
 
     def _run(self, arguments: list[str], stdin: str = "") -> str:
-        done = CliRunner().invoke(app, arguments, input=stdin, env=self.environ)
+        program = Program(detach=lambda _work, _log: False)
+        done = CliRunner().invoke(app, arguments, input=stdin, env=self.environ, obj=program)
         assert done.exit_code == 0, (arguments, done.output, done.exception)
         return done.stdout
 

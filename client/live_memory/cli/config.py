@@ -6,8 +6,6 @@ temporary name first. A file that others may read is refused.
 
 import os
 import stat
-import tempfile
-import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -98,6 +96,8 @@ def read(path: Path) -> dict[str, Profile]:
     """The profiles of the file, none if there is no file. Raises Refused if others may read it, or if it is broken."""
     try:
         with path.open("rb") as file:
+            import tomllib  # noqa: PLC0415 - most hooks find no file
+
             # The open file, not the file that has its name by now.
             if os.name == "posix" and os.fstat(file.fileno()).st_mode & OTHERS:
                 raise Refused(f"{path} holds tokens and can be read by others: `chmod 600 {path}`, then try again.")
@@ -137,6 +137,8 @@ def keep(path: Path, name: str, profile: Profile | None) -> None:
 
 
 def _write(path: Path, text: str) -> None:
+    import tempfile  # noqa: PLC0415 - only who logs in or out writes
+
     if not path.parent.exists():
         path.parent.mkdir(parents=True, mode=0o700)
     # mkstemp gives mode 600; the rename leaves the old file or the new one, never half of one.

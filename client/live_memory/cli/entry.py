@@ -15,11 +15,25 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
-        from live_memory.cli.main import run  # noqa: PLC0415 - loading takes most of the time until the first request
-
-        sys.exit(run(sys.argv[1:]))
+        sys.exit(_run(sys.argv[1:]))
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
+
+
+def _run(arguments: list[str]) -> int:
+    # Loading takes most of the time until the first request, and a client waits for each of its hooks.
+    if arguments[:1] == ["hook"]:
+        from live_memory.cli.init.hooks.command import run_hook  # noqa: PLC0415
+        from live_memory.cli.program import Program  # noqa: PLC0415
+
+        code = run_hook(arguments[1:], Program())
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Nothing is left to do, and ending in order takes Python several milliseconds.
+        os._exit(code)
+    from live_memory.cli.main import run  # noqa: PLC0415
+
+    return run(arguments)
 
 
 def _open_what_is_closed() -> None:

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +167,15 @@ def _program() -> Path:
     return found[0]
 
 
+def is_installed() -> bool:
+    """Whether the service can be started here."""
+    try:
+        _program()
+    except Refused:
+        return False
+    return True
+
+
 def is_free(port: int) -> bool:
     """Whether nobody listens at a port of this machine."""
     import socket  # noqa: PLC0415 - every command loads this module, and few start or end a service
@@ -236,6 +245,12 @@ def start(
             raise Refused(f"The service did not start. It says: {_said(log, began)}", LATER)
         sleep(PAUSE)
     raise Refused(f"The service is not ready after {START_SECONDS:.0f} s. What it says is in {log}.", LATER)
+
+
+def choices_of_agent(folder: Path) -> Choices:
+    """The choices of a start that nobody chose anything for: those of the last one, and a port that is free."""
+    choices = chosen(folder, Choices())
+    return choices if choices.port or is_free(DEFAULT_PORT) else replace(choices, port="0")
 
 
 def _said(log: Path, began: int) -> str:

@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     import httpx
 
     from live_memory import Client
+    from live_memory._calls import Calls
 
 
 def _connect(url: str, token: str, **options: Any) -> "Client":
@@ -21,6 +23,19 @@ def _connect(url: str, token: str, **options: Any) -> "Client":
     from live_memory import Client  # noqa: PLC0415
 
     return Client(url, token, **options)
+
+
+def _connect_quickly(url: str, token: str, **options: Any) -> "Calls":
+    from live_memory import _plain  # noqa: PLC0415
+
+    connect = _plain.PlainClient if _plain.fits(url, os.environ) else _connect
+    return connect(url, token, **options)
+
+
+def _detach(work: Callable[[], object], log: Path) -> bool:
+    from live_memory.cli.init.hooks.background import detach  # noqa: PLC0415
+
+    return detach(work, log)
 
 
 def _web() -> "httpx.Client":
@@ -44,6 +59,10 @@ class Program:
     profile: str | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     connect: Callable[..., "Client"] = _connect
+    connect_quickly: Callable[..., "Calls"] = _connect_quickly
+    """For hooks, which live for a moment: without httpx wherever that knows the way."""
+    detach: Callable[[Callable[[], object], Path], bool] = _detach
+    """Carries out work that nobody waits for, and logs into a file; False: it was not done."""
     web: Callable[[], "httpx.Client"] = _web
     """For URLs that carry their own permission: a token is never sent to them."""
     is_terminal: Callable[[TextIO], bool] = _is_terminal

@@ -8,8 +8,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from typer import Context
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from live_memory import Client
+from live_memory.cli.command_table import COMMANDS
 from live_memory.cli.completion import complete_space
 from live_memory.cli.main import app
 from tests.support.cli_harness import CliHarness
@@ -24,6 +28,10 @@ HEAVY = (
     "live_memory.operations",
     "asyncio",
     "rich",
+    "typer",
+    "http.client",
+    "live_memory.cli.commands.notes",
+    "live_memory.cli.config",
 )
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -44,7 +52,40 @@ def test_the_program_starts_and_shows_its_help_without_what_only_a_request_needs
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
         "    run(['--help'])"
     )
-    assert loaded(code) == []
+    assert loaded(code) == ["typer"]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("event", ["SessionStart", "Stop"])
+def test_a_hook_loads_neither_typer_nor_httpx_nor_models(tmp_path: Path, event: str):
+    transcript = tmp_path / "transcript.jsonl"
+    transcript.write_text('{"type": "user", "message": {"role": "user", "content": "Why?"}}\n')
+    told = {"session_id": "s", "transcript_path": str(transcript)}
+    service = {"LIVEMEM_URL": "http://127.0.0.1:9", "LIVEMEM_TOKEN": "t", "LIVEMEM_STATE": str(tmp_path)}
+    code = (
+        "import contextlib, io, json, os, sys\n"
+        "from live_memory.cli import entry\n"
+        f"sys.argv = ['livemem', 'hook', 'claude-code', '{event}', '--space', 'demo']\n"
+        f"sys.stdin = io.TextIOWrapper(io.BytesIO(json.dumps({told!r}).encode()))\n"
+        f"os.environ |= {service!r}\n"
+        "os._exit = sys.exit\n"
+        "from live_memory.cli.init.hooks import background\n"
+        "background.detach = lambda work, log: False\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as log:\n"
+        "    with contextlib.suppress(SystemExit):\n"
+        "        entry.main()\n"
+        "assert 'no_connection' in log.getvalue(), log.getvalue()"
+    )
+    assert set(loaded(code)) == {"http.client", "live_memory.cli.config", "live_memory.operations"}
+
+
+def test_the_table_of_commands_says_what_their_own_help_says():
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    built = {name: group.get_command(Context(group), name) for name in COMMANDS}
+    for name, row in COMMANDS.items():
+        assert built[name].hidden is not bool(row.panel), name
+        assert not row.panel or built[name].get_short_help_str(1_000) == row.summary, name
 
 
 @pytest.mark.process
@@ -107,8 +148,6 @@ def test_a_service_that_does_not_answer_completes_nothing_in_silence(desk: CliHa
 
 
 def _context(desk: CliHarness):
-    from typer.main import get_command
-
     return get_command(app).make_context("livemem", ["note", "x"], obj=desk.program(), resilient_parsing=True)
 
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from live_memory import FieldProblem, LiveMemoryError
-from live_memory._answers import broken
+from live_memory._over_httpx import broken
 from tests.support.cases import each
 from tests.support.scripted import NOTE, TOKEN, URL, Scripted, good, problem
 
@@ -155,4 +155,4 @@ def test_who_reaches_nobody_learns_the_address_and_what_to_start():
     assert caught.value.detail == f"No connection to {URL}: [Errno 111] Connection refused"
     local = httpx.ConnectError("refused", request=httpx.Request("GET", "http://127.0.0.1:3000/v1/health"))
     assert "to http://127.0.0.1:3000: refused" in broken(local).detail
-    assert "`make run`" in broken(local).detail
+    assert "`livemem serve --background`" in broken(local).detail

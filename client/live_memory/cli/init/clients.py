@@ -11,7 +11,7 @@ from typing import Any
 from live_memory.cli.init import blocks
 from live_memory.cli.init.pieces import IF_INSTALLED, BlockPiece, Element, JsonPiece, Key, TomlPiece, as_json
 from live_memory.cli.init.plan import ByHand, Place
-from live_memory.cli.init.setup import HOOK_SECONDS, SERVER, TOKEN_VARIABLE, Setup
+from live_memory.cli.init.setup import HEADERS_COMMAND, HOOK_SECONDS, SERVER, START_SECONDS, TOKEN_VARIABLE, Setup
 
 EXECUTABLE = 0o755
 OWNER_ONLY = 0o600
@@ -33,21 +33,20 @@ def fitting(client: str, setup: Setup) -> Fitting:
 
 def _claude_code(setup: Setup) -> Fitting:
     project = setup.scope == "project"
-    if setup.local:
-        server = {"type": "stdio", "command": "livemem", "args": ["mcp", "--space", setup.space]}
-    else:
-        server = {"type": "http", **_remote(setup, f"${{{TOKEN_VARIABLE}}}")}
-    # The file is shared with colleagues who may have no livemem; on Windows the shell may be PowerShell.
-    guard = "" if setup.platform == "win32" else IF_INSTALLED
+    server = _started(setup, "stdio")
+    if not setup.local:
+        server = {"type": "http", "url": setup.server_url, "headersHelper": HEADERS_COMMAND}
+    # Else the model finds the tools only by a search for tools, and often does not look.
+    server["alwaysLoad"] = True
     events = ["SessionStart", *(["PreCompact", "Stop", "SessionEnd"] if setup.record else [])]
     return Fitting(
         [
             _server(setup, ".mcp.json" if project else ".claude.json", "mcpServers", server),
             _rules(setup, ".claude/rules/livemem.md"),
-            Place(setup.root, ".claude/settings.json", _hook_groups(setup, "claude-code", events, guard)),
+            Place(setup.root, ".claude/settings.json", _hook_groups(setup, "claude-code", events)),
         ],
         hints=[
-            _STARTS_IT if setup.local else _NEEDS_TOKEN,
+            _STARTS_IT if setup.local else _READS_PROFILE,
             "Claude Code asks once whether to trust the server and the hooks of a project.",
         ],
     )
@@ -57,9 +56,10 @@ def _codex(setup: Setup) -> Fitting:
     folder, root = ".codex", setup.root
     if setup.scope == "user" and (named := setup.environ.get("CODEX_HOME")):
         folder, root = ".", Path(named)
-    table = (
-        f"[mcp_servers.{SERVER}]\nurl = {as_json(setup.server_url)}\nbearer_token_env_var = {as_json(TOKEN_VARIABLE)}"
-    )
+    server: dict[str, Any] = {"url": setup.server_url, "bearer_token_env_var": TOKEN_VARIABLE}
+    if setup.local:
+        server = {**_started(setup), "startup_timeout_sec": START_SECONDS}
+    table = "\n".join([f"[mcp_servers.{SERVER}]", *(f"{name} = {as_json(value)}" for name, value in server.items())])
     events = ["SessionStart", *(["PreCompact", "Stop"] if setup.record else [])]
     rules = "AGENTS.md" if setup.scope == "project" else f"{folder}/AGENTS.md"
     return Fitting(
@@ -69,7 +69,7 @@ def _codex(setup: Setup) -> Fitting:
             Place(root, f"{folder}/hooks.json", _hook_groups(setup, "codex", events)),
         ],
         hints=[
-            _NEEDS_TOKEN,
+            _STARTS_IT if setup.local else _NEEDS_TOKEN,
             "Codex runs new hooks only after you have trusted them: type `/hooks` in Codex"
             + (" (and trust the project's folder)." if setup.scope == "project" else "."),
         ],
@@ -77,7 +77,7 @@ def _codex(setup: Setup) -> Fitting:
 
 
 def _cursor(setup: Setup) -> Fitting:
-    server = _remote(setup, f"${{env:{TOKEN_VARIABLE}}}")
+    server = _started(setup, "stdio") if setup.local else _remote(setup, f"${{env:{TOKEN_VARIABLE}}}")
     events = ["sessionStart"]
     if setup.record:
         events += ["beforeSubmitPrompt", "afterAgentResponse", "preCompact", "stop", "sessionEnd"]
@@ -94,14 +94,18 @@ def _cursor(setup: Setup) -> Fitting:
         by_hand.append(
             ByHand("Cursor Settings > Rules > User Rules", "Cursor does not keep them in a file", setup.rules)
         )
-    return Fitting(places, by_hand, [_NEEDS_TOKEN, "Switch the server on in Cursor's settings, under Tools & MCP."])
+    token = _STARTS_IT if setup.local else _NEEDS_TOKEN
+    return Fitting(places, by_hand, [token, "Switch the server on in Cursor's settings, under Tools & MCP."])
 
 
 def _vscode(setup: Setup) -> Fitting:
     project = setup.scope == "project"
     server = {"type": "http", **_remote(setup, "${input:livemem-token}")}
     asked = {"type": "promptString", "id": "livemem-token", "description": "Token of Live Memory", "password": True}
-    entries = (Key(("servers", SERVER), server), Element(("inputs",), asked, "id", "livemem-token"))
+    entries: tuple[Key | Element, ...] = (Element(("inputs",), asked, "id", "livemem-token"),)
+    if setup.local:
+        server, entries = _started(setup, "stdio"), ()
+    entries = (Key(("servers", SERVER), server), *entries)
     settings = ".vscode/mcp.json" if project else f"{setup.vscode_user_folder()}/mcp.json"
     events = ["SessionStart", *(["PreCompact", "Stop"] if setup.record else [])]
     hooks = [Element(("hooks", event), _command(setup.hook("vscode", event))) for event in events]
@@ -117,9 +121,8 @@ def _vscode(setup: Setup) -> Fitting:
         places.append(_rules(setup, ".github/copilot-instructions.md"))
     else:
         places.append(_rules(setup, ".copilot/instructions/livemem.instructions.md", '---\napplyTo: "**"\n---\n\n'))
-    return Fitting(
-        places, hints=["VS Code asks for the token when it starts the server, and keeps it encrypted.", _FOR_HOOKS]
-    )
+    asks = "VS Code asks for the token when it starts the server, and keeps it encrypted."
+    return Fitting(places, hints=[_STARTS_IT] if setup.local else [asks, _FOR_HOOKS])
 
 
 def _cline(setup: Setup) -> Fitting:
@@ -135,6 +138,9 @@ def _cline(setup: Setup) -> Fitting:
     else:
         places += [_script(setup, f"{hooks}/{event}", event) for event in events]
     settings = _cline_settings(setup)
+    if setup.local:
+        piece = JsonPiece((Key(("mcpServers", SERVER), _started(setup)),))
+        return Fitting([*places, Place(*settings, piece)], hints=[*hints, _STARTS_IT])
     server = {"type": "streamableHttp", **_remote(setup, setup.token or "PUT-YOUR-TOKEN-HERE")}
     piece = JsonPiece((Key(("mcpServers", SERVER), server),))
     if setup.token is None:
@@ -156,6 +162,12 @@ def _cline_settings(setup: Setup) -> tuple[Path, str]:
     return setup.home, editor if in_editor else ".cline/data/settings/cline_mcp_settings.json"
 
 
+def _started(setup: Setup, kind: str = "") -> dict[str, Any]:
+    """A server that the client starts. It starts the service of this machine, and needs no token."""
+    named = {"type": kind} if kind else {}
+    return {**named, "command": "livemem", "args": ["mcp", "--space", setup.space]}
+
+
 def _remote(setup: Setup, token: str) -> dict[str, Any]:
     return {"url": setup.server_url, "headers": {"Authorization": f"Bearer {token}"}}
 
@@ -172,8 +184,10 @@ def _command(command: str) -> dict[str, Any]:
     return {"type": "command", "command": command, "timeout": HOOK_SECONDS}
 
 
-def _hook_groups(setup: Setup, client: str, events: list[str], guard: str = "") -> JsonPiece:
+def _hook_groups(setup: Setup, client: str, events: list[str]) -> JsonPiece:
     """Hooks in the form of Claude Code, which Codex has too: groups of commands below each event."""
+    # The file is shared with colleagues who may have no livemem; on Windows the shell may be PowerShell.
+    guard = "" if setup.platform == "win32" else IF_INSTALLED
     return JsonPiece(
         tuple(Element(("hooks", event), {"hooks": [_command(guard + setup.hook(client, event))]}) for event in events)
     )
@@ -189,6 +203,9 @@ def _script(setup: Setup, relative: str, event: str) -> Place:
 
 
 _NEEDS_TOKEN = f"Set {TOKEN_VARIABLE} where the client is started (it reads the token from there): no file holds it."
+_READS_PROFILE = (
+    "It gets the token from `livemem login`, or from LIVEMEM_TOKEN (`livemem mcp-headers`): no file here holds it."
+)
 _STARTS_IT = "It starts the service of this machine when it needs it, and takes no token."
 _FOR_HOOKS = "The hooks read the token from `livemem login`, or from LIVEMEM_TOKEN."
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from live_memory.cli import config, texts
+from live_memory.cli import config, local_service, texts
 from live_memory.cli.exits import FAILED, NOTHING, Refused
 from live_memory.cli.init import clients, plan, record, recording
 from live_memory.cli.init.clients import Fitting
@@ -18,6 +18,7 @@ from live_memory.cli.mcp import repository_space
 from live_memory.cli.output import Output
 from live_memory.cli.program import Program
 from live_memory.cli.session import plain
+from live_memory.errors import LiveMemoryError
 
 ANY_SPACE, ANY_URL = "any", "https://any"
 """For an undo, which looks for our parts of any service and space."""
@@ -65,12 +66,12 @@ def init_command(
     """Give a client the memory: MCP server, rules text, hooks. Shows each change first, and can undo it."""
     with plain(ctx, json=json) as (program, out):
         known = config.settle(program.environ, profile=program.profile, space=space)
-        local = known.is_local_service and not url
+        local = not url and not undo and _is_local(known)
         if local and not known.space:
             known = replace(known, space=repository_space.name_of(directory.resolve()))
         setup = Setup(
             space=ANY_SPACE if undo else checked_space(known.need_space()),
-            url=ANY_URL if undo else checked_url(config.check_url(url) if url else known.need_url()),
+            url=ANY_URL if undo else checked_url(_url(known, url, local=local)),
             scope=_scope(scope),
             project=directory.resolve(),
             home=Path.home(),
@@ -81,7 +82,18 @@ def init_command(
             record=record_turns or undo,
             local=local,
         )
-        _carry_out(program, out, client.value, setup, undo=undo, dry_run=dry_run, yes=yes)
+        _carry_out(program, out, client.value, setup, known, undo=undo, dry_run=dry_run, yes=yes)
+
+
+def _is_local(known: config.Settings) -> bool:
+    """Whether clients use the service of this machine: it runs or can be started, and nothing names another one."""
+    return known.is_local_service or not (known.url or known.token or not local_service.is_installed())
+
+
+def _url(known: config.Settings, url: str | None, *, local: bool) -> str:
+    if url:
+        return config.check_url(url)
+    return known.url or config.LOCAL_URL if local else known.need_url()
 
 
 def _scope(scope: ScopeName) -> Scope:
@@ -94,15 +106,20 @@ def _token(client: Client, known: config.Settings, url: str | None) -> str:
     if url and known.url and config.check_url(url) != known.url:
         raise Refused("--url names another service than your token belongs to.")
     if known.is_local_service:
-        raise Refused(
-            "The key of the service on this machine may do everything and is not written into a file: make a token for "
-            "the agent (`livemem token create`), and log in with it."
-        )
+        raise Refused("The service of this machine needs no --with-token: Cline starts a server that takes none.")
     return known.need_token()
 
 
 def _carry_out(
-    program: Program, out: Output, client: str, setup: Setup, *, undo: bool, dry_run: bool, yes: bool
+    program: Program,
+    out: Output,
+    client: str,
+    setup: Setup,
+    known: config.Settings,
+    *,
+    undo: bool,
+    dry_run: bool,
+    yes: bool,
 ) -> None:
     fitted = clients.fitting(client, setup)
     kept = record.path_of(setup.environ, client, setup.scope, setup.root)
@@ -126,10 +143,28 @@ def _carry_out(
         plan.take_back(drawn, kept)
     else:
         plan.carry_out(drawn, kept)
+        if setup.local:
+            _make_space(program, known, setup.space, out)
     _close(out, fitted, drawn, undo=undo)
     if drawn.by_hand:
         # A script must not continue as if everything were written.
         raise typer.Exit(FAILED)
+
+
+def _make_space(program: Program, known: config.Settings, space_id: str, out: Output) -> None:
+    """Start the service unless it runs, and make the space. The hook of the first session looks for both before
+    `livemem mcp` has made them, and clients do not wait long for a server.
+    """
+    if not known.is_local_service:
+        folder = local_service.data_folder(program.environ)
+        found = local_service.start(program.environ, folder, local_service.choices_of_agent(folder), program.sleep)
+        out.say(f"The service of this machine was started: {found.url}.")
+        known = config.settle(program.environ, profile=program.profile)
+    try:
+        with program.connect(known.need_url(), known.need_token()) as client:
+            repository_space.ensure(client, space_id)
+    except LiveMemoryError as problem:
+        out.say(f"The space {space_id} was not made: {problem.detail}")
 
 
 def _document(drawn: Plan, by_hand: tuple[ByHand, ...], recorded: list[str]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ a whole, so that no other program ever reads half of one.
 
 import os
 import stat
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -47,6 +46,8 @@ def read(path: Path) -> str | None:
 
 def write(path: Path, text: str, mode: int | None = None) -> None:
     """Replace a file, or make it; it keeps its mode unless one is given. Raises Refused."""
+    import tempfile  # noqa: PLC0415 - hooks load this module, and write nothing with it
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         kept = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()

@@ -3,9 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-from string import Template
 from typing import Literal
 from urllib.parse import urlencode
 
@@ -14,6 +12,10 @@ from live_memory.cli.exits import Refused
 Scope = Literal["project", "user"]
 TOKEN_VARIABLE = "LIVEMEM_TOKEN"  # noqa: S105 - the name of a variable
 SERVER = "livemem"
+HEADERS_COMMAND = "livemem mcp-headers"
+"""Prints the headers for a server as JSON."""
+START_SECONDS = 60
+"""Seconds that a client waits for a server that may have to start the service."""
 HOOK_SECONDS = 10
 """Seconds that a client waits for a hook. `livemem hook` ends by itself before."""
 
@@ -54,6 +56,10 @@ class Setup:
     @property
     def rules(self) -> str:
         """The text that tells an agent when to read, note and consolidate."""
+        # Every hook loads this module, and needs none of it.
+        from importlib import resources  # noqa: PLC0415
+        from string import Template  # noqa: PLC0415
+
         text = resources.files("live_memory.cli.init").joinpath("agent_rules.md").read_text("utf-8")
         return Template(text).substitute(space=self.space)
 

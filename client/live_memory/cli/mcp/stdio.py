@@ -16,6 +16,7 @@ import httpx
 
 from live_memory._redaction import redact
 from live_memory._version import __version__
+from live_memory.cli.agent_tokens import NAMELESS
 from live_memory.cli.config import LOOPBACK
 from live_memory.cli.mcp.upstream import Upstream, Upstreams
 
@@ -25,6 +26,8 @@ AT_ONCE, WAITING = 8, 32
 SECONDS = httpx.Timeout(60, connect=5)
 PARSE_ERROR, INVALID_REQUEST, FAILED = -32700, -32600, -32000
 
+_REFUSED = 401
+_CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _HINTS = {
@@ -48,6 +51,7 @@ class Passer:
         self._log = log
         self._writing = threading.Lock()
         self._version: str | None = None
+        self._agent = NAMELESS
         # A request to the own machine needs no proxy, and no connection that was kept: if the service has died since, a
         # call over it would have no answer, and nobody could tell whether it was carried out.
         kept = {True: httpx.Limits(max_keepalive_connections=0), False: httpx.Limits()}
@@ -92,9 +96,13 @@ class Passer:
             self._log(f"livemem mcp: {asked.get('method')}: {found['error']}")
 
     def _exchange(self, asked: dict[str, Any], line: bytes) -> dict[str, Any] | None:
-        upstream = self._upstreams.get()
+        self._agent = client_of(asked) or self._agent
+        upstream = self._upstreams.get(self._agent)
         try:
             reply = self._post(upstream, asked, line)
+            # It was refused before anything was done.
+            if reply.status_code == _REFUSED and (other := self._upstreams.renewed(upstream)):
+                reply = self._post(other, asked, line)
         except (httpx.ConnectError, httpx.ConnectTimeout):
             reply = self._post(self._upstreams.again(upstream), asked, line)
         except httpx.TransportError as problem:
@@ -139,6 +147,16 @@ def headers_of(asked: dict[str, Any], negotiated: str | None) -> dict[str, str]:
     headers = {"MCP-Protocol-Version": _sendable(version), "Mcp-Method": _sendable(str(asked.get("method")))}
     name = params.get(_NAMED_BY.get(str(asked.get("method")), ""))
     return {**headers, "Mcp-Name": _sendable(name)} if isinstance(name, str) else headers
+
+
+def client_of(asked: dict[str, Any]) -> str | None:
+    """The name that a client gives itself: in `initialize`, and since 2026-07-28 in each message. None: not here."""
+    params = asked.get("params")
+    params = params if isinstance(params, dict) else {}
+    meta = params.get("_meta")
+    told = params.get("clientInfo") or (meta.get(_CLIENT_KEY) if isinstance(meta, dict) else None)
+    name = told.get("name") if isinstance(told, dict) else None
+    return name if isinstance(name, str) and name.strip() else None
 
 
 def _sendable(text: str) -> str:

@@ -6,15 +6,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from live_memory.cli import config, local_service
+from live_memory.cli import agent_tokens, config, local_service
+from live_memory.cli.agent_tokens import AgentToken
 from live_memory.cli.config import Settings
 from live_memory.cli.exits import LATER, NO_ACCESS, Refused
-from live_memory.cli.local_service import Choices, LocalService
+from live_memory.cli.local_service import LocalService
 from live_memory.cli.mcp import repository_space
 from live_memory.cli.program import Program
 from live_memory.errors import LiveMemoryError
 
 AUTO = "auto"
+_TOKEN_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,9 @@ class Upstream:
     url: str
     token: str = field(repr=False)
     space: str
+    agent: str = agent_tokens.NAMELESS
+    own: AgentToken | None = field(default=None, repr=False)
+    """Makes another token, where the service is that of this machine."""
 
 
 class Upstreams:
@@ -38,16 +43,28 @@ class Upstreams:
         self._folder = folder
         self._start = start
         self._lock = threading.Lock()
+        self._agent = agent_tokens.NAMELESS
         self._found: Upstream | None = None
 
-    def get(self) -> Upstream:
+    def get(self, agent: str = agent_tokens.NAMELESS) -> Upstream:
         """The service, with its space. That of this machine is started if it is wanted and does not run.
 
-        Raises Refused if there is none, LiveMemoryError if it does not answer, or does not give the space.
+        `agent`: the name that the client gives itself. At the service of this machine its notes bear it. Raises Refused
+        if there is none, LiveMemoryError if it does not answer, or does not give the space.
         """
         with self._lock:
-            if self._found is None:
+            if self._found is None or self._found.agent != agent:
+                self._agent = agent
                 self._found = self._look()
+            return self._found
+
+    def renewed(self, refused: Upstream) -> Upstream | None:
+        """The service with another token, after it has refused this one; None if there is no other token."""
+        with self._lock:
+            if refused.own is None:
+                return None
+            if self._found and self._found.token == refused.token:
+                self._found = replace(refused, token=refused.own.renewed(refused.token))
             return self._found
 
     def again(self, dead: Upstream) -> Upstream:
@@ -85,12 +102,15 @@ class Upstreams:
 
     def _find(self) -> Upstream:
         settings = self._settings()
-        url, token, space = settings.need_url(), settings.need_token(), self._space
+        url, token, space, own = settings.need_url(), settings.need_token(), self._space, None
         if space == AUTO:
             space = settings.space or repository_space.name_of(self._folder)
         with self._program.connect(url, token) as client:
             repository_space.ensure(client, space)
-        return Upstream(url, token, space)
+        if settings.is_local_service:
+            own = agent_tokens.of_local_service(self._program, settings, self._agent, _TOKEN_SECONDS)
+            token = own.get()
+        return Upstream(url, token, space, self._agent, own)
 
     def _start_here(self) -> None:
         """Start the service of this machine unless it runs. Raises Refused if the profile's is another one."""
@@ -100,11 +120,9 @@ class Upstreams:
             raise Refused(f"There is no connection to {named}: check the network, or ask its operator.", LATER)
         environ = self._program.environ
         folder = local_service.data_folder(environ)
-        choices = local_service.chosen(folder, Choices())
+        choices = local_service.choices_of_agent(folder)
         if named:
             choices = replace(choices, port=str(urlsplit(named).port or 80))
-        elif not choices.port and not local_service.is_free(local_service.DEFAULT_PORT):
-            choices = replace(choices, port="0")
         found = self._start(environ, folder, choices)
         if named and urlsplit(named).port != urlsplit(found.url).port:
             raise Refused(

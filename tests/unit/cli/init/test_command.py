@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from live_memory.cli import local_service
 from live_memory.cli.local_service import LocalService
 from live_memory.cli.main import app
+from live_memory.cli.mcp import repository_space
 from live_memory.cli.program import Program
 from tests.unit.cli.init.support import CLIENTS, URL
 
@@ -32,12 +33,13 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setenv("LIVEMEM_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("LIVEMEM_CONFIG", str(tmp_path / "none.toml"))
     monkeypatch.setenv("LIVEMEM_DATA_DIR", str(tmp_path / "no-service"))
+    monkeypatch.setattr(local_service, "is_installed", lambda: False)
     folder = tmp_path / "home/ferry"
     folder.mkdir(parents=True)
     monkeypatch.chdir(folder)
 
     def runner(*arguments, said="", terminal=False, **environ):
-        program = Program(is_terminal=lambda _: terminal)
+        program = Program(is_terminal=lambda _: terminal, detach=lambda _work, _log: False)
         return CliRunner().invoke(app, list(arguments), input=said, env=environ, obj=program)
 
     return runner
@@ -152,7 +154,7 @@ def test_a_file_that_is_left_alone_comes_with_its_snippet_and_is_no_success(run,
     assert done.exit_code == 1
     assert ".claude/settings.json" in wrote(project)
     assert "add this yourself" in done.stderr
-    assert "Bearer ${LIVEMEM_TOKEN}" in done.stderr
+    assert "livemem mcp-headers" in done.stderr
     assert (project / ".mcp.json").read_text() == "{} // mine"
 
 
@@ -237,7 +239,30 @@ def test_without_a_profile_it_is_the_running_service_of_this_machine_with_the_sp
 
     assert done.exit_code == 0, done.output
     server = json.loads((project / ".mcp.json").read_text())["mcpServers"]["livemem"]
-    assert server == {"type": "stdio", "command": "livemem", "args": ["mcp", "--space", "ferry"]}
+    assert server == {"type": "stdio", "command": "livemem", "args": ["mcp", "--space", "ferry"], "alwaysLoad": True}
     assert "own-key" not in "".join(path.read_text() for path in project.rglob("*") if path.is_file())
     assert "takes no token" in done.stderr
-    assert "not written into a file" in run("init", "cline", "--with-token", "--yes").stderr
+    assert "was not made" in done.stderr, "no service is there in truth"
+    assert "needs no --with-token" in run("init", "cline", "--with-token", "--yes").stderr
+
+
+def test_a_service_that_does_not_run_yet_is_started_once_the_person_has_agreed_and_has_the_space(
+    run, project, monkeypatch
+):
+    started, made = [], []
+    found = LocalService(1, "http://127.0.0.1:3999", "own-key", {})
+    monkeypatch.setattr(local_service, "is_installed", lambda: True)
+    monkeypatch.setattr(local_service, "ready", lambda _: found if started else None)
+    monkeypatch.setattr(local_service, "start", lambda *_: started.append(1) or found)
+    monkeypatch.setattr(repository_space, "ensure", lambda _, space: made.append(space))
+
+    shown = run("init", "codex", "--dry-run")
+    assert (shown.exit_code, started, wrote(project)) == (0, [], set())
+    done = run("init", "codex", "--yes")
+    assert (done.exit_code, started, made) == (0, [1], ["ferry"]), done.output
+    assert 'args = ["mcp", "--space", "ferry"]' in (project / ".codex/config.toml").read_text()
+    # Who is logged in uses that service, whatever else is installed.
+    elsewhere = run("init", "codex", "--dry-run", LIVEMEM_URL=URL, LIVEMEM_TOKEN="t", LIVEMEM_SPACE="x")
+    assert "+bearer_token_env_var" in elsewhere.stdout
+    run("init", "codex", "--undo", "--yes")
+    assert wrote(project) == set()

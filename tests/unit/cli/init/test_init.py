@@ -1,6 +1,8 @@
+import json
 import os
 import stat
 import subprocess
+import tomllib
 
 import pytest
 
@@ -24,7 +26,12 @@ def test_claude_code_gets_its_server_its_rules_and_hooks_that_load_and_keep(ther
     there.init("claude-code")
     assert there.json(".mcp.json") == {
         "mcpServers": {
-            "livemem": {"type": "http", "url": MCP_URL, "headers": {"Authorization": "Bearer ${LIVEMEM_TOKEN}"}}
+            "livemem": {
+                "type": "http",
+                "url": MCP_URL,
+                "headersHelper": "livemem mcp-headers",
+                "alwaysLoad": True,
+            }
         }
     }
     hooks = there.json(".claude/settings.json")["hooks"]
@@ -37,12 +44,23 @@ def test_claude_code_gets_its_server_its_rules_and_hooks_that_load_and_keep(ther
     assert "the space `demo`" in there.read(".claude/rules/livemem.md")
 
 
-def test_claude_code_gets_a_server_that_needs_no_token_where_the_service_is_that_of_this_machine(there):
-    there.init("claude-code", local=True)
-    server = there.json(".mcp.json")["mcpServers"]["livemem"]
-    assert server == {"type": "stdio", "command": "livemem", "args": ["mcp", "--space", "demo"]}
-    there.undo("claude-code")
-    assert not (there.project / ".mcp.json").exists()
+def test_every_client_gets_a_server_that_needs_no_token_where_the_service_is_that_of_this_machine(there):
+    started = {"command": "livemem", "args": ["mcp", "--space", "demo"]}
+    settings = there.home / ".cline/data/settings/cline_mcp_settings.json"
+    for client in CLIENTS:
+        assert not clients.fitting(client, there.setup(local=True)).by_hand
+        there.init(client, local=True)
+    assert there.json(".mcp.json")["mcpServers"]["livemem"] == {"type": "stdio", **started, "alwaysLoad": True}
+    assert there.json(".cursor/mcp.json")["mcpServers"]["livemem"] == {"type": "stdio", **started}
+    assert there.json(".vscode/mcp.json") == {"servers": {"livemem": {"type": "stdio", **started}}}
+    assert json.loads(settings.read_text("utf-8")) == {"mcpServers": {"livemem": started}}
+    table = tomllib.loads(there.read(".codex/config.toml"))["mcp_servers"]["livemem"]
+    assert table == {**started, "startup_timeout_sec": 60}
+    assert not any("oken" in text.read_text() for text in there.home.rglob("*mcp*.json"))
+
+    for client in CLIENTS:
+        there.undo(client, local=True)
+    assert set(there.tree()) == {"ferry"}
 
 
 def test_a_hook_that_an_earlier_version_wrote_is_replaced_and_not_doubled(there):

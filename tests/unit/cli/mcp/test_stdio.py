@@ -5,12 +5,13 @@ import json
 import socket
 import threading
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
 from live_memory.cli.exits import Refused
 from live_memory.cli.mcp import stdio
-from live_memory.cli.mcp.stdio import Passer, headers_of
+from live_memory.cli.mcp.stdio import Passer, client_of, headers_of
 from live_memory.cli.mcp.upstream import Upstream
 from local.front.httpd import Response, Server, answer_json
 
@@ -23,9 +24,16 @@ class Upstreams:
     def __init__(self, *urls):
         self.left = [Upstream(url, "secret", "demo") for url in urls]
         self.revived = 0
+        self.refused = []
+        self.agents = []
 
-    def get(self):
+    def get(self, agent):
+        self.agents.append(agent)
         return self.left[0]
+
+    def renewed(self, refused):
+        self.refused.append(refused.token)
+        return replace(refused, token="other") if len(self.refused) == 1 else None
 
     def again(self, dead):
         self.revived += 1
@@ -139,6 +147,33 @@ def test_every_refusal_is_an_error_of_the_protocol_that_says_what_to_do_and_hold
         assert [(one["id"], one["error"]["code"]) for one in found] == [(7, stdio.FAILED)]
         assert all(word in found[0]["error"]["message"] for word in words), found
         assert "secret" not in json.dumps(found)
+
+
+def test_a_token_that_is_refused_is_replaced_once_and_the_message_is_sent_again(serve):
+    sent = []
+
+    def answer(request):
+        sent.append(request.header("authorization"))
+        return result_of(request) if sent[-1] == "Bearer other" else Response(401)
+
+    upstreams = Upstreams(serve(answer))
+    assert passed(upstreams, CALL)[0]["result"] == {"text": "a\nb"}
+    assert "Log in again" in passed(upstreams, CALL)[0]["error"]["message"]
+    assert sent == ["Bearer secret", "Bearer other", "Bearer secret"]
+    assert upstreams.refused == ["secret", "secret"]
+
+
+def test_the_client_is_known_by_the_name_that_it_gives_at_the_beginning_or_in_a_message(serve):
+    upstreams = Upstreams(serve(result_of))
+    passed(upstreams, CALL)
+    begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"clientInfo": {"name": "cline"}}}
+    meta = {"io.modelcontextprotocol/clientInfo": {"name": "codex-mcp-client"}}
+    passed(upstreams, begin)
+    passed(upstreams, {**CALL, "params": {"name": "note", "arguments": {}, "_meta": meta}})
+    assert upstreams.agents == ["agent", "cline", "codex-mcp-client"]
+    for odd in ({"clientInfo": "x"}, {"clientInfo": {"name": 7}}, {"_meta": []}, [], {"clientInfo": {"name": " "}}):
+        assert client_of({"params": odd}) is None
+    assert client_of({"params": {"_meta": meta}}) == "codex-mcp-client"
 
 
 def test_an_error_of_a_notification_goes_to_the_log_alone(dead):

@@ -41,20 +41,41 @@ class Machine:
 @pytest.fixture
 def machine(desk, monkeypatch):
     found = Machine(desk.alone())
-    desk.answers = {"get_space": {"space_id": "x"}}
+    desk.answers = {"get_space": {"space_id": "x"}, "create_token": {"token": "lm_agents"}}
+    (desk.home / "data").mkdir(parents=True)
     monkeypatch.setattr(local_service, "is_free", lambda port: port not in found.taken)
     monkeypatch.setattr(local_service, "ready", lambda _: found.service)
     return found
 
 
-def test_without_a_profile_the_service_of_this_machine_is_started_once_and_its_key_is_used(machine):
+def test_without_a_profile_the_service_of_this_machine_is_started_once_and_gives_the_agent_a_token(machine):
     upstreams = machine.upstreams()
-    found = upstreams.get()
+    found = upstreams.get("Claude Code")
 
-    assert (found.url, found.token, found.space) == ("http://127.0.0.1:3000", "own-key", "my-project")
-    assert upstreams.get() is found
+    assert (found.url, found.token, found.space) == ("http://127.0.0.1:3000", "lm_agents", "my-project")
+    assert upstreams.get("Claude Code") is found
     assert len(machine.started) == 1
-    assert "own-key" not in repr(found)
+    assert not any(secret in repr(found) for secret in ("own-key", "lm_agents"))
+    (made,) = [asked for name, asked in machine.desk.asked if name == "create_token"]
+    assert made == {"name": "claude-code", "permissions": ["read", "write"], "space_ids": []}
+
+
+def test_a_token_that_the_service_refuses_is_replaced_once_for_all_that_had_it(machine):
+    machine.desk.answers["create_token"] = [{"token": "lm_one"}, {"token": "lm_two"}, {"token": "lm_three"}]
+    upstreams = machine.upstreams()
+    refused = upstreams.get("codex-mcp-client")
+
+    assert upstreams.renewed(refused).token == upstreams.renewed(refused).token == "lm_two"
+    assert upstreams.get("codex-mcp-client").token == "lm_two"
+    assert (machine.desk.home / "data/agents/codex.token").read_text() == "lm_two"
+
+
+def test_the_token_of_a_profile_is_used_as_it_is(machine):
+    machine.log_in("http://localhost:3100")
+    found = machine.upstreams().get("claude-code")
+
+    assert (found.token, machine.upstreams().renewed(found)) == ("t", None)
+    assert "create_token" not in [name for name, _ in machine.desk.asked]
 
 
 def test_where_another_program_has_the_port_any_free_one_is_taken(machine):

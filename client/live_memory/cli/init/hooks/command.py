@@ -3,61 +3,85 @@
 import os
 import sys
 import threading
-from collections.abc import Callable
-from typing import Annotated
-from urllib.parse import urlsplit
+import time
+from collections.abc import Callable, Sequence
 
-import typer
-
-from live_memory._redaction import redact
-from live_memory.cli import config
+from live_memory.cli.exits import FAILED, OK, Refused
 from live_memory.cli.init import record
-from live_memory.cli.init.hooks import answers
-from live_memory.cli.init.hooks.away import Away
-from live_memory.cli.init.hooks.running import Hook
-from live_memory.cli.init.hooks.sending import Memory
-from live_memory.cli.init.setup import checked_space
+from live_memory.cli.init.hooks import answers, events
+from live_memory.cli.init.hooks.events import Called
 from live_memory.cli.program import Program
-from live_memory.cli.session import program_of
 
+USAGE = "Usage: livemem hook CLIENT EVENT [--space NAME] [--profile NAME]"
+OPTIONS = {"--space": "space", "-s": "space", "--profile": "profile"}
 MOST_BYTES = 8 * 1_048_576
 """Bytes of a client's input. A longer input is ignored."""
-REQUEST_SECONDS = 3.5
+LOG = "hooks.log"
 SECONDS = 5.5
 """Seconds after which a client gets its answer in any case. Work that is in time ends before (running.py)."""
 
 
-def hook_command(
-    ctx: typer.Context,
-    client: Annotated[str, typer.Argument(help="The client that calls the hook.")],
-    event: Annotated[str, typer.Argument(help="The event, as the client names it.")],
-    space: Annotated[str | None, typer.Option("--space", "-s", help="The space. Default: the saved one.")] = None,
-) -> None:
-    """Only for hooks: reads the client's JSON from stdin, and loads the memory or keeps the messages. Exits with 0."""
-    program = program_of(ctx)
-    answer = in_time(lambda: _run(program, client, event, space), SECONDS)
-    sys.stdout.write((answer or answers.nothing(client, event)) + "\n")
-    sys.stdout.flush()
+def read_arguments(arguments: Sequence[str]) -> Called:
+    """The arguments of a hook. Raises Refused. Read by hand: to load typer takes half of the time of a hook."""
+    names, options, left = [], {}, list(arguments)
+    while left:
+        name, joined, value = left.pop(0).partition("=")
+        if name.startswith("-"):
+            option = OPTIONS.get(name)
+            if not option or not (joined or left):
+                raise Refused(USAGE)
+            options[option] = value if joined else left.pop(0)
+        else:
+            names.append(name + joined + value)
+    if len(names) != 2:
+        raise Refused(USAGE)
+    return Called(*names, **options)
+
+
+def run_hook(arguments: Sequence[str], program: Program) -> int:
+    """Only for hooks: reads the client's JSON from stdin, and loads the memory or keeps the messages. Returns 0.
+
+    What a client need not wait for is done in the background. Called with other arguments it returns 1, never 2: with 2
+    Claude Code would not let the model stop.
+    """
+    began = time.monotonic()
+    try:
+        called = read_arguments(arguments)
+    except Refused as refused:
+        _log(f"livemem: {refused}")
+        return FAILED
+    nothing = answers.nothing(called.client, called.event)
+    text = in_time(_read_stdin, SECONDS)
+    if text and events.in_background(called.client, called.event):
+        log = record.state_folder(program.environ) / "hooks" / LOG
+        if program.detach(lambda: in_time(lambda: _handled(program, called, text, _log_with_time), SECONDS), log):
+            return _answer(nothing)
+    left = SECONDS - (time.monotonic() - began)
+    answer = in_time(lambda: _handled(program, called, text, _log), left) if text else text
+    code = _answer(answer or nothing)
     if answer is None:
         # A thread that waits for stdin can't be ended, and Python aborts if there is one at its exit.
         sys.stderr.flush()
-        os._exit(0)
+        os._exit(code)
+    return code
 
 
-def _run(program: Program, client: str, event: str, space: str | None) -> str:
+def _read_stdin() -> str:
     text = sys.stdin.buffer.read(MOST_BYTES + 1)
-    if len(text) > MOST_BYTES:
-        return answers.nothing(client, event)
-    settings = config.settle(program.environ, profile=program.profile, space=space)
+    return "" if len(text) > MOST_BYTES else text.decode(errors="replace")
 
-    def connect() -> Memory:
-        return program.connect(settings.need_url(), settings.need_token(), timeout=REQUEST_SECONDS, retries=0)
 
-    folder = record.state_folder(program.environ) / "hooks"
-    url = settings.url or ""
-    away = Away.of(folder, url, near=urlsplit(url).hostname in config.LOOPBACK)
-    hook = Hook(connect, folder, _log, away=away)
-    return hook.run(client, event, checked_space(settings.need_space()), text.decode(errors="replace"))
+def _answer(text: str) -> int:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+    return OK
+
+
+def _handled(program: Program, called: Called, text: str, log: Callable[[str], None]) -> str:
+    # In the background this is loaded when the client has gone on already.
+    from live_memory.cli.init.hooks import running  # noqa: PLC0415
+
+    return running.handle(program, called, text, log)
 
 
 def in_time(work: Callable[[], str], seconds: float) -> str | None:
@@ -83,5 +107,11 @@ def in_time(work: Callable[[], str], seconds: float) -> str | None:
     return answered[0] if answered else None
 
 
+def _log_with_time(text: str) -> None:
+    _log(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}")
+
+
 def _log(text: str) -> None:
+    from live_memory._redaction import redact  # noqa: PLC0415 - most hooks have nothing to say
+
     sys.stderr.write(redact(text)[0].replace("\n", " ")[:1_000] + "\n")

@@ -40,6 +40,16 @@ _PATH_BYTES = 4_096
 
 
 @dataclass(frozen=True)
+class Called:
+    """What a hook is called with: `livemem hook CLIENT EVENT [--space NAME] [--profile NAME]`."""
+
+    client: str
+    event: str
+    space: str | None = None
+    profile: str | None = None
+
+
+@dataclass(frozen=True)
 class Event:
     """An event in a session. `said` is the latest message, by `role`, if the client sends it."""
 
@@ -51,6 +61,15 @@ class Event:
     transcript: Path | None
     role: Literal["user", "assistant"]
     said: str
+
+
+def in_background(client: str, name: str) -> bool:
+    """Whether the client need not wait for what is done at an event: it goes on, and has no use for the answer.
+
+    At the end of a session it does: where the client is all that a container runs, nothing outlives it.
+    """
+    kind = EVENTS.get(client, {}).get(name)
+    return kind == "send" or (kind == "close" and name.lower() == "precompact")
 
 
 def read(client: str, name: str, text: str) -> Event | None:

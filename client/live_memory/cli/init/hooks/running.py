@@ -5,17 +5,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 from live_memory._redaction import redact
+from live_memory.cli import config
+from live_memory.cli.init import record
 from live_memory.cli.init.hooks import answers, events
 from live_memory.cli.init.hooks.away import Away
-from live_memory.cli.init.hooks.events import Event
+from live_memory.cli.init.hooks.events import Called, Event
 from live_memory.cli.init.hooks.sending import Memory, Sender
 from live_memory.cli.init.hooks.state import Files
+from live_memory.cli.init.setup import checked_space
+from live_memory.cli.program import Program
 
 SECONDS = 5.0
 """Seconds that a session waits for its memory at most."""
-LOCK_SECONDS = 1.5
+RESERVE_SECONDS = 1.0
+"""Of these seconds, the part that is kept for sending while a hook waits for the lock of its session."""
+REQUEST_SECONDS = 3.5
 
 
 class LeftAloneError(Exception):
@@ -77,7 +85,29 @@ class Hook:
         # At the end of a session nothing comes later that would send the rest.
         if event.kind != "close":
             self._check_away()
-        with files.lock(self.clock() + LOCK_SECONDS) as alone:
+        # What was sent in the background a moment before is waited for: the end of a session closes its conversation.
+        with files.lock(until - RESERVE_SECONDS) as alone:
             # Another hook of the session is sending. The next event sends messages that it does not see.
             if alone:
                 Sender(self.memory(), space_id, event, files, lambda: self.clock() < until, self.log).send()
+
+
+def handle(program: Program, called: Called, text: str, log: Callable[[str], None]) -> str:
+    """Handle an event for the service of the settings. Raises Refused where they name none."""
+    settings = config.settle(program.environ, profile=called.profile or program.profile, space=called.space)
+
+    def connect() -> Memory:
+        options: dict[str, Any] = {"timeout": REQUEST_SECONDS, "retries": 0}
+        service, token = settings.need_url(), settings.need_token()
+        if settings.is_local_service:
+            from live_memory.cli import agent_tokens  # noqa: PLC0415 - the token of a profile is the agent's own
+
+            own = agent_tokens.of_local_service(program, settings, called.client, REQUEST_SECONDS)
+            token, options["renew"] = own.get(), own.renewed
+        return program.connect_quickly(service, token, **options)
+
+    folder = record.state_folder(program.environ) / "hooks"
+    url = settings.url or ""
+    away = Away.of(folder, url, near=urlsplit(url).hostname in config.LOOPBACK)
+    hook = Hook(connect, folder, log, away=away)
+    return hook.run(called.client, called.event, checked_space(settings.need_space()), text)

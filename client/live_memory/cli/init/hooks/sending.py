@@ -4,7 +4,7 @@ A hook that dies, runs twice or loses an answer sends some messages again: the i
 """
 
 import json
-import platform
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -171,7 +171,7 @@ def _conversation(memory: Memory, space_id: str, event: Event) -> str:
     """The conversation of the session: the one with its name, else a new one."""
     title = f"{event.client} session {event.session}".encode(errors="replace")[:350].decode(errors="replace")
     title = identifier(title)
-    where = {"host": identifier(platform.node()[:200] or "unknown")}
+    where = {"host": identifier(_host()[:200] or "unknown")}
     where |= {"cwd": identifier(event.folder)} if event.folder else {}
     listed = memory.call("list_conversations", {"space_id": space_id, "limit": LOOKED_AT, **where})
     for one in listed.get("items", []):
@@ -179,3 +179,11 @@ def _conversation(memory: Memory, space_id: str, event: Event) -> str:
             return str(one["conversation_id"])
     asked = {"space_id": space_id, "title": title, **where, **KEPT}
     return str(memory.call("create_conversation", asked)["conversation_id"])
+
+
+def _host() -> str:
+    if hasattr(os, "uname"):
+        return os.uname().nodename
+    import platform  # noqa: PLC0415 - it takes longer to load than to ask the system
+
+    return platform.node()

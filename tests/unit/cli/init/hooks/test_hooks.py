@@ -287,7 +287,7 @@ def test_a_message_that_the_service_never_takes_does_not_keep_those_behind_it(ma
 
 
 def test_while_another_hook_of_the_session_is_at_work_this_one_leaves_it_to_it(machine, monkeypatch):
-    monkeypatch.setattr("live_memory.cli.init.hooks.running.LOCK_SECONDS", 0)
+    monkeypatch.setattr("live_memory.cli.init.hooks.running.RESERVE_SECONDS", 5)
     path = machine.transcript(claude("user", "Why?"))
     inner = []
 
@@ -319,7 +319,7 @@ def test_when_the_time_is_over_the_rest_comes_with_the_next_event(machine, monke
     path = machine.transcript(*(claude("user", f"message {number}") for number in range(4)))
     payload = json.dumps({"session_id": "s1", "transcript_path": path})
     for wanted in (1, 2, 3, 4):
-        seconds = iter([0, 0, 0, 10, 10, 10, 10, 10, 10])
+        seconds = iter([0, 0, 10, 10, 10, 10, 10, 10])
         hook = Hook(lambda: machine.memory, machine.folder / "state", machine.log.append, seconds.__next__)
         hook.run("claude-code", "Stop", "demo", payload)
         assert len(machine.memory.said) == wanted

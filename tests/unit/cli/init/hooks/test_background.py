@@ -1,0 +1,107 @@
+"""The client goes on while what was said is sent; the end of the session waits for it."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from live_memory.cli.init.hooks import background, events
+from live_memory.cli.init.hooks.events import EVENTS
+from local.front.httpd import Server, answer_json
+from tests.unit.cli.init.hooks.support import claude
+
+ROOT = Path(__file__).parents[5]
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere hooks work in the foreground")
+
+
+@pytest.fixture
+def slow(tmp_path):
+    """A service that answers when it is allowed to."""
+    return Slow(tmp_path)
+
+
+class Slow:
+    def __init__(self, home):
+        self.home = home
+        self.may_answer, self.asked, self.ended = threading.Event(), [], threading.Event()
+        self.said = []
+        self.server = Server("127.0.0.1", 0, self._answer, max_body=10**6)
+        self.server.start()
+        self.transcript = home / "transcript.jsonl"
+
+    def _answer(self, request):
+        assert self.may_answer.wait(30)
+        self.asked.append((request.method, request.path.rpartition("/")[2]))
+        if self.asked[-1][1] == "import":
+            self.said += [json.loads(line)["user_message"] for line in request.body.splitlines()]
+        if self.asked[-1][1] == "close":
+            self.ended.set()
+        if request.method == "GET":
+            return answer_json(200, {"items": []})
+        return answer_json(200, {"conversation_id": "c", "left": 0})
+
+    def hook(self, event, wait=True):
+        with self.transcript.open("a") as file:
+            file.write(json.dumps(claude("user", f"Before {event}.", uuid=event)) + "\n")
+        said = json.dumps({"session_id": "s", "cwd": "/w", "transcript_path": str(self.transcript)})
+        (self.home / f"{event}.json").write_text(said)
+        own = {"LIVEMEM_URL": self.server.url, "LIVEMEM_TOKEN": "t", "LIVEMEM_STATE": str(self.home / "state")}
+        with (self.home / f"{event}.json").open() as stdin:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "live_memory.cli", "hook", "claude-code", event, "--space", "demo"],
+                env={**os.environ, **own, "PYTHONPATH": str(ROOT / "client")},
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        return process if not wait else (*process.communicate(timeout=30), process.returncode)
+
+
+@linux
+@pytest.mark.process
+def test_the_client_goes_on_before_the_service_has_answered_and_the_end_of_the_session_waits_for_what_is_sent(slow):
+    # When an answer is done, the hook has ended and its pipes are closed though the service has not answered
+    assert slow.hook("Stop") == (b"{}\n", b"", 0)
+    assert slow.asked == []
+
+    # And when the session ends while that is still under way
+    ending = slow.hook("SessionEnd", wait=False)
+    slow.may_answer.set()
+    assert ending.communicate(timeout=30) == (b"{}\n", b"")
+
+    # Then all of it was sent into one conversation, which was closed
+    assert slow.ended.is_set()
+    assert slow.asked.count(("POST", "conversations")) == 1
+    assert slow.asked[-1] == ("POST", "close")
+    assert slow.said == ["Before Stop.", "Before SessionEnd."]
+    slow.server.stop(grace_seconds=0)
+
+
+@linux
+@pytest.mark.process
+def test_what_fails_in_the_background_is_in_a_log_of_its_own(slow):
+    slow.server.stop(grace_seconds=0)
+    assert slow.hook("Stop") == (b"{}\n", b"", 0)
+    log = slow.home / "state/hooks/hooks.log"
+    for _ in range(200):
+        if log.exists() and log.read_text().endswith("\n"):
+            break
+        threading.Event().wait(0.05)
+    assert "livemem hook claude-code Stop: LiveMemoryError: no_connection" in log.read_text()
+    assert oct(log.stat().st_mode & 0o777) == "0o600"
+
+
+def test_only_what_nobody_waits_for_goes_into_the_background():
+    found = {name for client, names in EVENTS.items() for name in names if events.in_background(client, name)}
+    assert found == {"Stop", "stop", "PreCompact", "preCompact"}
+    assert not events.in_background("nobody", "Stop")
+
+
+def test_elsewhere_than_on_linux_it_is_done_here(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert not background.detach(lambda: pytest.fail("it was done twice"), tmp_path / "log")
+    assert not (tmp_path / "log").exists()

@@ -1,0 +1,82 @@
+"""Each agent has one token for the service of this machine, whoever asks for it first or at once."""
+
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from live_memory.cli.agent_tokens import AgentToken, agent_name
+from livemem.store.keys import check_agent
+
+
+@given(st.text(max_size=100))
+def test_every_name_becomes_one_that_a_token_may_have_and_stays_itself(given):
+    name = agent_name(given)
+    assert check_agent(name) == name == agent_name(name)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("claude-code", "claude-code"),
+        ("codex-mcp-client", "codex"),
+        ("Visual Studio Code", "vscode"),
+        ("cursor-vscode", "cursor"),
+        ("Cline", "cline"),
+        ("..", "agent"),
+    ],
+)
+def test_clients_have_the_same_name_over_mcp_and_in_hooks(given, name):
+    assert agent_name(given) == name
+
+
+class DataFolder:
+    """A service's data folder; the tokens that it makes are numbered."""
+
+    def __init__(self, path):
+        self.path = path
+        self._made = count(1)
+
+    def __call__(self, agent="cline"):
+        return AgentToken(self.path, agent, lambda: f"lm_{next(self._made)}")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return DataFolder(tmp_path)
+
+
+def test_it_is_made_once_and_only_its_owner_reads_it(folder):
+    assert folder().get() == folder().get() == "lm_1"
+    assert folder("codex").get() == "lm_2"
+    modes = {
+        path.name: stat.S_IMODE(path.stat().st_mode)
+        for path in [folder.path / "agents", *(folder.path / "agents").iterdir()]
+    }
+    assert modes == {"agents": 0o700, "lock": 0o600, "cline.token": 0o600, "codex.token": 0o600}
+
+
+def test_many_that_need_it_at_once_get_the_same_one_also_after_it_was_refused(folder):
+    for wanted in (lambda: folder().get(), lambda: folder().renewed("lm_1")):
+        with ThreadPoolExecutor(8) as executor:
+            found = {one.result() for one in [executor.submit(wanted) for _ in range(8)]}
+        assert len(found) == 1, found
+    assert folder().get() == "lm_2"
+
+
+def test_a_file_that_holds_none_is_as_one_that_is_not_there(folder):
+    folder().get()
+    (folder.path / "agents/cline.token").write_bytes(b"\xff\xfe")
+    assert folder().get() == "lm_2"
+
+
+def test_a_token_that_could_not_be_made_leaves_nothing_behind(folder):
+    def fail():
+        raise OSError("no answer")
+
+    with pytest.raises(OSError, match="no answer"):
+        AgentToken(folder.path, "cline", fail).get()
+    assert folder().get() == "lm_1"
