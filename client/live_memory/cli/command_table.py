@@ -76,7 +76,7 @@ COMMANDS = {
     "serve": Row(
         SERVE,
         "commands.serving:serve",
-        "Run the service on this machine, for this machine alone; its data is in your own folder.",
+        "Run the service on this machine, by default for this machine alone; its data is in your own folder.",
     ),
     "status": Row(
         SERVE,
