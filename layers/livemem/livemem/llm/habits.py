@@ -334,7 +334,7 @@ def _mended(text: str, start: int) -> tuple[int, str]:
 
 
 def _meant(given: Any, fields: Collection[str]) -> Any:
-    """What is meant by a value that holds the object in a wrapping. Others are returned as they are."""
+    """The object in a value that wraps it. Other values are returned unchanged."""
     if isinstance(given, str):
         with suppress(Unreadable):
             given = loaded(given)
