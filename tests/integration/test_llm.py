@@ -310,6 +310,7 @@ ADVICE: dict[str, tuple[Step, str]] = {
         "Check LLMAAS_MODEL",
     ),
     "LiteLLM: no model": (answer({"error": {"message": "Invalid model name passed in model=m"}}, 400), "LLMAAS_MODEL"),
+    "LiteLLM: a wrong key": (answer({"error": {"message": "No connected db."}}, 400), "Check LLMAAS_API_KEY"),
     "no such path": (answer(b"404 page not found", 404, "text/plain"), "LLMAAS_API_URL"),
     "a page that is not there": (answer(b"<html>Not Found</html>", 404, "text/html"), "LLMAAS_API_URL"),
     "a page": (answer(b"<!DOCTYPE html><html>Welcome</html>", 200, "text/html"), "which mostly ends in /v1"),

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 PAGE = re.compile(r"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 
+_CHECK_KEY = "Check {v}_API_KEY, and what it may use."
 _NO_CREDIT = "The account of {v}_API_KEY has no credit left."
 _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(words, re.IGNORECASE), told)
@@ -30,10 +31,9 @@ _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (r"temperature", "Set {v}_TEMPERATURE to empty, or to a value that the model takes."),
         (r"max_(?:completion_|output_)?tokens", "Set {v}_MAX_TOKENS to a value that the model takes."),
-        (
-            r"insufficient_quota|exceeded your current quota|billing|credit|payment",
-            "The account of {v}_API_KEY has no credit left.",
-        ),
+        # LiteLLM without a database, for any key but its own.
+        (r"no connected db", _CHECK_KEY),
+        (r"insufficient_quota|exceeded your current quota|billing|credit|payment", _NO_CREDIT),
     )
 )
 _NO_MODEL = re.compile(r"model|deployment", re.IGNORECASE)
@@ -49,7 +49,7 @@ def refused(variable: str, status: int, said: str) -> str:
 
 def _reason(variable: str, status: int, said: str) -> str:
     if status in (401, 403):
-        return "Check {v}_API_KEY, and what it may use."
+        return _CHECK_KEY
     if status == 402:
         return _NO_CREDIT
     if status in (404, 405):
