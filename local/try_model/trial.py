@@ -203,6 +203,7 @@ class Trial:
     def _consolidation(self, case: Consolidation, outcome: Outcome, counter: _Counter) -> None:
         collected = _collected(case)
         outcome.cited = (0, len(case.notes))
+        _expect(outcome, case.expect)
         contract = checks.contract(self._settings, collected)
         found = self._asked(collected.messages(), contract, counter, outcome).value
         outcome.cited = (len(case.notes) - len(found.outcome.uncited), len(case.notes))
@@ -219,6 +220,12 @@ class Trial:
         window = self._settings.llmaas_context_tokens
         messages = digest_prompt.build(case.room, said, [], ZoneInfo("Europe/Paris"), now, window)
         outcome.cited = (0, len(case.expect.memories)) if case.expect.memories else None
+        expect = Expected(
+            has=[*case.expect.has, *(one.has for one in case.expect.memories)],
+            lacks=case.expect.lacks,
+            language=case.expect.language,
+        )
+        _expect(outcome, expect)
         found = self._asked(messages, digest_answer.wanted(said, now), counter, outcome).value
         cited = []
         for expected in case.expect.memories:
@@ -227,11 +234,6 @@ class Trial:
             cited.append(bool(named & {f"m{number}" for number in expected.messages}))
         outcome.cited = (sum(cited), len(cited)) if cited else None
         text = "\n".join(one.content for one in found)
-        expect = Expected(
-            has=[*case.expect.has, *(one.has for one in case.expect.memories)],
-            lacks=case.expect.lacks,
-            language=case.expect.language,
-        )
         _compare(outcome, text, expect, written=text)
         if len(found) > case.expect.most:
             outcome.wrong.append(f"{len(found)} memories instead of at most {case.expect.most}")
@@ -251,6 +253,7 @@ class Trial:
     def _question(self, case: QuestionAsked, outcome: Outcome) -> Usage:
         space_id = self._filled_space(case)
         outcome.cited = (0, len(case.expect.sources)) if case.expect.sources else None
+        _expect(outcome, case.expect)
         until = self._process.clock() + timedelta(seconds=5 * self._settings.llm_timeout_seconds)
         asked = AskRequest(case.message, user=ASKER)
         worked = question_work.ask(self._process, space_id, ASKER, asked, may_write=True, until=until)
@@ -324,6 +327,12 @@ def _written(found: Folded) -> str:
         before = set(change.before.content.split("\n")) if change.before else set()
         lines += [line for line in (change.after or "").split("\n") if line not in before]
     return "\n".join(lines)
+
+
+def _expect(outcome: Outcome, expect: Expected) -> None:
+    """Nothing is right before there is an answer: a model without one must not do better than one with a wrong one."""
+    outcome.right = (0, len(expect.has) + len(expect.lacks))
+    outcome.language = False if expect.language else None
 
 
 def _compare(outcome: Outcome, text: str, expect: Expected, *, written: str) -> None:

@@ -160,6 +160,8 @@ def test_a_model_that_keeps_no_contract_passes_nothing_and_the_reason_is_told():
     found = tried("obsolete_value", "I can't do that.", "Sorry!")
 
     assert (found.passed, found.contract, found.cited, found.calls) == (False, "no", (0, 1), 2)
+    # It counts as much as a wrong answer.
+    assert (found.right, found.language) == ((0, 4), False)
     assert found.error is not None
     assert found.error.startswith("llm_contract: ")
     assert "| obsolete_value | NO       | 0/1" in "\n".join(report.table([found]))
