@@ -49,9 +49,10 @@ def try_model(
     with plain(ctx, json=json) as (program, _):
         folder = local_service.data_folder(program.environ)
         choices = local_service.chosen(folder, Choices.of(program.environ, llm=llm, model=model))
+        # Refuses first where the service is not installed.
+        arguments, root, variables = local_service.command(program.environ, folder, choices, module="local.try_model")
         if not choices.llm:
             raise Refused(NO_MODEL)
-        arguments, root, variables = local_service.command(program.environ, folder, choices, module="local.try_model")
         given = {"--case": case, "--prompt-price": prompt_price, "--answer-price": answer_price}
         options = [part for name, value in given.items() if value is not None for part in (name, str(value))]
         import subprocess  # noqa: PLC0415
