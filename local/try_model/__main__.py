@@ -18,7 +18,7 @@ from local.offline_llm import chat  # noqa: E402
 from local.offline_llm import server as offline_llm  # noqa: E402
 from local.try_model import cases, report  # noqa: E402
 from local.try_model.stage import empty_store  # noqa: E402
-from local.try_model.trial import Hopeless, Prices, Trial  # noqa: E402
+from local.try_model.trial import Hopeless, Outcome, Prices, Trial  # noqa: E402
 
 FAILED, USAGE, LATER = 1, 2, 6
 """Exit codes, as those of the command line (client/live_memory/cli/exits.py)."""
@@ -42,17 +42,20 @@ def main() -> int:
     try:
         with _model() as configured, empty_store(configured) as store:
             trial = Trial(configured, store, prices)
-            outcomes = []
-            for case in wanted:
-                outcomes.append(trial.run(case))
-                if not options.json:
-                    print(
-                        f"{case.name} ({case.about}): {'passed' if outcomes[-1].passed else 'not passed'}", flush=True
-                    )
+            outcomes: list[Outcome] = []
+            # A slow model may take an hour: what was measured until Ctrl-C is shown.
+            with contextlib.suppress(KeyboardInterrupt):
+                for case in wanted:
+                    outcomes.append(trial.run(case))
+                    if not options.json:
+                        passed = "passed" if outcomes[-1].passed else "not passed"
+                        print(f"{case.name} ({case.about}): {passed}", flush=True)
     except NotConfigured as error:
         return _refuse(error.detail, USAGE)
     except Hopeless as error:
         return _refuse(str(error), LATER)
+    if not outcomes:
+        return _refuse("No case was finished.", FAILED)
     if options.json:
         told = {"model": configured.llmaas_model, "summary": report.summary(outcomes)}
         print(json.dumps(told | {"cases": [one.document() for one in outcomes]}, ensure_ascii=False))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler
@@ -14,8 +15,9 @@ from livemem.settings import Settings
 from local.try_model import cases, report
 from local.try_model.stage import empty_store
 from local.try_model.trial import Hopeless, Outcome, Prices, Trial
+from tests.integration.local.support import wait_until
 from tests.support import llm_server
-from tests.support.llm_server import LlmServer, answer, serving
+from tests.support.llm_server import LlmServer, answer, serving, silent
 
 NOT_MANAGED_OFFLINE = {
     "obsolete_value",
@@ -61,6 +63,21 @@ def test_without_a_model_it_says_how_to_name_one_and_with_an_address_that_is_non
     assert (none.returncode, wrong.returncode) == (2, 6)
     assert "--llm URL" in none.stderr
     assert "Nothing listens at LLMAAS_API_URL" in wrong.stderr
+
+
+@pytest.mark.process
+def test_what_was_measured_until_an_interrupt_is_shown(tmp_path):
+    with serving(answer(llm_server.completion("No.")), answer(llm_server.completion("No."))) as server:
+        server.script.append(silent(server))
+        own = {"PYTHONPATH": "client", "LIVEMEM_DATA_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
+        command = [sys.executable, "-m", "live_memory.cli", "try-model", "--llm", server.url, "--json"]
+        with subprocess.Popen(command, env=own, stdout=subprocess.PIPE, text=True) as process:
+            wait_until(lambda: len(server.asked) == 3, seconds=60)
+            process.send_signal(signal.SIGINT)
+            told = json.loads(process.communicate()[0])
+
+    assert [one["name"] for one in told["cases"]] == ["first_bank"]
+    assert process.returncode == 1
 
 
 def completion(content: str = "", **changes: Any) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """`livemem try-model`: what a model manages of the service's own work."""
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -44,7 +46,8 @@ def try_model(
 
     The prompts and checks are the service's own. The table shows for each case whether the contract was kept, notes
     cited, values and language right, and what it cost. Nothing is written to a service. By default it is the model that
-    `livemem serve` uses. All other settings of the model are the variables LLMAAS_*.
+    `livemem serve` uses. All other settings of the model are the variables LLMAAS_*. Ctrl-C ends it with the table so
+    far.
     """
     with plain(ctx, json=json) as (program, _):
         folder = local_service.data_folder(program.environ)
@@ -55,9 +58,8 @@ def try_model(
             raise Refused(NO_MODEL)
         given = {"--case": case, "--prompt-price": prompt_price, "--answer-price": answer_price}
         options = [part for name, value in given.items() if value is not None for part in (name, str(value))]
-        import subprocess  # noqa: PLC0415
-
         whole = [*arguments, *options, *(["--json"] if json else [])]
-        code = subprocess.run(whole, cwd=root, env=variables, check=False).returncode  # noqa: S603 - our own program
-        if code:
-            raise typer.Exit(code)
+        sys.stdout.flush()
+        os.chdir(root)
+        # It takes the place of this process: signals and the exit status are its own.
+        os.execve(whole[0], whole, variables)  # noqa: S606 - our own interpreter and program

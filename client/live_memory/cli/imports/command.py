@@ -157,7 +157,8 @@ def _place(session: Session, source: "Source", found: "Found") -> None:
     from live_memory.cli.imports import running  # noqa: PLC0415
     from live_memory.cli.imports.placing import Sent  # noqa: PLC0415
 
-    sent = Sent.of(config.file_path(session.program.environ).parent, session.client.url, session.space)
+    made = session.here("get_space").get("uid", "")
+    sent = Sent.of(config.file_path(session.program.environ).parent, session.client.url, session.space, made)
     with session.program.web() as web:
         world = running.World(session.client, web, session.program.sleep, session.out.say)
         try:

@@ -36,9 +36,9 @@ class Sent:
     path: Path
 
     @classmethod
-    def of(cls, folder: Path, url: str, space_id: str) -> "Sent":
-        """The file of a space of a service, in `folder`."""
-        name = hashlib.sha256(f"{url}\0{space_id}".encode()).hexdigest()[:24]
+    def of(cls, folder: Path, url: str, space_id: str, uid: str) -> "Sent":
+        """The file of a space of a service, in `folder`. A space that was made again has another `uid`."""
+        name = hashlib.sha256(f"{url}\0{space_id}\0{uid}".encode()).hexdigest()[:24]
         return cls(folder / "imports" / f"{name}.json")
 
     def read(self) -> set[str]:
