@@ -268,7 +268,7 @@ def test_notes_and_memories_of_other_tools_come_once_also_from_another_machine(w
     (coffee,) = (one for one in notes if "Coffee" in one["content"])
     assert (coffee["said_at"], coffee["tags"]) == ("2026-01-05T08:30:00Z", ["brewing", "hot-drinks"])
     memories = client.call("list_recent_memories", {"space_id": space})["items"]
-    assert {tuple(one["subjects"]) for one in memories} == {("code-style", "ines"), ("ines", "reviewer")}
+    assert {tuple(one["subjects"]) for one in memories} == {("ines", "code-style"), ("ines", "reviewer")}
 
 
 class Forgetful:
