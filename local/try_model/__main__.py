@@ -16,9 +16,9 @@ from livemem.settings import Settings, settings  # noqa: E402
 from local import terminal  # noqa: E402
 from local.offline_llm import chat  # noqa: E402
 from local.offline_llm import server as offline_llm  # noqa: E402
-from local.try_model import cases, report  # noqa: E402
-from local.try_model.stage import empty_store  # noqa: E402
-from local.try_model.trial import Hopeless, Outcome, Prices, Trial  # noqa: E402
+from local.try_model import cases, trial_table  # noqa: E402
+from local.try_model.empty_store import empty_store  # noqa: E402
+from local.try_model.trial import CaseOutcome, Hopeless, Prices, Trial  # noqa: E402
 
 FAILED, USAGE, LATER = 1, 2, 6
 """Exit codes, as those of the command line (client/live_memory/cli/exits.py)."""
@@ -42,7 +42,7 @@ def main() -> int:
     try:
         with _model() as configured, empty_store(configured) as store:
             trial = Trial(configured, store, prices)
-            outcomes: list[Outcome] = []
+            outcomes: list[CaseOutcome] = []
             # A slow model may take an hour: what was measured until Ctrl-C is shown.
             with contextlib.suppress(KeyboardInterrupt):
                 for case in wanted:
@@ -57,14 +57,11 @@ def main() -> int:
     if not outcomes:
         return _refuse("No case was finished.", FAILED)
     if options.json:
-        told = {"model": configured.llmaas_model, "summary": report.summary(outcomes)}
+        told = {"model": configured.llmaas_model, "summary": trial_table.summary(outcomes)}
         print(json.dumps(told | {"cases": [one.document() for one in outcomes]}, ensure_ascii=False))
     else:
-        print(
-            "\n".join(
-                ["", f"Model: {configured.llmaas_model}", "", *report.table(outcomes), "", *report.sums(outcomes)]
-            )
-        )
+        lines = [*trial_table.table(outcomes), "", *trial_table.sums(outcomes)]
+        print("\n".join(["", f"Model: {configured.llmaas_model}", "", *lines]))
     return 0 if any(one.contract != "no" for one in outcomes) else FAILED
 
 

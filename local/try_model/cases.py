@@ -77,7 +77,7 @@ class DigestExpected(Expected):
     most: int
 
 
-class Digest(_Part):
+class DigestCase(_Part):
     """Messages of a room of which memories are made."""
 
     kind: Literal["digest"]
@@ -124,7 +124,7 @@ class QuestionAsked(_Part):
     expect: AnswerExpected
 
 
-Case = Consolidation | Digest | Verdicts | QuestionAsked
+Case = Consolidation | DigestCase | Verdicts | QuestionAsked
 
 
 class _File(_Part):

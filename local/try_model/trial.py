@@ -36,7 +36,7 @@ from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store.objects import Store
 from livemem.text import language
 from local.try_model import cases
-from local.try_model.cases import Case, Consolidation, Digest, Expected, QuestionAsked, Verdicts
+from local.try_model.cases import Case, Consolidation, DigestCase, Expected, QuestionAsked, Verdicts
 
 SPACE, ASKER = "trial", "ines"
 KEPT = Literal["first", "corrected", "no"]
@@ -49,7 +49,7 @@ R = TypeVar("R", Reply, ToolReply)
 
 
 @dataclass
-class Outcome:
+class CaseOutcome:
     """What a model managed of one case. A field is None where the case does not ask for it.
 
     `contract`: kept at the first try, after a correction (of a question: after a call that was refused, or without
@@ -159,9 +159,9 @@ class Trial:
         )
         self._spaces = 0
 
-    def run(self, case: Case) -> Outcome:
+    def run(self, case: Case) -> CaseOutcome:
         """Try one case. Raises Hopeless."""
-        outcome, counter = Outcome(case.name, case.kind), _Counter()
+        outcome, counter = CaseOutcome(case.name, case.kind), _Counter()
         self._watch.seconds, self._watch.error = 0.0, None
         try:
             beside = self._try(case, outcome, counter)
@@ -180,27 +180,33 @@ class Trial:
             outcome.wrong.append("the server read only a part of the prompt: raise its context length")
         return outcome
 
-    def _try(self, case: Case, outcome: Outcome, counter: _Counter) -> Usage:
+    def _try(self, case: Case, outcome: CaseOutcome, counter: _Counter) -> Usage:
         """Fill the outcome in. Returns usage that the counter did not see."""
         if isinstance(case, QuestionAsked):
             return self._question(case, outcome)
         if isinstance(case, Consolidation):
             self._consolidation(case, outcome, counter)
-        elif isinstance(case, Digest):
+        elif isinstance(case, DigestCase):
             self._digest(case, outcome, counter)
         else:
             self._verdicts(case, outcome, counter)
         return Usage()
 
     def _asked(
-        self, messages: Messages, contract: Contract[T], counter: _Counter, outcome: Outcome, *, corrects: bool = True
+        self,
+        messages: Messages,
+        contract: Contract[T],
+        counter: _Counter,
+        outcome: CaseOutcome,
+        *,
+        corrects: bool = True,
     ) -> Answered[T]:
         until = self._process.clock() + timedelta(seconds=2 * self._settings.llm_timeout_seconds + 60)
         found = ask_model(self._process, counter, messages, contract, until, corrects=corrects)
         outcome.contract = "first" if found.used.calls == 1 else "corrected"
         return found
 
-    def _consolidation(self, case: Consolidation, outcome: Outcome, counter: _Counter) -> None:
+    def _consolidation(self, case: Consolidation, outcome: CaseOutcome, counter: _Counter) -> None:
         collected = _collected(case)
         outcome.cited = (0, len(case.notes))
         _expect(outcome, case.expect)
@@ -211,7 +217,7 @@ class Trial:
         after |= {change.path: change.after or "" for change in found.outcome.files}
         _compare(outcome, "\n".join(after.values()), case.expect, written=_written(found))
 
-    def _digest(self, case: Digest, outcome: Outcome, counter: _Counter) -> None:
+    def _digest(self, case: DigestCase, outcome: CaseOutcome, counter: _Counter) -> None:
         now = clock.parse(case.now)
         said = [
             Message(message_id=f"m{number}", author=one.author, content=one.content, timestamp=one.at)
@@ -240,7 +246,7 @@ class Trial:
             assert outcome.right
             outcome.right = (outcome.right[0], outcome.right[1] + 1)
 
-    def _verdicts(self, case: Verdicts, outcome: Outcome, counter: _Counter) -> None:
+    def _verdicts(self, case: Verdicts, outcome: CaseOutcome, counter: _Counter) -> None:
         pairs = [(one.new, one.there) for one in case.pairs]
         outcome.right = (0, len(pairs))
         contract = model_judge.contract_of(pairs)
@@ -250,7 +256,7 @@ class Trial:
                 outcome.wrong.append(f"pair {number}: {found.get(pair)} instead of {given.verdict}")
         outcome.right = (len(pairs) - len(outcome.wrong), len(pairs))
 
-    def _question(self, case: QuestionAsked, outcome: Outcome) -> Usage:
+    def _question(self, case: QuestionAsked, outcome: CaseOutcome) -> Usage:
         space_id = self._filled_space(case)
         outcome.cited = (0, len(case.expect.sources)) if case.expect.sources else None
         _expect(outcome, case.expect)
@@ -329,13 +335,13 @@ def _written(found: Folded) -> str:
     return "\n".join(lines)
 
 
-def _expect(outcome: Outcome, expect: Expected) -> None:
+def _expect(outcome: CaseOutcome, expect: Expected) -> None:
     """Nothing is right before there is an answer: a model without one must not do better than one with a wrong one."""
     outcome.right = (0, len(expect.has) + len(expect.lacks))
     outcome.language = False if expect.language else None
 
 
-def _compare(outcome: Outcome, text: str, expect: Expected, *, written: str) -> None:
+def _compare(outcome: CaseOutcome, text: str, expect: Expected, *, written: str) -> None:
     wrong = cases.missing(text, expect)
     total = len(expect.has) + len(expect.lacks)
     outcome.right = (total - len(wrong), total)

@@ -16,7 +16,7 @@ from tests.support.policy import BUCKET
 from tests.support.service import Service
 from tests.support.sources import OLD_SPACE, chat_zip, chatgpt_chat, claude_chat, old_bucket, write
 from tests.support.world import BOOTSTRAP_KEY
-from tests.unit.imports.test_items import CLAUDE_MD, COFFEE, MEM0, SESSION, session_lines
+from tests.unit.imports.test_found_items import CLAUDE_MD, COFFEE, MEM0, SESSION, session_lines
 
 
 class Web:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from livemem.settings import Settings
-from local.try_model import cases, report
-from local.try_model.stage import empty_store
-from local.try_model.trial import Hopeless, Outcome, Prices, Trial
+from local.try_model import cases, trial_table
+from local.try_model.empty_store import empty_store
+from local.try_model.trial import CaseOutcome, Hopeless, Prices, Trial
 from tests.integration.local.support import wait_until
 from tests.support import llm_server
 from tests.support.llm_server import LlmServer, answer, serving, silent
@@ -90,7 +90,7 @@ def trial(server: LlmServer, **settings: Any) -> Trial:
     return Trial(Settings(llmaas_api_url=server.url, **settings), None, Prices(2, 10))  # type: ignore[arg-type]
 
 
-def tried(name: str, *texts: str) -> Outcome:
+def tried(name: str, *texts: str) -> CaseOutcome:
     """The outcome of one case, answered with these texts."""
     (case,) = (one for one in cases.read() if one.name == name)
     with serving(*(answer(completion(text)) for text in texts)) as server:
@@ -181,7 +181,7 @@ def test_a_model_that_keeps_no_contract_passes_nothing_and_the_reason_is_told():
     assert (found.right, found.language) == ((0, 4), False)
     assert found.error is not None
     assert found.error.startswith("llm_contract: ")
-    assert "| obsolete_value | NO       | 0/1" in "\n".join(report.table([found]))
+    assert "| obsolete_value | NO       | 0/1" in "\n".join(trial_table.table([found]))
 
 
 def test_an_answer_that_is_corrected_counts_as_corrected():

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from live_memory.cli.imports import chats, files
-from live_memory.cli.imports.items import Found, Item
+from live_memory.cli.imports.found_items import Found, FoundItem
 from live_memory.cli.imports.unfit import shown
 
 SERVICE = "basic-memory"
@@ -46,7 +46,7 @@ def found(source: Path) -> Found:
     return made
 
 
-def _item(path: str, text: str, changed_at: str | None) -> Item:
+def _item(path: str, text: str, changed_at: str | None) -> FoundItem:
     head = _HEAD.match(text)
     fields = _fields(head["head"]) if head else {}
     body = text[head.end() :] if head else text
@@ -56,7 +56,7 @@ def _item(path: str, text: str, changed_at: str | None) -> Item:
     tags = _tags(head["head"], fields) if head else []
     times = (chats.moment(fields[name]) for name in _TIMES if name in fields)
     said_at = next((moment for moment in times if moment), changed_at)
-    return Item("note", fields.get("permalink") or path, body, "observation", tags, said_at)
+    return FoundItem("note", fields.get("permalink") or path, body, "observation", tags, said_at)
 
 
 def _fields(head: str) -> Mapping[str, str]:

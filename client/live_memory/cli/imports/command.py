@@ -14,7 +14,7 @@ from live_memory.errors import LiveMemoryError
 
 if TYPE_CHECKING:
     from live_memory.cli.imports.detection import Source
-    from live_memory.cli.imports.items import Found
+    from live_memory.cli.imports.found_items import Found
     from live_memory.cli.imports.reports import ItemReport, SpaceReport, TalkReport
     from live_memory.cli.imports.running import Order
 
@@ -137,7 +137,7 @@ def _checked(order: "Order", out: Output, *, dry_run: bool) -> "tuple[Source, Ta
 
 
 def _carry_out(session: Session, found: "tuple[Source, TalkReport | Found | None]", order: "Order") -> None:
-    from live_memory.cli.imports.items import Found  # noqa: PLC0415
+    from live_memory.cli.imports.found_items import Found  # noqa: PLC0415
     from live_memory.cli.imports.unfit import BadSource  # noqa: PLC0415
 
     source, planned = found

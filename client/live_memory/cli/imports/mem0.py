@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from live_memory.cli.imports import chats
-from live_memory.cli.imports.items import Found, Item
+from live_memory.cli.imports.found_items import Found, FoundItem
 from live_memory.cli.imports.unfit import BadSource
 
 SERVICE = "mem0"
@@ -45,7 +45,7 @@ def found(content: bytes) -> Found:
             continue
         words = [*(one.get(who) for who in _WHO), *chats.items(one.get("categories"))]
         made.not_taken["relations of a graph"] += len(chats.items(one.get("relations")))
-        made.add(Item("memory", name, text, tags=[chats.text_of(word) for word in words]))
+        made.add(FoundItem("memory", name, text, tags=[chats.text_of(word) for word in words]))
     if any(chats.dictionary(row).get("created_at") for row in listed):
         made.changed.append("Memories have the time of their import, not their former one.")
     made.not_taken = +made.not_taken

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from live_memory import LiveMemoryError
-from live_memory.cli.imports.items import Found, Item
+from live_memory.cli.imports.found_items import Found, FoundItem
 from live_memory.cli.imports.reports import ItemReport
 
 OPERATIONS = {"note": "append_note", "memory": "store_memory"}
@@ -74,7 +74,7 @@ def plan(found: Found, space_id: str) -> ItemReport:
     )
 
 
-def _described(item: Item) -> str:
+def _described(item: FoundItem) -> str:
     first = " ".join(item.content.split())
     shown = first if len(first) <= 80 else first[:79] + "…"
     when = f" ({item.said_at[:10]})" if item.said_at else ""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from live_memory.cli.imports import files
-from live_memory.cli.imports.items import Found, Item
+from live_memory.cli.imports.found_items import Found, FoundItem
 from live_memory.cli.imports.unfit import BadSource
 from live_memory.cli.init.blocks import MARKDOWN, take_out
 from live_memory.cli.init.problems import NotPlain
@@ -42,7 +42,7 @@ def found(source: Path) -> Found:
     moment = datetime.fromtimestamp(source.stat().st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     for heading, section in _sections(own):
         if section.removeprefix(heading).strip():
-            made.add(Item("note", f"{source.name} {heading}", section, "decision", [source.stem.lower()], moment))
+            made.add(FoundItem("note", f"{source.name} {heading}", section, "decision", [source.stem.lower()], moment))
     return made
 
 

@@ -22,7 +22,7 @@ from live_memory.cli.imports import (
     talks,
 )
 from live_memory.cli.imports.detection import Source
-from live_memory.cli.imports.items import Found
+from live_memory.cli.imports.found_items import Found
 from live_memory.cli.imports.reports import ItemReport, SpaceReport, TalkReport
 from live_memory.cli.imports.sending import Service
 from live_memory.cli.imports.unfit import BadSource

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from live_memory import LiveMemoryError
-from live_memory.cli.imports import chatgpt, chats, claude, files, sessions
+from live_memory.cli.imports import chatgpt, chats, claude, claude_sessions, files
 from live_memory.cli.imports.chats import Chat
 from live_memory.cli.imports.detection import SESSION, Source
 from live_memory.cli.imports.elements import ELEMENT_BYTES, elements
@@ -73,7 +73,7 @@ def read(source: Source) -> Iterator[Chat | Unfit]:
 
 def _session(path: str, content: Iterator[bytes], seen: set[str], said: set[str]) -> Chat | Unfit:
     try:
-        chat = sessions.chat(path, content, said)
+        chat = claude_sessions.chat(path, content, said)
         if chat.folder in seen:
             raise BadPart("has the name of an earlier one")
         seen.add(chat.folder)

@@ -85,7 +85,7 @@ class Unreadable(ValueError):
     """The text has no reading, or two. The message is a sentence for the model."""
 
 
-class Written(NamedTuple):
+class WrittenCall(NamedTuple):
     """A call of a tool: its name, and its arguments as JSON."""
 
     name: str
@@ -172,7 +172,7 @@ def reasoning(message: Any) -> str:
     return next((one for one in found if isinstance(one, str) and one.strip()), "")
 
 
-def written_calls(text: str, names: Collection[str]) -> list[Written]:
+def written_calls(text: str, names: Collection[str]) -> list[WrittenCall]:
     """The calls of tools that a model wrote as its whole text, where a server did not read them. Empty if it wrote
     something else beside them, or calls a tool that is not among `names`.
     """
@@ -181,7 +181,7 @@ def written_calls(text: str, names: Collection[str]) -> list[Written]:
         rest = rest.removeprefix(mark).strip()
     found = _all_of(_FUNCTION, rest)
     if found:
-        calls = [Written(one["name"], one["arguments"]) for one in found]
+        calls = [WrittenCall(one["name"], one["arguments"]) for one in found]
     else:
         tagged = [one["call"] for one in _all_of(_CALLS, rest)]
         try:
@@ -220,7 +220,7 @@ def _all_of(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
     return found
 
 
-def _call(given: Any) -> Written | None:
+def _call(given: Any) -> WrittenCall | None:
     """The call that an object is: a name and arguments, and nothing else that matters."""
     if not isinstance(given, dict):
         return None
@@ -233,7 +233,7 @@ def _call(given: Any) -> Written | None:
     (arguments,) = rest.values()
     if not isinstance(arguments, str | dict):
         return None
-    return Written(name, arguments if isinstance(arguments, str) else json.dumps(arguments))
+    return WrittenCall(name, arguments if isinstance(arguments, str) else json.dumps(arguments))
 
 
 def _trimmed(text: str) -> str:

@@ -159,7 +159,7 @@ def _said(completion: Any, key: str, messages: Thread, names: Collection[str]) -
     return said
 
 
-def _numbered(written: Sequence[habits.Written]) -> tuple[Call, ...]:
+def _numbered(written: Sequence[habits.WrittenCall]) -> tuple[Call, ...]:
     told = enumerate(written[:CALLS])
     return tuple(Call(f"call_{place}", one.name, _storable(one.arguments)) for place, one in told)
 

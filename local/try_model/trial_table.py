@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from local.try_model.trial import Outcome
+from local.try_model.trial import CaseOutcome
 
 _KEPT = {"first": "first try", "corrected": "corrected", "no": "NO"}
 HEADINGS = ("case", "contract", "cited", "value", "language", "tokens", "seconds")
 
 
-def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def summary(outcomes: Sequence[CaseOutcome]) -> dict[str, Any]:
     """The sums over all cases."""
     priced = [one.dollars for one in outcomes if one.dollars is not None]
     return {
@@ -34,7 +34,7 @@ def _sum(pairs: Any) -> list[int]:
     return [sum(good for good, _ in found), sum(all_ for _, all_ in found)]
 
 
-def table(outcomes: Sequence[Outcome]) -> list[str]:
+def table(outcomes: Sequence[CaseOutcome]) -> list[str]:
     """Lines of Markdown: a row for each case, what was wrong, and the sums."""
     priced = any(one.dollars is not None for one in outcomes)
     headings = [*HEADINGS, *(["dollars"] if priced else [])]
@@ -51,11 +51,11 @@ def table(outcomes: Sequence[Outcome]) -> list[str]:
     ]
 
 
-def _any(outcomes: Sequence[Outcome]) -> bool:
+def _any(outcomes: Sequence[CaseOutcome]) -> bool:
     return any(one.error or one.wrong for one in outcomes)
 
 
-def _row(one: Outcome, *, priced: bool) -> list[str]:
+def _row(one: CaseOutcome, *, priced: bool) -> list[str]:
     tokens = one.prompt_tokens + one.completion_tokens
     counted = str(tokens) if tokens else f"~{one.estimated_tokens}"
     spoken = {None: "-", True: "yes", False: "NO"}[one.language]
@@ -67,7 +67,7 @@ def _pair(pair: tuple[int, int] | None) -> str:
     return "-" if pair is None else f"{pair[0]}/{pair[1]}"
 
 
-def sums(outcomes: Sequence[Outcome]) -> list[str]:
+def sums(outcomes: Sequence[CaseOutcome]) -> list[str]:
     """The sums as sentences."""
     all_ = summary(outcomes)
     cost = f", {all_['dollars']:.4f} dollars" if all_["dollars"] is not None else ""

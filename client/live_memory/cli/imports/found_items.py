@@ -20,7 +20,7 @@ _NO_WORD = re.compile(r"[,/\s]+")
 
 
 @dataclass(frozen=True)
-class Item:
+class FoundItem:
     """A note or a memory to be. `name` is its name in the source, `tags` are the subjects of a memory."""
 
     kind: Kind
@@ -52,13 +52,13 @@ class Found:
     """
 
     service: str
-    items: list[Item] = field(default_factory=list)
+    items: list[FoundItem] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     not_taken: Counter[str] = field(default_factory=Counter)
     changed: list[str] = field(default_factory=list)
     redacted: int = 0
 
-    def add(self, item: Item) -> None:
+    def add(self, item: FoundItem) -> None:
         """Take an item up without secrets, in parts where it is too long."""
         redaction = Redaction()
         clean = replace(

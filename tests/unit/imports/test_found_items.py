@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from live_memory.cli.imports import basic_memory, items, mem0, rules_texts, sessions, talks
+from live_memory.cli.imports import basic_memory, claude_sessions, found_items, mem0, rules_texts, talks
 from live_memory.cli.imports.chats import Chat
 from live_memory.cli.imports.detection import look
-from live_memory.cli.imports.items import Found, Item
+from live_memory.cli.imports.found_items import Found, FoundItem
 from tests.support.cli_harness import CliHarness
 from tests.support.scripted import problem
 from tests.support.sources import write
@@ -181,7 +181,7 @@ def test_sections_of_a_rules_file_become_decisions_without_the_own_block(tmp_pat
 
 
 def test_a_session_keeps_words_times_and_title_and_leaves_tools_and_secrets_out():
-    chat = sessions.chat("-home-ines-ferry/0b9c5c1e.jsonl", [session_lines(SESSION)], set())
+    chat = claude_sessions.chat("-home-ines-ferry/0b9c5c1e.jsonl", [session_lines(SESSION)], set())
 
     assert (chat.service, chat.folder, chat.title) == (
         "claude-code",
@@ -222,7 +222,7 @@ def test_a_line_that_is_split_over_pieces_of_a_file_or_is_no_json_does_no_harm()
     whole = session_lines(SESSION) + b"{ half a line"
     pieces = [whole[at : at + 7] for at in range(0, len(whole), 7)]
 
-    chat = sessions.chat("s.jsonl", pieces, set())
+    chat = claude_sessions.chat("s.jsonl", pieces, set())
 
     assert len(chat.turns) == 2
     assert chat.left_out["lines that are no JSON or too long"] == 1
@@ -256,10 +256,10 @@ def test_kinds_are_told_by_names_and_contents(tmp_path):
 def test_a_long_note_becomes_several_and_no_line_is_lost():
     text = "\n".join(f"line {number} " + "é" * 90 for number in range(2_000)) + "\n" + "x" * 200_000
     found = Found("x")
-    found.add(Item("note", "n", text))
+    found.add(FoundItem("note", "n", text))
 
     assert len(found.items) > 2
-    assert all(len(one.content.encode()) <= items.NOTE_BYTES for one in found.items)
+    assert all(len(one.content.encode()) <= found_items.NOTE_BYTES for one in found.items)
     assert "".join(one.content for one in found.items).replace("\n", "") == text.replace("\n", "")
 
 
