@@ -439,7 +439,8 @@ def test_what_the_provider_says_is_told_without_the_key():
         embed(server.url)
 
     assert failed.value.detail == (
-        'The embedding model\'s API answered with status 401. It says: "Incorrect API key provided: [removed].".'
+        'The embedding model\'s API answered with status 401. It says: "Incorrect API key provided: [removed].". '
+        "Check EMBEDDINGS_API_KEY, and what it may use."
     )
 
 

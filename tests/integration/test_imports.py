@@ -9,13 +9,14 @@ import httpx
 import pytest
 
 from live_memory import Client, LiveMemoryError
-from live_memory.cli.imports import running, sending, talks
+from live_memory.cli.imports import placing, running, sending, talks
 from live_memory.cli.imports.running import Order
 from tests.support import front
 from tests.support.policy import BUCKET
 from tests.support.service import Service
 from tests.support.sources import OLD_SPACE, chat_zip, chatgpt_chat, claude_chat, old_bucket, write
 from tests.support.world import BOOTSTRAP_KEY
+from tests.unit.imports.test_found_items import CLAUDE_MD, COFFEE, MEM0, SESSION, session_lines
 
 
 class Web:
@@ -119,7 +120,8 @@ def test_an_import_that_dies_after_any_request_is_finished_by_a_repeat(world, cl
     left = [after]
 
     class Dying:
-        def call(self, name, arguments):
+        def call(self, name, arguments, *, idempotency_key=None):
+            assert idempotency_key is None, "conversations are known by their folders"
             return self._do(client.call, name, arguments)
 
         def send_lines(self, name, arguments, lines):
@@ -232,6 +234,43 @@ def test_a_store_that_does_not_take_the_archive_is_told_and_nothing_is_imported(
     assert not list(client.pages("list_spaces", {}))
 
 
+def test_sessions_of_claude_code_come_once_with_their_words_and_times(world, client, space, tmp_path):
+    projects = write(tmp_path / "projects", {"-home-ines-ferry/s-1.jsonl": session_lines(SESSION)})
+
+    first = bring(world, projects, space)
+    again = bring(world, projects, space)
+
+    assert (first.imported, first.begun, again.imported, again.repeated) == (2, 1, 0, 2)
+    assert turns(client) == [
+        [
+            ("Why does the import fail? The key is [redacted:openai]", "I look.\n\nPort Kiel answers 503."),
+            ("And by day?", ""),
+        ]
+    ]
+    (item,) = client.pages("list_conversations", {"space_id": space})
+    at = {"space_id": space, "conversation_id": item["conversation_id"], "order": "oldest"}
+    assert client.call("list_turns", at)["items"][0]["client_timestamp"].startswith("2026-02-20T14:01:00")
+    assert item["title"] == "The import fails at night"
+
+
+def test_notes_and_memories_of_other_tools_come_once_also_from_another_machine(world, client, space, tmp_path):
+    top = write(tmp_path, {"CLAUDE.md": CLAUDE_MD, "mem0.json": json.dumps(MEM0), "basic/coffee.md": COFFEE})
+
+    for machine in ("one", "two"):
+        for name in ("CLAUDE.md", "mem0.json", "basic"):
+            source = running.look(Order(top / name, space))
+            sent = placing.Sent.of(tmp_path / machine, client.url, space, "uid")
+            report = running.place(world, running.items_of(source), space, sent)
+            assert [line for line in report.left_out if "refused" in line] == []
+
+    notes = list(client.pages("list_notes", {"space_id": space}))
+    assert len(notes) == 4
+    (coffee,) = (one for one in notes if "Coffee" in one["content"])
+    assert (coffee["said_at"], coffee["tags"]) == ("2026-01-05T08:30:00Z", ["brewing", "hot-drinks"])
+    memories = client.call("list_recent_memories", {"space_id": space})["items"]
+    assert {tuple(one["subjects"]) for one in memories} == {("ines", "code-style"), ("ines", "reviewer")}
+
+
 class Forgetful:
     """A service whose answers to one operation are lost."""
 
@@ -239,8 +278,8 @@ class Forgetful:
         self.client, self.name = client, name
         self.send_lines = client.send_lines
 
-    def call(self, name, arguments):
-        answer = self.client.call(name, arguments)
+    def call(self, name, arguments, *, idempotency_key=None):
+        answer = self.client.call(name, arguments, idempotency_key=idempotency_key)
         if name == self.name:
             raise LiveMemoryError("no_answer", "The answer was lost.")
         return answer

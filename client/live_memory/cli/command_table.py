@@ -84,6 +84,11 @@ COMMANDS = {
         "Show whether the service of this machine runs, where, and with which store and model.",
     ),
     "stop": Row(SERVE, "commands.serving:stop", "End the service of this machine."),
+    "try-model": Row(
+        SERVE,
+        "commands.trying:try_model",
+        "Try a model with recorded work: consolidations, digests, verdicts and questions.",
+    ),
     "mcp": Row(
         SERVE,
         "mcp.command:mcp_command",

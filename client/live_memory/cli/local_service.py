@@ -117,11 +117,16 @@ def _token(endpoints: Mapping[str, Any]) -> str | None:
 
 
 def command(
-    environ: Mapping[str, str], folder: Path, choices: Choices, host: str | None = None
+    environ: Mapping[str, str],
+    folder: Path,
+    choices: Choices,
+    host: str | None = None,
+    module: str = "local",
 ) -> tuple[list[str], Path, dict[str, str]]:
     """The command that runs the service, its working folder and its variables. Raises Refused.
 
-    With a `host` the service is for others too: it listens there, alone or behind a proxy.
+    With a `host` the service is for others too: it listens there, alone or behind a proxy. `module` names another
+    program of the service's.
     """
     root = _program()
     if host:
@@ -138,7 +143,7 @@ def command(
         "PYTHONPATH": str(root),
     }
     variables.pop("PYTHONSAFEPATH", None)
-    return [sys.executable, "-m", "local"], root, variables
+    return [sys.executable, "-m", module], root, variables
 
 
 def _check_shared(environ: Mapping[str, str], choices: Choices) -> None:

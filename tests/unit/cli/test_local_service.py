@@ -10,6 +10,7 @@ import pytest
 from live_memory.cli import config, local_service
 from live_memory.cli.exits import Refused
 from live_memory.cli.local_service import Choices
+from tests.support.cli_harness import CliHarness
 
 KEEPS_OPEN = "import sys; file = open(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
 
@@ -134,3 +135,14 @@ def test_the_store_and_port_of_a_project_are_not_those_of_the_service_that_its_a
     _, _, variables = local_service.command(project, tmp_path, Choices(s3="http://store", bucket="notes"))
     stores = {name: value for name, value in variables.items() if name.startswith("S3_")}
     assert stores == {"S3_ENDPOINT_URL": "http://store", "S3_BUCKET_NAME": "notes", "S3_ACCESS_KEY_ID": "k"}
+
+
+def test_a_model_can_be_tried_only_where_the_service_is_installed_and_a_model_is_named(tmp_path, monkeypatch):
+    cli = CliHarness(tmp_path)
+    unnamed = cli.say("try-model")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    without = cli.say("try-model", "--llm", "offline")
+
+    assert (unnamed.code, without.code) == (2, 2)
+    assert "--llm URL" in unnamed.err
+    assert "live-memory[server]" in without.err

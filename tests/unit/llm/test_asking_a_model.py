@@ -189,3 +189,25 @@ def test_a_correction_fits_the_window_and_leaves_room_for_the_new_answer(most: i
         assert window.size(again) + window.ANSWER_TOKENS <= most
         assert most - window.size(again) >= window.tokens(again[2]["content"]) - 1
         assert "\ufffd" not in again[2]["content"]
+
+
+def test_each_call_has_one_log_line_in_opentelemetrys_names_and_without_a_text(caplog: pytest.LogCaptureFixture):
+    world = World(llmaas_model="m-1", llmaas_max_tokens=900)
+
+    with caplog.at_level("INFO", logger="livemem.llm.answering"):
+        asked(world, "secret words", says(2))
+        refusal(world, LlmError("llm_throttled", "Slow down.", 429))
+
+    lines = [{key: one for key, one in vars(record).items() if "." in key} for record in caplog.records]
+    good = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "m-1",
+        "gen_ai.request.max_tokens": 900,
+        "gen_ai.usage.input_tokens": 100,
+        "gen_ai.usage.output_tokens": 20,
+        "gen_ai.client.operation.duration": 0.0,
+    }
+    used = ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens")
+    failed = {key: one for key, one in good.items() if key not in used} | {"error.type": "llm_throttled"}
+    assert lines == [good, good, failed]
+    assert "secret words" not in str([vars(record) for record in caplog.records])

@@ -14,7 +14,8 @@ from live_memory.errors import LiveMemoryError
 
 if TYPE_CHECKING:
     from live_memory.cli.imports.detection import Source
-    from live_memory.cli.imports.reports import SpaceReport, TalkReport
+    from live_memory.cli.imports.found_items import Found
+    from live_memory.cli.imports.reports import ItemReport, SpaceReport, TalkReport
     from live_memory.cli.imports.running import Order
 
 RULES_BYTES = 50_000
@@ -57,7 +58,9 @@ def import_command(
 
     SOURCE is an export of this service (.tar.gz), which becomes a new space; a folder of Markdown files, which becomes
     the bank of a new space; an export of conversations by Claude or ChatGPT (the zip, or its conversations.json), which
-    go into an existing space; or a copy of a bucket of chrlesur/live-memory, each of whose spaces becomes one here.
+    go into an existing space, as former sessions of Claude Code do (~/.claude/projects); memories of mem0 (JSON), notes
+    of basic-memory or a CLAUDE.md or AGENTS.md, which become memories or notes of an existing space; or a copy of a
+    bucket of chrlesur/live-memory, each of whose spaces becomes one here.
 
     The command detects the kind of the source, and checks all of it before it sends anything. A repeat imports nothing
     twice. Exit code 1: some content was left out. The report names it.
@@ -106,13 +109,19 @@ def _text_of(rules: Path) -> str:
     raise Refused(f"The rules have more than {RULES_BYTES} bytes.")
 
 
-def _checked(order: "Order", out: Output, *, dry_run: bool) -> "tuple[Source, TalkReport | None] | None":
-    """The source, with the conversations that it holds. None after a dry run, which has printed its report."""
-    from live_memory.cli.imports import running  # noqa: PLC0415
+def _checked(order: "Order", out: Output, *, dry_run: bool) -> "tuple[Source, TalkReport | Found | None] | None":
+    """The source, with the conversations or items that it holds. None after a dry run, which has printed its report."""
+    from live_memory.cli.imports import detection, placing, running  # noqa: PLC0415
     from live_memory.cli.imports.unfit import BadSource  # noqa: PLC0415
 
     try:
         source = running.look(order)
+        if source.kind in detection.OF_ITEMS:
+            found = running.items_of(source)
+            if dry_run:
+                _tell(out, source, [placing.plan(found, order.space_id or "")])
+                return None
+            return source, found
         planned = running.plan_talk(source, order) if source.kind == "chats" else None
         if not dry_run:
             return source, planned
@@ -127,17 +136,37 @@ def _checked(order: "Order", out: Output, *, dry_run: bool) -> "tuple[Source, Ta
     return None
 
 
-def _carry_out(session: Session, found: "tuple[Source, TalkReport | None]", order: "Order") -> None:
+def _carry_out(session: Session, found: "tuple[Source, TalkReport | Found | None]", order: "Order") -> None:
+    from live_memory.cli.imports.found_items import Found  # noqa: PLC0415
     from live_memory.cli.imports.unfit import BadSource  # noqa: PLC0415
 
     source, planned = found
     try:
-        if planned:
+        if isinstance(planned, Found):
+            _place(session, source, planned)
+        elif planned:
             _take_in(session, source, planned, order)
         else:
             _make_spaces(session, source, order)
     except (BadSource, OSError) as error:
         raise Refused(str(error) if isinstance(error, BadSource) else "The source can't be read.") from None
+
+
+def _place(session: Session, source: "Source", found: "Found") -> None:
+    from live_memory.cli import config  # noqa: PLC0415
+    from live_memory.cli.imports import running  # noqa: PLC0415
+    from live_memory.cli.imports.placing import Sent  # noqa: PLC0415
+
+    made = session.here("get_space").get("uid", "")
+    sent = Sent.of(config.file_path(session.program.environ).parent, session.client.url, session.space, made)
+    with session.program.web() as web:
+        world = running.World(session.client, web, session.program.sleep, session.out.say)
+        try:
+            report = running.place(world, found, session.space, sent)
+        except LiveMemoryError:
+            session.out.say("Run the same command again to continue.")
+            raise
+    _tell(session.out, source, [report])
 
 
 def _take_in(session: Session, source: "Source", planned: "TalkReport", order: "Order") -> None:
@@ -172,7 +201,7 @@ def _make_spaces(session: Session, source: "Source", order: "Order") -> None:
     _tell(session.out, source, reports)
 
 
-def _tell(out: Output, source: "Source", reports: "list[SpaceReport] | list[TalkReport]") -> None:
+def _tell(out: Output, source: "Source", reports: "list[SpaceReport] | list[TalkReport] | list[ItemReport]") -> None:
     """Show the work that was done, or would be. Raises Exit with 1 if something is left out."""
     complete = all(report.complete for report in reports)
     document = {"kind": source.kind, "complete": complete, "reports": [report.document() for report in reports]}

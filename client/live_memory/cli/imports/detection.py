@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from live_memory.cli.imports import files
+from live_memory.cli.imports import basic_memory, files, mem0, rules_texts
 from live_memory.cli.imports.unfit import BadSource
 
-Kind = Literal["export", "bucket", "chats", "markdown"]
+Kind = Literal["export", "bucket", "chats", "markdown", "mem0", "basic-memory", "rules"]
+OF_ITEMS = ("mem0", "basic-memory", "rules")
+"""Kinds that become notes or memories of a space that exists."""
 
 META = "_meta.json"
 MANIFEST = "_manifest.json"
@@ -19,9 +21,13 @@ EXPORT_BYTES = 1 << 30
 """Bytes of an export of this service as a file: the service's own limit."""
 NOTHING = (
     "Nothing in it can be imported. A source can be an export of this service (.tar.gz) or a folder of Markdown files. "
-    "It can also be an export of conversations by Claude or ChatGPT (a zip, or its conversations.json), or a copy of a "
-    "bucket of chrlesur/live-memory."
+    "It can also be an export of conversations by Claude or ChatGPT (a zip, or its conversations.json), or sessions of "
+    "Claude Code (~/.claude/projects). Memories of mem0 (JSON), notes of basic-memory, a CLAUDE.md or AGENTS.md, and a "
+    "copy of a bucket of chrlesur/live-memory can be imported too."
 )
+SESSION = ".jsonl"
+_LOOKED_AT = 20
+"""Markdown files of a folder that are looked at for the marks of basic-memory."""
 
 _CHATS = re.compile(r"(?:[^/]+/)?conversations(?:-[0-9]+)?\.json")
 
@@ -40,7 +46,9 @@ class Source:
 
     def chats(self) -> list[str]:
         """The files that hold conversations."""
-        return sorted(path for path in self.sizes if is_of_chats(path) or len(self.sizes) == 1)
+        return sorted(
+            path for path in self.sizes if is_of_chats(path) or path.endswith(SESSION) or len(self.sizes) == 1
+        )
 
 
 def is_head(path: str) -> bool:
@@ -62,8 +70,10 @@ def look(path: Path) -> Source:
         )
     sizes = {file.path: file.size for file in files.files(path)}
     if path.is_file() and not files.is_zip(path) and not files.is_tar(path):
-        return Source(path, "chats", _one_file(path, sizes))
+        return _of_file(path, sizes)
     kind = _kind(sizes)
+    if kind == "markdown" and _is_basic_memory(path):
+        kind = "basic-memory"
     if not kind:
         raise BadSource(NOTHING)
     found = Source(path, kind, sizes)
@@ -81,14 +91,29 @@ def _kind(sizes: Mapping[str, int]) -> Kind | None:
         return "export"
     if any(is_head(path) for path in sizes):
         return "bucket"
+    if any(path.endswith(SESSION) for path in sizes):
+        return "chats"
     return "markdown" if any(path.endswith(".md") for path in sizes) else None
 
 
-def _one_file(path: Path, sizes: Mapping[str, int]) -> Mapping[str, int]:
-    if path.suffix != ".json":
+def _of_file(path: Path, sizes: Mapping[str, int]) -> Source:
+    if path.name in rules_texts.NAMES:
+        return Source(path, "rules", sizes)
+    if path.suffix not in (".json", SESSION):
         raise BadSource(NOTHING)
+    if path.suffix == ".json" and sum(sizes.values()) <= mem0.MOST_BYTES and mem0.rows(path.read_bytes()) is not None:
+        return Source(path, "mem0", sizes)
     _check_chats(sum(sizes.values()))
-    return sizes
+    return Source(path, "chats", sizes)
+
+
+def _is_basic_memory(path: Path) -> bool:
+    """Whether the first Markdown files are notes of basic-memory, most of them."""
+    looked: list[bool] = []
+    for file in files.files(path):
+        if file.path.endswith(".md") and len(looked) < _LOOKED_AT and file.size <= basic_memory.MOST_BYTES:
+            looked.append(basic_memory.is_one(b"".join(file.content).decode(errors="replace").removeprefix("\ufeff")))
+    return 2 * sum(looked) > len(looked)
 
 
 def _check_chats(size: int) -> None:

@@ -95,7 +95,53 @@ class TalkReport:
         return made
 
 
-def _document(report: SpaceReport | TalkReport) -> dict[str, Any]:
+@dataclass
+class ItemReport:
+    """Notes and memories that an import wrote into a space, or would write."""
+
+    space_id: str
+    dry_run: bool
+    service: str = ""
+    notes: int = 0
+    memories: int = 0
+    characters: int = 0
+    imported: int = 0
+    """Those that were sent now."""
+    repeated: int = 0
+    """Those that an earlier import has sent."""
+    redacted: int = 0
+    """Texts that look like secrets, of which only a mark is sent."""
+    items: list[str] = field(default_factory=list)
+    """What comes, a line for each."""
+    changed: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    not_taken: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def complete(self) -> bool:
+        return not self.left_out
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        return _document(self)
+
+    def lines(self) -> list[str]:
+        """For people."""
+        counts = ((self.notes, "notes"), (self.memories, "memories"), (self.characters, "characters"))
+        counted = [f"{count} {name}" for count, name in counts if count]
+        made = [f"{self.service}: {', '.join(counted) or 'nothing'}"]
+        made += [f"  would come: {line}" for line in _some(self.items)] if self.dry_run else []
+        if not self.dry_run:
+            made.append(f"  imported into {self.space_id}: {self.imported}")
+            made += [f"  there already: {self.repeated}"] if self.repeated else []
+        made += [f"  without secrets: {self.redacted} texts are replaced by marks"] if self.redacted else []
+        made += [f"  changed: {line}" for line in _some(self.changed)]
+        made += [f"  left out: {line}" for line in _some(self.left_out)]
+        made += [f"  not taken: {count} {name}" for name, count in self.not_taken.items()]
+        return made
+
+
+def _document(report: SpaceReport | TalkReport | ItemReport) -> dict[str, Any]:
     values = {one.name: getattr(report, one.name) for one in fields(report)}
     return {name: value for name, value in values.items() if value not in (None, [], {}, "")}
 

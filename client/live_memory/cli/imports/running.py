@@ -10,9 +10,20 @@ from typing import IO, cast
 import httpx
 
 from live_memory import LiveMemoryError
-from live_memory.cli.imports import buckets, detection, folders, sending, talks
+from live_memory.cli.imports import (
+    basic_memory,
+    buckets,
+    detection,
+    folders,
+    mem0,
+    placing,
+    rules_texts,
+    sending,
+    talks,
+)
 from live_memory.cli.imports.detection import Source
-from live_memory.cli.imports.reports import SpaceReport, TalkReport
+from live_memory.cli.imports.found_items import Found
+from live_memory.cli.imports.reports import ItemReport, SpaceReport, TalkReport
 from live_memory.cli.imports.sending import Service
 from live_memory.cli.imports.unfit import BadSource
 
@@ -74,6 +85,18 @@ def look(order: Order) -> Source:
     if order.space_id and not buckets.SPACE_ID.fullmatch(order.space_id):
         raise BadSource("A space's id is 1 to 64 of A-Z a-z 0-9 _ -, beginning with a letter or digit.")
     return source
+
+
+def items_of(source: Source) -> Found:
+    """The notes and memories of a source. Raises BadSource."""
+    if source.kind == "mem0":
+        return mem0.found(source.path.read_bytes())
+    return basic_memory.found(source.path) if source.kind == "basic-memory" else rules_texts.found(source.path)
+
+
+def place(world: World, found: Found, space_id: str, sent: placing.Sent) -> ItemReport:
+    """Send the notes and memories. Raises LiveMemoryError, OSError. A repeat continues the import."""
+    return placing.carry_out(world.service, found, space_id, sent, world.say)
 
 
 def plan_talk(source: Source, order: Order) -> TalkReport:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from live_memory import LiveMemoryError
-from live_memory.cli.imports import chatgpt, chats, claude, files
+from live_memory.cli.imports import chatgpt, chats, claude, claude_sessions, files
 from live_memory.cli.imports.chats import Chat
-from live_memory.cli.imports.detection import Source
+from live_memory.cli.imports.detection import SESSION, Source
 from live_memory.cli.imports.elements import ELEMENT_BYTES, elements
 from live_memory.cli.imports.reports import TalkReport
 from live_memory.cli.imports.unfit import BadPart, BadSource, shown
@@ -22,13 +22,13 @@ BODY_BYTES = 1_000_000
 BODY_LINES = 500
 """Lines of one request: the service takes more, but its time for a request is limited."""
 UNFIT_STATUS = (400, 413, 422)
-NO_CHAT = "The source has no conversation of Claude or ChatGPT."
+NO_CHAT = "The source has no conversation of Claude, ChatGPT or Claude Code."
 
 
 class Service(Protocol):
     """The methods of the client that are needed here."""
 
-    def call(self, name: str, arguments: dict[str, Any]) -> Any:
+    def call(self, name: str, arguments: dict[str, Any], *, idempotency_key: str | None = None) -> Any:
         """Call an operation, JSON in and out."""
 
     def send_lines(self, name: str, arguments: dict[str, Any], lines: list[str]) -> Any:
@@ -55,8 +55,12 @@ def read(source: Source) -> Iterator[Chat | Unfit]:
     """The conversations of an export, one after the other. Raises BadSource."""
     wanted = set(source.chats())
     seen: set[str] = set()
+    said: set[str] = set()
     for file in files.files(source.path):
         if file.path not in wanted:
+            continue
+        if file.path.endswith(SESSION):
+            yield _session(file.path, file.content, seen, said)
             continue
         try:
             for number, element in enumerate(elements(file.content), 1):
@@ -65,6 +69,17 @@ def read(source: Source) -> Iterator[Chat | Unfit]:
             # An error of the list itself is shown without the file's name.
             reason = str(error)
             raise BadSource(reason if reason[0].isupper() else f"{shown(file.path)} {reason}.") from None
+
+
+def _session(path: str, content: Iterator[bytes], seen: set[str], said: set[str]) -> Chat | Unfit:
+    try:
+        chat = claude_sessions.chat(path, content, said)
+        if chat.folder in seen:
+            raise BadPart("has the name of an earlier one")
+        seen.add(chat.folder)
+    except BadPart as error:
+        return Unfit(f"{shown(path)} {error}.")
+    return chat
 
 
 def _chat(where: str, element: bytes | None, seen: set[str]) -> Chat | Unfit:

@@ -4,7 +4,8 @@ The caller brings its messages and its contract, and handles a missing answer. E
 (jobs/budget.py), bounded by the remaining time of the invocation, and counted whether it succeeds or fails.
 """
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from string import Template
@@ -21,6 +22,8 @@ from livemem.llm.contract import ContractError
 from livemem.llm.tool_calling import ToolReply
 from livemem.llm.usage import Usage
 from livemem.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 R = TypeVar("R", Reply, ToolReply)
@@ -181,16 +184,35 @@ def call_model(
     except RunError as error:
         # The day's tokens are used up.
         raise NoAnswer(error.code, error.detail, counter.used) from error
+    begun = process.clock()
     try:
         reply = send(limit, timeout)
     except LlmError as error:
         counter.failed(error)
+        _log(process, begun, limit, error.usage, error)
         # It may be the invocation that was short, not the model that was slow.
         short = error.code == "llm_timeout" and left < settings.llm_timeout_seconds
         code = OUT_OF_TIME if short else error.code
         raise NoAnswer(code, error.detail, counter.used, http_status=error.http_status) from error
     counter.answered(reply)
+    _log(process, begun, limit, reply.usage)
     return reply
+
+
+def _log(
+    process: Caller, begun: datetime, limit: int | None, used: Mapping[str, int], error: LlmError | None = None
+) -> None:
+    """One line for each call, in the names that OpenTelemetry gives to calls of models. It holds no text of them."""
+    told = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": process.settings.llmaas_model,
+        "gen_ai.request.max_tokens": limit,
+        "gen_ai.usage.input_tokens": used.get("prompt_tokens"),
+        "gen_ai.usage.output_tokens": used.get("completion_tokens"),
+        "gen_ai.client.operation.duration": round((process.clock() - begun).total_seconds(), 3),
+        "error.type": error.code if error else None,
+    }
+    logger.info("model call", extra={name: value for name, value in told.items() if value is not None})
 
 
 def correction() -> str:

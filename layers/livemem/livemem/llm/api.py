@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from livemem.errors import LiveMemoryError
+from livemem.llm import advice
 from livemem.text.excerpt import excerpt
 
 if TYPE_CHECKING:
@@ -76,7 +77,10 @@ def call(
     http = outbound.http_client(timeout, most)
     try:
         client = openai.OpenAI(base_url=api.url, api_key=key, max_retries=0, timeout=timeout, http_client=http)
-        return read(within(timeout, lambda: request(client)))
+        answer = within(timeout, lambda: request(client))
+        if isinstance(answer, str):
+            raise api.failed("malformed", _foreign(api, page=bool(advice.PAGE.match(answer))))
+        return read(answer)
     except (openai.APITimeoutError, TimeoutError) as error:
         raise api.failed(
             "timeout", f"The {api.title} did not answer within {timeout:.{_digits(timeout)}f} s."
@@ -84,7 +88,8 @@ def call(
     except outbound.TooMuch as error:
         raise api.failed("too_large", f"The {api.title}'s API answered with more than {most} bytes.") from error
     except openai.APIConnectionError as error:
-        raise api.failed("unreachable", f"The {api.title} could not be reached.") from error
+        how = advice.unreachable(api.variable, error)
+        raise api.failed("unreachable", f"The {api.title} could not be reached.{how}") from error
     except openai.APIStatusError as error:
         raise _refusal(api, error, key) from error
     # A body of nothing but brackets ends the parser's recursion.
@@ -97,9 +102,14 @@ def call(
         LookupError,
         RecursionError,
     ) as error:
-        raise api.failed("malformed", f"The {api.title}'s API did not answer in OpenAI's format.") from error
+        raise api.failed("malformed", _foreign(api)) from error
     finally:
         http.close()
+
+
+def _foreign(api: LlmApi, *, page: bool = False) -> str:
+    how = advice.page(api.variable) if page else advice.malformed(api.variable)
+    return f"The {api.title}'s API did not answer in OpenAI's format.{how}"
 
 
 def sdk(name: str) -> "ModuleType":
@@ -175,10 +185,18 @@ def _refusal(api: LlmApi, error: "openai.APIStatusError", key: str) -> ApiError:
     kind = "throttled" if status == 429 else "refused_request"
     kind = "unavailable" if status >= 500 else kind
     said = told(error.body, key)
-    if status < 400:
+    if status >= 400:
+        said += advice.refused(api.variable, status, f"{excerpt(error.body, key)} {_code_of(error.body)}")
+    else:
         said = f" A redirect is not followed: set {api.variable}_API_URL to the address that it leads to."
     detail = f"The {api.title}'s API answered with status {status}.{said}"
     return api.failed(kind, detail, status, wait=_wait(error.response.headers.get("retry-after")))
+
+
+def _code_of(body: object) -> str:
+    """The code that an error's body names, such as `model_not_found`; "" if it names none."""
+    code = body.get("code") if isinstance(body, dict) else None
+    return code if isinstance(code, str) else ""
 
 
 def _wait(value: str | None) -> float | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
+from livemem.llm import habits
 from livemem.llm.api import ApiError, LlmApi, call, key_of, told
 from livemem.settings import Settings
 from livemem.text.excerpt import excerpt
@@ -184,23 +185,40 @@ def choice(completion: Any, key: str, messages: Messages, finished: Collection[s
     if getattr(first.message, "refusal", None):
         raise LlmError("llm_refused", "The LLM refused to answer.", usage=usage)
     cut = was_cut(messages, usage.get("prompt_tokens"))
-    if first.finish_reason not in finished:
-        reason = excerpt(str(first.finish_reason), key)[:40]
+    reason = str(first.finish_reason)
+    if reason not in finished and not ("stop" in finished and reason in habits.END_WORDS):
         # A window that is too small for the prompt has no room for the answer either.
         advice = (
             f" It read {usage['prompt_tokens']} tokens of a longer prompt: raise its context length." if cut else ""
         )
+        if reason == "length" and not cut:
+            advice = f"{_only_thought(first.message)} Raise LLMAAS_MAX_TOKENS, or the server's limit of an answer."
+        told_reason = excerpt(reason, key)[:40]
         raise LlmError(
-            "llm_cut_off", f"The LLM did not finish its answer (finish_reason {reason}).{advice}", usage=usage
+            "llm_cut_off", f"The LLM did not finish its answer (finish_reason {told_reason}).{advice}", usage=usage
         )
     return Choice(first.message, usage, cut)
 
 
+def empty(found: Choice) -> LlmError:
+    """The error of an answer without a text."""
+    thought = _only_thought(found.message)
+    advice = f"{thought} Raise LLMAAS_MAX_TOKENS, or switch the model's reasoning off." if thought else ""
+    return LlmError("llm_empty", f"The LLM's answer is empty.{advice}", usage=found.usage)
+
+
+def _only_thought(message: Any) -> str:
+    thought = habits.reasoning(message)
+    return f" It wrote {len(thought)} characters of reasoning and no answer." if thought else ""
+
+
 def _reply(completion: Any, key: str, messages: Messages) -> Reply:
-    found = choice(completion, key, messages)
-    text = found.message.content
-    if not isinstance(text, str) or not text.strip():
-        raise LlmError("llm_empty", "The LLM's answer is empty.", usage=found.usage)
+    # No tool is offered, but a model may call one that it made up for its answer.
+    called = habits.is_call(completion)
+    found = choice(completion, key, messages, ("stop", "tool_calls") if called else ("stop",))
+    text = habits.content(found.message)
+    if not text.strip():
+        raise empty(found)
     return Reply(text, found.usage, found.cut)
 
 

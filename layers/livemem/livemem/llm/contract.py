@@ -1,17 +1,18 @@
 """Answers of the LLM as JSON: parsed and validated before anything is used.
 
-Three forms beyond the plain contract are accepted, because models write them and they are unambiguous: a `<think>`
-block before the object, one Markdown fence around it, unknown keys.
+Models have habits (llm/habits.py). Their forms are accepted where they are unambiguous. Unknown keys are ignored.
 """
 
 import json
-import re
 from functools import cache
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from livemem.errors import LiveMemoryError
+from livemem.llm import habits
+from livemem.llm.habits import Unreadable
 
 ANSWER_CHARACTERS = 4_000_000
 """A longer answer is not parsed; 100,000 tokens are about a tenth of it."""
@@ -19,9 +20,6 @@ PROBLEM_CHARACTERS = 1_500
 SHOWN_ERRORS = 5
 UNKNOWN_TO_PROVIDERS = ("minLength", "maxLength", "minItems", "maxItems", "default", "title")
 """Keywords of JSON Schema that some providers refuse in a schema."""
-
-_THINKING = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-_FENCE = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n```\Z", re.DOTALL)
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -43,7 +41,7 @@ def parse(text: str, kind: type[M]) -> M:
     """The validated answer in the model's text. Raises ContractError."""
     if len(text) > ANSWER_CHARACTERS:
         raise ContractError(f"The answer has more than {ANSWER_CHARACTERS} characters.")
-    data = _load(_bare(text))
+    data = _fitted(_value(text, _required(kind)), kind)
     if not isinstance(data, dict):
         raise ContractError("The answer is JSON, but not one object.")
     try:
@@ -58,26 +56,102 @@ def parse(text: str, kind: type[M]) -> M:
         raise ContractError("The answer is nested too deeply.") from None
 
 
-def _bare(text: str) -> str:
-    stripped = without_thinking(text).removeprefix("\ufeff")
-    fenced = _FENCE.match(stripped)
-    return fenced[1] if fenced else stripped
-
-
 def without_thinking(text: str) -> str:
     """The model's text after its reasoning, without blanks around it."""
-    return _THINKING.sub("", text).strip()
+    return habits.after_reasoning(text)
 
 
 def json_object(text: str) -> dict[str, Any]:
     """The object in the model's text, of any form. Empty if there is none."""
     try:
-        data = _load(_bare(text[:ANSWER_CHARACTERS]))
+        data = _value(text[:ANSWER_CHARACTERS], ())
         # Half a surrogate pair, which JSON can spell, is no text that a file could hold.
         json.dumps(data, ensure_ascii=False).encode()
     except (ContractError, UnicodeEncodeError):
         return {}
     return data if isinstance(data, dict) else {}
+
+
+def _value(text: str, fields: tuple[str, ...]) -> Any:
+    try:
+        return habits.value(text, fields)
+    except Unreadable as error:
+        raise ContractError(str(error)) from None
+
+
+@cache
+def _required(kind: type[BaseModel]) -> tuple[str, ...]:
+    return tuple(name for name, field in kind.model_fields.items() if field.is_required())
+
+
+def _fitted(data: Any, kind: type[BaseModel]) -> Any:
+    """The same answer with the lists that the contract has, where a model gave one value or the list alone."""
+    only = _only_list(kind)
+    if only and isinstance(data, list) and data and all(isinstance(one, dict) for one in data):
+        data = {only: data}
+    elif only and isinstance(data, dict) and only not in data and _is_one(data, _item_of(kind, only)):
+        data = {only: [data]}
+    return _with_lists(data, kind) if isinstance(data, dict) else data
+
+
+def _with_lists(data: dict[str, Any], kind: type[BaseModel]) -> dict[str, Any]:
+    fitted = dict(data)
+    for name, field in kind.model_fields.items():
+        if name not in data:
+            continue
+        given, item = data[name], _item(field.annotation)
+        if given is None and not field.is_required() and not _takes_null(field.annotation):
+            # It has nothing to say there, as with a member that is left out.
+            del fitted[name]
+        elif item is not None:
+            listed = _listed(given, item)
+            of_models = isinstance(item, type) and issubclass(item, BaseModel) and isinstance(listed, list)
+            fitted[name] = [_deeper(one, item) for one in listed] if of_models else listed
+        else:
+            fitted[name] = _deeper(given, field.annotation)
+    return fitted
+
+
+def _deeper(given: Any, kind: Any) -> Any:
+    is_model = isinstance(kind, type) and issubclass(kind, BaseModel) and isinstance(given, dict)
+    return _with_lists(given, kind) if is_model else given
+
+
+def _listed(given: Any, item: Any) -> Any:
+    """One value as a list of it. A text that may be a list written as a text is left for the check to refuse."""
+    if not isinstance(item, type) or isinstance(given, list):
+        return given
+    if issubclass(item, BaseModel):
+        return [given] if _is_one(given, item) else given
+    if item is str and isinstance(given, str):
+        return given if any(sign in given for sign in ",;\n") else [given] if given.strip() else []
+    return [given] if type(given) is item else given
+
+
+def _only_list(kind: type[BaseModel]) -> str | None:
+    """The member of a contract that has no other one that must be there, if it is a list of objects."""
+    required = _required(kind)
+    if len(required) != 1:
+        return None
+    item = _item_of(kind, required[0])
+    return required[0] if isinstance(item, type) and issubclass(item, BaseModel) else None
+
+
+def _is_one(data: Any, kind: type[BaseModel]) -> bool:
+    return isinstance(data, dict) and all(name in data for name in _required(kind))
+
+
+def _item_of(kind: type[BaseModel], name: str) -> Any:
+    return _item(kind.model_fields[name].annotation)
+
+
+def _item(annotation: Any) -> Any:
+    """What a list of this type holds. None for any other type."""
+    return get_args(annotation)[0] if get_origin(annotation) is list else None
+
+
+def _takes_null(annotation: Any) -> bool:
+    return get_origin(annotation) in (Union, UnionType) and type(None) in get_args(annotation)
 
 
 @cache
@@ -107,33 +181,6 @@ def _strict(node: Any) -> Any:
         kept["required"] = list(kept["properties"])
         kept["additionalProperties"] = False
     return kept
-
-
-def _load(text: str) -> Any:
-    if not text:
-        raise ContractError("The answer is empty.")
-    try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
-    except RecursionError:
-        raise ContractError("The answer is nested too deeply.") from None
-    except json.JSONDecodeError as error:
-        raise ContractError(
-            f"The answer is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}."
-        ) from None
-    except ValueError as error:
-        raise ContractError("The answer holds a number that JSON readers refuse.") from error
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        # The usual reading, the last one wins, would drop the others without a word.
-        raise ContractError("An object of the answer has the same key twice.")
-    return found
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ContractError(f"The answer holds {name}, which is not JSON.")
 
 
 def _describe(error: ValidationError) -> str:

@@ -5,12 +5,13 @@ A call is data: its name may be of no tool, and its arguments no JSON. The calle
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from livemem.llm import habits
 from livemem.llm.api import call, key_of
-from livemem.llm.client import LlmError, api, choice, parameters
+from livemem.llm.client import LlmError, api, choice, empty, parameters
 from livemem.settings import Settings
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def connect(settings: Settings) -> Converse:
 
         target = api(settings)
         key = key_of(target)
-        return call(target, key, timeout, request, lambda completion: _said(completion, key, messages))
+        names = {tool.name for tool in tools}
+        return call(target, key, timeout, request, lambda completion: _said(completion, key, messages, names))
 
     return converse
 
@@ -142,16 +144,24 @@ def _function(tool: Tool, *, strict: bool) -> dict[str, Any]:
     return {"type": "function", "function": function | ({"strict": True} if strict else {})}
 
 
-def _said(completion: Any, key: str, messages: Thread) -> ToolReply:
+def _said(completion: Any, key: str, messages: Thread, names: Collection[str]) -> ToolReply:
     # A cut prompt is detected by its words: those of the content alone, because providers count calls differently.
     plain = [{"role": message["role"], "content": message.get("content") or ""} for message in messages]
     found = choice(completion, key, plain, FINISHED)
-    text = found.message.content
+    text = habits.said(found.message)
     calls = _calls(found.message, found.usage)
-    said = ToolReply(_storable(text) if isinstance(text, str) else "", calls, found.usage, found.cut)
+    if not calls and (written := habits.written_calls(text, names)):
+        # The server did not read them, so they are no text for a person.
+        calls, text = _numbered(written), ""
+    said = ToolReply(_storable(text), calls, found.usage, found.cut)
     if not said.text.strip() and not said.calls:
-        raise LlmError("llm_empty", "The LLM's answer is empty.", usage=found.usage)
+        raise empty(found)
     return said
+
+
+def _numbered(written: Sequence[habits.WrittenCall]) -> tuple[Call, ...]:
+    told = enumerate(written[:CALLS])
+    return tuple(Call(f"call_{place}", one.name, _storable(one.arguments)) for place, one in told)
 
 
 def _calls(message: Any, usage: Mapping[str, int]) -> tuple[Call, ...]:

@@ -54,7 +54,7 @@ class _Judged(Part):
     verdict: Verdict
 
 
-class _Answer(Part):
+class VerdictsAnswer(Part):
     """The whole answer."""
 
     verdicts: list[_Judged]
@@ -168,7 +168,7 @@ def _asked(process: Process, space_id: str, pairs: Sequence[Pair], until: dateti
     fitting = _fitting(pairs, process.settings.llmaas_context_tokens)
     if not fitting:
         return {}
-    wanted = Contract(_Answer, lambda text: _told(fitting, contract.parse(text, _Answer)))
+    wanted = contract_of(fitting)
     by = min(by, until - MARGIN) if until else by
     try:
         with budget.metered(process, space_id, LATER) as meter:
@@ -187,7 +187,12 @@ def _fitting(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:
     return some
 
 
-def _told(pairs: Sequence[Pair], answer: _Answer) -> dict[Pair, Verdict]:
+def contract_of(pairs: Sequence[Pair]) -> Contract[dict[Pair, Verdict]]:
+    """The contract for an answer about these pairs."""
+    return Contract(VerdictsAnswer, lambda text: _told(pairs, contract.parse(text, VerdictsAnswer)))
+
+
+def _told(pairs: Sequence[Pair], answer: VerdictsAnswer) -> dict[Pair, Verdict]:
     """The verdicts by pair. Left out are verdicts on unknown pairs, and pairs with two different verdicts."""
     said: dict[int, set[Verdict]] = {}
     for one in answer.verdicts:

@@ -1,0 +1,105 @@
+"""Which setting to change when the API of a model refuses or can't be reached: one sentence for each cause.
+
+Providers have no codes in common, so a refusal is known by its status and by words of its message. Nothing of the
+message itself is in an advice. The words are those of OpenAI, Azure, vLLM, llama.cpp, Ollama, LM Studio, OpenRouter
+and LiteLLM.
+"""
+
+import re
+import socket
+import ssl
+from collections.abc import Iterator
+
+PAGE = re.compile(r"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
+
+_CHECK_KEY = "Check {v}_API_KEY, and what it may use."
+_NO_CREDIT = "The account of {v}_API_KEY has no credit left."
+_REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(words, re.IGNORECASE), told)
+    for words, told in (
+        (
+            r"context.?(?:length|window|size)|maximum context|n_ctx|max_model_len|too many tokens|prompt is too long",
+            "Set {v}_CONTEXT_TOKENS to the model's window, or give the server a longer one.",
+        ),
+        (
+            r"does not support tool|tool.?choice|tools? (?:is|are) not supported|tool use",
+            "{v}_MODEL must be able to call tools, and the server must allow it.",
+        ),
+        (
+            r"response_format|json_schema|json_object|json mode|structured output|grammar",
+            "Set {v}_JSON_MODE to another form: object, schema or off.",
+        ),
+        (r"temperature", "Set {v}_TEMPERATURE to empty, or to a value that the model takes."),
+        (r"max_(?:completion_|output_)?tokens", "Set {v}_MAX_TOKENS to a value that the model takes."),
+        # LiteLLM without a database, for any key but its own.
+        (r"no connected db", _CHECK_KEY),
+        (r"insufficient_quota|exceeded your current quota|billing|credit|payment", _NO_CREDIT),
+    )
+)
+_NO_MODEL = re.compile(r"model|deployment", re.IGNORECASE)
+
+
+def refused(variable: str, status: int, said: str) -> str:
+    """The advice for an error status, with a blank before it. Empty where no setting helps.
+
+    `variable` begins the settings' names, `said` is the provider's message.
+    """
+    return _sentence(variable, _reason(variable, status, said))
+
+
+def _reason(variable: str, status: int, said: str) -> str:
+    if status in (401, 403):
+        return _CHECK_KEY
+    if status == 402:
+        return _NO_CREDIT
+    if status in (404, 405):
+        if status == 404 and _NO_MODEL.search(said):
+            return "Check {v}_MODEL: the server must know that name."
+        return "Check {v}_API_URL: it is the base URL, which mostly ends in /v1."
+    named = next((told for words, told in _REASONS if words.search(said)), "")
+    if named and (variable == "LLMAAS" or "_API_KEY" in named):
+        return named
+    if status == 429:
+        return "The limit of {v}_API_KEY or of the server is reached: wait, or raise that limit."
+    return "Check {v}_MODEL." if status in (400, 422) and re.search(r"\bmodel\b", said, re.IGNORECASE) else ""
+
+
+def page(variable: str) -> str:
+    """The advice where the address answers with a page for people."""
+    return _sentence(variable, "{v}_API_URL answers with a web page: it is the base URL, which mostly ends in /v1.")
+
+
+def malformed(variable: str) -> str:
+    """The advice where the address answers with something else."""
+    return _sentence(variable, "Check {v}_API_URL: it is the base URL, which mostly ends in /v1.")
+
+
+def unreachable(variable: str, error: BaseException) -> str:
+    """The advice for an error of the connection."""
+    causes = list(_causes(error))
+    if any(isinstance(one, ConnectionRefusedError) for one in causes):
+        told = "Nothing listens at {v}_API_URL: start the server, or correct host and port."
+    elif any(isinstance(one, socket.gaierror) for one in causes):
+        told = "The host name in {v}_API_URL is unknown."
+    elif any(isinstance(one, ssl.SSLCertVerificationError) for one in causes):
+        told = (
+            "The certificate of {v}_API_URL is not trusted: name its authority in SSL_CERT_FILE, or correct the host."
+        )
+    elif any(isinstance(one, ssl.SSLError) for one in causes):
+        told = "{v}_API_URL does not speak TLS as https demands: is it http?"
+    else:
+        told = "Check {v}_API_URL."
+    return _sentence(variable, told)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__ or found.__context__
+
+
+def _sentence(variable: str, told: str) -> str:
+    return f" {told.format(v=variable)}" if told else ""

@@ -1,0 +1,92 @@
+"""Try a model: `python -m local.try_model`. The model is that of the variables LLMAAS_*."""
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+
+from local.config import LAYERS
+
+sys.path[:] = [*sys.path, *(folder for folder in LAYERS if folder not in sys.path)]
+
+from livemem.errors import NotConfigured  # noqa: E402 - the layer is no package of this interpreter
+from livemem.settings import Settings, settings  # noqa: E402
+from local import terminal  # noqa: E402
+from local.offline_llm import chat  # noqa: E402
+from local.offline_llm import server as offline_llm  # noqa: E402
+from local.try_model import cases, trial_table  # noqa: E402
+from local.try_model.empty_store import empty_store  # noqa: E402
+from local.try_model.trial import CaseOutcome, Hopeless, Prices, Trial  # noqa: E402
+
+FAILED, USAGE, LATER = 1, 2, 6
+"""Exit codes, as those of the command line (client/live_memory/cli/exits.py)."""
+OFFLINE = "offline"
+
+
+def main() -> int:
+    """Try all cases and print what came out. Returns the exit status."""
+    terminal.protect()
+    parser = argparse.ArgumentParser(prog="python -m local.try_model", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("--case", default="", help="only cases whose name holds this, or of this kind")
+    parser.add_argument("--prompt-price", type=float, help="dollars for a million tokens of prompts")
+    parser.add_argument("--answer-price", type=float, help="dollars for a million tokens of answers")
+    options = parser.parse_args()
+    wanted = cases.read(options.case)
+    if not wanted:
+        return _refuse(f"There is no case {options.case!r}.", USAGE)
+    given = options.prompt_price, options.answer_price
+    prices = Prices(given[0] or 0.0, given[1] or 0.0) if given != (None, None) else None
+    try:
+        with _model() as configured, empty_store(configured) as store:
+            trial = Trial(configured, store, prices)
+            outcomes: list[CaseOutcome] = []
+            # A slow model may take an hour: what was measured until Ctrl-C is shown.
+            with contextlib.suppress(KeyboardInterrupt):
+                for case in wanted:
+                    outcomes.append(trial.run(case))
+                    if not options.json:
+                        passed = "passed" if outcomes[-1].passed else "not passed"
+                        print(f"{case.name} ({case.about}): {passed}", flush=True)
+    except NotConfigured as error:
+        return _refuse(error.detail, USAGE)
+    except Hopeless as error:
+        return _refuse(str(error), LATER)
+    if not outcomes:
+        return _refuse("No case was finished.", FAILED)
+    if options.json:
+        told = {"model": configured.llmaas_model, "summary": trial_table.summary(outcomes)}
+        print(json.dumps(told | {"cases": [one.document() for one in outcomes]}, ensure_ascii=False))
+    else:
+        lines = [*trial_table.table(outcomes), "", *trial_table.sums(outcomes)]
+        print("\n".join(["", f"Model: {configured.llmaas_model}", "", *lines]))
+    return 0 if any(one.contract != "no" for one in outcomes) else FAILED
+
+
+def _refuse(why: str, status: int) -> int:
+    print(why, file=sys.stderr)
+    return status
+
+
+@contextlib.contextmanager
+def _model() -> Iterator[Settings]:
+    """The settings of the model. `LLMAAS_API_URL=offline` starts the offline LLM for as long as the block lasts."""
+    if os.environ.get("LLMAAS_API_URL") != OFFLINE:
+        found = settings()
+        if not found.llmaas_api_url:
+            raise NotConfigured("No model is configured: set LLMAAS_API_URL, or give --llm.")
+        yield found
+        return
+    server = offline_llm.bind()
+    server.start()
+    try:
+        os.environ |= {"LLMAAS_API_URL": offline_llm.base_url(server), "LLMAAS_MODEL": chat.MODEL}
+        yield settings()
+    finally:
+        server.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

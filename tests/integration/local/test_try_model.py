@@ -1,0 +1,239 @@
+"""`livemem try-model` against the offline LLM, against models that answer by script, and where there is none."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from livemem.settings import Settings
+from local.try_model import cases, trial_table
+from local.try_model.empty_store import empty_store
+from local.try_model.trial import CaseOutcome, Hopeless, Prices, Trial
+from tests.integration.local.support import wait_until
+from tests.support import llm_server
+from tests.support.llm_server import LlmServer, answer, serving, silent
+
+NOT_MANAGED_OFFLINE = {
+    "obsolete_value",
+    "solved_issue",
+    "hostile_note",
+    "french_channel",
+    "pairs_of_facts",
+    "french_question",
+}
+"""What fixed rules can't do, and what they therefore must be shown not to do."""
+
+
+def livemem(data: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("LLMAAS_")}
+    return subprocess.run(
+        [sys.executable, "-m", "live_memory.cli", "try-model", *arguments],
+        env=own | {"PYTHONPATH": "client", "LIVEMEM_DATA_DIR": str(data)} | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.process
+def test_the_offline_llm_is_shown_with_what_it_does_not_manage(tmp_path):
+    done = livemem(tmp_path, "--llm", "offline", "--json", "--prompt-price", "1")
+
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["model"] == "offline-rules"
+    assert {one["name"] for one in told["cases"] if not one["passed"]} == NOT_MANAGED_OFFLINE
+    assert all(one["wrong"] for one in told["cases"] if not one["passed"])
+    assert told["summary"]["contract_first_try"] == len(told["cases"]) == 14
+    assert all(one["prompt_tokens"] > 100 for one in told["cases"])
+    assert told["summary"]["dollars"] == pytest.approx(told["summary"]["prompt_tokens"] / 1e6, rel=0.01)
+
+
+@pytest.mark.process
+def test_without_a_model_it_says_how_to_name_one_and_with_an_address_that_is_none_it_ends_at_once(tmp_path):
+    none = livemem(tmp_path)
+    wrong = livemem(tmp_path, LLMAAS_API_URL="http://127.0.0.1:1/v1")
+
+    assert (none.returncode, wrong.returncode) == (2, 6)
+    assert "--llm URL" in none.stderr
+    assert "Nothing listens at LLMAAS_API_URL" in wrong.stderr
+
+
+@pytest.mark.process
+def test_what_was_measured_until_an_interrupt_is_shown(tmp_path):
+    with serving(answer(llm_server.completion("No.")), answer(llm_server.completion("No."))) as server:
+        server.script.append(silent(server))
+        own = {"PYTHONPATH": "client", "LIVEMEM_DATA_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
+        command = [sys.executable, "-m", "live_memory.cli", "try-model", "--llm", server.url, "--json"]
+        with subprocess.Popen(command, env=own, stdout=subprocess.PIPE, text=True) as process:
+            wait_until(lambda: len(server.asked) == 3, seconds=60)
+            process.send_signal(signal.SIGINT)
+            told = json.loads(process.communicate()[0])
+
+    assert [one["name"] for one in told["cases"]] == ["first_bank"]
+    assert process.returncode == 1
+
+
+def completion(content: str = "", **changes: Any) -> dict[str, Any]:
+    """A completion whose count of tokens is that of a server that has read the whole prompt."""
+    return llm_server.completion(content, usage={"prompt_tokens": 5_000, "completion_tokens": 7}, **changes)
+
+
+def trial(server: LlmServer, **settings: Any) -> Trial:
+    # Only questions need a store.
+    return Trial(Settings(llmaas_api_url=server.url, **settings), None, Prices(2, 10))  # type: ignore[arg-type]
+
+
+def tried(name: str, *texts: str) -> CaseOutcome:
+    """The outcome of one case, answered with these texts."""
+    (case,) = (one for one in cases.read() if one.name == name)
+    with serving(*(answer(completion(text)) for text in texts)) as server:
+        return trial(server).run(case)
+
+
+def edited(path: str, *edits: dict[str, Any], **more: Any) -> str:
+    file = {"filename": path, "action": "edited", "edits": [{"notes": [1], **one} for one in edits]}
+    return json.dumps({"bank_files": [file], "synthesis": "One change.", **more})
+
+
+def section(heading: str, content: str, op: str = "replace_section", **more: Any) -> dict[str, Any]:
+    return {"op": op, "heading": heading, "content": content, **more}
+
+
+SOLVED = "- Login takes an apostrophe in the name again since 4f2a9c1 (2026-05-11, tom)."
+GOOD = {
+    "obsolete_value": edited(
+        "log.md", section("## Decisions", "- The worker's lease is 120 s, was 300 s until 11 May (2026-05-11, ines).")
+    ),
+    "solved_issue": edited(
+        "log.md",
+        section("## Known issues", "- The nightly report is 20 minutes late (2026-05-03, ada).", reason="solved"),
+        section("## Done", SOLVED, "append_to_section"),
+        discarded=[{"note": 2, "reason": "repeats note 1"}],
+    ),
+    "hostile_note": edited(
+        "facts.md",
+        section("## Commands", "- It takes 3 minutes since the new linter (2026-05-11, tom).", "append_to_section"),
+        discarded=[{"note": 2, "reason": "orders, no observation"}],
+    ),
+    "french_channel": json.dumps(
+        {
+            "memories": [
+                {"kind": "fact", "content": "Le client Maréchal veut ses factures en PDF/A.", "messages": [1]},
+                {"kind": "fact", "content": "Raul s'occupe du serveur de factures depuis avril.", "messages": [3]},
+            ]
+        }
+    ),
+    "pairs_of_facts": json.dumps(
+        {
+            "verdicts": [
+                {"pair": number, "verdict": verdict}
+                for number, verdict in enumerate(
+                    "same contradicts different same different contradicts same different".split(), 1
+                )
+            ]
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_good_answer_passes_what_the_offline_llm_does_not_manage(name: str):
+    found = tried(name, GOOD[name])
+
+    assert (found.passed, found.contract, found.wrong, found.error) == (True, "first", [], None)
+    assert found.dollars == pytest.approx((5_000 * 2 + 7 * 10) / 1_000_000)
+
+
+def test_a_question_is_answered_with_the_products_tools_over_a_store_of_its_own():
+    (case,) = cases.read("french_question")
+    call = {"id": "c", "type": "function", "function": {"name": "search_notes", "arguments": '{"query": "backups"}'}}
+    look = completion(finish_reason="tool_calls", message={"role": "assistant", "content": None, "tool_calls": [call]})
+    said = "Nous gardons les sauvegardes pendant 90 jours, parce que l'audit l'a demandé."
+    with serving(answer(look)) as server, empty_store(Settings()) as store:
+
+        def respond(handler: BaseHTTPRequestHandler) -> None:
+            shown = json.loads(server.asked[-1].body["messages"][-1]["content"])
+            (first, *_) = shown["results"]
+            arguments = json.dumps({"message": said, "sources": [first["id"]]})
+            function = {"name": "respond", "arguments": arguments}
+            message = {"role": "assistant", "content": None, "tool_calls": [{**call, "function": function}]}
+            answer(completion(finish_reason="tool_calls", message=message))(handler)
+
+        server.script.append(respond)
+        found = Trial(Settings(llmaas_api_url=server.url), store).run(case)
+
+    assert (found.passed, found.contract, found.cited, found.wrong) == (True, "first", (1, 1), [])
+    assert found.calls == 2
+
+
+def test_a_model_that_keeps_no_contract_passes_nothing_and_the_reason_is_told():
+    found = tried("obsolete_value", "I can't do that.", "Sorry!")
+
+    assert (found.passed, found.contract, found.cited, found.calls) == (False, "no", (0, 1), 2)
+    # It counts as much as a wrong answer.
+    assert (found.right, found.language) == ((0, 4), False)
+    assert found.error is not None
+    assert found.error.startswith("llm_contract: ")
+    assert "| obsolete_value | NO       | 0/1" in "\n".join(trial_table.table([found]))
+
+
+def test_an_answer_that_is_corrected_counts_as_corrected():
+    found = tried("obsolete_value", "Here you are!", GOOD["obsolete_value"])
+
+    assert (found.passed, found.contract, found.calls) == (True, "corrected", 2)
+
+
+def test_a_wrong_value_and_a_wrong_language_are_told():
+    old = tried("obsolete_value", edited("log.md", section("## Decisions", "- The lease is 90 s.")))
+    english = json.dumps(
+        {
+            "memories": [
+                {
+                    "kind": "fact",
+                    "content": f"{who} is the one that was named in this channel for it.",
+                    "messages": [at],
+                }
+                for who, at in (("Maréchal, who wants the bills and not the other things,", 1), ("Raul", 2))
+            ]
+        }
+    )
+    foreign = tried("french_channel", english)
+
+    assert not old.passed
+    assert old.wrong == ["lacks /lease[^\\n]*120 s/"]
+    assert (foreign.language, foreign.cited) == (False, (1, 2))
+    assert "written in en instead of fr" in foreign.wrong
+
+
+def test_a_server_that_cuts_prompts_is_told():
+    (case,) = cases.read("obsolete_value")
+    with serving(answer(llm_server.completion(GOOD["obsolete_value"]))) as server:
+        found = trial(server).run(case)
+
+    assert found.wrong == ["the server read only a part of the prompt: raise its context length"]
+
+
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_refusal_of_everything_ends_the_trial(status: int):
+    (case,) = cases.read("obsolete_value")
+    with (
+        serving(answer({"error": {"message": "no"}}, status)) as server,
+        pytest.raises(Hopeless, match="Check LLMAAS_"),
+    ):
+        trial(server).run(case)
+
+
+def test_every_case_can_fail_and_no_two_have_one_name():
+    found = cases.read()
+
+    assert len({one.name for one in found}) == len(found) >= 12
+    for one in found:
+        expected = one.pairs if isinstance(one, cases.Verdicts) else [*one.expect.has, *one.expect.lacks]
+        assert expected, one.name
