@@ -132,7 +132,7 @@ class CountingClient:
 class Rounds:
     """A client whose requests are answered all at once when nobody in the process has anything else to do."""
 
-    QUIET = 0.05
+    QUIET = 0.15
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner

@@ -1,6 +1,7 @@
 """The indexer's work for a space: a snapshot of its view, and vectors for texts without one.
 
-Both are derived. Two indexers at once do no harm, and one that dies leaves nothing that must be finished.
+Both are derived. A space has one indexer at a time, because several would embed the same texts. Two at once do no harm,
+and one that dies leaves nothing that must be finished.
 """
 
 import logging
@@ -11,6 +12,8 @@ from typing import Any
 
 from livemem.conversations import removal
 from livemem.errors import SearchNotReady
+from livemem.jobs import lease, places
+from livemem.jobs.lease import LeaseTaken
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process
 from livemem.recall import conversation_documents, memory_documents, search
@@ -36,22 +39,56 @@ PROBE = "."
 """A text that is embedded only to learn the length of a vector."""
 
 
-def index(process: Process, space_id: str, deadline: datetime) -> dict[str, Any]:
-    """Bring snapshot and vectors of a space up to date. Work that does not fit before `deadline` is queued again.
+def index(process: Process, space_id: str, deadline: datetime, delivery: str = "") -> dict[str, Any]:
+    """Bring snapshot and vectors of a space up to date, again until nothing new has come meanwhile. Work that does not
+    fit before `deadline` is queued again. An indexer that finds another one of the space at work leaves it to that one.
 
-    Returns the work done, by name. Raises StoreUnavailable, so that Lambda tries again.
+    `delivery`: the id of the invocation, the same for each of its tries. Returns the work done, by name. Raises
+    StoreUnavailable, and LeaseTaken for a former try's lease, so that Lambda tries again.
     """
     head = heads.find(process, space_id)
     if not head:
         return {"status": "gone"}
+    try:
+        held = lease.acquire(process, places.of_index(space_id), process.new_id(), "indexing", delivery=delivery)
+    except LeaseTaken as taken:
+        if taken.fails(delivery):
+            raise
+        return {"status": "busy"}
+    done: dict[str, Any] = {}
+    progress = 0
+    try:
+        with lease.kept(process, held):
+            while head:
+                some, further = _once(process, head.meta, deadline)
+                progress += further
+                for name, value in some.items():
+                    done[name] = done.get(name, 0) + value if type(value) is int else done.get(name) or value
+                done["status"] = some["status"]
+                if some["status"] != "done" or not (some["snapshot"] or some.get("embedded")):
+                    break
+                # It took its time, and whoever came meanwhile was sent away.
+                head = heads.find(process, space_id)
+    finally:
+        lease.release(process, held)
+    if done["status"] == "unfinished" and progress > 0:
+        # Only then: work without progress must not be queued for ever.
+        process.enqueue("indexer", {"space_id": space_id})
+    logger.info("indexed", extra={"space_id": space_id, **done})
+    return done
+
+
+def _once(process: Process, meta: Meta, deadline: datetime) -> tuple[dict[str, Any], int]:
+    """The work that there is now. Returns it by name, and how much was done."""
 
     def in_time() -> bool:
         return deadline - process.clock() > MARGIN
 
+    space_id = meta.space_id
     done: dict[str, Any] = {"status": "done"}
     # A later order may be about an object that was read by now.
     orders = [entry.key for entry in process.store.scan(keys.search_orders(space_id))]
-    with search.viewing(process, head.meta) as view:
+    with search.viewing(process, meta) as view:
         known = view.index.count()
         try:
             view.follow(process.store, sources(process, space_id, whole=True), in_time)
@@ -59,18 +96,13 @@ def index(process: Process, space_id: str, deadline: datetime) -> dict[str, Any]
             done["status"] = "unfinished"
         if orders and done["status"] == "done":
             search_snapshots.remove(process.store, space_id)
-        done["snapshot"] = _snapshot(process, head.meta, view, whole=done["status"] == "done")
+        done["snapshot"] = _snapshot(process, meta, view, whole=done["status"] == "done")
         if orders and done["status"] == "done":
             done |= _forget(process, view, space_id, orders, in_time)
         if view.segments and done["status"] == "done":
             done |= _embed(process, view, view.segments, in_time)
         _take_back(process, view, space_id, in_time)
-        progress = view.index.count() - known + done.get("embedded", 0) + done.get("forgotten", 0)
-    if done["status"] == "unfinished" and progress > 0:
-        # Only then: work without progress must not be queued for ever.
-        process.enqueue("indexer", {"space_id": space_id})
-    logger.info("indexed", extra={"space_id": space_id, **done})
-    return done
+        return done, view.index.count() - known + done.get("embedded", 0) + done.get("forgotten", 0)
 
 
 def _snapshot(process: Process, meta: Meta, view: SearchView, *, whole: bool) -> bool:

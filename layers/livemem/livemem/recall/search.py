@@ -64,6 +64,11 @@ GAPS_SECONDS = 1.0
 """How many missing texts a search embeds itself, and for how long."""
 RESTS_SECONDS = 30
 """For which a process does not ask a failed embedding model again, so that not every search waits for it."""
+MODEL = "model"
+LATE = "embedding_timeout"
+"""The failure of a model that is busy. It is asked further on, but waited for less, until it answers in time again."""
+LATE_SECONDS = 0.3
+"""For a question's vector then. A model that is not busy answers sooner."""
 ONE_BY_ONE = 8
 """Up to so many conversations are followed one by one. For more, listing all is less work."""
 REINDEX_SECONDS = 60
@@ -128,10 +133,11 @@ class Vector:
 
 
 class _Resting:
-    """Why this process does not ask the embedding model at the moment."""
+    """Why this process does not wait for the embedding model at the moment: for questions, and for texts by space."""
 
     def __init__(self, timer: Timer) -> None:
-        self.codes = TTLCache[str, str](1, RESTS_SECONDS, timer)
+        self.questions = TTLCache[str, str](1, RESTS_SECONDS, timer)
+        self.texts = TTLCache[str, str](10_000, RESTS_SECONDS, timer)
 
 
 def search(process: Process, space_id: str, asked: SearchRequest) -> SpaceHits:
@@ -474,16 +480,19 @@ def vector_of(process: Process, text: str) -> Vector:
     """The vector of a question. Never fails."""
     if process.embed is None:
         return Vector()
-    resting = process.cache(_Resting).codes
-    failure = resting.get("model")
-    if failure:
+    resting = process.cache(_Resting).questions
+    failure = resting.get(MODEL)
+    if failure and failure != LATE:
         return Vector(failure=failure)
     try:
-        found = process.embed([text], query=True, timeout=QUERY_SECONDS)
+        found = process.embed([text], query=True, timeout=LATE_SECONDS if failure else QUERY_SECONDS)
     except EmbeddingError as error:
         logger.warning("question was not embedded", extra={"error_code": error.code, "detail": error.detail})
-        resting["model"] = error.code
+        if error.code != failure:
+            resting[MODEL] = error.code
         return Vector(failure=error.code)
+    if failure:
+        resting.pop(MODEL, None)
     return Vector(np.asarray(found[0], dtype=np.float32))
 
 
@@ -517,6 +526,10 @@ def _close_gaps(
     assert process.embed
     assert view.segments
     assert vector.values is not None
+    resting = process.cache(_Resting).texts
+    failure = resting.get(view.uid)
+    if failure:
+        return Vector(vector.values, failure), _pool(view, vector)
     whole = view.shape()
     chosen = gaps[-GAPS:]
     texts = view.index.texts([int(whole.passages[place]) for place in chosen])
@@ -526,6 +539,8 @@ def _close_gaps(
         view.segments.keep(dict(zip(names, fresh, strict=True)))
     except EmbeddingError as error:
         logger.warning("texts were not embedded", extra={"error_code": error.code, "detail": error.detail})
+        # Its indexer is likely to be at it.
+        resting[view.uid] = error.code
         # The question has its vector, which still finds texts that were embedded before.
         vector = Vector(vector.values, error.code)
     except BadVectors:
