@@ -34,6 +34,8 @@ PARTIAL = 0
 """The number of a snapshot of a view that is not whole yet."""
 TEXTS = 512
 """Embedded in one go and kept in one segment: four batches of the API."""
+LOOK_TEXTS = 1_024
+"""Texts that are embedded between two looks at what is new. Without a snapshot of it searches read it one by one."""
 TEXTS_SECONDS = 30.0
 PROBE = "."
 """A text that is embedded only to learn the length of a vector."""
@@ -67,7 +69,7 @@ def index(process: Process, space_id: str, deadline: datetime, delivery: str = "
                 done["status"] = some["status"]
                 if some["status"] != "done" or not (some["snapshot"] or some.get("embedded")):
                     break
-                # It took its time, and whoever came meanwhile was sent away.
+                # There may be more to embed. It took its time, and whoever came meanwhile was sent away.
                 head = heads.find(process, space_id)
     finally:
         lease.release(process, held)
@@ -107,7 +109,7 @@ def _once(process: Process, meta: Meta, deadline: datetime) -> tuple[dict[str, A
 
 def _snapshot(process: Process, meta: Meta, view: SearchView, *, whole: bool) -> bool:
     """Write a snapshot if none is as new as the space's last change, or none knows all but some hundred objects that
-    came without a change. Returns whether one was written.
+    came without a change, or so many were read to know all. Returns whether one was written.
 
     The snapshot of a view that is not `whole` has the number PARTIAL. The next invocation, in any environment,
     continues from it.
@@ -119,11 +121,13 @@ def _snapshot(process: Process, meta: Meta, view: SearchView, *, whole: bool) ->
     number, said = (meta.changes, uncounted(view)) if whole else (PARTIAL, 0)
     listed = search_snapshots.listed(store, space_id)
     newest = listed[0][:2] if listed else (PARTIAL, 0)
-    if whole and number <= newest[0] and said <= newest[1] + conversation_documents.GROWN:
+    read = view.read > conversation_documents.GROWN
+    if whole and number <= newest[0] and said <= newest[1] + conversation_documents.GROWN and not read:
         return False
     scratch = view.index.path.with_suffix(".copy")
     key = search_snapshots.key_of(space_id, number, said)
-    saved = search_snapshots.save(store, key, meta.uid, view.index, scratch, replace=not whole)
+    saved = search_snapshots.save(store, key, meta.uid, view.index, scratch, replace=read or not whole)
+    view.read = 0
     if _erased_meanwhile(process, meta):
         # It may hold words that were to be erased by now, by any writer.
         store.delete(key)
@@ -167,13 +171,15 @@ def _erased_meanwhile(process: Process, meta: Meta) -> bool:
 
 
 def _embed(process: Process, view: SearchView, kept: Segments, in_time: Callable[[], bool]) -> Mapping[str, Any]:
-    """Embed the texts without a vector, the latest first, and merge small segments."""
+    """Embed texts without a vector, the latest first, until it is time to look at what is new. If none is left, merge
+    small segments.
+    """
     whole = view.shape()
     done = {"embedded": 0}
     try:
         stored = kept.stored(_dimensions(process))
         gaps = [place for place, name in enumerate(whole.hashes) if name not in stored]
-        while gaps:
+        while gaps and done["embedded"] < LOOK_TEXTS:
             if not in_time():
                 return {"status": "unfinished", **done}
             some, gaps = gaps[-TEXTS:], gaps[:-TEXTS]
@@ -184,7 +190,7 @@ def _embed(process: Process, view: SearchView, kept: Segments, in_time: Callable
         told = error.detail if isinstance(error, EmbeddingError) else ""
         logger.warning("texts were not embedded", extra={"error_code": code, "detail": told})
         return {**done, "error": code}
-    return {**done, "merged": _merge(process, view, kept)}
+    return {**done, "merged": 0 if gaps else _merge(process, view, kept)}
 
 
 def _dimensions(process: Process) -> int:

@@ -36,6 +36,7 @@ from livemem.recall.found_copies import copies
 from livemem.recall.relevance import LOOKED_AT
 from livemem.recall.search_request import SearchRequest
 from livemem.search import engine, evidence, words
+from livemem.search import view as views
 from livemem.search.engine import Hit, Meaning, SpaceQuery, WhyNot
 from livemem.search.evidence import Baseline, QuestionTerms, Statement, respelled
 from livemem.search.index import DocumentFilter
@@ -97,6 +98,8 @@ class SpaceHits:
     """Whether documents were ranked, and none passes the request's floor."""
     why_not: WhyNot | None = None
     """About the document that the request asks for."""
+    unread: int = 0
+    """Objects that were left unread. The next search goes on with them."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,8 @@ class _Resting:
 
 def search(process: Process, space_id: str, asked: SearchRequest) -> SpaceHits:
     """The best documents of a space: 1 LIST per 1,000 objects that can be found, side by side, 1 GET for each that this
-    process has not read before, and 1 call of the embedding model, if there is one, and 1 more for new texts.
+    process has not read before, at most READ_MOST (search/view.py), and 1 call of the embedding model, if there is one,
+    and 1 more for new texts.
 
     A cold process reads the newest snapshot first: 1 LIST, 1 GET. Raises NotFound, SearchNotReady.
     """
@@ -292,14 +296,17 @@ def answering(
         there: list[str] | None
         vector: Vector
         try:
+            view.left = 0
             there, vector = process.store.map(lambda step: step(), steps)
         except SearchNotReady:
             ask_for_indexer(process, space_id)
             raise
+        view.outdated_by = uncounted(view) if view.left else None
         as_of = clocks.iso_millis(process.clock())
         pool = _pool(view, vector)
         gaps = _missing(view, pool)
-        if vector.values is not None and len(gaps):
+        # Who has just read much has waited for it. The indexer was asked for.
+        if vector.values is not None and len(gaps) and not view.left:
             vector, pool = _close_gaps(process, view, vector, _preferred(view, gaps, asked))
         meaning = Meaning(vector.values, pool, view.rows(pool)) if pool and vector.values is not None else None
         left = _documents(view, _missing(view, pool)) if view.segments else 0
@@ -322,11 +329,12 @@ def answering(
                     there,
                     below_floor,
                     _why_not(view, whole, compared, question, one, hits) if one.why_not else None,
+                    view.left,
                 )
             )
         behind = (view.snapshot or 0) < meta.changes or uncounted(view) > view.said + conversation_documents.GROWN
         stale = view.cold and (view.damaged or behind)
-        if stale or (view.segments and len(gaps)):
+        if stale or view.left or (view.segments and len(gaps)):
             ask_for_indexer(process, space_id)
         yield view, answers
 
@@ -413,7 +421,7 @@ def _follow(
         some = sources(process, space_id, asked.kinds)
         if asked.room is not None:
             some = [room_documents.of_room(process, space_id, asked.room)]
-        view.follow(process.store, some, in_time)
+        view.follow(process.store, some, in_time, most=views.READ_MOST)
         return None
     return conversation_documents.follow(process, view, space_id, asked.conversations, asked.levels, in_time, looks)
 

@@ -174,6 +174,12 @@ class MessageContextView(View):
     items: Annotated[list[KnownView], described("The same items as data, the best match first.")]
     chars: Annotated[int, described("Number of characters in the Markdown.", 0)]
     failure: Annotated[str | None, described("The reason why the embedding model was not used.")] = None
+    unread: Annotated[
+        int | None,
+        described(
+            "Only if many objects are new: the number of those that were not read yet. The newest are read first."
+        ),
+    ] = None
 
     @classmethod
     def of(cls, context: MessageContext) -> "MessageContextView":
@@ -195,6 +201,7 @@ class MessageContextView(View):
             ],
             chars=len(context.markdown),
             failure=context.failure,
+            unread=context.unread or None,
         )
 
 
