@@ -15,7 +15,7 @@ from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
 from livemem.recall import indexing, search
 from livemem.recall.search_request import SearchRequest
-from livemem.search.vectors import decode
+from livemem.search.vectors import decode, encode
 from livemem.store import keys
 from tests.support.cases import each
 from tests.support.counting import Killed
@@ -223,6 +223,24 @@ def test_a_model_of_another_length_meets_no_vector_of_the_one_before():
 
     assert run_indexer(world)["embedded"] == 3
     assert len(world.keys("demo/_vectors/")) == 2
+
+
+def test_vectors_of_another_model_in_the_bucket_are_neither_read_nor_removed():
+    world, embedder = garage()
+    run_indexer(world)
+    own = f"{PREFIX}00000001.vec"
+    others = own.replace(MODEL, "another-model")
+    # Under its names, each vector means something else.
+    names, vectors = decode(world.store.get(own).body, 64)
+    world.store.put(others, encode(dict(zip(names, -vectors, strict=True))))
+    embedder.calls.clear()
+    world.process = world.with_parts(embed=embedder)
+
+    answer = find(world.process, "car")
+    assert (answer.ranking, answer.unembedded, texts(answer)[0]) == ("hybrid", 0, "The automobile needs oil.")
+    assert embedder.calls == [(["car"], True)]
+    assert run_indexer(world)["embedded"] == 0
+    assert set(world.keys("demo/_vectors/")) == {own, others}
 
 
 def test_nothing_wrong_is_ever_stored_in_a_segment():
