@@ -239,7 +239,7 @@ def measure(bench: Bench, notes: int) -> Iterator[Row]:
 def _is_indexed(bench: Bench, search: str) -> bool:
     """Whether all texts have their vectors: the indexer is at it since the first search."""
     status, answer, _ = bench.api.call("GET", search)
-    return status == 200 and not answer.get("unembedded")
+    return status == 200 and not answer.get("unembedded") and not answer["view"]["unread"]
 
 
 def _appends(bench: Bench) -> Iterator[Row]:

@@ -8,7 +8,8 @@ from livemem.errors import StoreUnavailable
 from livemem.recall import message_context, search
 from livemem.recall.search_request import SearchRequest
 from livemem.search import view as views
-from livemem_http.views.search import SearchAnswer
+from livemem_http.views.recall import MessageContextView, message_context_as_markdown
+from livemem_http.views.search import SearchAnswer, as_markdown
 from tests.support.searching import find, run_indexer, searching_world, texts
 from tests.support.talk import Talk
 from tests.support.world import World
@@ -56,7 +57,9 @@ def test_the_first_search_reads_the_newest_and_says_how_many_are_left_and_the_ne
     world.do_background()
     assert world.reindexed == ["demo"]
     old = about(talked, "violin")
-    assert SearchAnswer.of(old, explain=False).nothing == "unread"
+    answer = SearchAnswer.of(old, explain=False)
+    assert answer.nothing == "unread"
+    assert as_markdown(answer) == "Nothing was found.\nNot read yet: 8 new objects. Ask again in a few seconds.\n"
     left = [old.unread, *(about(talked, "violin").unread for _ in range(3))]
 
     assert left == [8, 2, 0, 0]
@@ -105,6 +108,8 @@ def test_a_context_is_bounded_alike(talked):
     assert reads(talked.world) == MOST
     assert found.unread == TURNS - MOST
     assert "parser 19" in found.markdown
+    told = message_context_as_markdown(MessageContextView.of(found))
+    assert told == f"{found.markdown}Not read yet: {TURNS - MOST} new objects. Ask again in a few seconds.\n"
 
 
 def test_many_live_notes_that_no_consolidation_has_taken_come_into_a_snapshot(talked):

@@ -206,8 +206,9 @@ class MessageContextView(View):
 
 
 def message_context_as_markdown(answer: MessageContextView) -> str:
-    """The items as they are."""
-    return answer.markdown or "Nothing is known of it.\n"
+    """The items as they are, and how many objects were left unread."""
+    told = "".join(f"{line}\n" for line in search.still_unread(answer.unread or 0))
+    return (answer.markdown or "Nothing is known of it.\n") + told
 
 
 class MemoryContextView(View):

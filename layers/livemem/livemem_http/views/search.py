@@ -556,7 +556,12 @@ def as_markdown(
     why = answer.why_not if isinstance(answer, SearchAnswer) else None
     told = [f"Why not {why.id}: {_why(why)}."] if why else []
     failures = [f"Not searched: {one.space_id} ({one.code}). {one.detail}" for one in failed]
-    return "\n".join([*found, *told, *failures]) + "\n"
+    return "\n".join([*found, *told, *failures, *still_unread(answer.view.unread)]) + "\n"
+
+
+def still_unread(count: int) -> list[str]:
+    """The line of Markdown that tells how many objects were left unread, if there are any."""
+    return [f"Not read yet: {count} new objects. Ask again in a few seconds."] if count else []
 
 
 def _why(why: WhyNotView) -> str:
