@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape
 
 import botocore.session
 from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
 from botocore.parsers import create_parser
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,12 +110,12 @@ def test_times_of_every_form_are_told_alike(text: str | int):
 
 def test_the_objects_are_taken_out_before_the_client_looks_at_the_answer():
     """It parses each answer once more to look for an error in it."""
-    client = clients.s3_client(
+    client: Any = clients.s3_client(
         Settings(s3_access_key_id="a", s3_secret_access_key="b", s3_bucket_name="b", s3_region_name="us-east-1")
     )
     body, seen = answer([ONE] * 1_000), []
     client.meta.events.register(
-        "before-send.s3", lambda request, **_: AWSResponse(request.url, 200, {}, RawAnswer(body))
+        "before-send.s3", lambda request, **_: AWSResponse(request.url, 200, HTTPHeaders(), RawAnswer(body))
     )
     client.meta.events.register_first(
         "before-parse.s3.*", lambda response_dict, **_: seen.append(response_dict["body"])

@@ -61,7 +61,7 @@ def index(process: Process, space_id: str, deadline: datetime, delivery: str = "
     progress = 0
     try:
         with lease.kept(process, held):
-            while head:
+            while True:
                 some, further = _once(process, head.meta, deadline)
                 progress += further
                 for name, value in some.items():
@@ -70,7 +70,10 @@ def index(process: Process, space_id: str, deadline: datetime, delivery: str = "
                 if some["status"] != "done" or not (some["snapshot"] or some.get("embedded")):
                     break
                 # There may be more to embed. It took its time, and whoever came meanwhile was sent away.
-                head = heads.find(process, space_id)
+                now = heads.find(process, space_id)
+                if not now:
+                    break
+                head = now
     finally:
         lease.release(process, held)
     if done["status"] == "unfinished" and progress > 0:

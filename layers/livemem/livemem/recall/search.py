@@ -99,7 +99,7 @@ class SpaceHits:
     why_not: WhyNot | None = None
     """About the document that the request asks for."""
     unread: int = 0
-    """Objects that were left unread. The next search goes on with them."""
+    """Objects that were left unread. The next search reads them."""
 
 
 @dataclass(frozen=True)

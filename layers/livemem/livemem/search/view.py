@@ -131,7 +131,7 @@ class SearchView:
     unread: set[str] = field(default_factory=set)
     """The folders in which objects were listed and left unread: the newest known one says nothing of the others."""
     left: int = 0
-    """How many were left unread, since whoever asks set it to 0."""
+    """How many were left unread since the caller set it to 0."""
     outdated_by: int | None = None
     """A snapshot of more objects than this of conversations and memories is worth more than the view (Views.using).
     None: the view is not behind.
@@ -192,7 +192,7 @@ class SearchView:
         """Bring the view up to the bucket's present state.
 
         At `most` so many objects are read, those that were written last. `left` counts the others, which the next call
-        goes on with.
+        reads.
 
         1 LIST per 1,000 objects that are known, side by side, and 1 GET for each that is new. If objects were removed
         because they moved, their new place is listed once more, so that nothing is missed in between. Raises
@@ -281,7 +281,7 @@ class SearchView:
         until: int | None,
     ) -> tuple[bool, list[_Listing]]:
         """Read new objects, until `read` is `until`, and forget those that are gone. Returns whether something must be
-        read once more, and what was left unread.
+        read once more, and the listings of objects that were left unread.
         """
         again = False
         new: list[_Listing] = []
