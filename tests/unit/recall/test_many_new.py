@@ -5,14 +5,17 @@ import pytest
 from livemem.conversations import turn_import
 from livemem.conversations.turn import Draft
 from livemem.errors import StoreUnavailable
+from livemem.memories import forgetting
 from livemem.recall import message_context, search
 from livemem.recall.search_request import SearchRequest
 from livemem.search import view as views
+from livemem.store import conversation_keys
 from livemem_http.views.recall import MessageContextView, message_context_as_markdown
 from livemem_http.views.search import SearchAnswer, as_markdown
+from tests.support.memories import store
 from tests.support.searching import find, run_indexer, searching_world, texts
 from tests.support.talk import Talk
-from tests.support.world import World
+from tests.support.world import ScriptedLlm, World
 
 TURNS, MOST, GROWN = 20, 6, 4
 
@@ -183,3 +186,42 @@ def test_while_a_backlog_is_embedded_the_indexer_looks_again_and_makes_snapshots
     assert done["status"] == "done"
     assert done["embedded"] == TURNS + 2 * MOST
     assert unread == [0]
+
+
+def test_what_was_erased_or_deleted_is_not_found_although_much_else_is_new(talked):
+    world = talked.world
+    kept = store(world.with_parts(embed=None), "The violin is in the attic.").memory
+    process = world.process
+    for _ in range(5):
+        find(process, "violin", scope="all")
+    known = texts(find(process, "violin", scope="all"))
+    assert {"What of the violin 0?", kept.content} <= {*known}
+    forgetting.delete(world.with_parts(embed=None), "demo", "ann", kept.memory_id, "It is sold.")
+    key = conversation_keys.turn("demo", talked.id, 1)
+    item = world.store.get(key)
+    assert item
+    world.store.put(key, item.body.replace(b"violin", b"------"), if_match=item.etag)
+    world.clock.move(1)
+    bring_in(talked, TURNS, TURNS + 2 * MOST)
+
+    found = find(process, "violin", scope="all")
+    assert found.unread == MOST + 1
+    assert not [text for text in texts(found) if "violin" in text]
+    assert texts(find(process, "parser", scope="all"))
+
+
+def test_a_note_that_was_consolidated_is_not_missed_although_much_else_is_new(talked):
+    world = talked.world
+    process = world.process
+    world.process = world.with_parts(embed=None)
+    world.llm = ScriptedLlm()
+    world.note("The cello is in the cellar.")
+    for _ in range(5):
+        find(process, "cello", scope="all")
+    world.consolidate()
+    world.clock.move(1)
+    bring_in(talked, TURNS, TURNS + 2 * MOST)
+
+    found = find(process, "cello", scope="live,archive,conversations")
+    assert found.unread
+    assert ("archive", "The cello is in the cellar.") in [(hit.document.kind, hit.document.text) for hit in found.hits]

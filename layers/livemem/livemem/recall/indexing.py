@@ -75,7 +75,7 @@ def index(process: Process, space_id: str, deadline: datetime, delivery: str = "
                     break
                 head = now
     finally:
-        lease.release(process, held)
+        lease.quietly_release(process, held)
     if done["status"] == "unfinished" and progress > 0:
         # Only then: work without progress must not be queued for ever.
         process.enqueue("indexer", {"space_id": space_id})

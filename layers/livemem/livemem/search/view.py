@@ -75,6 +75,8 @@ class DocumentSource:
     mark: Callable[[Entry | Object], str] = _etag
     """The mark by which a listing shows that an object is another version than the one that was read."""
     heir: bool = False
+    takes_away: bool = False
+    """Whether an object may end what an object before it said. Such objects are always read, however many are new."""
     below: str = ""
     """The narrower prefix to list. Known objects below `prefix` but not below this one are to be forgotten."""
     newest_first: bool = False
@@ -191,8 +193,8 @@ class SearchView:
     ) -> None:
         """Bring the view up to the bucket's present state.
 
-        At `most` so many objects are read, those that were written last. `left` counts the others, which the next call
-        reads.
+        At `most` so many objects are read, those that were written last, besides those that move or end documents
+        (DocumentSource.heir, takes_away). `left` counts the others, which the next call reads.
 
         1 LIST per 1,000 objects that are known, side by side, and 1 GET for each that is new. If objects were removed
         because they moved, their new place is listed once more, so that nothing is missed in between. Raises
@@ -290,17 +292,8 @@ class SearchView:
             some = [entry for entry in found[source.prefix].entries if known.get(entry.key) != source.mark(entry)]
             new += [(source, entry) for entry in (reversed(some) if source.newest_first else some)]
         cut: list[_Listing] = []
-        if until is not None and len(new) > max(until - self.read, 0):
-            # The newest are read, in the same order.
-            by_age = sorted(range(len(new)), key=lambda place: (new[place][1].last_modified, place), reverse=True)
-            kept = set(by_age[: max(until - self.read, 0)])
-            cut = [one for place, one in enumerate(new) if place not in kept]
-            new = [one for place, one in enumerate(new) if place in kept]
-            # Before anything is read: if that fails, the view knows some of the newest, and not those before them.
-            self.unread |= {folder_of(entry.key) for _, entry in cut}
-            for source, _ in cut:
-                # Not only its tails are listed next time.
-                self.listed_at.pop(source.listed, None)
+        if until is not None:
+            new, cut = self._bounded(new, max(until - self.read, 0))
         for start in range(0, len(new), READ_AT_ONCE):
             if not in_time():
                 raise SearchNotReady("The space is being read for the first time. Send the request again in a moment.")
@@ -323,6 +316,23 @@ class SearchView:
                 again = self._forget(unread) or again
                 self._forget(gone)
         return again, cut
+
+    def _bounded(self, new: list[_Listing], most: int) -> tuple[list[_Listing], list[_Listing]]:
+        """The objects to read, in the same order, and those to leave unread, of which nothing is known any more."""
+        free = [place for place, (source, _) in enumerate(new) if not (source.heir or source.takes_away)]
+        by_age = sorted(free, key=lambda place: (new[place][1].last_modified, place), reverse=True)
+        left = set(by_age[most:])
+        if not left:
+            return new, []
+        cut = [new[place] for place in sorted(left)]
+        # Before anything is read: if that fails, the view knows some of the newest, and not those before them.
+        self.unread |= {folder_of(entry.key) for _, entry in cut}
+        for source, _ in cut:
+            # Not only its tails are listed next time.
+            self.listed_at.pop(source.listed, None)
+        # Another version was read: it may hold words that were erased since.
+        self.drop([entry.key for source, entry in cut if entry.key in self._known(source)])
+        return [one for place, one in enumerate(new) if place not in left], cut
 
     def _forget(self, unread: Iterable[str]) -> bool:
         """Forget these objects, so that they are read if they are listed. Returns whether there are any."""
