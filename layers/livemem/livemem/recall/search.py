@@ -65,7 +65,7 @@ GAPS_SECONDS = 1.0
 """How many missing texts a search embeds itself, and for how long."""
 RESTS_SECONDS = 30
 """For which a process does not ask a failed embedding model again, so that not every search waits for it."""
-MODEL = "model"
+QUESTIONS = "questions"
 LATE = "embedding_timeout"
 """The failure of a model that is busy. It is asked further on, but waited for less, until it answers in time again."""
 LATE_SECONDS = 0.3
@@ -136,11 +136,28 @@ class Vector:
 
 
 class _Resting:
-    """Why this process does not wait for the embedding model at the moment: for questions, and for texts by space."""
+    """Why this process does not wait for the embedding model at the moment: for questions (QUESTIONS), and for the
+    texts of a space, by its uid.
+    """
 
     def __init__(self, timer: Timer) -> None:
-        self.questions = TTLCache[str, str](1, RESTS_SECONDS, timer)
-        self.texts = TTLCache[str, str](10_000, RESTS_SECONDS, timer)
+        self._codes = TTLCache[str, str](10_000, RESTS_SECONDS, timer)
+        self._lock = threading.Lock()
+
+    def why(self, name: str) -> str | None:
+        """The code of the failure. None: the model is asked."""
+        with self._lock:
+            return self._codes.get(name)
+
+    def begin(self, name: str, code: str) -> None:
+        """Rest after a failure."""
+        with self._lock:
+            self._codes[name] = code
+
+    def end(self, name: str) -> None:
+        """Rest no longer."""
+        with self._lock:
+            self._codes.pop(name, None)
 
 
 def search(process: Process, space_id: str, asked: SearchRequest) -> SpaceHits:
@@ -305,7 +322,7 @@ def answering(
         as_of = clocks.iso_millis(process.clock())
         pool = _pool(view, vector)
         gaps = _missing(view, pool)
-        # Who has just read much has waited for it. The indexer was asked for.
+        # A request that has just read much has waited for that. The indexer does the rest.
         if vector.values is not None and len(gaps) and not view.left:
             vector, pool = _close_gaps(process, view, vector, _preferred(view, gaps, asked))
         meaning = Meaning(vector.values, pool, view.rows(pool)) if pool and vector.values is not None else None
@@ -488,8 +505,8 @@ def vector_of(process: Process, text: str) -> Vector:
     """The vector of a question. Never fails."""
     if process.embed is None:
         return Vector()
-    resting = process.cache(_Resting).questions
-    failure = resting.get(MODEL)
+    resting = process.cache(_Resting)
+    failure = resting.why(QUESTIONS)
     if failure and failure != LATE:
         return Vector(failure=failure)
     try:
@@ -497,10 +514,10 @@ def vector_of(process: Process, text: str) -> Vector:
     except EmbeddingError as error:
         logger.warning("question was not embedded", extra={"error_code": error.code, "detail": error.detail})
         if error.code != failure:
-            resting[MODEL] = error.code
+            resting.begin(QUESTIONS, error.code)
         return Vector(failure=error.code)
     if failure:
-        resting.pop(MODEL, None)
+        resting.end(QUESTIONS)
     return Vector(np.asarray(found[0], dtype=np.float32))
 
 
@@ -534,8 +551,8 @@ def _close_gaps(
     assert process.embed
     assert view.segments
     assert vector.values is not None
-    resting = process.cache(_Resting).texts
-    failure = resting.get(view.uid)
+    resting = process.cache(_Resting)
+    failure = resting.why(view.uid)
     if failure:
         return Vector(vector.values, failure), _pool(view, vector)
     whole = view.shape()
@@ -548,7 +565,7 @@ def _close_gaps(
     except EmbeddingError as error:
         logger.warning("texts were not embedded", extra={"error_code": error.code, "detail": error.detail})
         # Its indexer is likely to be at it.
-        resting[view.uid] = error.code
+        resting.begin(view.uid, error.code)
         # The question has its vector, which still finds texts that were embedded before.
         vector = Vector(vector.values, error.code)
     except BadVectors:
