@@ -2,12 +2,14 @@
 
     python -m benchmarks.far_store --to 127.0.0.1:9000 --delay-ms 20
 
-It prints its port. `GET /-/requests` gives method and target of all requests since the last such question, as JSON.
+It prints its port. `GET /-/requests` gives all requests since the last such question, as JSON: of each the method, the
+target, and when it came and was answered, in seconds.
 """
 
 import argparse
 import asyncio
 import json
+import time
 
 _HEAD_BYTES = 128 * 1024
 _MOST_LOGGED = 100_000
@@ -20,7 +22,7 @@ class FarStore:
     def __init__(self, host: str, port: int, seconds: float) -> None:
         self._address = (host, port)
         self._seconds = seconds
-        self._log: list[tuple[str, str]] = []
+        self._log: list[tuple[str, str, float, float]] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection."""
@@ -54,14 +56,16 @@ class FarStore:
             writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             head = b"\r\n".join(line for line in head.split(b"\r\n") if not line.lower().startswith(b"expect:"))
         body = await reader.readexactly(int(fields.get(b"content-length", b"0")))
-        if len(self._log) < _MOST_LOGGED:
-            self._log.append((method, target))
+        begin = time.monotonic()
         if self._seconds:
             await asyncio.sleep(self._seconds)
         to_store.write(head + body)
         answer = await from_store.readuntil(b"\r\n\r\n")
         length = 0 if method == "HEAD" else int(_fields(answer).get(b"content-length", b"0"))
-        writer.write(answer + await from_store.readexactly(length))
+        body = await from_store.readexactly(length)
+        if len(self._log) < _MOST_LOGGED:
+            self._log.append((method, target, begin, time.monotonic()))
+        writer.write(answer + body)
         await writer.drain()
         return True
 

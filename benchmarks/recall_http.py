@@ -255,7 +255,7 @@ def wait_for_vectors(bench: Bench, taken: Taken) -> None:
     path = f"/spaces/{taken.space}/search?q=anything+at+all&scope={taken.scope}&limit=1"
     while time.monotonic() < end:
         status, answer, _ = bench.api.call("GET", path)
-        if status == 200 and not answer["unembedded"] and not answer.get("failure"):
+        if status == 200 and not answer["unembedded"] and not answer["view"]["unread"] and not answer.get("failure"):
             return
         time.sleep(0.5)
     raise TimeoutError(f"the vectors of {taken.space} were not there after {PATIENCE} s")

@@ -57,6 +57,8 @@ class Row:
     inside: Sequence[float] = ()
     memory: float | None = None
     note: str = ""
+    rounds: int | None = None
+    """Round trips of one call: requests that were under way together are one."""
 
     @property
     def p50(self) -> float:
@@ -99,6 +101,8 @@ class Bench:
         self.peers = Peers(runtime.data / "logs")
         self._logs = runtime.data / "logs"
         self._port = port
+        self.rounds = 0
+        """The round trips of what was last seen."""
         settings = Settings(
             s3_endpoint_url=f"http://127.0.0.1:{port}",
             s3_region_name="us-east-1",
@@ -110,7 +114,9 @@ class Bench:
     def seen(self) -> list[tuple[str, str]]:
         """The requests to the store since the last question."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{far_store.LOG}") as answer:
-            return [(method, target) for method, target in json.load(answer)]
+            found = json.load(answer)
+        self.rounds = round_trips([(begin, end) for *_, begin, end in found])
+        return [(method, target) for method, target, *_ in found]
 
     def ok(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         """The JSON of an answer that must be a success."""
@@ -128,9 +134,9 @@ class Bench:
             self.seen()
             times.append(timed(call))
             seen = self.seen()
-        inside = _inside(log, before)[-len(times) :]
+        inside, rounds = _inside(log, before)[-len(times) :], self.rounds
         cost = self.replay(seen) if raw and seen else None
-        return Row(name, times, verbs(seen), cost, inside, self.memory(function))
+        return Row(name, times, verbs(seen), cost, inside, self.memory(function), rounds=rounds)
 
     def replay(self, seen: Sequence[tuple[str, str]]) -> float:
         """Milliseconds that the requests take one after the other, the median of several times; of many, by a part."""
@@ -170,6 +176,14 @@ class Bench:
 def verbs(seen: Sequence[tuple[str, str]]) -> Counter[str]:
     """The requests by what S3 calls them."""
     return Counter("LIST" if method == "GET" and "list-type=2" in target else method for method, target in seen)
+
+
+def round_trips(spans: Sequence[tuple[float, float]]) -> int:
+    """The most requests of which each began when the one before had ended, given when each began and ended."""
+    longest: list[tuple[float, int]] = []
+    for begin, end in sorted(spans):
+        longest.append((end, 1 + max((count for ended, count in longest if ended <= begin), default=0)))
+    return max((count for _, count in longest), default=0)
 
 
 def timed(call: Callable[[], Any]) -> float:
@@ -225,7 +239,7 @@ def measure(bench: Bench, notes: int) -> Iterator[Row]:
 def _is_indexed(bench: Bench, search: str) -> bool:
     """Whether all texts have their vectors: the indexer is at it since the first search."""
     status, answer, _ = bench.api.call("GET", search)
-    return status == 200 and not answer.get("unembedded")
+    return status == 200 and not answer.get("unembedded") and not answer["view"]["unread"]
 
 
 def _appends(bench: Bench) -> Iterator[Row]:
@@ -369,8 +383,9 @@ def running(
 
 def show(rows: Iterator[Row]) -> None:
     """Print the rows as they come."""
-    print("| operation | p50 ms | p95 ms | in function, p50 | raw ms | ratio | S3 requests a call | peak MiB |")
-    print("|---|---|---|---|---|---|---|---|")
+    heads = ("operation", "p50 ms", "p95 ms", "in function, p50", "raw ms", "ratio", "S3 requests a call")
+    print("|", " | ".join([*heads, "round trips", "peak MiB"]), "|")
+    print("|---|---|---|---|---|---|---|---|---|")
     put = 0.0
     for row in rows:
         put = put or row.p50
@@ -380,10 +395,20 @@ def show(rows: Iterator[Row]) -> None:
         if raw and row.inside:
             ratio += f" ({statistics.median(row.inside) / raw:.2f})"
         asked = ", ".join(f"{count} {verb}" for verb, count in sorted(row.requests.items()))
-        cells = [row.name, f"{row.p50:.1f}", f"{row.p95:.1f}", inside, f"{raw:.1f}" if raw else "", ratio, asked]
+        rounds = str(row.rounds) if row.rounds else ""
+        cells = [
+            row.name,
+            f"{row.p50:.1f}",
+            f"{row.p95:.1f}",
+            inside,
+            f"{raw:.1f}" if raw else "",
+            ratio,
+            asked,
+            rounds,
+        ]
         print("|", " | ".join([*cells, f"{row.memory:.0f}" if row.memory else ""]), "|", flush=True)
         if row.note:
-            print(f"| ↳ {row.note} | | | | | | | |", flush=True)
+            print(f"| ↳ {row.note} | | | | | | | | |", flush=True)
 
 
 def main() -> None:

@@ -687,6 +687,8 @@ class MessageContextView(Model):
     """Number of characters in the Markdown."""
     failure: str | None = None
     """The reason why the embedding model was not used."""
+    unread: int | None = None
+    """Only if many objects are new: the number of those that were not read yet. The newest are read first."""
 
 
 class MessagePosted(Model):
@@ -1511,7 +1513,9 @@ class Seen(Model):
     cold: bool
     """True if this environment had to read the space first, which takes longer."""
     as_of: AwareDatetime
-    """The time up to which the environment knows every document, UTC."""
+    """The time up to which the environment knows every document but those of `unread`, UTC."""
+    unread: int
+    """Number of objects that were not read yet, because many are new. The newest are read first. They are found a few seconds later, so send the request again."""
 
 
 class ShownSummaryView(Model):
@@ -3056,8 +3060,8 @@ class RoomAnswer(Model):
     """Number of documents without all their vectors. They are found by words."""
     failure: str | None = None
     """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
-    nothing: Literal["no_match", "below_floor"] | str | None = None
-    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer."""
+    nothing: Literal["no_match", "below_floor", "unread"] | str | None = None
+    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer. `unread`: many objects are new and not read yet. Send the request again in a few seconds."""
     view: Seen
     """The documents that were searched, over all searched spaces."""
     items: list[RoomHitView]
@@ -3139,8 +3143,8 @@ class SearchAnswer(Model):
     """Number of documents without all their vectors. They are found by words."""
     failure: str | None = None
     """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
-    nothing: Literal["no_match", "below_floor"] | str | None = None
-    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer."""
+    nothing: Literal["no_match", "below_floor", "unread"] | str | None = None
+    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer. `unread`: many objects are new and not read yet. Send the request again in a few seconds."""
     view: Seen
     """The documents that were searched, over all searched spaces."""
     items: list[HitView]
@@ -3329,8 +3333,8 @@ class TalkAnswer(Model):
     """Number of documents without all their vectors. They are found by words."""
     failure: str | None = None
     """The reason why vectors were not used, or not for all documents: a code such as `embedding_timeout`."""
-    nothing: Literal["no_match", "below_floor"] | str | None = None
-    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer."""
+    nothing: Literal["no_match", "below_floor", "unread"] | str | None = None
+    """The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents share too few words with the query and are too far from it in meaning to be an answer. `unread`: many objects are new and not read yet. Send the request again in a few seconds."""
     view: Seen
     """The documents that were searched, over all searched spaces."""
     items: list[TalkHitView]

@@ -17,4 +17,4 @@ logger = function_logger("indexer")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Index the space `space_id`; raises if the store fails, so that Lambda tries again."""
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())
-    return indexing.index(process(), event["space_id"], deadline)
+    return indexing.index(process(), event["space_id"], deadline, context.aws_request_id)

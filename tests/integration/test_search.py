@@ -169,6 +169,8 @@ REFUSED = [
     ({"q": "x", "scope": "memory"}, "scope"),
     ({"q": "x", "cursor": "Zm9yZ2Vk"}, "cursor"),
     ({"q": "x", "until": "soon"}, "until"),
+    ({"q": "x", "since": "2026-02-30T00:00:00Z"}, "since"),
+    ({"q": "x", "until": "2026-13-01"}, "until"),
     ({"q": "\udc00"}, "q"),
 ]
 
@@ -202,6 +204,50 @@ x'; DROP TABLE documents; --
 def test_any_text_with_a_word_is_a_search(demo):
     for text in (*HOSTILE.strip().split("\n"), "é" * 3_000, "a" * 4_000, "a\0b"):
         assert search(demo, {"q": text})["statusCode"] == 200, text
+
+
+def test_a_question_of_another_script_of_one_stop_word_or_about_a_day_that_does_not_exist_is_answered(demo):
+    for content in ("Печь включена.", "L'heure du four est fixe.", "The oven was on at the 28 February 2026."):
+        note = {"category": "observation", "content": content}
+        demo.http("ingest", "POST", f"{SPACE}/notes", space_id="demo", body=note)
+
+    def snippets(q):
+        answer = search(demo, {"q": q})
+        assert answer["statusCode"] == 200, q
+        return [hit["snippet"] for hit in body(answer)["items"]]
+
+    assert snippets("печь")[0] == "Печь включена."
+    assert snippets("烤箱") == []
+    # Alone it is a word like any other.
+    assert "The parser drops tabs." in snippets("the")
+    assert all("oven" in text for text in snippets("oven on 30 February 2026")[:1])
+    assert all("four" in text for text in snippets("four le 31 avril 2026")[:1])
+
+
+def test_a_message_of_10_kb_has_a_context_about_its_beginning(demo):
+    answer = demo.http(
+        "search", "GET", f"{SPACE}/context", space_id="demo", query={"q": "the parser drops tabs " + "x y " * 2_500}
+    )
+
+    assert answer["statusCode"] == 200
+    assert [item["text"] for item in body(answer)["items"]][:1] == ["The parser drops tabs."]
+
+
+def test_where_half_of_the_documents_are_twins_each_text_is_found_once(demo):
+    texts = [f"Oven number {number} is checked by {name}." for number, name in enumerate(["Ann", "Bob", "Zoé"] * 4)]
+    for content in texts:
+        for _ in range(2):
+            note = {"category": "observation", "content": content}
+            demo.http("ingest", "POST", f"{SPACE}/notes", space_id="demo", body=note)
+
+    answer = body(search(demo, {"q": "oven checked", "limit": "100"}))
+    found = [hit["snippet"] for hit in answer["items"]]
+    assert set(found) == set(texts)
+    context = body(
+        demo.http("search", "GET", f"{SPACE}/context", space_id="demo", query={"q": "which oven is checked"})
+    )
+    told = [item["text"] for item in context["items"]]
+    assert len(told) == len(set(told)) == 10
 
 
 def test_the_indexer_keeps_a_snapshot_and_what_it_did_is_told(demo):

@@ -17,6 +17,7 @@ from livemem.recall.render_context import FoundSummary, FoundTurn
 from livemem.store import conversation_keys as keys
 from tests.support.bucket import error
 from tests.support.cases import each
+from tests.support.counting import Rounds
 from tests.support.searching import run_indexer, searching_world
 from tests.support.talk import Talk
 from tests.support.world import World
@@ -271,41 +272,6 @@ def test_a_defect_is_no_source_that_failed():
     world = World()
     with pytest.raises(ZeroDivisionError):
         fan_out.done(world.process, {"a": FanOutTask(lambda: 1 / 0, 4)})
-
-
-class Rounds:
-    """A client whose requests are answered all at once when nobody in the process has anything else to do."""
-
-    QUIET = 0.05
-
-    def __init__(self, inner):
-        self.inner = inner
-        self.count = 0
-        self.sizes = []
-        self._lock = threading.Condition()
-        self._waiting = 0
-        self._last = 0.0
-        self._round = 0
-
-    def __getattr__(self, name):
-        if name not in ("get_object", "list_objects_v2", "put_object", "delete_object"):
-            return getattr(self.inner, name)
-
-        def call(**arguments):
-            with self._lock:
-                mine = self._round
-                self._waiting += 1
-                self._last = time.monotonic()
-                while self._round == mine:
-                    self._lock.wait(self.QUIET / 5)
-                    if self._round == mine and time.monotonic() - self._last > self.QUIET:
-                        self.sizes.append(self._waiting)
-                        self._waiting = 0
-                        self._round += 1
-                        self._lock.notify_all()
-            return getattr(self.inner, name)(**arguments)
-
-        return call
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from functools import cache
 import pytest
 
 from livemem.errors import LiveMemoryError
+from livemem.jobs import lease
 from livemem.search import database
 from tests.support.cases import each
 from tests.support.counting import Killed
@@ -62,6 +63,8 @@ def test_an_indexer_that_ends_anywhere_is_gone_on_with(point, done, end):
     embed = world.process.embed
     world.client.before = world.client.after = lambda index, verb: None
     world.process = world.with_parts(embed=embed)
+    # Its lease has run out by the time at which Lambda tries again.
+    world.clock.move(lease.LIFE.total_seconds() + 1)
 
     found = find(world.process, "car")
     told = holdings(world.process)

@@ -1,19 +1,24 @@
 """One search: filters before ranking, meaning beside words, and what it says of itself when something is missing."""
 
 import json
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
 
 from livemem.access.principal import Principal
 from livemem.errors import Forbidden, InvalidRequest, NotFound, SearchNotReady, StoreUnavailable
+from livemem.jobs import lease
+from livemem.jobs.lease import LeaseTaken
+from livemem.llm.embeddings import EmbeddingError
 from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
 from livemem.recall import indexing, search
 from livemem.recall.search_request import SearchRequest
-from livemem.search.vectors import decode
+from livemem.search.vectors import decode, encode
 from livemem.store import keys
 from tests.support.cases import each
+from tests.support.counting import Killed
 from tests.support.memories import store
 from tests.support.searching import MODEL, find, ids, refuse, run_indexer, searching_world, texts
 from tests.support.world import EVERYONE, START, World
@@ -220,6 +225,24 @@ def test_a_model_of_another_length_meets_no_vector_of_the_one_before():
     assert len(world.keys("demo/_vectors/")) == 2
 
 
+def test_vectors_of_another_model_in_the_bucket_are_neither_read_nor_removed():
+    world, embedder = garage()
+    run_indexer(world)
+    own = f"{PREFIX}00000001.vec"
+    others = own.replace(MODEL, "another-model")
+    # Under its names, each vector means something else.
+    names, vectors = decode(world.store.get(own).body, 64)
+    world.store.put(others, encode(dict(zip(names, -vectors, strict=True))))
+    embedder.calls.clear()
+    world.process = world.with_parts(embed=embedder)
+
+    answer = find(world.process, "car")
+    assert (answer.ranking, answer.unembedded, texts(answer)[0]) == ("hybrid", 0, "The automobile needs oil.")
+    assert embedder.calls == [(["car"], True)]
+    assert run_indexer(world)["embedded"] == 0
+    assert set(world.keys("demo/_vectors/")) == {own, others}
+
+
 def test_nothing_wrong_is_ever_stored_in_a_segment():
     world, embedder = garage()
     embedder.fails = refuse("embedding_wrong_dimension")
@@ -324,14 +347,60 @@ def test_vectors_that_somebody_removed_are_made_anew_though_this_process_still_h
     assert len(world.keys(PREFIX)) == 1
 
 
+def test_an_indexer_that_finds_another_one_at_work_leaves_all_to_it_and_that_one_looks_again():
+    world, embedder = garage()
+    told = []
+
+    def others(texts, query):
+        if not told:
+            told.append({})
+            world.note("A car that came late.")
+            told.extend(run_indexer(world, world.with_parts(embed=embedder)) for _ in range(14))
+
+    embedder.fails = others
+    done = run_indexer(world)
+    documents = [text for texts, query in embedder.calls if not query for text in texts if text != indexing.PROBE]
+
+    assert told[1:] == [{"status": "busy"}] * 14
+    assert (done["status"], done["embedded"]) == ("done", 4)
+    assert len(documents) == len(set(documents)) == 4
+    assert keys.search_lease("demo") not in world.keys("demo/_search/")
+    assert run_indexer(world)["embedded"] == 0
+
+
+def test_a_try_of_an_invocation_waits_for_the_lease_of_the_one_that_died():
+    world, embedder = garage()
+    deadline = world.clock() + timedelta(minutes=15)
+
+    def die(texts, query):
+        # No request is sent any more, not that by which it would give its lease back either.
+        world.client.kill_at(len(world.client.requests), done=False)
+        raise Killed
+
+    embedder.fails = die
+    with suppress(Killed):
+        indexing.index(world.process, "demo", deadline, "one")
+    world.client.before = lambda index, verb: None
+    embedder.fails = lambda texts, query: None
+    assert keys.search_lease("demo") in world.keys("demo/_search/")
+
+    process = world.with_parts(embed=embedder)
+    with pytest.raises(LeaseTaken):
+        indexing.index(process, "demo", deadline, "one")
+    world.clock.move(lease.LIFE.total_seconds())
+    assert indexing.index(process, "demo", deadline, "one")["status"] == "done"
+
+
 def test_two_indexers_at_once_do_no_harm():
     world, embedder = garage()
     other = world.with_parts(embed=embedder)
     done = []
 
     def second(index, verb):
-        if verb == "PUT" and not done:
+        if verb == "PUT" and keys.search_lease("demo") in world.keys("demo/_search/") and not done:
             done.append(index)
+            # The lease of the first one has run out.
+            world.inner.delete_object(Bucket="b", Key=keys.search_lease("demo"))
             run_indexer(world, other)
 
     world.client.before = second
@@ -365,7 +434,7 @@ def test_what_one_invocation_could_not_read_or_embed_the_next_one_goes_on_with(m
     while not told or world.reindexed:
         world.reindexed.clear()
         # Another environment each time, which has time for two looks at the clock.
-        moments = iter([world.clock()] * 2)
+        moments = iter([world.clock()] * 3)
         process = world.with_parts(embed=embedder, clock=lambda moments=moments: next(moments, INVOCATION_END))
         told.append(indexing.index(process, "demo", world.clock() + timedelta(minutes=15)))
         assert len(told) < 40
@@ -678,3 +747,51 @@ def test_a_search_tells_why_a_document_was_not_found():
 def test_an_id_that_can_be_none_is_refused(name):
     with pytest.raises(InvalidRequest):
         SearchRequest.of("oil").asking_why_not(name)
+
+
+def test_a_model_that_was_late_is_waited_for_less_until_it_answers_in_time_again():
+    world, embedder = garage()
+    waited: list[float] = []
+    late = [True]
+
+    def embed(texts, *, query, timeout):
+        waited.append(timeout)
+        if late[0]:
+            raise EmbeddingError("embedding_timeout", "It did not answer in time.")
+        return embedder(texts, query=query, timeout=timeout)
+
+    run_indexer(world)
+    world.process = world.with_parts(embed=embed)
+    rankings = [find(world.process, "car").ranking for _ in range(2)]
+    late[0] = False
+    rankings += [find(world.process, "car").ranking for _ in range(2)]
+
+    assert rankings == ["bm25", "bm25", "hybrid", "hybrid"]
+    assert waited == [search.QUERY_SECONDS, search.LATE_SECONDS, search.LATE_SECONDS, search.QUERY_SECONDS]
+
+
+def test_a_model_that_fails_otherwise_is_left_alone_for_a_while():
+    world, embedder = garage()
+    run_indexer(world)
+    embedder.calls.clear()
+    embedder.fails = refuse("embedding_throttled")
+    world.process = world.with_parts(embed=embedder)
+
+    assert [find(world.process, "car").failure for _ in range(3)] == ["embedding_throttled"] * 3
+    assert len(embedder.calls) == 1
+
+
+def test_texts_that_could_not_be_embedded_in_one_space_are_not_tried_again_and_others_are():
+    world, embedder = garage()
+    world.create_space("other")
+    world.note("An automobile stands here.", space_id="other")
+    embedder.fails = lambda texts, query: None if query or "stands" in texts[0] else refuse()(texts, query)
+    world.process = world.with_parts(embed=embedder)
+
+    first = [find(world.process, "car") for _ in range(3)]
+    documents = [texts for texts, query in embedder.calls if not query]
+    other = find(world.process, "car", space_id="other")
+
+    assert [(one.ranking, one.failure, one.unembedded) for one in first] == [("hybrid", "embedding_timeout", 3)] * 3
+    assert len(documents) == 1
+    assert (other.ranking, other.failure, other.unembedded) == ("hybrid", None, 0)

@@ -1,14 +1,19 @@
 """A listing is read as the client itself reads it, and what is none is left to the client."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from io import BytesIO
 from typing import Any
 from xml.sax.saxutils import escape
 
 import botocore.session
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
 from botocore.parsers import create_parser
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livemem.settings import Settings
 from livemem.store import clients, list_parser
 from tests.support.cases import each
 
@@ -25,6 +30,13 @@ listed = st.tuples(
 
 
 ONE = ("k", datetime(2026, 1, 1), "e", 1)  # noqa: DTZ001
+
+
+class RawAnswer(BytesIO):
+    """The body of an answer, as the client reads it."""
+
+    def stream(self, **_: Any) -> Iterator[bytes]:
+        yield self.read()
 
 
 def answer(objects: list[tuple[str, datetime, str, int]], space: str = SPACE, millis: bool = True) -> bytes:
@@ -94,3 +106,22 @@ def test_an_error_is_left_to_the_client():
 @each("text", ["Sun, 22 Nov 2026 11:00:00 GMT", "2026-11-22T11:00:00Z", "2026-11-22T11:00:00.000Z", 1_795_345_200])
 def test_times_of_every_form_are_told_alike(text: str | int):
     assert clients._moment(text) == datetime(2026, 11, 22, 11, tzinfo=UTC)
+
+
+def test_the_objects_are_taken_out_before_the_client_looks_at_the_answer():
+    """It parses each answer once more to look for an error in it."""
+    client: Any = clients.s3_client(
+        Settings(s3_access_key_id="a", s3_secret_access_key="b", s3_bucket_name="b", s3_region_name="us-east-1")
+    )
+    body, seen = answer([ONE] * 1_000), []
+    client.meta.events.register(
+        "before-send.s3", lambda request, **_: AWSResponse(request.url, 200, HTTPHeaders(), RawAnswer(body))
+    )
+    client.meta.events.register_first(
+        "before-parse.s3.*", lambda response_dict, **_: seen.append(response_dict["body"])
+    )
+
+    found = client.list_objects_v2(Bucket="b")
+
+    assert len(found["Contents"]) == 1_000
+    assert len(seen[0]) < len(body) / 100

@@ -4,6 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -13,10 +14,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from livemem import clock
 from livemem.conversations import log
 from livemem.conversations.turn import Draft, ToolCall, check_message_id
-from livemem.errors import InvalidRequest, TooLarge
+from livemem.errors import InvalidRequest, StoreUnavailable, TooLarge
 from livemem.process import Process
 from livemem.text.redaction import identifier
 
+MANY = 50
+"""New turns of one call for which the indexer is asked."""
 LINES = 2_000
 """Lines of one call: about 1 MiB of short messages."""
 
@@ -135,11 +138,16 @@ def take_in(
     """Append the turns in their order, as many as the time until `until` allows. Turns whose `message_id` is known
     already stay as they are.
 
-    1 round trip for each. Raises NotFound, InvalidRequest.
+    1 round trip for each. Many new ones are indexed at once, so that no search has to read them one by one. Raises
+    NotFound, InvalidRequest.
     """
     drafts = [log.prepare(draft, f"{identifier(draft.message_id or '')}: ") for draft in drafts]
     appended = log.append_all(process, space_id, conversation_id, author, drafts, until)
     fresh = sum(one.fresh for one in appended)
     newest = max((one.turn.turn_index for one in appended), default=0)
+    if fresh >= MANY:
+        # Without this the first search asks for it.
+        with suppress(StoreUnavailable):
+            process.enqueue("indexer", {"space_id": space_id})
     redacted = sum((Counter(one.redacted) for one in appended), Counter())
     return Imported(fresh, len(appended) - fresh, newest, len(drafts) - len(appended), dict(sorted(redacted.items())))

@@ -50,3 +50,8 @@ def _run_has_ended(process: Process, space_id: str, run_id: str) -> bool:
         return bool(found and _Run.model_validate_json(found.body).status in ENDED)
     except ValueError:
         return False
+
+
+def of_index(space_id: str) -> LeasePlace:
+    """The lease of the indexer of a space."""
+    return LeasePlace(keys.search_lease(space_id))

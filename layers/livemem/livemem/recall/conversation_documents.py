@@ -15,6 +15,7 @@ from livemem.conversations.summary_versions import FIRST, SummaryVersions
 from livemem.conversations.turn import ToolCall, Turn
 from livemem.errors import ConversationBroken
 from livemem.process import Process
+from livemem.search import view as views
 from livemem.search.documents import QUESTIONS, TOOLS, WORDLESS, Document, Reading, storable
 from livemem.search.view import NEWEST, DocumentSource, SearchView, Tail
 from livemem.store import conversation_keys as keys
@@ -31,7 +32,7 @@ KINDS = frozenset((TURN, SUMMARY))
 LEVELS = (0, *keys.LEVELS)
 """Level 0 are the turns themselves."""
 USER, ASSISTANT, TOOL = "user", "assistant", "tool"
-GROWN = 500
+GROWN = 250
 """About so many objects of conversations are read one by one before a new snapshot is worth it."""
 TOOL_CHARACTERS = 500
 """Of a tool call that are searched: its name, its arguments, and the beginning of its result."""
@@ -185,7 +186,7 @@ def follow(
     """
 
     def look(sources: list[DocumentSource]) -> list[int | None]:
-        view.follow(process.store, sources, in_time)
+        view.follow(process.store, sources, in_time, most=views.READ_MOST)
         return []
 
     erased: dict[str, Sequence[int]] = {}

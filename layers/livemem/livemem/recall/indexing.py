@@ -1,6 +1,7 @@
 """The indexer's work for a space: a snapshot of its view, and vectors for texts without one.
 
-Both are derived. Two indexers at once do no harm, and one that dies leaves nothing that must be finished.
+Both are derived. A space has one indexer at a time, because several would embed the same texts. Two at once do no harm,
+and one that dies leaves nothing that must be finished.
 """
 
 import logging
@@ -11,6 +12,8 @@ from typing import Any
 
 from livemem.conversations import removal
 from livemem.errors import SearchNotReady
+from livemem.jobs import lease, places
+from livemem.jobs.lease import LeaseTaken
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process
 from livemem.recall import conversation_documents, memory_documents, search
@@ -31,41 +34,48 @@ PARTIAL = 0
 """The number of a snapshot of a view that is not whole yet."""
 TEXTS = 512
 """Embedded in one go and kept in one segment: four batches of the API."""
+LOOK_TEXTS = 1_024
+"""Texts that are embedded between two looks at what is new. Without a snapshot of it searches read it one by one."""
 TEXTS_SECONDS = 30.0
 PROBE = "."
 """A text that is embedded only to learn the length of a vector."""
 
 
-def index(process: Process, space_id: str, deadline: datetime) -> dict[str, Any]:
-    """Bring snapshot and vectors of a space up to date. Work that does not fit before `deadline` is queued again.
+def index(process: Process, space_id: str, deadline: datetime, delivery: str = "") -> dict[str, Any]:
+    """Bring snapshot and vectors of a space up to date, again until nothing new has come meanwhile. Work that does not
+    fit before `deadline` is queued again. An indexer that finds another one of the space at work leaves it to that one.
 
-    Returns the work done, by name. Raises StoreUnavailable, so that Lambda tries again.
+    `delivery`: the id of the invocation, the same for each of its tries. Returns the work done, by name. Raises
+    StoreUnavailable, and LeaseTaken for a former try's lease, so that Lambda tries again.
     """
     head = heads.find(process, space_id)
     if not head:
         return {"status": "gone"}
-
-    def in_time() -> bool:
-        return deadline - process.clock() > MARGIN
-
-    done: dict[str, Any] = {"status": "done"}
-    # A later order may be about an object that was read by now.
-    orders = [entry.key for entry in process.store.scan(keys.search_orders(space_id))]
-    with search.viewing(process, head.meta) as view:
-        known = view.index.count()
-        try:
-            view.follow(process.store, sources(process, space_id, whole=True), in_time)
-        except SearchNotReady:
-            done["status"] = "unfinished"
-        if orders and done["status"] == "done":
-            search_snapshots.remove(process.store, space_id)
-        done["snapshot"] = _snapshot(process, head.meta, view, whole=done["status"] == "done")
-        if orders and done["status"] == "done":
-            done |= _forget(process, view, space_id, orders, in_time)
-        if view.segments and done["status"] == "done":
-            done |= _embed(process, view, view.segments, in_time)
-        _take_back(process, view, space_id, in_time)
-        progress = view.index.count() - known + done.get("embedded", 0) + done.get("forgotten", 0)
+    try:
+        held = lease.acquire(process, places.of_index(space_id), process.new_id(), "indexing", delivery=delivery)
+    except LeaseTaken as taken:
+        if taken.fails(delivery):
+            raise
+        return {"status": "busy"}
+    done: dict[str, Any] = {}
+    progress = 0
+    try:
+        with lease.kept(process, held):
+            while True:
+                some, further = _once(process, head.meta, deadline)
+                progress += further
+                for name, value in some.items():
+                    done[name] = done.get(name, 0) + value if type(value) is int else done.get(name) or value
+                done["status"] = some["status"]
+                if some["status"] != "done" or not (some["snapshot"] or some.get("embedded")):
+                    break
+                # There may be more to embed. It took its time, and whoever came meanwhile was sent away.
+                now = heads.find(process, space_id)
+                if not now:
+                    break
+                head = now
+    finally:
+        lease.quietly_release(process, held)
     if done["status"] == "unfinished" and progress > 0:
         # Only then: work without progress must not be queued for ever.
         process.enqueue("indexer", {"space_id": space_id})
@@ -73,9 +83,36 @@ def index(process: Process, space_id: str, deadline: datetime) -> dict[str, Any]
     return done
 
 
+def _once(process: Process, meta: Meta, deadline: datetime) -> tuple[dict[str, Any], int]:
+    """The work that there is now. Returns it by name, and how much was done."""
+
+    def in_time() -> bool:
+        return deadline - process.clock() > MARGIN
+
+    space_id = meta.space_id
+    done: dict[str, Any] = {"status": "done"}
+    # A later order may be about an object that was read by now.
+    orders = [entry.key for entry in process.store.scan(keys.search_orders(space_id))]
+    with search.viewing(process, meta) as view:
+        known = view.index.count()
+        try:
+            view.follow(process.store, sources(process, space_id, whole=True), in_time)
+        except SearchNotReady:
+            done["status"] = "unfinished"
+        if orders and done["status"] == "done":
+            search_snapshots.remove(process.store, space_id)
+        done["snapshot"] = _snapshot(process, meta, view, whole=done["status"] == "done")
+        if orders and done["status"] == "done":
+            done |= _forget(process, view, space_id, orders, in_time)
+        if view.segments and done["status"] == "done":
+            done |= _embed(process, view, view.segments, in_time)
+        _take_back(process, view, space_id, in_time)
+        return done, view.index.count() - known + done.get("embedded", 0) + done.get("forgotten", 0)
+
+
 def _snapshot(process: Process, meta: Meta, view: SearchView, *, whole: bool) -> bool:
     """Write a snapshot if none is as new as the space's last change, or none knows all but some hundred objects that
-    came without a change. Returns whether one was written.
+    came without a change, or so many were read to know all. Returns whether one was written.
 
     The snapshot of a view that is not `whole` has the number PARTIAL. The next invocation, in any environment,
     continues from it.
@@ -87,11 +124,13 @@ def _snapshot(process: Process, meta: Meta, view: SearchView, *, whole: bool) ->
     number, said = (meta.changes, uncounted(view)) if whole else (PARTIAL, 0)
     listed = search_snapshots.listed(store, space_id)
     newest = listed[0][:2] if listed else (PARTIAL, 0)
-    if whole and number <= newest[0] and said <= newest[1] + conversation_documents.GROWN:
+    read = view.read > conversation_documents.GROWN
+    if whole and number <= newest[0] and said <= newest[1] + conversation_documents.GROWN and not read:
         return False
     scratch = view.index.path.with_suffix(".copy")
     key = search_snapshots.key_of(space_id, number, said)
-    saved = search_snapshots.save(store, key, meta.uid, view.index, scratch, replace=not whole)
+    saved = search_snapshots.save(store, key, meta.uid, view.index, scratch, replace=read or not whole)
+    view.read = 0
     if _erased_meanwhile(process, meta):
         # It may hold words that were to be erased by now, by any writer.
         store.delete(key)
@@ -135,13 +174,15 @@ def _erased_meanwhile(process: Process, meta: Meta) -> bool:
 
 
 def _embed(process: Process, view: SearchView, kept: Segments, in_time: Callable[[], bool]) -> Mapping[str, Any]:
-    """Embed the texts without a vector, the latest first, and merge small segments."""
+    """Embed texts without a vector, the latest first, until it is time to look at what is new. If none is left, merge
+    small segments.
+    """
     whole = view.shape()
     done = {"embedded": 0}
     try:
         stored = kept.stored(_dimensions(process))
         gaps = [place for place, name in enumerate(whole.hashes) if name not in stored]
-        while gaps:
+        while gaps and done["embedded"] < LOOK_TEXTS:
             if not in_time():
                 return {"status": "unfinished", **done}
             some, gaps = gaps[-TEXTS:], gaps[:-TEXTS]
@@ -152,7 +193,7 @@ def _embed(process: Process, view: SearchView, kept: Segments, in_time: Callable
         told = error.detail if isinstance(error, EmbeddingError) else ""
         logger.warning("texts were not embedded", extra={"error_code": code, "detail": told})
         return {**done, "error": code}
-    return {**done, "merged": _merge(process, view, kept)}
+    return {**done, "merged": 0 if gaps else _merge(process, view, kept)}
 
 
 def _dimensions(process: Process) -> int:

@@ -30,6 +30,7 @@ def all_of(process: Process, space_id: str, *, whole: bool = False) -> DocumentS
         held(lambda key: keys.parse_operation(key) is not None),
         lambda item: _read(process, item),
         lambda: list(process.store.scan(prefix)),
+        takes_away=True,
         tails=None if whole else lambda known: _tails(space_id, known),
     )
 

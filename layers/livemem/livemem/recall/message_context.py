@@ -58,11 +58,14 @@ class KnownItem:
 
 @dataclass(frozen=True)
 class MessageContext:
-    """The known items, the best first, as data and as Markdown. `failure`: why nothing was compared by meaning."""
+    """The known items, the best first, as data and as Markdown. `failure`: why nothing was compared by meaning.
+    `unread`: how many new objects were left unread (SpaceHits).
+    """
 
     items: list[KnownItem]
     markdown: str
     failure: str | None
+    unread: int = 0
 
 
 def reading_id(document: Document) -> str:
@@ -111,7 +114,7 @@ def context(
                 size += len(told)
             if len(items) == ITEMS_MOST:
                 break
-    return MessageContext(items, "".join(shown), answers[0].failure)
+    return MessageContext(items, "".join(shown), answers[0].failure, answers[0].unread)
 
 
 def _kinds(kinds: str | None) -> tuple[str, ...] | None:

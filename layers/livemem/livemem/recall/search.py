@@ -36,6 +36,7 @@ from livemem.recall.found_copies import copies
 from livemem.recall.relevance import LOOKED_AT
 from livemem.recall.search_request import SearchRequest
 from livemem.search import engine, evidence, words
+from livemem.search import view as views
 from livemem.search.engine import Hit, Meaning, SpaceQuery, WhyNot
 from livemem.search.evidence import Baseline, QuestionTerms, Statement, respelled
 from livemem.search.index import DocumentFilter
@@ -64,6 +65,11 @@ GAPS_SECONDS = 1.0
 """How many missing texts a search embeds itself, and for how long."""
 RESTS_SECONDS = 30
 """For which a process does not ask a failed embedding model again, so that not every search waits for it."""
+QUESTIONS = "questions"
+LATE = "embedding_timeout"
+"""The failure of a model that is busy. It is asked further on, but waited for less, until it answers in time again."""
+LATE_SECONDS = 0.3
+"""For a question's vector then. A model that is not busy answers sooner."""
 ONE_BY_ONE = 8
 """Up to so many conversations are followed one by one. For more, listing all is less work."""
 REINDEX_SECONDS = 60
@@ -92,6 +98,8 @@ class SpaceHits:
     """Whether documents were ranked, and none passes the request's floor."""
     why_not: WhyNot | None = None
     """About the document that the request asks for."""
+    unread: int = 0
+    """Objects that were left unread. The next search reads them."""
 
 
 @dataclass(frozen=True)
@@ -128,15 +136,34 @@ class Vector:
 
 
 class _Resting:
-    """Why this process does not ask the embedding model at the moment."""
+    """Why this process does not wait for the embedding model at the moment: for questions (QUESTIONS), and for the
+    texts of a space, by its uid.
+    """
 
     def __init__(self, timer: Timer) -> None:
-        self.codes = TTLCache[str, str](1, RESTS_SECONDS, timer)
+        self._codes = TTLCache[str, str](10_000, RESTS_SECONDS, timer)
+        self._lock = threading.Lock()
+
+    def why(self, name: str) -> str | None:
+        """The code of the failure. None: the model is asked."""
+        with self._lock:
+            return self._codes.get(name)
+
+    def begin(self, name: str, code: str) -> None:
+        """Rest after a failure."""
+        with self._lock:
+            self._codes[name] = code
+
+    def end(self, name: str) -> None:
+        """Rest no longer."""
+        with self._lock:
+            self._codes.pop(name, None)
 
 
 def search(process: Process, space_id: str, asked: SearchRequest) -> SpaceHits:
     """The best documents of a space: 1 LIST per 1,000 objects that can be found, side by side, 1 GET for each that this
-    process has not read before, and 1 call of the embedding model, if there is one, and 1 more for new texts.
+    process has not read before, at most READ_MOST (search/view.py), and 1 call of the embedding model, if there is one,
+    and 1 more for new texts.
 
     A cold process reads the newest snapshot first: 1 LIST, 1 GET. Raises NotFound, SearchNotReady.
     """
@@ -286,14 +313,17 @@ def answering(
         there: list[str] | None
         vector: Vector
         try:
+            view.left = 0
             there, vector = process.store.map(lambda step: step(), steps)
         except SearchNotReady:
             ask_for_indexer(process, space_id)
             raise
+        view.outdated_by = uncounted(view) if view.left else None
         as_of = clocks.iso_millis(process.clock())
         pool = _pool(view, vector)
         gaps = _missing(view, pool)
-        if vector.values is not None and len(gaps):
+        # A request that has just read much has waited for that. The indexer does the rest.
+        if vector.values is not None and len(gaps) and not view.left:
             vector, pool = _close_gaps(process, view, vector, _preferred(view, gaps, asked))
         meaning = Meaning(vector.values, pool, view.rows(pool)) if pool and vector.values is not None else None
         left = _documents(view, _missing(view, pool)) if view.segments else 0
@@ -316,11 +346,12 @@ def answering(
                     there,
                     below_floor,
                     _why_not(view, whole, compared, question, one, hits) if one.why_not else None,
+                    view.left,
                 )
             )
         behind = (view.snapshot or 0) < meta.changes or uncounted(view) > view.said + conversation_documents.GROWN
         stale = view.cold and (view.damaged or behind)
-        if stale or (view.segments and len(gaps)):
+        if stale or view.left or (view.segments and len(gaps)):
             ask_for_indexer(process, space_id)
         yield view, answers
 
@@ -407,7 +438,7 @@ def _follow(
         some = sources(process, space_id, asked.kinds)
         if asked.room is not None:
             some = [room_documents.of_room(process, space_id, asked.room)]
-        view.follow(process.store, some, in_time)
+        view.follow(process.store, some, in_time, most=views.READ_MOST)
         return None
     return conversation_documents.follow(process, view, space_id, asked.conversations, asked.levels, in_time, looks)
 
@@ -474,16 +505,19 @@ def vector_of(process: Process, text: str) -> Vector:
     """The vector of a question. Never fails."""
     if process.embed is None:
         return Vector()
-    resting = process.cache(_Resting).codes
-    failure = resting.get("model")
-    if failure:
+    resting = process.cache(_Resting)
+    failure = resting.why(QUESTIONS)
+    if failure and failure != LATE:
         return Vector(failure=failure)
     try:
-        found = process.embed([text], query=True, timeout=QUERY_SECONDS)
+        found = process.embed([text], query=True, timeout=LATE_SECONDS if failure else QUERY_SECONDS)
     except EmbeddingError as error:
         logger.warning("question was not embedded", extra={"error_code": error.code, "detail": error.detail})
-        resting["model"] = error.code
+        if error.code != failure:
+            resting.begin(QUESTIONS, error.code)
         return Vector(failure=error.code)
+    if failure:
+        resting.end(QUESTIONS)
     return Vector(np.asarray(found[0], dtype=np.float32))
 
 
@@ -517,6 +551,10 @@ def _close_gaps(
     assert process.embed
     assert view.segments
     assert vector.values is not None
+    resting = process.cache(_Resting)
+    failure = resting.why(view.uid)
+    if failure:
+        return Vector(vector.values, failure), _pool(view, vector)
     whole = view.shape()
     chosen = gaps[-GAPS:]
     texts = view.index.texts([int(whole.passages[place]) for place in chosen])
@@ -526,6 +564,8 @@ def _close_gaps(
         view.segments.keep(dict(zip(names, fresh, strict=True)))
     except EmbeddingError as error:
         logger.warning("texts were not embedded", extra={"error_code": error.code, "detail": error.detail})
+        # Its indexer is likely to be at it.
+        resting.begin(view.uid, error.code)
         # The question has its vector, which still finds texts that were embedded before.
         vector = Vector(vector.values, error.code)
     except BadVectors:

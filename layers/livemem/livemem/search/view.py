@@ -38,6 +38,10 @@ NEWEST = 50
 """Objects that are listed at first where the newest come first: mostly few are new."""
 READ_AT_ONCE = 256
 """Objects that are read and taken in between two checks of the time."""
+READ_MOST = 256
+"""Objects that a search reads, about 4 ms each. The indexer reads without such a bound, and writes a snapshot of them.
+A snapshot may lack fewer (conversation_documents.GROWN). So nothing is left where the indexer is done.
+"""
 ROUNDS = 4
 """How often objects are read once more to take a document over from another object. Each round needs a change in
 between.
@@ -71,6 +75,8 @@ class DocumentSource:
     mark: Callable[[Entry | Object], str] = _etag
     """The mark by which a listing shows that an object is another version than the one that was read."""
     heir: bool = False
+    takes_away: bool = False
+    """Whether an object may end what an object before it said. Such objects are always read, however many are new."""
     below: str = ""
     """The narrower prefix to list. Known objects below `prefix` but not below this one are to be forgotten."""
     newest_first: bool = False
@@ -103,6 +109,10 @@ class _Listed:
     whole: bool = True
 
 
+_Listing = tuple[DocumentSource, Entry]
+"""An object, and the source that it was listed for."""
+
+
 @dataclass
 class SearchView:
     """One space, used by one thread at a time (Views.using)."""
@@ -120,6 +130,16 @@ class SearchView:
     known: dict[str, dict[str, str]] = field(default_factory=dict)
     """The marks of objects by their keys, by folder."""
     timer: Callable[[], float] = time.monotonic
+    unread: set[str] = field(default_factory=set)
+    """The folders in which objects were listed and left unread: the newest known one says nothing of the others."""
+    left: int = 0
+    """How many were left unread since the caller set it to 0."""
+    outdated_by: int | None = None
+    """A snapshot of more objects than this of conversations and memories is worth more than the view (Views.using).
+    None: the view is not behind.
+    """
+    read: int = 0
+    """Objects that were read since the view was made, or a snapshot of it was written."""
     listed_at: dict[str, float] = field(default_factory=dict)
     """When all below a prefix was listed, by the timer."""
     bounds: dict[str, list[listing.Range]] = field(default_factory=dict)
@@ -163,8 +183,18 @@ class SearchView:
         self._rows = (self.changed, pool, len(pool), rows)
         return rows
 
-    def follow(self, store: Store, sources: Sequence[DocumentSource], in_time: Callable[[], bool]) -> None:
+    def follow(
+        self,
+        store: Store,
+        sources: Sequence[DocumentSource],
+        in_time: Callable[[], bool],
+        *,
+        most: int | None = None,
+    ) -> None:
         """Bring the view up to the bucket's present state.
+
+        At `most` so many objects are read, those that were written last, besides those that move or end documents
+        (DocumentSource.heir, takes_away). `left` counts the others, which the next call reads.
 
         1 LIST per 1,000 objects that are known, side by side, and 1 GET for each that is new. If objects were removed
         because they moved, their new place is listed once more, so that nothing is missed in between. Raises
@@ -176,10 +206,17 @@ class SearchView:
         found = self._listed(store, others if cold else sources, self.segments)
         if cold or any(self._gone(source, found) for source in others):
             found |= self._listed(store, heirs)
+        cut: list[_Listing] = []
+        until = None if most is None else self.read + most
         for _ in range(ROUNDS):
-            again = self._take_in(store, sources, found, in_time)
+            again, cut = self._take_in(store, sources, found, in_time, until)
             if not again:
-                return
+                break
+        left = {folder_of(entry.key) for _, entry in cut}
+        for source in sources:
+            if found[source.prefix].whole:
+                self.unread -= {folder for folder in self.unread - left if folder.startswith(source.prefix)}
+        self.left += len(cut)
 
     def _known(self, source: DocumentSource) -> Mapping[str, str]:
         """The marks of a source's known objects, by their keys."""
@@ -216,7 +253,7 @@ class SearchView:
         known = self._known(source)
         if not known:
             return [lambda: _Listed(source.everything())]
-        if source.grows:
+        if source.grows and not any(folder.startswith(source.prefix) for folder in self.unread):
             return [partial(self._newest, store, source, known)]
         listed_at = self.listed_at.get(source.listed)
         if source.tails and listed_at is not None and self.timer() - listed_at < WHOLE_SECONDS:
@@ -238,22 +275,33 @@ class SearchView:
         return self._known(source).keys() - {entry.key for entry in there.entries} if there.whole else set()
 
     def _take_in(
-        self, store: Store, sources: Sequence[DocumentSource], found: Mapping[str, _Listed], in_time: Callable[[], bool]
-    ) -> bool:
-        """Read new objects and forget those that are gone. Returns whether something must be read once more."""
+        self,
+        store: Store,
+        sources: Sequence[DocumentSource],
+        found: Mapping[str, _Listed],
+        in_time: Callable[[], bool],
+        until: int | None,
+    ) -> tuple[bool, list[_Listing]]:
+        """Read new objects, until `read` is `until`, and forget those that are gone. Returns whether something must be
+        read once more, and the listings of objects that were left unread.
+        """
         again = False
-        new: list[tuple[DocumentSource, str]] = []
+        new: list[_Listing] = []
         for source in sorted(sources, key=lambda source: not source.heir):
             known = self._known(source)
-            keys = [entry.key for entry in found[source.prefix].entries if known.get(entry.key) != source.mark(entry)]
-            new += [(source, key) for key in (reversed(keys) if source.newest_first else keys)]
+            some = [entry for entry in found[source.prefix].entries if known.get(entry.key) != source.mark(entry)]
+            new += [(source, entry) for entry in (reversed(some) if source.newest_first else some)]
+        cut: list[_Listing] = []
+        if until is not None:
+            new, cut = self._bounded(new, max(until - self.read, 0))
         for start in range(0, len(new), READ_AT_ONCE):
             if not in_time():
                 raise SearchNotReady("The space is being read for the first time. Send the request again in a moment.")
-            some = new[start : start + READ_AT_ONCE]
-            items = store.get_many([key for _, key in some])
-            for source in dict.fromkeys(source for source, _ in some):
-                mine = [(key, item) for (one, key), item in zip(some, items, strict=True) if one is source]
+            part = new[start : start + READ_AT_ONCE]
+            items = store.get_many([entry.key for _, entry in part])
+            self.read += len(part)
+            for source in dict.fromkeys(source for source, _ in part):
+                mine = [(entry.key, item) for (one, entry), item in zip(part, items, strict=True) if one is source]
                 there = [item for _, item in mine if item]
                 # Listed, and removed since: its documents are dropped.
                 missing = [key for key, item in mine if not item]
@@ -267,7 +315,24 @@ class SearchView:
                 unread = self._update([], sorted(gone))
                 again = self._forget(unread) or again
                 self._forget(gone)
-        return again
+        return again, cut
+
+    def _bounded(self, new: list[_Listing], most: int) -> tuple[list[_Listing], list[_Listing]]:
+        """The objects to read, in the same order, and those to leave unread, of which nothing is known any more."""
+        free = [place for place, (source, _) in enumerate(new) if not (source.heir or source.takes_away)]
+        by_age = sorted(free, key=lambda place: (new[place][1].last_modified, place), reverse=True)
+        left = set(by_age[most:])
+        if not left:
+            return new, []
+        cut = [new[place] for place in sorted(left)]
+        # Before anything is read: if that fails, the view knows some of the newest, and not those before them.
+        self.unread |= {folder_of(entry.key) for _, entry in cut}
+        for source, _ in cut:
+            # Not only its tails are listed next time.
+            self.listed_at.pop(source.listed, None)
+        # Another version was read: it may hold words that were erased since.
+        self.drop([entry.key for source, entry in cut if entry.key in self._known(source)])
+        return [one for place, one in enumerate(new) if place not in left], cut
 
     def _forget(self, unread: Iterable[str]) -> bool:
         """Forget these objects, so that they are read if they are listed. Returns whether there are any."""
@@ -335,13 +400,18 @@ class Views:
         self, store: Store, space_id: str, uid: str, *, prefix: str = "", segments: Callable[[], Segments | None]
     ) -> Iterator[SearchView]:
         """The view of a space for as long as the context lasts, by one thread at a time. A new one is made of the
-        newest snapshot. One whose file is damaged is thrown away.
+        newest snapshot. One whose file is damaged is thrown away, and so is one that is behind a newer snapshot: 1 LIST
+        where it is behind the bucket.
         """
         with self._lock:
             in_use = self._in_use.setdefault(space_id, threading.Lock())
         with in_use:
             try:
-                view = self._find(space_id, uid) or self._make(store, space_id, uid, prefix, segments)
+                view = self._find(space_id, uid)
+                if view and view.outdated_by is not None and _is_outdated(store, space_id, view):
+                    self.drop(space_id)
+                    view = None
+                view = view or self._make(store, space_id, uid, prefix, segments)
                 yield view
             except apsw.Error as error:
                 # On any fault, such as a full disk or a file that somebody touched, the next view is made again.
@@ -420,6 +490,16 @@ class Views:
             view.index.close()
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _is_outdated(store: Store, space_id: str, view: SearchView) -> bool:
+    """Whether the newest snapshot knows all that the view knows, and more: 1 LIST."""
+    listed = search_snapshots.listed(store, space_id)
+    if not listed or view.outdated_by is None:
+        return False
+    number, said, _ = listed[0]
+    known = -1 if view.snapshot is None else view.snapshot
+    return number >= known and said >= view.outdated_by and (number > known or said > view.outdated_by)
 
 
 def _opened(store: Store, space_id: str, uid: str, path: Path, prefix: str) -> tuple[Index, search_snapshots.Loaded]:

@@ -73,7 +73,8 @@ def s3_client(settings: Settings, *, signature: str = "s3v4") -> S3Client:
             response_checksum_validation="when_required",
         ),
     )
-    client.meta.events.register("before-parse.s3.ListObjectsV2", list_parser.read_objects)
+    # By `*` it is called before the client's own handlers: one of them parses each answer to look for an error in it.
+    client.meta.events.register("before-parse.*.ListObjectsV2", list_parser.read_objects)
     return client
 
 

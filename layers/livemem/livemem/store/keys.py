@@ -533,6 +533,11 @@ def search_orders(space_id: str) -> str:
     return f"{search_prefix(space_id)}forget/"
 
 
+def search_lease(space_id: str) -> str:
+    """The lease of the space's indexer (jobs/lease.py)."""
+    return f"{search_prefix(space_id)}lease.json"
+
+
 def search_order(space_id: str, order_id: str) -> str:
     """The key of an order to remove deleted things from what searches keep (recall/indexing.py)."""
     return f"{search_orders(space_id)}{order_id}"

@@ -174,6 +174,12 @@ class MessageContextView(View):
     items: Annotated[list[KnownView], described("The same items as data, the best match first.")]
     chars: Annotated[int, described("Number of characters in the Markdown.", 0)]
     failure: Annotated[str | None, described("The reason why the embedding model was not used.")] = None
+    unread: Annotated[
+        int | None,
+        described(
+            "Only if many objects are new: the number of those that were not read yet. The newest are read first."
+        ),
+    ] = None
 
     @classmethod
     def of(cls, context: MessageContext) -> "MessageContextView":
@@ -195,12 +201,14 @@ class MessageContextView(View):
             ],
             chars=len(context.markdown),
             failure=context.failure,
+            unread=context.unread or None,
         )
 
 
 def message_context_as_markdown(answer: MessageContextView) -> str:
-    """The items as they are."""
-    return answer.markdown or "Nothing is known of it.\n"
+    """The items as they are, and how many objects were left unread."""
+    told = "".join(f"{line}\n" for line in search.still_unread(answer.unread or 0))
+    return (answer.markdown or "Nothing is known of it.\n") + told
 
 
 class MemoryContextView(View):

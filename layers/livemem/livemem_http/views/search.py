@@ -225,7 +225,19 @@ class Seen(View):
     ]
     cold: Annotated[bool, described("True if this environment had to read the space first, which takes longer.", False)]
     as_of: Annotated[
-        Moment, described("The time up to which the environment knows every document, UTC.", "2026-02-20T14:00:00.120Z")
+        Moment,
+        described(
+            "The time up to which the environment knows every document but those of `unread`, UTC.",
+            "2026-02-20T14:00:00.120Z",
+        ),
+    ]
+    unread: Annotated[
+        int,
+        described(
+            "Number of objects that were not read yet, because many are new. The newest are read first. They are found "
+            "a few seconds later, so send the request again.",
+            0,
+        ),
     ]
 
 
@@ -251,10 +263,11 @@ class Ranked(View):
         ),
     ] = None
     nothing: Annotated[
-        Literal["no_match", "below_floor"] | None,
+        Literal["no_match", "below_floor", "unread"] | None,
         described(
             "The reason why nothing was found. `no_match`: no document matches. `below_floor`: the best documents "
-            "share too few words with the query and are too far from it in meaning to be an answer."
+            "share too few words with the query and are too far from it in meaning to be an answer. `unread`: many "
+            "objects are new and not read yet. Send the request again in a few seconds."
         ),
     ] = None
     view: Annotated[Seen, described("The documents that were searched, over all searched spaces.")]
@@ -377,9 +390,10 @@ def ranked(answers: Sequence[SpaceHits]) -> dict[str, Any]:
     failures = [answer.failure for answer in answers if answer.failure]
     hybrid = any(answer.ranking == "hybrid" for answer in answers)
     empty = not any(answer.hits for answer in answers)
+    unread = sum(answer.unread for answer in answers)
     below = any(answer.below_floor for answer in answers)
     return {
-        "nothing": ("below_floor" if below else "no_match") if empty else None,
+        "nothing": ("unread" if unread else "below_floor" if below else "no_match") if empty else None,
         "ranking": "hybrid" if hybrid else "bm25",
         "unembedded": sum(answer.unembedded for answer in answers),
         "failure": failures[0] if failures else None,
@@ -388,6 +402,7 @@ def ranked(answers: Sequence[SpaceHits]) -> dict[str, Any]:
             cold=any(answer.cold for answer in answers),
             # A caller who may see no space gets an answer without hits.
             as_of=min((answer.as_of for answer in answers), default=clock.iso_millis(clock.now())),
+            unread=unread,
         ),
     }
 
@@ -541,7 +556,12 @@ def as_markdown(
     why = answer.why_not if isinstance(answer, SearchAnswer) else None
     told = [f"Why not {why.id}: {_why(why)}."] if why else []
     failures = [f"Not searched: {one.space_id} ({one.code}). {one.detail}" for one in failed]
-    return "\n".join([*found, *told, *failures]) + "\n"
+    return "\n".join([*found, *told, *failures, *still_unread(answer.view.unread)]) + "\n"
+
+
+def still_unread(count: int) -> list[str]:
+    """The line of Markdown that tells how many objects were left unread, if there are any."""
+    return [f"Not read yet: {count} new objects. Ask again in a few seconds."] if count else []
 
 
 def _why(why: WhyNotView) -> str:

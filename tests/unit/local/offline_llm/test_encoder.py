@@ -99,3 +99,28 @@ def test_without_its_package_there_is_no_model(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(encoder, "_PACKAGE", "a_package_that_is_not_there")
 
     assert not Encoder().is_there()
+
+
+def test_a_question_waits_for_one_turn_of_a_backlog_and_not_for_its_end():
+    asked: list[int] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    def model(texts: Sequence[str]) -> Any:
+        asked.append(len(texts))
+        begun.set()
+        assert go_on.wait(20)
+        return [GOOD for _ in texts]
+
+    shared = Encoder(lambda: model)
+    with ThreadPoolExecutor(4) as threads:
+        backlogs = [threads.submit(shared.encode, ["text"] * 4 * encoder.TURN_TEXTS) for _ in range(2)]
+        assert begun.wait(20)
+        question = threads.submit(shared.encode, ["question"])
+        while len(shared._turns._waiting) < 2:
+            time.sleep(0.001)
+        go_on.set()
+        assert len(question.result(20)) == 1
+        assert [len(one.result(20)) for one in backlogs] == [4 * encoder.TURN_TEXTS] * 2
+
+    assert asked[:2] == [encoder.TURN_TEXTS, 1]
+    assert asked[2:] == [encoder.TURN_TEXTS] * 7
