@@ -85,9 +85,11 @@ class Metrics:
             counters, gauges = dict(self._counters), dict(self._gauges)
             histograms = {key: list(found) for key, found in self._histograms.items()}
         lines = [*_lines(counters, "counter"), *_lines(gauges, "gauge")]
-        for index, ((name, labels), found) in enumerate(sorted(histograms.items())):
-            if not index or sorted(histograms)[index - 1][0] != name:
+        last = ""
+        for (name, labels), found in sorted(histograms.items()):
+            if name != last:
                 lines += _head(name, "histogram")
+                last = name
             total = 0.0
             for bound, count in zip([*map(str, SECONDS), "+Inf"], found[:-1], strict=True):
                 total += count

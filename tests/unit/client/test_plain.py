@@ -17,21 +17,6 @@ SPACE = {"space_id": "demo"}
 
 
 @pytest.fixture
-def serve():
-    """Starts a service that answers as the function says."""
-    servers = []
-
-    def start(answer):
-        servers.append(Server("127.0.0.1", 0, answer, max_body=10**6))
-        servers[-1].start()
-        return servers[-1].url
-
-    yield start
-    for server in servers:
-        server.stop(grace_seconds=0)
-
-
-@pytest.fixture
 def breaks_off():
     """A service that reads requests and closes the connection without an answer."""
     listener = socket.create_server(("127.0.0.1", 0))

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from livemem.access.principal import Principal
+from livemem.conversations import removal
 from livemem.errors import Forbidden, InvalidRequest, NotFound, SearchNotReady, StoreUnavailable
 from livemem.jobs import lease
 from livemem.jobs.lease import LeaseTaken
@@ -366,6 +367,30 @@ def test_an_indexer_that_finds_another_one_at_work_leaves_all_to_it_and_that_one
     assert len(documents) == len(set(documents)) == 4
     assert keys.search_lease("demo") not in world.keys("demo/_search/")
     assert run_indexer(world)["embedded"] == 0
+
+
+def test_an_order_that_comes_after_an_indexers_last_look_is_not_left_to_the_sweep():
+    world, embedder = garage()
+    other = world.with_parts(embed=embedder)
+    told = []
+
+    def late(index, verb):
+        if verb == "DELETE" and not told:
+            # The holder gives its lease back.
+            told.append({})
+            removal.forget(other, "demo", "late")
+            world.reindexed.clear()
+            told.append(run_indexer(world, other))
+
+    world.client.before = late
+    run_indexer(world)
+    world.client.before = lambda index, verb: None
+
+    assert told[1:] == [{"status": "busy"}]
+    assert world.reindexed == ["demo"]
+    run_indexer(world)
+    assert not world.keys(keys.search_orders("demo"))
+    assert world.reindexed == ["demo"]
 
 
 def test_a_try_of_an_invocation_waits_for_the_lease_of_the_one_that_died():

@@ -48,10 +48,7 @@ class SpaceReport:
         made = [f"{self.space_id}: {outcome}{': ' if parts else ''}{', '.join(parts)}"]
         made += [f"  agents: {', '.join(self.agents)}"] if self.agents else []
         made += [f"  {line}" for line in (self.error,) if line]
-        made += [f"  changed: {line}" for line in _some(self.changed)]
-        made += [f"  left out: {line}" for line in _some(self.left_out)]
-        made += [f"  not taken: {count} {name}" for name, count in self.not_taken.items()]
-        return made
+        return [*made, *_rest(self.changed, self.left_out, self.not_taken)]
 
 
 @dataclass
@@ -90,9 +87,7 @@ class TalkReport:
             made.append(f"  imported into {self.space_id}: {self.begun} new conversations, {self.imported} new turns")
             made += [f"  there already: {self.repeated} turns"] if self.repeated else []
         made += [f"  skipped: {self.skipped} conversations that are empty or older"] if self.skipped else []
-        made += [f"  left out: {line}" for line in _some(self.left_out)]
-        made += [f"  not taken: {count} {name}" for name, count in self.not_taken.items()]
-        return made
+        return [*made, *_rest([], self.left_out, self.not_taken)]
 
 
 @dataclass
@@ -135,15 +130,19 @@ class ItemReport:
             made.append(f"  imported into {self.space_id}: {self.imported}")
             made += [f"  there already: {self.repeated}"] if self.repeated else []
         made += [f"  without secrets: {self.redacted} texts are replaced by marks"] if self.redacted else []
-        made += [f"  changed: {line}" for line in _some(self.changed)]
-        made += [f"  left out: {line}" for line in _some(self.left_out)]
-        made += [f"  not taken: {count} {name}" for name, count in self.not_taken.items()]
-        return made
+        return [*made, *_rest(self.changed, self.left_out, self.not_taken)]
 
 
 def _document(report: SpaceReport | TalkReport | ItemReport) -> dict[str, Any]:
     values = {one.name: getattr(report, one.name) for one in fields(report)}
     return {name: value for name, value in values.items() if value not in (None, [], {}, "")}
+
+
+def _rest(changed: list[str], left_out: list[str], not_taken: Counter[str]) -> list[str]:
+    """The last lines of every report: what did not come as it was."""
+    told = [f"  changed: {line}" for line in _some(changed)]
+    told += [f"  left out: {line}" for line in _some(left_out)]
+    return told + [f"  not taken: {count} {name}" for name, count in not_taken.items()]
 
 
 def _some(lines: list[str]) -> list[str]:

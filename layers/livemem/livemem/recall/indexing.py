@@ -76,11 +76,18 @@ def index(process: Process, space_id: str, deadline: datetime, delivery: str = "
                 head = now
     finally:
         lease.quietly_release(process, held)
-    if done["status"] == "unfinished" and progress > 0:
-        # Only then: work without progress must not be queued for ever.
+    # Work without progress must not be queued for ever.
+    if progress > 0 if done["status"] == "unfinished" else _is_ordered(process, space_id):
         process.enqueue("indexer", {"space_id": space_id})
     logger.info("indexed", extra={"space_id": space_id, **done})
     return done
+
+
+def _is_ordered(process: Process, space_id: str) -> bool:
+    """Whether something is to be forgotten that was ordered after the last look: 1 LIST. The invocation of that order
+    may have been sent away. It must not wait for the sweep: erased words may be in a snapshot.
+    """
+    return any(process.store.scan(keys.search_orders(space_id)))
 
 
 def _once(process: Process, meta: Meta, deadline: datetime) -> tuple[dict[str, Any], int]:

@@ -14,20 +14,16 @@ from functools import lru_cache
 from livemem.recall.memory_documents import MEMORY
 from livemem.search import words
 from livemem.search.engine import Hit
+from livemem.search.evidence import LIKELY, STRAY
 from livemem.search.words import Query
 
 ENOUGH_WORDS, ENOUGH_SHARE = 2, 1 / 3
 """Words of a message that a text must hold: so many, or this share of them."""
-LIKELY = 0.35
-"""The cosine from which a text is relevant although it shares no word: it may be in another language. Below it the
-offline model finds many texts about other subjects (benchmarks/contexts.py).
-"""
 UNLIKELY = 0.2
 """The cosine below which one shared word of several is chance: "my flight is on time" and "it saves time". It loses
 0.2 % of the evidence of LoCoMo, and a tenth of the other texts (docs/search.md).
+A search, whose caller judges, takes STRAY.
 """
-STRAY = 0.1
-"""The same in a search, whose caller judges: in a small space the one right text may be a little nearer than others."""
 LOOKED_AT = 10
 """The first hits of a search, of which one has to pass. With 25 the same evidence is found, and less nonsense is
 recognised (docs/recall.md).

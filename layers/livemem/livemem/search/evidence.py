@@ -28,10 +28,14 @@ ENOUGH_SHARE, SHARE_OF_FEW = 0.5, 0.3
 """Words that weigh more than this share of the whole question are enough too, because a short question has no more.
 The second one is for few statements, among which no word is rare.
 """
-STRAY = 0.1
-"""The cosine below which a share of the words is chance (recall/relevance.py)."""
 LIKELY = 0.35
-"""The least cosine of a statement that shares no word with the question (recall/relevance.py)."""
+"""The cosine from which a text is relevant although it shares no word: it may be in another language. Below it the
+offline model finds many texts about other subjects (benchmarks/contexts.py).
+"""
+STRAY = 0.1
+"""The cosine below which shared words are chance in a search: in a small space the one right text may be only a little
+nearer than others.
+"""
 NEAR, NEAREST, CLOSE = 2.5, 2.0, 1.5
 """Closeness in rare words: the first for each time by which it exceeds that of chance, at most the second. The third is
 enough without a shared word.

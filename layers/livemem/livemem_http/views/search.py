@@ -8,10 +8,11 @@ from livemem import clock
 from livemem.recall import conversation_documents, memory_documents, room_documents, search
 from livemem.recall.context import Context
 from livemem.recall.document_sources import BANK
-from livemem.recall.relevance import LIKELY, RelevanceFloor
+from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.render_context import ShownSummary, ShownTurn
 from livemem.recall.search import FailedSpace, SpaceHits
 from livemem.search.engine import Hit, Reason, WhyNot
+from livemem.search.evidence import LIKELY
 from livemem_http.views.fields import Moment, SpaceId, View, described
 
 CONFIRMED = (BANK, memory_documents.MEMORY)

@@ -44,21 +44,6 @@ class Upstreams:
 
 
 @pytest.fixture
-def serve():
-    """Starts a service that answers as the function says."""
-    servers = []
-
-    def start(answer):
-        servers.append(Server("127.0.0.1", 0, answer, max_body=10**6))
-        servers[-1].start()
-        return servers[-1].url
-
-    yield start
-    for server in servers:
-        server.stop(grace_seconds=0)
-
-
-@pytest.fixture
 def dead(serve):
     server = Server("127.0.0.1", 0, lambda _: Response(200), max_body=1)
     server.start()
