@@ -367,6 +367,8 @@ class AsyncMemoriesGroup(Group):
         category: str | Unset | None = UNSET,
         subjects: Sequence[str] | Unset | None = UNSET,
         ttl: str | Unset | None = UNSET,
+        said_at: datetime | str | Unset | None = UNSET,
+        author: str | Unset | None = UNSET,
         revision: int | Unset | None = UNSET,
     ) -> models.Written:
         """As `MemoriesGroup.correct`."""
@@ -432,6 +434,8 @@ class AsyncMemoriesGroup(Group):
         category: str | None = None,
         subjects: Sequence[str] | None = None,
         ttl: str | None = None,
+        said_at: datetime | str | None = None,
+        author: str | None = None,
         source: Literal["conversation", "chat", "note", "digest", "manual"] | None = None,
         replace: bool | None = None,
         conversation_id: str | None = None,

@@ -834,6 +834,8 @@ class MemoriesGroup(Group):
         category: str | Unset | None = UNSET,
         subjects: Sequence[str] | Unset | None = UNSET,
         ttl: str | Unset | None = UNSET,
+        said_at: datetime | str | Unset | None = UNSET,
+        author: str | Unset | None = UNSET,
         revision: int | Unset | None = UNSET,
     ) -> models.Written:
         """Correct a memory.
@@ -849,6 +851,8 @@ class MemoriesGroup(Group):
             subjects: The complete new list of subjects.
             ttl: How long the memory is valid from now: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y`
                 (minutes to years). Null: for ever.
+            said_at: The time when it was said. Null: the time when it was stored.
+            author: The speaker. Null: the token.
             revision: The revision that you have read. If the memory has changed since, the correction is refused
                 (`precondition_lost`).
         """
@@ -983,6 +987,8 @@ class MemoriesGroup(Group):
         category: str | None = None,
         subjects: Sequence[str] | None = None,
         ttl: str | None = None,
+        said_at: datetime | str | None = None,
+        author: str | None = None,
         source: Literal["conversation", "chat", "note", "digest", "manual"] | None = None,
         replace: bool | None = None,
         conversation_id: str | None = None,
@@ -1007,6 +1013,9 @@ class MemoriesGroup(Group):
             subjects: Subjects by which the memory can be found.
             ttl: How long the memory is valid from now: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y`
                 (minutes to years). Null: for ever.
+            said_at: The time when it was said. Default: that of the note that is the source, else now. Searches,
+                contexts and the start use it. A time ahead of the service's clock counts as now.
+            author: The speaker, a person or an agent. Default: that of the note that is the source, else the token.
             source: The kind of source.
             replace: True: the new memory replaces the one that says the same, even if that one says more or is valid
                 for longer. The LLM decides which memory says the same. To replace a memory that you know, correct it

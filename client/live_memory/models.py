@@ -621,6 +621,10 @@ class MemoryChange(Model):
     """The complete new list of subjects."""
     ttl: str | None = None
     """How long the memory is valid from now: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y` (minutes to years). Null: for ever."""
+    said_at: AwareDatetime | None = None
+    """The time when it was said. Null: the time when it was stored."""
+    author: str | None = None
+    """The speaker. Null: the token."""
     revision: int | None = None
     """The revision that you have read. If the memory has changed since, the correction is refused (`precondition_lost`)."""
 
@@ -742,7 +746,7 @@ class NewConsolidation(Model):
 
 
 class NewMemory(Model):
-    """A memory to store. Its author is the name of the token."""
+    """A memory to store. It is said by the token and now, unless `author` and `said_at` say more."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -757,6 +761,10 @@ class NewMemory(Model):
     """Subjects by which the memory can be found."""
     ttl: str | None = None
     """How long the memory is valid from now: a whole number from 1 to 9999 and `m`, `h`, `d`, `w` or `y` (minutes to years). Null: for ever."""
+    said_at: AwareDatetime | None = None
+    """The time when it was said. Default: that of the note that is the source, else now. Searches, contexts and the start use it. A time ahead of the service's clock counts as now."""
+    author: str | None = None
+    """The speaker, a person or an agent. Default: that of the note that is the source, else the token."""
     source: Literal["conversation", "chat", "note", "digest", "manual"] | None = "manual"
     """The kind of source."""
     replace: bool | None = False
@@ -1126,7 +1134,7 @@ class PromotionView(Model):
 
 
 class ProvenanceView(Model):
-    """The author of a memory, and its sources."""
+    """The token that stored a memory, and its sources."""
 
     author: str
     """The name of an agent, which is the name of its token."""
@@ -2380,8 +2388,12 @@ class Written(Model):
     """The expiry time, UTC. Absent: the memory never expires."""
     source: Literal["conversation", "chat", "note", "digest", "manual"] | str
     """The kind of source."""
+    said_at: AwareDatetime | None = None
+    """The time when it was said, UTC. Left out: the time when it was last stored."""
+    author: str | None = None
+    """The speaker. Left out: the `user` of the provenance, else its `author`."""
     provenance: ProvenanceView
-    """The author of the memory, and its sources."""
+    """The token that stored the memory, and its sources."""
     revision: int
     """The number of times that it was written, from 1."""
     similar_to: list[str] | None = None
@@ -2733,8 +2745,12 @@ class FoundMemory(Model):
     """The expiry time, UTC. Absent: the memory never expires."""
     source: Literal["conversation", "chat", "note", "digest", "manual"] | str
     """The kind of source."""
+    said_at: AwareDatetime | None = None
+    """The time when it was said, UTC. Left out: the time when it was last stored."""
+    author: str | None = None
+    """The speaker. Left out: the `user` of the provenance, else its `author`."""
     provenance: ProvenanceView
-    """The author of the memory, and its sources."""
+    """The token that stored the memory, and its sources."""
     revision: int
     """The number of times that it was written, from 1."""
     similar_to: list[str] | None = None
@@ -2938,8 +2954,12 @@ class MemoryDetail(Model):
     """The expiry time, UTC. Absent: the memory never expires."""
     source: Literal["conversation", "chat", "note", "digest", "manual"] | str
     """The kind of source."""
+    said_at: AwareDatetime | None = None
+    """The time when it was said, UTC. Left out: the time when it was last stored."""
+    author: str | None = None
+    """The speaker. Left out: the `user` of the provenance, else its `author`."""
     provenance: ProvenanceView
-    """The author of the memory, and its sources."""
+    """The token that stored the memory, and its sources."""
     revision: int
     """The number of times that it was written, from 1."""
     similar_to: list[str] | None = None
@@ -2969,8 +2989,12 @@ class MemoryView(Model):
     """The expiry time, UTC. Absent: the memory never expires."""
     source: Literal["conversation", "chat", "note", "digest", "manual"] | str
     """The kind of source."""
+    said_at: AwareDatetime | None = None
+    """The time when it was said, UTC. Left out: the time when it was last stored."""
+    author: str | None = None
+    """The speaker. Left out: the `user` of the provenance, else its `author`."""
     provenance: ProvenanceView
-    """The author of the memory, and its sources."""
+    """The token that stored the memory, and its sources."""
     revision: int
     """The number of times that it was written, from 1."""
     similar_to: list[str] | None = None

@@ -85,6 +85,8 @@ def test_a_memory_is_stored_whole_and_read_again(memories):
     assert (read["kind"], read["category"], read["source"]) == ("fact", "style", "conversation")
     assert (read["subjects"], read["revision"]) == (["ann", "port kiel"], 1)
     assert read["provenance"] == {"author": "admin", "conversation_id": conversation_id, "note_id": note_id}
+    # Its source says when it was said, and by whom.
+    assert (read["said_at"], read["author"]) == ("2026-02-20T14:00:00Z", "ann")
     life = datetime.fromisoformat(read["expires_at"]) - datetime.fromisoformat(read["created_at"])
     assert life == timedelta(days=30)
 
@@ -156,6 +158,9 @@ def test_a_key_of_one_memory_is_none_of_a_batch(memories):
         ({"content": "x", "source": "gossip"}, "source"),
         ({"content": "x", "replace": "yes"}, "replace"),
         ({"content": "x", "note_id": "../x"}, "note_id"),
+        ({"content": "x", "said_at": "2026-02-30T10:00:00Z"}, "said_at"),
+        ({"content": "x", "said_at": 7}, "said_at"),
+        ({"content": "x", "author": "a\nb"}, "author"),
         ({"content": "x", "conversation_id": "x" * 1_000}, "conversation_id"),
         ({"content": "x", "colour": "red"}, "colour"),
     ],
@@ -348,6 +353,30 @@ def test_a_correction_changes_what_it_names_and_keeps_what_it_said_before(memori
     assert [former["content"] for former in read["history"]] == ["The port is 8080."]
     assert memories.ask("PATCH", ONE, memory_id=one, body={"category": None, "subjects": []})[1]["subjects"] == []
     assert "category" not in memories.get(ONE, memory_id=one)
+
+
+def test_a_memory_says_when_it_was_said_and_by_whom_in_every_answer_and_search_dates_it_so(memories):
+    said = {"said_at": "2025-03-01T09:30:00Z", "author": "Inès"}
+    made = memories.store("The port is 8080.", said_at="2025-03-01T10:30:00+01:00", author="Inès", key="k")
+    one = made["memory_id"]
+
+    assert made.items() >= said.items()
+    assert memories.get(ONE, memory_id=one).items() >= said.items()
+    assert memories.get(q="port")["items"][0].items() >= said.items()
+    markdown = memories.ask("GET", query={"q": "port"}, headers={"accept": "text/markdown"})[1]
+    assert ", said 2025-03-01T09:30:00Z, by Inès] The port is 8080." in markdown
+    asked = {"q": "port", "scope": "memories", "until": "2025-04-01T00:00:00Z", "author": "Inès"}
+    answer = memories.service.http("search", "GET", f"{SPACE}/search", space_id="mine", query=asked)
+    (hit,) = json.loads(answer["body"])["items"]
+    assert (hit["time"], hit["author"]) == (said["said_at"], "Inès")
+    assert hit["verified_at"][:10] == made["updated_at"][:10]
+    # Another time is another memory, for a key too.
+    again = {"content": "The port is 8080.", "author": "Inès"}
+    assert memories.fields("POST", body=again, headers={"idempotency-key": "k"}) == ["Idempotency-Key"]
+    assert "said_at" not in memories.ask("PATCH", ONE, memory_id=one, body={"said_at": None})[1]
+    assert memories.ask("PATCH", ONE, memory_id=one, body={"author": "Zoé"})[1]["author"] == "Zoé"
+    assert "author" not in memories.ask("PATCH", ONE, memory_id=one, body={"content": "The port is 9090."})[1]
+    assert memories.fields("PATCH", ONE, memory_id=one, body={"author": "a\nb"}) == ["author"]
 
 
 @pytest.mark.parametrize("body", [{}, {"revision": 1}, {"content": None}, {"subjects": None}])

@@ -68,9 +68,11 @@ def world_with_meaning(**settings: Any) -> tuple[World, Meaning]:
     return world, meaning
 
 
-def store(process: Process, content: str, author: str = "ann", op_id: str | None = None, **draft: Any) -> StoredMemory:
-    """Store a memory in `demo`."""
-    return storing.store(process, "demo", author, MemoryDraft(content, **draft), op_id=op_id)
+def store(
+    process: Process, content: str, token: str = "ann", /, *, op_id: str | None = None, **draft: Any
+) -> StoredMemory:
+    """Store a memory in `demo`, by the token of this name."""
+    return storing.store(process, "demo", token, MemoryDraft(content, **draft), op_id=op_id)
 
 
 def contents(process: Process, kind: Kind = "fact") -> list[str]:

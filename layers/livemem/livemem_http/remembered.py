@@ -50,6 +50,8 @@ def _memories(memories: Sequence[MemoryView]) -> str:
 def _memory(one: MemoryView) -> str:
     facts = [one.memory_id, one.kind, one.updated_at]
     facts += [within_item(one.category)] if one.category else []
+    facts += [f"said {one.said_at}"] if one.said_at else []
+    facts += [f"by {within_item(one.author)}"] if one.author else []
     facts += [f"until {one.expires_at}"] if one.expires_at else []
     came = one.provenance.promoted
     facts += [within_item(f"promoted from the space {came.space_id} by {came.promoted_by}")] if came else []

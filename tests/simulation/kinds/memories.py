@@ -22,7 +22,7 @@ from livemem.store.memory_keys import FOLDERS, KINDS, Kind
 from tests.simulation.choices import chance, some
 from tests.simulation.histories import History, Step
 from tests.simulation.kinds.bank import sweep, sweep_all
-from tests.simulation.kinds.memory_law import MIXED, TOPICS, Log, Told, alive, judged, op_id, says, text, wrong_log
+from tests.simulation.kinds.memory_law import MIXED, TOPICS, Log, Told, alive, judged, op_id, said_of, says, text, wrong_log
 from tests.simulation.model import Model
 from tests.simulation.pairs import CROSSED, Pair
 from tests.simulation.scene import SPACE, SWEEP_SECONDS, Action, Before, Scene, nothing
@@ -94,6 +94,8 @@ class MemoryScene(Scene):
         self.told.append(Told(done.memory.kind, done.number, cause, content, done.memory.memory_id))
 
     def store(self, process: Process, author: str, draft: MemoryDraft, cause: str | None) -> StoredMemory:
+        said_at, speaker = said_of(draft.content)
+        draft = replace(draft, said_at=said_at, author=speaker)
         if cause:
             self.asked[cause] = draft
             self._begun(cause, *([self.shortens] if draft.replace and draft.ttl else []))

@@ -62,6 +62,12 @@ def plain(content: str) -> str:
     return content.casefold().rstrip(".")
 
 
+def said_of(content: str) -> tuple[str, str]:
+    """When a text was said, and by whom: whoever stores it says so."""
+    number = int(hashlib.sha256(content.encode()).hexdigest()[:4], 16)
+    return f"2025-{1 + number % 12:02}-01T09:30:00Z", f"speaker {number}"
+
+
 def judged(new: str, there: str) -> str:
     """What a model says that is always right."""
     return "same" if thing_of(new) == thing_of(there) else "different"
@@ -172,7 +178,7 @@ def wrong_log(users: Users, kind: Kind, found: Log) -> Iterator[str]:
     causes = [operation["op_id"] for operation in found.operations]
     if len(set(causes)) < len(causes):
         yield f"{kind}: a cause has two operations"
-    for check in (_wrong_steps, _wrong_told, _wrong_pairs, _wrong_snapshots):
+    for check in (_wrong_speakers, _wrong_steps, _wrong_told, _wrong_pairs, _wrong_snapshots):
         for one in check(users, kind, found):
             yield f"{kind}: {one}"
 
@@ -196,6 +202,18 @@ def _wrong_steps(users: Users, kind: Kind, found: Log) -> Iterator[str]:
                 yield f"{number} changes what is not there"
             continue
         yield from (f"{number}: {one}" for one in _wrong_change(users, operation, old, before))
+
+
+def _wrong_speakers(users: Users, kind: Kind, found: Log) -> Iterator[str]:
+    """No words stand with the time or the speaker of others. Those that a correction brought have none."""
+    by_correction: set[str] = set()
+    for operation in found.operations:
+        if "content" in operation["corrected"]:
+            by_correction.add(operation["memory"]["content"])
+        for memory in (operation["memory"], *(part["memory"] for part in operation["also"])):
+            content, told = memory["content"], (memory["said_at"], memory["author"])
+            if told != said_of(content) and (told != (None, None) or content not in by_correction):
+                yield f"{operation['number']}: {content} was said {told}"
 
 
 def _wrong_change(

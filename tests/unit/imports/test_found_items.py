@@ -27,6 +27,7 @@ MEM0 = {
             "created_at": "2026-02-20T06:00:00.000000-08:00",
             "updated_at": None,
             "user_id": "ines",
+            "actor_id": "lea",
             "categories": ["code style"],
         },
         {"id": "2", "memory": f"The key of the staging API is {SECRET}", "user_id": "ines", "agent_id": "reviewer"},
@@ -120,13 +121,18 @@ def session_lines(entries: list[dict[str, Any]]) -> bytes:
 def test_memories_of_mem0_become_memories_with_who_and_what_they_are_about():
     found = mem0.found(json.dumps(MEM0).encode())
 
-    assert [(one.kind, one.content, one.tags) for one in found.items] == [
-        ("memory", "Prefers tabs over spaces", ["ines", "code-style"]),
-        ("memory", "The key of the staging API is [redacted:openai]", ["ines", "reviewer"]),
+    assert [one.body() for one in found.items] == [
+        {
+            "content": "Prefers tabs over spaces",
+            "subjects": ["ines", "lea", "code-style"],
+            "said_at": "2026-02-20T14:00:00.000Z",
+            "author": "lea",
+        },
+        {"content": "The key of the staging API is [redacted:openai]", "subjects": ["ines", "reviewer"]},
     ]
     assert found.redacted == 1
     assert found.left_out == ["3 has no text."]
-    assert found.changed == ["Memories have the time of their import, not their former one."]
+    assert found.changed == []
 
 
 @pytest.mark.parametrize("shape", [MEM0["results"], {"memories": MEM0["results"]}])

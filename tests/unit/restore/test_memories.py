@@ -33,7 +33,7 @@ def world() -> World:
 def fill(world: World) -> str:
     """Facts of which one is deleted, one expires and one is told twice, a snapshot, and a memory of the agent's own."""
     store(world.process, "1: The port is 8080.", op_id="first")
-    store(world.process, "1: The port is 8080, as it was in March.")
+    store(world.process, "1: The port is 8080, as it was in March.", said_at="2025-03-01T09:00:00Z", author="ines")
     store(world.process, "2: The build is red.", ttl="1h")
     gone = store(world.process, "3: Ann likes tea.").memory.memory_id
     forgetting.delete(world.process, "demo", "ann", gone, "She does not.")

@@ -38,11 +38,11 @@ class FoundItem:
 
     def body(self) -> dict[str, Any]:
         """The fields of the request."""
-        optional: Mapping[str, Any]
+        said: Mapping[str, Any] = {"said_at": self.said_at, "author": self.author}
         if self.kind == "note":
-            optional = {"tags": list(self.tags), "said_at": self.said_at, "author": self.author}
-            return {"category": self.category or "observation", "content": self.content} | _given(optional)
-        return {"content": self.content} | _given({"subjects": list(self.tags), "category": self.category})
+            told = {"category": self.category or "observation", "content": self.content}
+            return told | _given({"tags": list(self.tags), **said})
+        return {"content": self.content} | _given({"subjects": list(self.tags), "category": self.category, **said})
 
 
 @dataclass

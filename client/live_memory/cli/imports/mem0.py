@@ -1,7 +1,8 @@
 """Memories of mem0: the answer of `get_all` as JSON, or the file of its export.
 
-Read are `memory` (or `text`), `id`, `user_id`, `agent_id`, `actor_id` and `categories` of each. They are in a list, or
-in `results` or `memories` of an object. A memory has the time of its import, since a memory here has no other one.
+Read are `memory` (or `text`), `id`, `user_id`, `agent_id`, `actor_id`, `categories`, `updated_at` and `created_at` of
+each. They are in a list, or in `results` or `memories` of an object. A memory was said at the later of its two times,
+by its actor.
 """
 
 import json
@@ -15,6 +16,7 @@ SERVICE = "mem0"
 MOST_BYTES = 64 << 20
 _LISTS = ("results", "memories")
 _WHO = ("user_id", "agent_id", "actor_id")
+_TIMES = ("updated_at", "created_at")
 
 
 def rows(content: bytes) -> list[Any] | None:
@@ -45,9 +47,9 @@ def found(content: bytes) -> Found:
             continue
         words = [*(one.get(who) for who in _WHO), *chats.items(one.get("categories"))]
         made.not_taken["relations of a graph"] += len(chats.items(one.get("relations")))
-        made.add(FoundItem("memory", name, text, tags=[chats.text_of(word) for word in words]))
-    if any(chats.dictionary(row).get("created_at") for row in listed):
-        made.changed.append("Memories have the time of their import, not their former one.")
+        said_at = next((moment for field in _TIMES if (moment := chats.moment(one.get(field)))), None)
+        tags, author = [chats.text_of(word) for word in words], chats.text_of(one.get("actor_id")) or None
+        made.add(FoundItem("memory", name, text, None, tags, said_at, author))
     made.not_taken = +made.not_taken
     return made
 

@@ -68,7 +68,7 @@ def opening(question: Question, known: Known, now: datetime) -> str:
     return Template(_text("opening")).substitute(
         selves=json_line([_kept(one) for one in known.selves]),
         goals=json_line([_kept(one) for one in known.goals]),
-        of_user=json_line([_kept(one) | {"at": one.updated_at} for one in known.of_user]),
+        of_user=json_line([_kept(one) | {"at": one.moment} for one in known.of_user]),
         context=json_line(_cut(known.context, CONTEXT_CHARACTERS)),
         room=json_line([_said(one) for one in known.last_said]),
         session=json_line(said),

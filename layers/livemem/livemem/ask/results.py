@@ -54,7 +54,7 @@ def of_stored(memory: Memory, *, merged: bool) -> CallResult:
 
 
 def _source(memory: Memory) -> AnswerSource:
-    return AnswerSource(kind=memory.kind, id=memory.memory_id, excerpt=_excerpt(memory.content), at=memory.updated_at)
+    return AnswerSource(kind=memory.kind, id=memory.memory_id, excerpt=_excerpt(memory.content), at=memory.moment)
 
 
 def _listed(told: list[dict[str, Any]], sources: list[AnswerSource]) -> CallResult:
@@ -69,6 +69,8 @@ def _memory(memory: Memory, score: float | None) -> dict[str, Any]:
         "category": memory.category,
         "subjects": memory.subjects,
         "updated_at": memory.updated_at,
+        "said_at": memory.said_at,
+        "by": memory.author or memory.provenance.user,
         "expires_at": memory.expires_at,
         "score": None if score is None else round(score, 3),
     }

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from livemem import clock
 from livemem.digests.digest_documents import ExtractedFact
 from livemem.errors import LiveMemoryError
 from livemem.llm import contract
@@ -10,8 +11,9 @@ from livemem.llm.answering import Contract
 from livemem.llm.contract import ContractError, Part
 from livemem.memories import memory as memories
 from livemem.memories import ttl as ttls
-from livemem.rooms.message import Message
+from livemem.rooms.message import UNKNOWN, Message
 from livemem.store.memory_keys import Kind
+from livemem.text.speakers import fitting
 
 MOST = 40
 """Memories of one chunk, at most."""
@@ -57,6 +59,7 @@ def _checked(found: ExtractedMemory, where: str, messages: Sequence[Message], no
     missing = [number for number in numbers if not 1 <= number <= len(messages)]
     if not numbers or missing:
         raise ContractError(f"{where}messages: must be numbers of messages, from 1 to {len(messages)}.")
+    said = [messages[number - 1] for number in numbers]
     try:
         ttls.until(found.ttl, now, f"{where}ttl")
         return ExtractedFact(
@@ -66,7 +69,15 @@ def _checked(found: ExtractedMemory, where: str, messages: Sequence[Message], no
             subjects=memories.check_subjects(found.subjects, f"{where}subjects"),
             ttl=found.ttl,
             replace=found.replace,
-            messages=[messages[number - 1].message_id for number in numbers],
+            messages=[one.message_id for one in said],
+            said_at=max((one.timestamp for one in said), key=clock.parse),
+            author=_speaker(said),
         )
     except LiveMemoryError as error:
         raise ContractError(error.detail) from error
+
+
+def _speaker(said: Sequence[Message]) -> str | None:
+    """Who said all of these, None if there are several, or nobody knows."""
+    first, *others = {one.author for one in said}
+    return None if others or first == UNKNOWN else fitting(first)

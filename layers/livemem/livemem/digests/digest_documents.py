@@ -20,6 +20,10 @@ class ExtractedFact(StoredDocument):
     ttl: str | None = None
     replace: bool = False
     messages: list[str] = []
+    said_at: Moment | None = None
+    """When the last of its messages was said."""
+    author: Line | None = None
+    """The speaker, if all of its messages are of one."""
 
     def draft(self, slot: str, room: str) -> MemoryDraft:
         """The draft of the memory, to be stored."""
@@ -31,6 +35,8 @@ class ExtractedFact(StoredDocument):
             ttl=self.ttl,
             source="digest",
             replace=self.replace,
+            said_at=self.said_at,
+            author=self.author,
             digest=slot,
             room=room,
             messages=tuple(self.messages),

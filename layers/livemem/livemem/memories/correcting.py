@@ -24,6 +24,7 @@ from livemem.memories.storing_outcome import StoredMemory
 from livemem.process import Process
 from livemem.store.capability_check import require_conditional_writes
 from livemem.text.redaction import Redaction
+from livemem.text.speakers import check_speaker
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ class Correction:
     subjects: Sequence[str] | EllipsisType = ...
     ttl: str | EllipsisType | None = ...
     """The time to live from now on; None: it never expires."""
+    said_at: str | EllipsisType | None = ...
+    """When it was said; None: when it was last stored."""
+    author: str | EllipsisType | None = ...
+    """The speaker; None: the token."""
     revision: int | None = None
 
 
@@ -92,4 +97,10 @@ def _changes(process: Process, there: Memory, wanted: Correction) -> tuple[dict[
     if not isinstance(wanted.ttl, EllipsisType):
         expires = ttl.until(wanted.ttl, process.clock())
         changes["expires_at"] = clock.iso_millis(expires) if expires else None
+    if not isinstance(wanted.said_at, EllipsisType):
+        said_at = wanted.said_at
+        changes["said_at"] = memory.check_said_at(said_at, process.clock()) if said_at is not None else None
+    if not isinstance(wanted.author, EllipsisType):
+        name = check_speaker("author", wanted.author) if wanted.author is not None else None
+        changes["author"] = done.identifier(name) if on and name else name
     return changes, done.counted()

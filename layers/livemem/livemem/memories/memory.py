@@ -3,9 +3,10 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
-from livemem import limits
+from livemem import clock, limits
 from livemem.errors import InvalidRequest
 from livemem.store.memory_keys import Kind
 from livemem.store.stored_documents import Count, Line, Moment, StoredDocument
@@ -89,6 +90,10 @@ class Memory(StoredDocument):
     expires_at: Moment | None = None
     """None: never."""
     source: Origin = "manual"
+    said_at: Moment | None = None
+    """When its content was said, if that is not when it was stored."""
+    author: Line | None = None
+    """The named speaker of its content, if that is not the token."""
     provenance: Provenance
     revision: Count = 1
     history: list[Former] = []
@@ -97,6 +102,16 @@ class Memory(StoredDocument):
     """Earlier memories near to it, of which the LLM has not said yet whether they say the same."""
     absorbed: list[Absorbed] = []
     """The latest last. Without merges of the same words, and without merges of versions before this field."""
+
+    @property
+    def moment(self) -> str:
+        """When it was said, else when it was last stored."""
+        return self.said_at or self.updated_at
+
+    @property
+    def speaker(self) -> str:
+        """The named speaker, else the user of the question that it is from, else the token."""
+        return self.author or self.provenance.user or self.provenance.author
 
 
 @dataclass(frozen=True)
@@ -113,6 +128,10 @@ class MemoryDraft:
     ttl: str | None = None
     source: Origin = "manual"
     replace: bool = False
+    said_at: str | None = None
+    """When it was said, if that is not now: ISO 8601. A time ahead of the service's clock counts as now."""
+    author: str | None = None
+    """The speaker, if that is not the token."""
     user: str | None = None
     digest: str | None = None
     room: str | None = None
@@ -153,6 +172,15 @@ def check_category(kind: Kind, category: str | None, field: str = "category") ->
         raise InvalidRequest.of(field, f"must be one of {', '.join(allowed)} for the kind {kind}")
     limits.check_text(field, category, CATEGORY_CHARACTERS)
     return category
+
+
+def check_said_at(said_at: str, now: datetime, field: str = "said_at") -> str | None:
+    """When it was said, in the stored form; None if that is not before `now`. Raises InvalidRequest."""
+    try:
+        said = clock.parse(said_at)
+    except ValueError:
+        raise InvalidRequest.of(field, "must be a time in ISO 8601") from None
+    return clock.iso(said) if said < now else None
 
 
 def without_secrets(subjects: Sequence[str], done: Redaction) -> list[str]:

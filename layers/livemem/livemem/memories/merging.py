@@ -66,6 +66,8 @@ def merge(
                 "updated_at": clock.iso_millis(now),
                 "expires_at": _life(candidate, old, verdict),
                 "source": standing.source,
+                "said_at": standing.said_at,
+                "author": standing.author,
                 "provenance": standing.provenance,
                 "revision": old.revision + 1,
                 "history": _history(candidate, old, kept),
@@ -120,14 +122,15 @@ def former(gone: Memory) -> Former:
 
 
 def corrected(old: Memory, now: datetime, author: str, changes: dict[str, object]) -> Memory:
-    """The memory after a correction by its id. A replaced content is in its history."""
-    provenance = Provenance(author=author)
+    """The memory after a correction by its id. A replaced content is in its history. A new one is said by `author`
+    now, unless the changes say more.
+    """
+    said = {"provenance": Provenance(author=author), "source": "manual", "said_at": None, "author": None}
     fresh = old.model_copy(
         update={
+            **(said if "content" in changes else {}),
             **changes,
             "updated_at": clock.iso_millis(now),
-            "provenance": provenance if "content" in changes else old.provenance,
-            "source": "manual" if "content" in changes else old.source,
             "revision": old.revision + 1,
         }
     )

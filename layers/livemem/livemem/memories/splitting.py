@@ -23,7 +23,7 @@ AT_ONCE = 100
 """Operations that are read in parallel."""
 _SHARED = ("category", "subjects", "expires_at")
 """Fields that a merge computes from both memories."""
-_OF_CONTENT = ("content", "source", "provenance")
+_OF_CONTENT = ("content", "source", "said_at", "author", "provenance")
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,8 @@ def _as_before(merge: Operation, merged: Merged) -> Memory:
             "expires_at": latest.expires_at,
             "updated_at": latest.at,
             "source": "manual",
+            "said_at": None,
+            "author": None,
             "provenance": Provenance(author=latest.author),
         }
     )

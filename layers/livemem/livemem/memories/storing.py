@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from livemem import clock
-from livemem.errors import InvalidRequest, LiveMemoryError
+from livemem.errors import InvalidRequest, LiveMemoryError, NotFound
 from livemem.memories import (
     batch,
     log,
@@ -29,12 +29,15 @@ from livemem.memories.model_judge import Pair
 from livemem.memories.operation import Merged, Operation
 from livemem.memories.state import State
 from livemem.memories.storing_outcome import StoredMemory
+from livemem.notes import pages
 from livemem.process import Process
 from livemem.spaces import head as heads
+from livemem.store import keys as note_keys
 from livemem.store import memory_keys as keys
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.memory_keys import Kind
 from livemem.text.redaction import Redaction
+from livemem.text.speakers import check_speaker, fitting
 
 BATCH = 50
 MOST = 20_000
@@ -74,7 +77,8 @@ def store(
 ) -> StoredMemory:
     """Store a memory: 1 LIST and 1 PUT, and 1 call of the embedding model; 1 PUT more if it expires, and 2 for every
     100th. The LLM is asked once about all memories near to it, and once more about those that others have stored
-    meanwhile (`model_judge.judge`). Memories without a verdict are linked.
+    meanwhile (`model_judge.judge`). Memories without a verdict are linked. The requests of `pages.get` more, if the
+    draft names a note and not when and by whom it was said.
 
     `op_id` names the cause. A repeat of it within 30 days changes nothing. `until`: models must answer before that.
     Raises NotFound, InvalidRequest, TooLarge, EmbeddingUnavailable, MemoriesBroken, Busy.
@@ -82,6 +86,7 @@ def store(
     wanted = _checked(process, author, draft, op_id, "")
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
+    wanted = _as_the_note(process, space_id, wanted)
     vector = memory_vectors.embed(process, [wanted.candidate.content])[0] if process.embed else None
     return _store(process, space_id, author, wanted, vector, until)
 
@@ -109,6 +114,7 @@ def store_all(
     ]
     heads.load_recent(process, space_id)
     require_conditional_writes(process.store)
+    wanted = process.store.map(lambda one: _as_the_note(process, space_id, one), wanted)
     texts = [one.candidate.content for one in wanted]
     found: Sequence[Floats | None] = memory_vectors.embed(process, texts) if process.embed else [None] * len(texts)
     asked = [
@@ -134,6 +140,9 @@ def _checked(process: Process, author: str, draft: MemoryDraft, cause: str | Non
     if process.settings.redact_secrets:
         content, category = done.text(content), done.text(category) if category else None
         subjects = memory.without_secrets(draft.subjects, done)
+    speaker = check_speaker(f"{where}author", draft.author) if draft.author is not None else None
+    if speaker is not None and process.settings.redact_secrets:
+        speaker = done.identifier(speaker)
     now = process.clock()
     expires = ttl.until(draft.ttl, now, f"{where}ttl")
     expires_at = clock.iso_millis(expires) if expires else draft.expires_at
@@ -148,15 +157,40 @@ def _checked(process: Process, author: str, draft: MemoryDraft, cause: str | Non
         updated_at=moment,
         expires_at=expires_at,
         source=draft.source,
+        said_at=memory.check_said_at(draft.said_at, now, f"{where}said_at") if draft.said_at is not None else None,
+        author=speaker,
         provenance=draft.provenance(author),
     )
-    request = json.dumps([content, kind, category, subjects, draft.ttl, draft.source, draft.replace])
+    # Operations of versions before these fields have hashes without them. The time of a promotion's source moves when
+    # the source is said again.
+    said = [draft.said_at, draft.author] if (draft.said_at or draft.author) and not draft.promoted else []
+    request = json.dumps([content, kind, category, subjects, draft.ttl, draft.source, draft.replace, *said])
     return _Wanted(
         Candidate(candidate, draft.replace),
         hashlib.sha256(request.encode()).hexdigest()[:32],
         operation.op_id(cause if cause is not None else f"memory/{candidate.memory_id}"),
         done.counted(),
     )
+
+
+def _as_the_note(process: Process, space_id: str, wanted: _Wanted) -> _Wanted:
+    """The draft with the time and the speaker of the note that it names as its source, where it says neither itself."""
+    there = wanted.candidate.memory
+    note_id = there.provenance.note_id
+    if note_id is None or (there.said_at and there.author):
+        return wanted
+    try:
+        note = pages.get(process, space_id, note_id)
+        said_at, speaker = note.moment, note.speaker
+    except NotFound:
+        # The id has the time and the agent of a note that is gone.
+        name = note_keys.parse_note_id(note_id)
+        said_at, speaker = clock.iso(name.timestamp), name.agent
+    changes = {
+        "said_at": there.said_at or memory.check_said_at(said_at, process.clock()),
+        "author": there.author or (fitting(speaker) if speaker != there.provenance.author else None),
+    }
+    return replace(wanted, candidate=replace(wanted.candidate, memory=there.model_copy(update=changes)))
 
 
 def _store(

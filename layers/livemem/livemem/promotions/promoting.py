@@ -205,6 +205,9 @@ def _draft(order: _Order, promotion: Promotion, source: Memory) -> MemoryDraft:
         category=source.category,
         subjects=source.subjects,
         source=source.source,
+        # The copy is new, what it says is as old as the memory.
+        said_at=source.moment,
+        author=source.speaker,
         promoted=PromotedMemory(
             space_id=promotion.source_space_id,
             memory_id=promotion.source_id,

@@ -15,6 +15,8 @@ from livemem.store.objects import Object
 
 MEMORY = "memory"
 """A kind of documents: a durable fact, or an agent's knowledge of itself, or its goal."""
+VERIFIED_AT = "verified_at"
+"""In `more` of a memory: its last confirmation, where that is not its time."""
 
 
 def all_of(process: Process, space_id: str, *, whole: bool = False) -> DocumentSource:
@@ -56,6 +58,11 @@ def count(view: SearchView) -> int:
     return sum(len(marks) for folder, marks in view.known.items() if keys.is_of_memories(folder.partition("/")[2]))
 
 
+def verified_at(document: Document) -> str:
+    """When a memory was last confirmed."""
+    return str(document.more.get(VERIFIED_AT) or document.time)
+
+
 def _read(process: Process, item: Object) -> Reading:
     """The documents of an operation; none of one that can't be read."""
     parsed = keys.parse_operation(item.key)
@@ -81,11 +88,15 @@ def _of_memory(memory: Memory) -> Document:
         # A fact stands for itself: facts stored before or after it are no neighbours.
         group=f"memories/{memory.memory_id}",
         position="",
-        time=clock.iso(clock.parse(memory.updated_at)),
+        time=clock.iso(clock.parse(memory.moment)),
         expires=expires,
-        author=storable(memory.provenance.author),
+        author=storable(memory.speaker),
         category=storable(memory.category or ""),
         tags=tuple(storable(subject) for subject in memory.subjects),
         source={"memory_id": memory.memory_id, "kind": memory.kind},
-        more={"expires_at": memory.expires_at} if memory.expires_at else {},
+        more={
+            **({"expires_at": memory.expires_at} if memory.expires_at else {}),
+            # Of one that was said before it was stored, its last storing confirms it.
+            **({VERIFIED_AT: clock.iso(clock.parse(memory.updated_at))} if memory.said_at else {}),
+        },
     )

@@ -306,7 +306,7 @@ def _note_line(note: Note) -> str:
 
 
 def _memory_line(memory: Memory) -> str:
-    return _line([day(memory.updated_at), memory.kind, memory.category or ""], memory.content)
+    return _line([day(memory.moment), memory.kind, memory.category or ""], memory.content)
 
 
 def _heard_line(heard: Heard) -> str:

@@ -225,12 +225,18 @@ def _found(process: Process, space_id: str, question: str) -> list[StartHit]:
     }
     asked = SearchRequest.of(text, scope=SCOPE, limit=HITS)
     hits = search.search(process, space_id, asked).hits
-    return [_hit(kinds.get(hit.document.kind, "archive"), hit.document) for hit in hits]
+    return [
+        _hit(
+            kinds.get(hit.document.kind, "archive"),
+            hit.document,
+            memory_documents.verified_at(hit.document) if hit.document.kind == memory_documents.MEMORY else None,
+        )
+        for hit in hits
+    ]
 
 
-def _hit(kind: HitKind, found: Document) -> StartHit:
+def _hit(kind: HitKind, found: Document, verified_at: str | None) -> StartHit:
     told = (found.time[:16], found.author, found.category, *(f"#{tag}" for tag in found.tags))
-    verified_at = found.time if kind == "memory" else None
     return StartHit(kind, found.id, found.text, told, found.group, found.source.get("section", ""), verified_at)
 
 

@@ -1,7 +1,7 @@
 """Names of speakers: of persons and of agents."""
 
 from livemem import limits
-from livemem.errors import InvalidRequest
+from livemem.errors import InvalidRequest, TooLarge
 from livemem.text.invisible import has_controls
 
 
@@ -11,3 +11,11 @@ def check_speaker(field: str, name: str) -> str:
     if has_controls(name):
         raise InvalidRequest.of(field, "must be on one line, without control characters")
     return name
+
+
+def fitting(name: str) -> str | None:
+    """The name of a speaker that another document holds; None if it is none."""
+    try:
+        return check_speaker("author", name)
+    except (InvalidRequest, TooLarge):
+        return None

@@ -80,6 +80,23 @@ Ttl = Annotated[
         pattern="^[1-9][0-9]{0,3}[mhdwy]$",
     ),
 ]
+MemorySaidAt = Annotated[
+    Moment,
+    described(
+        "The time when it was said. Default: that of the note that is the source, else now. Searches, contexts and "
+        "the start use it. A time ahead of the service's clock counts as now.",
+        "2026-02-19T09:30:00Z",
+    ),
+]
+MemoryAuthor = Annotated[
+    str,
+    described(
+        "The speaker, a person or an agent. Default: that of the note that is the source, else the token.",
+        "ines",
+        minLength=1,
+        maxLength=limits.SPEAKER_BYTES,
+    ),
+]
 Expires = Annotated[
     Moment | None, described("The expiry time, UTC. Absent: the memory never expires.", "2026-03-22T14:00:00Z")
 ]
@@ -145,13 +162,15 @@ IdempotencyKey = Annotated[
 
 
 class NewMemory(Body):
-    """A memory to store. Its author is the name of the token."""
+    """A memory to store. It is said by the token and now, unless `author` and `said_at` say more."""
 
     content: Content
     kind: OfKind = "fact"
     category: CategoryOf | None = None
     subjects: Subjects = []
     ttl: Ttl | None = None
+    said_at: MemorySaidAt | None = None
+    author: MemoryAuthor | None = None
     source: OfSource = "manual"
     replace: Annotated[
         bool,
@@ -209,6 +228,8 @@ class MemoryChange(Body):
     category: Annotated[CategoryOf | None, described("The new category. Null: no category.")] = None
     subjects: Annotated[Subjects | None, described("The complete new list of subjects.")] = None
     ttl: Ttl | None = None
+    said_at: Annotated[Moment | None, described("The time when it was said. Null: the time when it was stored.")] = None
+    author: Annotated[MemoryAuthor | None, described("The speaker. Null: the token.")] = None
     revision: Annotated[
         int | None,
         described(
@@ -229,6 +250,8 @@ class MemoryChange(Body):
             category=sent("category", may_be_null=True),
             subjects=sent("subjects"),
             ttl=sent("ttl", may_be_null=True),
+            said_at=sent("said_at", may_be_null=True),
+            author=sent("author", may_be_null=True),
             revision=self.revision,
         )
 
@@ -244,7 +267,7 @@ class PromotedMemoryView(View):
 
 
 class ProvenanceView(View):
-    """The author of a memory, and its sources."""
+    """The token that stored a memory, and its sources."""
 
     author: Agent
     user: Annotated[str | None, described("The person who said it, if it was stored for a question.")] = None
@@ -273,7 +296,13 @@ class MemoryView(View):
     ]
     expires_at: Expires = None
     source: OfSource
-    provenance: Annotated[ProvenanceView, described("The author of the memory, and its sources.")]
+    said_at: Annotated[
+        Moment | None, described("The time when it was said, UTC. Left out: the time when it was last stored.")
+    ] = None
+    author: Annotated[
+        str | None, described("The speaker. Left out: the `user` of the provenance, else its `author`.")
+    ] = None
+    provenance: Annotated[ProvenanceView, described("The token that stored the memory, and its sources.")]
     revision: Annotated[int, described("The number of times that it was written, from 1.", 1)]
     similar_to: Annotated[
         list[str] | None,

@@ -106,7 +106,7 @@ class HitView(View):
             highlights=list(hit.highlights),
             title=document.title or None,
             time=document.time,
-            verified_at=(hit.confirmed_at or document.time) if document.kind in CONFIRMED else None,
+            verified_at=_verified_at(hit) if document.kind in CONFIRMED else None,
             author=document.author or None,
             role=document.role or None,
             category=document.category or None,
@@ -115,6 +115,10 @@ class HitView(View):
             source=source_of(space_id, hit),
             explain={name: round(value, 4) for name, value in hit.parts.items()} if explain else None,
         )
+
+
+def _verified_at(hit: Hit) -> str:
+    return hit.confirmed_at or memory_documents.verified_at(hit.document)
 
 
 def source_of(space_id: str, hit: Hit) -> dict[str, str]:
