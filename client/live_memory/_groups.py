@@ -1618,7 +1618,7 @@ class SearchGroup(Group):
                 `ask` has recorded) are named alone, and are part of no other scope. Default: `live,bank`, or
                 `conversations` if `conversation_id` is given.
             limit: Maximum number of documents.
-            author: Only notes of this agent.
+            author: Only documents of this author: a person or an agent, as hits name it.
             category: Only notes of this category.
             tag: Only notes with this tag.
             since: Only documents of this time or later, ISO 8601, by default UTC.
@@ -1662,7 +1662,7 @@ class SearchGroup(Group):
                 `ask` has recorded) are named alone, and are part of no other scope. Default: `live,bank`, or
                 `conversations` if `conversation_id` is given.
             limit: Maximum number of documents.
-            author: Only notes of this agent.
+            author: Only documents of this author: a person or an agent, as hits name it.
             category: Only notes of this category.
             tag: Only notes with this tag.
             since: Only documents of this time or later, ISO 8601, by default UTC.

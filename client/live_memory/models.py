@@ -1816,6 +1816,8 @@ class StartView(Model):
     """The parts of the Markdown, in their order."""
     degraded: list[str]
     """The sources that failed or were too late, and are left out: some of `memories`, `search`, `user`."""
+    unread: int | None = None
+    """Only if many objects are new: the number of those that were not read yet. The newest are read first."""
 
 
 class SummariesUpdate(Model):
@@ -2931,6 +2933,8 @@ class MemoryContextView(Model):
     """Number of characters in the Markdown."""
     degraded: list[str]
     """The sources that failed or were too late, and are left out: some of `messages`, `facts`."""
+    unread: int | None = None
+    """Only if many objects are new: the number of those that were not read yet. The newest are read first."""
 
 
 class MemoryDetail(Model):
@@ -3420,6 +3424,8 @@ class ContextView(Model):
     """Number of characters in the Markdown."""
     degraded: list[str]
     """The sources that failed or were too late, and are left out: some of `turns`, `search`, `summaries`."""
+    unread: int | None = None
+    """Only if many objects are new: the number of those that were not read yet. The newest are read first."""
 
 
 class DigestPage(Model):

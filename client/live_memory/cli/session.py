@@ -46,6 +46,12 @@ class Session:
         """All items of a list in the space, page by page."""
         return self.client.pages(operation, given({"space_id": self.space, **arguments}))
 
+    def end_if_nothing(self, answer: Any) -> None:
+        """End the command with its exit code if the answer is that of a search that found nothing."""
+        if isinstance(answer, Mapping) and answer.get("nothing"):
+            self.out.say("Nothing was found.")
+            raise typer.Exit(exits.NOTHING)
+
     def confirm(
         self,
         question: str,

@@ -7,6 +7,14 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from livemem_http import views
 
 OfAgent = Annotated[views.Agent | None, Query(description="Only notes of this agent.", examples=["cline-dev"])]
+OfSpeaker = Annotated[
+    str | None,
+    Query(
+        description="Only documents of this author: a person or an agent, as hits name it.",
+        examples=["cline-dev"],
+        min_length=1,
+    ),
+]
 OfCategory = Annotated[views.Category | None, Query(description="Only notes of this category.", examples=["decision"])]
 Tagged = Annotated[str | None, Query(description="Only notes with this tag.", examples=["storage"])]
 Since = Annotated[

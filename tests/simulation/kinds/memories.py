@@ -22,7 +22,19 @@ from livemem.store.memory_keys import FOLDERS, KINDS, Kind
 from tests.simulation.choices import chance, some
 from tests.simulation.histories import History, Step
 from tests.simulation.kinds.bank import sweep, sweep_all
-from tests.simulation.kinds.memory_law import MIXED, TOPICS, Log, Told, alive, judged, op_id, said_of, says, text, wrong_log
+from tests.simulation.kinds.memory_law import (
+    MIXED,
+    TOPICS,
+    Log,
+    Told,
+    alive,
+    judged,
+    op_id,
+    said_of,
+    says,
+    text,
+    wrong_log,
+)
 from tests.simulation.model import Model
 from tests.simulation.pairs import CROSSED, Pair
 from tests.simulation.scene import SPACE, SWEEP_SECONDS, Action, Before, Scene, nothing

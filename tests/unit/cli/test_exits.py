@@ -93,10 +93,22 @@ def test_how_a_run_ended_is_the_exit_code(desk: CliHarness, status: str, code: i
 
 
 def test_nothing_found_is_7_as_for_grep(desk: CliHarness):
-    desk.answers = {"search_space": {"items": []}}
-    assert desk.say("search", "x").code == 7
-    said = desk.say("search", "x", "--json")
-    assert (said.code, said.json) == (7, {"items": []})
+    commands = {
+        "search_space": ("search", "x"),
+        "search_spaces": ("search", "x", "--all"),
+        "search_memories": ("api", "memories", "search", "--q", "x"),
+        "search_rooms": ("api", "search", "rooms", "--q", "x"),
+        "search_conversations": ("api", "search", "conversations", "--q", "x"),
+    }
+    for operation, command in commands.items():
+        desk.answers = {operation: {"items": [], "nothing": "below_floor"}}
+        said = desk.say(*command)
+        assert (said.code, said.err) == (7, "Nothing was found.\n"), operation
+        said = desk.say(*command, "--json")
+        assert (said.code, said.json) == (7, desk.answers[operation]), operation
+    # The newest memories are no search, however few there are.
+    desk.answers = {"search_memories": {"items": [], "ranking": "newest"}}
+    assert desk.say("api", "memories", "search").code == 0
 
 
 def test_help_tells_all_exit_codes(desk: CliHarness):

@@ -43,7 +43,9 @@ def a_memory(draw: st.DrawFn, memory_id: str) -> Memory:
     return Memory(
         memory_id=memory_id,
         kind="fact",
-        content=draw(st.sampled_from(["We meet on Mondays.", "we meet on mondays", "We meet on Mondays at 9 in Kiel."])),
+        content=draw(
+            st.sampled_from(["We meet on Mondays.", "we meet on mondays", "We meet on Mondays at 9 in Kiel."])
+        ),
         created_at=at,
         updated_at=at,
         expires_at=draw(st.one_of(st.none(), st.just("2026-03-20T14:00:00.000Z"))),

@@ -2,20 +2,35 @@
 
 import pytest
 
+from livemem.ask import tools
+from livemem.ask.question import Question
+from livemem.ask.tools import Hand
 from livemem.conversations import turn_import
 from livemem.conversations.turn import Draft
 from livemem.errors import StoreUnavailable
 from livemem.memories import forgetting
-from livemem.recall import message_context, search
+from livemem.notes import appending
+from livemem.notes.appending import NoteDraft
+from livemem.recall import context, memory_context, message_context, search, start
+from livemem.recall.context import ContextRequest
 from livemem.recall.search_request import SearchRequest
+from livemem.recall.start import StartRequest
+from livemem.rooms import posting
+from livemem.rooms.message import MessageDraft
 from livemem.search import view as views
 from livemem.store import conversation_keys
-from livemem_http.views.recall import MessageContextView, message_context_as_markdown
-from livemem_http.views.search import SearchAnswer, as_markdown
+from livemem_http.views.recall import (
+    MemoryContextView,
+    MessageContextView,
+    memory_context_as_markdown,
+    message_context_as_markdown,
+)
+from livemem_http.views.search import ContextView, SearchAnswer, as_markdown, context_as_markdown
+from livemem_http.views.start import StartView
 from tests.support.memories import store
 from tests.support.searching import find, run_indexer, searching_world, texts
 from tests.support.talk import Talk
-from tests.support.world import ScriptedLlm, World
+from tests.support.world import INVOCATION, ScriptedLlm, World
 
 TURNS, MOST, GROWN = 20, 6, 4
 
@@ -113,6 +128,42 @@ def test_a_context_is_bounded_alike(talked):
     assert "parser 19" in found.markdown
     told = message_context_as_markdown(MessageContextView.of(found))
     assert told == f"{found.markdown}Not read yet: {TURNS - MOST} new objects. Ask again in a few seconds.\n"
+
+
+def test_a_context_of_a_conversation_and_what_the_tools_of_ask_are_told_say_how_many_are_left(talked):
+    process, line = talked.world.process, "new objects. Ask again in a few seconds.\n"
+    found = context.context(process, "demo", talked.id, ContextRequest.of("What of the parser 19?"))
+    assert context_as_markdown(ContextView.of(found)).endswith(f"Not read yet: {TURNS - MOST} {line}")
+
+    question = Question.model_construct(conversation_id=None)
+    hand = Hand(process, "demo", question, [], "x", process.clock() + INVOCATION)
+    told = [tools.OFFERS["search_conversations"].act(hand, tools.Looking(query="parser 19")).told for _ in range(3)]
+    assert [one.get("not_read_yet") for one in told] == [
+        "8 new objects: search again to find what is in them.",
+        "2 new objects: search again to find what is in them.",
+        None,
+    ]
+
+
+def test_a_start_and_the_context_of_rooms_say_how_many_are_left_and_nothing_when_none_is(monkeypatch):
+    monkeypatch.setattr(views, "READ_MOST", 2)
+    world, _ = searching_world()
+    world.create_space()
+    for number in range(5):
+        appending.append(world.process, "demo", "ann", NoteDraft("insight", f"The parser {number} is fine."))
+        posting.post(world.process, "demo", "harbour", MessageDraft("Zoé", f"The parser {number} is fine."))
+    process = world.with_parts(embed=None)
+
+    started = [start.start(process, "demo", StartRequest.of(q="parser")) for _ in range(4)]
+    rooms = [memory_context.context(process, "demo", "parser 4", room="harbour") for _ in range(4)]
+
+    assert [one.unread for one in started] == [3, 1, 0, 0]
+    assert "\nNot read yet for the question: 3 new objects. Ask again in a few seconds.\n" in started[0].markdown
+    assert "Not read" not in started[2].markdown
+    assert [StartView.of(one).model_dump().get("unread") for one in started][1:3] == [1, None]
+    assert [one.unread for one in rooms] == [3, 1, 0, 0]
+    told = memory_context_as_markdown(MemoryContextView.of(rooms[0]))
+    assert told == f"{rooms[0].markdown}Not read yet: 3 new objects. Ask again in a few seconds.\n"
 
 
 def test_many_live_notes_that_no_consolidation_has_taken_come_into_a_snapshot(talked):

@@ -84,7 +84,7 @@ def test_every_filter_admits_what_it_says():
         ({"text": "a", "scope": "memory"}, "scope"),
         ({"text": "a", "scope": "all,live"}, "scope"),
         ({"text": "a", "category": "joke"}, "category"),
-        ({"text": "a", "author": "a_b"}, "author"),
+        ({"text": "a", "author": "a\nb"}, "author"),
         ({"text": "a", "since": "yesterday"}, "since"),
     ],
 )

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from live_memory.cli import reading, texts, waiting
-from live_memory.cli.exits import FAILED, NOTHING, Refused
+from live_memory.cli.exits import FAILED, Refused
 from live_memory.cli.options import Json, Limit, MaybeSpace, Space, named
 from live_memory.cli.output import Output
 from live_memory.cli.session import Session, given, opened
@@ -153,9 +153,7 @@ def search(
             session.out.say(_why_not(why))
         for one in found.get("failed_spaces") or []:
             session.out.say(f"Not searched: {one['space_id']} ({one['code']}). {texts.one_line(one['detail'])}")
-        if not found["items"]:
-            session.out.say("Nothing was found.")
-            raise typer.Exit(NOTHING)
+        session.end_if_nothing(found)
 
 
 def _why_not(why: dict[str, Any]) -> str:

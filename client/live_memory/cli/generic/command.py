@@ -118,6 +118,7 @@ def _send(session: Session, operation: Operation, arguments: dict[str, Any], sai
         answer = client.call(operation.name, arguments, idempotency_key=said.get("key_"))
         if answer is not None or out.json:
             out.document(answer)
+        session.end_if_nothing(answer)
 
 
 def _arguments(session: Session, operation: Operation, said: dict[str, Any]) -> dict[str, Any]:

@@ -31,8 +31,10 @@ def of_memories(found: Iterable[tuple[Memory, float | None]]) -> CallResult:
     return _listed(told, [_source(one) for one, _ in pairs])
 
 
-def of_hits(hits: Iterable[Hit]) -> CallResult:
-    """The hits of a search in notes, bank or conversations, each with the part of its text that fits best."""
+def of_hits(hits: Iterable[Hit], unread: int = 0) -> CallResult:
+    """The hits of a search in notes, bank or conversations, each with the part of its text that fits best. `unread`:
+    how many new objects it left unread.
+    """
     found = [(hit, _best_part(hit)) for hit in hits]
     told = [_hit(hit, part) for hit, part in found]
     sources = [
@@ -44,7 +46,10 @@ def of_hits(hits: Iterable[Hit]) -> CallResult:
         )
         for hit, part in found
     ]
-    return _listed(told, sources)
+    result = _listed(told, sources)
+    if unread:
+        result.told["not_read_yet"] = f"{unread} new objects: search again to find what is in them."
+    return result
 
 
 def of_stored(memory: Memory, *, merged: bool) -> CallResult:

@@ -43,9 +43,9 @@ from livemem.memories import forgetting, reading, storing
 from livemem.memories.memory import MemoryDraft
 from livemem.process import Process
 from livemem.recall import search
+from livemem.recall.search import SpaceHits
 from livemem.recall.search_request import SearchRequest
 from livemem.search.documents import QUESTIONS
-from livemem.search.engine import Hit
 from livemem.spaces import head as heads
 from livemem.store.memory_keys import Kind
 
@@ -115,7 +115,8 @@ def _recent(hand: Hand, given: Recent) -> CallResult:
 
 
 def _notes(hand: Hand, given: Looking) -> CallResult:
-    return results.of_hits(_found(hand, SearchRequest.of(given.query, scope="live,bank,archive", limit=FOUND)))
+    (answer,) = _found_for(hand, [SearchRequest.of(given.query, scope="live,bank,archive", limit=FOUND)])
+    return results.of_hits(answer.hits, answer.unread)
 
 
 def _conversations(hand: Hand, given: Looking) -> CallResult:
@@ -123,17 +124,12 @@ def _conversations(hand: Hand, given: Looking) -> CallResult:
     said, questions = _found_for(hand, [asked, replace(asked, aside=QUESTIONS, limit=2 * FOUND)])
     # Earlier questions to the memory only fill. The session itself is in the prompt.
     mine = hand.question.conversation_id
-    earlier = [hit for hit in questions if hit.document.source.get("conversation_id") != mine]
-    return results.of_hits([*said, *earlier][:FOUND])
+    earlier = [hit for hit in questions.hits if hit.document.source.get("conversation_id") != mine]
+    return results.of_hits([*said.hits, *earlier][:FOUND], said.unread)
 
 
-def _found(hand: Hand, asked: SearchRequest) -> list[Hit]:
-    """The hits of one search."""
-    return _found_for(hand, [asked])[0]
-
-
-def _found_for(hand: Hand, asked: Sequence[SearchRequest]) -> list[list[Hit]]:
-    """The hits of searches with the same text within the time that is left. Raises SearchNotReady, and RunError where
+def _found_for(hand: Hand, asked: Sequence[SearchRequest]) -> Sequence[SpaceHits]:
+    """The results of searches with the same text within the time that is left. Raises SearchNotReady, and RunError where
     another invocation has more time for it.
     """
     process = hand.process
@@ -142,7 +138,7 @@ def _found_for(hand: Hand, asked: Sequence[SearchRequest]) -> list[list[Hit]]:
     meta = heads.load_recent(process, hand.space_id).meta
     try:
         with search.answering(process, meta, asked, lambda: search.vector_of(process, asked[0].text), until) as found:
-            return [one.hits for one in found[1]]
+            return found[1]
     except SearchNotReady as error:
         if until < now + search.READING:
             raise RunError(OUT_OF_TIME, error.detail) from error

@@ -84,6 +84,8 @@ class Context:
     sections: Sections
     markdown: str
     degraded: tuple[str, ...]
+    unread: int = 0
+    """New objects that the search left unread (SpaceHits)."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ class _Found:
     summaries: list[FoundSummary] = field(default_factory=list)
     said: Mapping[int, Turn] = field(default_factory=dict)
     told: Mapping[tuple[int, int], Summary] = field(default_factory=dict)
+    unread: int = 0
 
 
 def context(process: Process, space_id: str, conversation_id: str, wanted: ContextRequest) -> Context:
@@ -135,7 +138,7 @@ def context(process: Process, space_id: str, conversation_id: str, wanted: Conte
     )
     kept, text = render_context.fitting(sections, wanted.max_chars)
     failed = {*failures, *([RECENT] if missing else [])}
-    return Context(kept, text, tuple(name for name in SECONDS if name in failed))
+    return Context(kept, text, tuple(name for name in SECONDS if name in failed), found.unread)
 
 
 def _recent(process: Process, looks: Looks, wanted: ContextRequest, missing: list[str]) -> list[ShownTurn]:
@@ -200,6 +203,7 @@ def _found(
         [one for one, _ in told],
         said,
         {(one.level, one.number): summary for one, summary in told},
+        answers[0].unread,
     )
 
 

@@ -44,6 +44,8 @@ class MemoryContext:
     facts: list[ShownFact]
     markdown: str
     degraded: tuple[str, ...]
+    unread: int = 0
+    """New objects that the search left unread (SpaceHits)."""
 
 
 def context(
@@ -81,12 +83,13 @@ def context(
     results, failures = fan_out.done(process, tasks)
     if not results:
         raise _failure(failures[MESSAGES])
-    said: list[ShownMessage] = sorted(results.get(MESSAGES, []), key=_order)
+    found, unread = results.get(MESSAGES, ([], 0))
+    said: list[ShownMessage] = sorted(found, key=_order)
     facts: list[ShownFact] = results.get(FACTS, [])
     text = render_memory.markdown(
         said, facts, lang or render_memory.language_of(meta.language), _zone(process, meta), room
     )
-    return MemoryContext(said, facts, text, tuple(name for name in SECONDS if name in failures))
+    return MemoryContext(said, facts, text, tuple(name for name in SECONDS if name in failures), unread)
 
 
 def _asked(query: str | None, room: str | None, limit: int) -> SearchRequest | None:
@@ -116,12 +119,13 @@ def _said(
     floor: RelevanceFloor | None,
     room: str | None,
     limit: int,
-) -> list[ShownMessage]:
+) -> tuple[list[ShownMessage], int]:
+    """The messages, and how many new objects were left unread."""
     if asked is None or floor is None:
-        return _newest(process, meta.space_id, room, limit)
+        return _newest(process, meta.space_id, room, limit), 0
     until = process.clock() + timedelta(seconds=SECONDS[MESSAGES])
-    hits = search.in_rooms(process, meta.space_id, asked, until).hits
-    return [_of_hit(hit) for hit in hits if floor.admits_hit(hit)]
+    answer = search.in_rooms(process, meta.space_id, asked, until)
+    return [_of_hit(hit) for hit in answer.hits if floor.admits_hit(hit)], answer.unread
 
 
 def _of_hit(hit: Hit) -> ShownMessage:

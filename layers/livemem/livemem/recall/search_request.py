@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from livemem import clock as clocks
-from livemem.errors import InvalidName, InvalidRequest
+from livemem.errors import InvalidRequest
 from livemem.notes import pages
 from livemem.recall import conversation_documents, memory_documents, room_documents
 from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
@@ -14,7 +14,8 @@ from livemem.search import words
 from livemem.search.documents import QUESTIONS, TOOLS, storable
 from livemem.search.index import DocumentFilter
 from livemem.search.words import Query
-from livemem.store import conversation_keys, keys, room_keys
+from livemem.store import conversation_keys, room_keys
+from livemem.text.speakers import check_speaker
 
 KINDS = {
     "live": (LIVE,),
@@ -91,8 +92,8 @@ class SearchRequest:
             raise InvalidRequest.of("q", "has no word to search for")
         # The same rules, and the same words when they are broken, as for pages of notes.
         checked = pages.NotesFilter.of(category=category, agent=None, tag=tag, since=since, until=until)
-        if author is not None and not keys.AGENT.fullmatch(author):
-            raise InvalidName("author", "must be the name of an agent: letters, digits and hyphens")
+        if author is not None:
+            check_speaker("author", author)
         aside = scope if scope in ASIDE else ""
         wanted = OF_CONVERSATION if aside else scope
         kinds = _kinds(wanted or (DEFAULT if some is None else OF_CONVERSATION))

@@ -73,6 +73,8 @@ class Start:
     markdown: str
     parts: list[StartPart]
     degraded: tuple[str, ...]
+    unread: int = 0
+    """New objects that the search for the question left unread (SpaceHits)."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +227,9 @@ class _Page:
             for place, piece in enumerate(sorted(self._taken[why], key=lambda one: one.kind == "section")):
                 texts.append(f"{'' if place else self._heading(why)}{piece.text}")
                 parts.append(StartPart(piece.kind, piece.source, len(texts[-1]), why, piece.verified_at))
-        return Start(self._material.meta.space_id, "".join(texts), parts, self._material.degraded)
+        return Start(
+            self._material.meta.space_id, "".join(texts), parts, self._material.degraded, self._material.unread
+        )
 
     def _heading(self, why: Why) -> str:
         title = self._words.headings.get(why)
@@ -291,6 +295,8 @@ def _guide(material: StartMaterial, words: StartWords) -> str:
         lines.append(words.plan.format(since=meta.pending_plan.planned_at, run=meta.pending_plan.run_id))
     if not (material.sections or material.synthesis or material.live_count or material.memories):
         lines.append(words.nothing)
+    if material.unread:
+        lines.append(words.unread.format(count=material.unread))
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -108,6 +108,8 @@ class StartMaterial:
     heard: Sequence[Heard] = ()
     """Hints on how to work with the user, the newest first."""
     degraded: tuple[str, ...] = ()
+    unread: int = 0
+    """New objects that the search left unread."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,7 @@ def load(
         results, failures = results | more, failures | more_failures
     shown = {note.note_id for note in whole.live.notes}
     newest_first = whole.live.notes[::-1]
+    found, unread = results.get(SEARCH, ([], 0))
     urgent_first = sorted(newest_first, key=lambda note: note.category not in URGENT)
     return StartMaterial(
         whole.meta,
@@ -175,9 +178,10 @@ def load(
         max(whole.live.count, len(shown)),
         whole.live.exact,
         results.get(MEMORIES, []),
-        results.get(SEARCH, []),
+        found,
         results.get(USER, []),
         tuple(name for name in SECONDS if name in failures),
+        unread,
     )
 
 
@@ -208,7 +212,8 @@ def _memories(process: Process, space_id: str) -> list[Memory]:
     return states.newest_first(memory for one in found for memory in one.alive(now))[:MEMORIES_MOST]
 
 
-def _found(process: Process, space_id: str, question: str) -> list[StartHit]:
+def _found(process: Process, space_id: str, question: str) -> tuple[list[StartHit], int]:
+    """The answers to the question, and how many new objects were left unread."""
     # They weigh: a start without a question needs none of them.
     from livemem.recall import document_sources, memory_documents, search  # noqa: PLC0415
     from livemem.recall.search_request import QUERY_CHARACTERS, SearchRequest  # noqa: PLC0415
@@ -217,22 +222,23 @@ def _found(process: Process, space_id: str, question: str) -> list[StartHit]:
     # A question is text, never syntax.
     text = words.plain(storable(question))[:QUERY_CHARACTERS]
     if not words.parse(text).words:
-        return []
+        return [], 0
     kinds: Mapping[str, HitKind] = {
         document_sources.BANK: "section",
         document_sources.LIVE: "live",
         memory_documents.MEMORY: "memory",
     }
     asked = SearchRequest.of(text, scope=SCOPE, limit=HITS)
-    hits = search.search(process, space_id, asked).hits
-    return [
+    answer = search.search(process, space_id, asked)
+    found = [
         _hit(
             kinds.get(hit.document.kind, "archive"),
             hit.document,
             memory_documents.verified_at(hit.document) if hit.document.kind == memory_documents.MEMORY else None,
         )
-        for hit in hits
+        for hit in answer.hits
     ]
+    return found, answer.unread
 
 
 def _hit(kind: HitKind, found: Document, verified_at: str | None) -> StartHit:

@@ -14,6 +14,7 @@ class StartWords:
     guide: str
     plan: str
     nothing: str
+    unread: str
     headings: Mapping[str, str]
     confirmed: str
     newest: str
@@ -35,6 +36,7 @@ WORDS: Mapping[Lang, StartWords] = {
         "more with `search`, read an id of this page with `read`.",
         plan="A plan waits for approval since {since} (run {run}).",
         nothing="Nothing is remembered yet.",
+        unread="Not read yet for the question: {count} new objects. Ask again in a few seconds.",
         headings={
             "load_first": "What holds now",
             "question": "On the question",
@@ -62,6 +64,7 @@ WORDS: Mapping[Lang, StartWords] = {
         "les autres doivent savoir, cherchez avec `search`, lisez un identifiant de cette page avec `read`.",
         plan="Un plan attend une approbation depuis {since} (run {run}).",
         nothing="Rien n'est encore en mémoire.",
+        unread="Pas encore lus pour la question : {count} objets nouveaux. Redemandez dans quelques secondes.",
         headings={
             "load_first": "Ce qui vaut maintenant",
             "question": "Sur la question",

@@ -14,7 +14,7 @@ from livemem.recall.search_request import SearchRequest
 from livemem.recall.start import StartRequest
 from livemem_http.api import Api
 from livemem_http.environment import process
-from livemem_http.filters import OfAgent, OfCategory, Since, Tagged, Until
+from livemem_http.filters import OfCategory, OfSpeaker, Since, Tagged, Until
 from livemem_http.paging import Cursor
 from livemem_http.views.read import ReadView, read_as_markdown
 from livemem_http.views.recall import (
@@ -358,7 +358,7 @@ def search_space(
     q: Question,
     scope: Scope = None,
     limit: Most = search_request.LIMIT_DEFAULT,
-    author: OfAgent = None,
+    author: OfSpeaker = None,
     category: OfCategory = None,
     tag: Tagged = None,
     since: Since = None,
@@ -392,7 +392,7 @@ def search_spaces(
     spaces: Spaces = None,
     scope: Scope = None,
     limit: Most = search_request.LIMIT_DEFAULT,
-    author: OfAgent = None,
+    author: OfSpeaker = None,
     category: OfCategory = None,
     tag: Tagged = None,
     since: Since = None,

@@ -297,6 +297,12 @@ Unreadable = Annotated[
 ]
 
 
+Unread = Annotated[
+    int | None,
+    described("Only if many objects are new: the number of those that were not read yet. The newest are read first."),
+]
+
+
 class Gapped(View):
     """Base of lists that leave out unreadable objects. They name these objects; without any, the field is absent."""
 

@@ -8,7 +8,7 @@ from livemem.recall.render_memory import ShownFact, ShownMessage
 from livemem.recall.search import SpaceHits
 from livemem.search.engine import Hit
 from livemem_http.views import search
-from livemem_http.views.fields import Moment, View, described
+from livemem_http.views.fields import Moment, Unread, View, described
 
 Relevance = Annotated[
     float | None,
@@ -174,12 +174,7 @@ class MessageContextView(View):
     items: Annotated[list[KnownView], described("The same items as data, the best match first.")]
     chars: Annotated[int, described("Number of characters in the Markdown.", 0)]
     failure: Annotated[str | None, described("The reason why the embedding model was not used.")] = None
-    unread: Annotated[
-        int | None,
-        described(
-            "Only if many objects are new: the number of those that were not read yet. The newest are read first."
-        ),
-    ] = None
+    unread: Unread = None
 
     @classmethod
     def of(cls, context: MessageContext) -> "MessageContextView":
@@ -207,8 +202,7 @@ class MessageContextView(View):
 
 def message_context_as_markdown(answer: MessageContextView) -> str:
     """The items as they are, and how many objects were left unread."""
-    told = "".join(f"{line}\n" for line in search.still_unread(answer.unread or 0))
-    return (answer.markdown or "Nothing is known of it.\n") + told
+    return (answer.markdown or "Nothing is known of it.\n") + search.unread_line(answer.unread)
 
 
 class MemoryContextView(View):
@@ -230,6 +224,7 @@ class MemoryContextView(View):
         list[str],
         described("The sources that failed or were too late, and are left out: some of `messages`, `facts`.", []),
     ]
+    unread: Unread = None
 
     @classmethod
     def of(cls, context: MemoryContext) -> "MemoryContextView":
@@ -239,6 +234,7 @@ class MemoryContextView(View):
             facts=[FactView.of(one) for one in context.facts],
             chars=len(context.markdown),
             degraded=list(context.degraded),
+            unread=context.unread or None,
         )
 
 
@@ -257,5 +253,5 @@ def rooms_as_markdown(answer: RoomAnswer) -> str:
 
 
 def memory_context_as_markdown(answer: MemoryContextView) -> str:
-    """The blocks as they are."""
-    return answer.markdown
+    """The blocks as they are, and how many objects were left unread."""
+    return answer.markdown + search.unread_line(answer.unread)

@@ -13,7 +13,7 @@ from livemem.recall.render_context import ShownSummary, ShownTurn
 from livemem.recall.search import FailedSpace, SpaceHits
 from livemem.search.engine import Hit, Reason, WhyNot
 from livemem.search.evidence import LIKELY
-from livemem_http.views.fields import Moment, SpaceId, View, described
+from livemem_http.views.fields import Moment, SpaceId, Unread, View, described
 
 CONFIRMED = (BANK, memory_documents.MEMORY)
 """Kinds of documents that users confirm."""
@@ -530,6 +530,7 @@ class ContextView(View):
             "The sources that failed or were too late, and are left out: some of `turns`, `search`, `summaries`.", []
         ),
     ]
+    unread: Unread = None
 
     @classmethod
     def of(cls, context: Context) -> "ContextView":
@@ -544,12 +545,13 @@ class ContextView(View):
             ),
             chars=len(context.markdown),
             degraded=list(context.degraded),
+            unread=context.unread or None,
         )
 
 
 def context_as_markdown(answer: ContextView) -> str:
-    """The context as it is."""
-    return answer.markdown
+    """The context as it is, and how many objects were left unread."""
+    return answer.markdown + unread_line(answer.unread)
 
 
 def as_markdown(
@@ -561,12 +563,12 @@ def as_markdown(
     why = answer.why_not if isinstance(answer, SearchAnswer) else None
     told = [f"Why not {why.id}: {_why(why)}."] if why else []
     failures = [f"Not searched: {one.space_id} ({one.code}). {one.detail}" for one in failed]
-    return "\n".join([*found, *told, *failures, *still_unread(answer.view.unread)]) + "\n"
+    return "\n".join([*found, *told, *failures]) + "\n" + unread_line(answer.view.unread)
 
 
-def still_unread(count: int) -> list[str]:
-    """The line of Markdown that tells how many objects were left unread, if there are any."""
-    return [f"Not read yet: {count} new objects. Ask again in a few seconds."] if count else []
+def unread_line(count: int | None) -> str:
+    """The line of Markdown that tells how many objects were left unread, empty if there are none."""
+    return f"Not read yet: {count} new objects. Ask again in a few seconds.\n" if count else ""
 
 
 def _why(why: WhyNotView) -> str:

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from livemem.recall.start import Start
-from livemem_http.views.fields import Moment, SpaceId, View, described
+from livemem_http.views.fields import Moment, SpaceId, Unread, View, described
 
 
 class StartPartView(View):
@@ -57,6 +57,7 @@ class StartView(View):
             "The sources that failed or were too late, and are left out: some of `memories`, `search`, `user`.", []
         ),
     ]
+    unread: Unread = None
 
     @classmethod
     def of(cls, start: Start) -> "StartView":
@@ -66,6 +67,7 @@ class StartView(View):
             chars=len(start.markdown),
             parts=[StartPartView.model_validate(part, from_attributes=True) for part in start.parts],
             degraded=list(start.degraded),
+            unread=start.unread or None,
         )
 
 
