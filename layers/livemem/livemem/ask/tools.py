@@ -129,8 +129,9 @@ def _conversations(hand: Hand, given: Looking) -> CallResult:
 
 
 def _found_for(hand: Hand, asked: Sequence[SearchRequest]) -> Sequence[SpaceHits]:
-    """The results of searches with the same text within the time that is left. Raises SearchNotReady, and RunError where
-    another invocation has more time for it.
+    """The results of searches with the same text, within the time that is left.
+
+    Raises SearchNotReady, and RunError where another invocation has more time for it.
     """
     process = hand.process
     now = process.clock()
