@@ -11,7 +11,7 @@ from livemem.errors import InvalidRequest
 from livemem.memories import storing
 from livemem.memories.memory import MemoryDraft
 from livemem.recall import context as contexts
-from livemem.recall import memory_context, message_context
+from livemem.recall import memory_context, message_context, reading_ids
 from livemem.recall import search as searching
 from livemem.recall.render_memory import Lang
 from livemem.recall.search import SpaceHits
@@ -90,7 +90,7 @@ def _in_several(session: McpSession, spaces: str, asked: SearchRequest, limit: i
 def _hits(view: SearchAnswer, answers: Sequence[SpaceHits]) -> ToolAnswer:
     # A model has a tool that takes the id, and no use for the route.
     ids = {
-        (one.space_id, hit.document.id): message_context.reading_id(hit.document) for one in answers for hit in one.hits
+        (one.space_id, hit.document.id): reading_ids.reading_id(hit.document) for one in answers for hit in one.hits
     }
 
     def where(hit: HitView | TalkHitView) -> str:

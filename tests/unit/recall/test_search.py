@@ -758,6 +758,10 @@ def test_a_search_tells_why_a_document_was_not_found():
     ranked = why("automobile oil", bread, limit=1)
     assert (ranked.reason, ranked.rank >= 2, oil in ranked.behind) == ("rank", True, True)
     assert why("automobile oil", "nobody").reason == "unknown"
+    # By the ids that `read` takes too.
+    assert why("automobile oil", f"notes/{oil}").reason == "found"
+    assert why("automobile oil", f"notes/{bread}", limit=1) == ranked
+    assert why("automobile oil", "notes/20260101T120000_eva_todo_00000000").reason == "unknown"
     assert why("automobile oil", small).reason == "no_words"
     assert why("automobile oil", bread, scope="bank").reason == "scope"
     assert why("automobile oil", bread, author="somebody").reason == "filtered"

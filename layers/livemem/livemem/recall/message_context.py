@@ -8,16 +8,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from livemem import clock
 from livemem.conversations.turn import Turn
 from livemem.errors import InvalidRequest
-from livemem.markdown.sections import split_address
 from livemem.process import Process
-from livemem.recall import conversation_documents, memory_documents, room_documents, search, section_ids
-from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
+from livemem.recall import conversation_documents, search
+from livemem.recall.document_sources import ARCHIVE, LIVE
+from livemem.recall.reading_ids import reading_id
 from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.search_request import ALL, QUERY_CHARACTERS, SearchRequest
 from livemem.search import words
-from livemem.search.documents import Document, storable
+from livemem.search.documents import storable
 from livemem.search.engine import Hit
 from livemem.search.view import SearchView
 from livemem.spaces import head as heads
@@ -66,22 +67,6 @@ class MessageContext:
     markdown: str
     failure: str | None
     unread: int = 0
-
-
-def reading_id(document: Document) -> str:
-    """The id of a found document, as the tool `read` takes it; for a message of a room its room's route."""
-    source = document.source
-    if document.kind == BANK:
-        titles = map(section_ids.title, split_address(source["section"])) if "section" in source else ()
-        some = list(titles)
-        return section_ids.section_id(document.group, some) if some else section_ids.file_id(document.group)
-    if document.kind == conversation_documents.SUMMARY:
-        return f"conversations/{source['conversation_id']}/summaries/{source['level']}/{source['number']}"
-    if document.kind == conversation_documents.TURN:
-        return f"conversations/{source['conversation_id']}/turns/{source['turn_index']}"
-    if document.kind == memory_documents.MEMORY:
-        return f"memories/{document.id}"
-    return f"rooms/{source['room']}/messages" if document.kind == room_documents.MESSAGE else f"notes/{document.id}"
 
 
 def context(
@@ -182,7 +167,10 @@ def _of_exchange(hit: Hit, exchange: Sequence[Turn]) -> KnownItem:
                 found = document.id.endswith(f"/{turn.turn_index}/{role}")
                 snippet = hit.snippet if found else (0, 0)
                 who = turn.speaker(role) if turn.written_by or turn.user else (turn.role or role).capitalize()
-                lines.append(f"{_line(who)}: {_line(_part(said, snippet, ITEM_CHARACTERS // 2))}")
+                # The head has the time of what was found.
+                when = _minute(clock.iso(turn.said_at()))
+                at = f" ({when})" if when != _minute(document.time) else ""
+                lines.append(f"{_line(who)}{at}: {_line(_part(said, snippet, ITEM_CHARACTERS // 2))}")
     if not any(lines):
         lines = [_line(_part(document.text, hit.snippet))]
     first = exchange[0]
@@ -209,9 +197,13 @@ def _line(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
+def _minute(time: str) -> str:
+    return time[:16].replace("T", " ")
+
+
 def _told(item: KnownItem) -> str:
     """The item as Markdown: its kind, its time and author, its id, and below its text."""
-    when = f"{item.time[:16].replace('T', ' ')} UTC" if item.time else ""
+    when = f"{_minute(item.time)} UTC" if item.time else ""
     # The lines of an exchange name the speakers.
     by = "" if item.kind == conversation_documents.TURN else item.by
     # As the start says it.

@@ -28,7 +28,7 @@ from livemem.errors import (
 from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
-from livemem.recall import conversation_documents, memory_documents, room_documents
+from livemem.recall import conversation_documents, memory_documents, reading_ids, room_documents
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.document_sources import sources, uncounted
 from livemem.recall.folded_hits import current_first
@@ -411,10 +411,11 @@ def _why_not(
     hits: Sequence[Hit],
 ) -> WhyNot:
     """Why the document that the request asks for is not among the hits. No request."""
+    names = reading_ids.document_ids(view.index, whole, asked.why_not) or [asked.why_not]
     for place, hit in enumerate(hits):
-        if hit.document.id == asked.why_not:
-            return WhyNot(asked.why_not, "found", rank=place + 1)
-    told = engine.why_not(view.index, whole, meaning, question, asked.why_not)
+        if hit.document.id in names:
+            return WhyNot(hit.document.id, "found", rank=place + 1)
+    told = engine.why_not(view.index, whole, meaning, question, names[0])
     if told.reason != "rank" or told.rank is None:
         return told
     # Where hits are missing, the floor has taken them from among those that were looked at.

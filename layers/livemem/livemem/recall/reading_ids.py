@@ -1,0 +1,50 @@
+"""The ids by which found documents are read, and the documents that they name."""
+
+import re
+
+from livemem.markdown.sections import split_address
+from livemem.recall import conversation_documents, memory_documents, room_documents, section_ids
+from livemem.recall.document_sources import BANK
+from livemem.search.documents import Document
+from livemem.search.index import Index
+from livemem.search.shape import IndexShape
+
+_SIDES = ("user", "assistant", "tool")
+_OF_TURN = re.compile(r"conversations/(?P<conversation>[^/]+)/turns/(?P<index>[0-9]+)")
+_OF_SUMMARY = re.compile(r"conversations/(?P<conversation>[^/]+)/summaries/(?P<level>[0-9]+)/(?P<number>[0-9]+)")
+
+
+def reading_id(document: Document) -> str:
+    """The id of a found document, as the tool `read` takes it; for a message of a room its room's route."""
+    source = document.source
+    if document.kind == BANK:
+        titles = map(section_ids.title, split_address(source["section"])) if "section" in source else ()
+        some = list(titles)
+        return section_ids.section_id(document.group, some) if some else section_ids.file_id(document.group)
+    if document.kind == conversation_documents.SUMMARY:
+        return f"conversations/{source['conversation_id']}/summaries/{source['level']}/{source['number']}"
+    if document.kind == conversation_documents.TURN:
+        return f"conversations/{source['conversation_id']}/turns/{source['turn_index']}"
+    if document.kind == memory_documents.MEMORY:
+        return f"memories/{document.id}"
+    return f"rooms/{source['room']}/messages" if document.kind == room_documents.MESSAGE else f"notes/{document.id}"
+
+
+def document_ids(index: Index, whole: IndexShape, name: str) -> list[str]:
+    """The ids of the documents that an id names, be it theirs or the one by which they are read; mostly one. The sides
+    of a turn are documents of their own.
+    """
+    if index.number(name) is not None:
+        return [name]
+    if name.startswith(section_ids.BANK):
+        numbers = whole.documents[whole.of_kinds((BANK,))]
+        sections = (index.document(int(number)) for number in numbers)
+        return [one.id for one in sections if reading_id(one) == name]
+    turn, summary = _OF_TURN.fullmatch(name), _OF_SUMMARY.fullmatch(name)
+    if turn:
+        some = [f"{turn['conversation']}/{turn['index']}/{side}" for side in _SIDES]
+    elif summary:
+        some = [f"{summary['conversation']}/l{summary['level']}/{summary['number']}"]
+    else:
+        some = [name.removeprefix("notes/").removeprefix("memories/")]
+    return [one for one in some if index.number(one) is not None]
