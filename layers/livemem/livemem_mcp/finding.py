@@ -89,9 +89,7 @@ def _in_several(session: McpSession, spaces: str, asked: SearchRequest, limit: i
 
 def _hits(view: SearchAnswer, answers: Sequence[SpaceHits]) -> ToolAnswer:
     # A model has a tool that takes the id, and no use for the route.
-    ids = {
-        (one.space_id, hit.document.id): reading_ids.reading_id(hit.document) for one in answers for hit in one.hits
-    }
+    ids = {(one.space_id, hit.document.id): reading_ids.reading_id(hit.document) for one in answers for hit in one.hits}
 
     def where(hit: HitView | TalkHitView) -> str:
         assert isinstance(hit, HitView)
