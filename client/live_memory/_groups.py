@@ -1627,8 +1627,7 @@ class SearchGroup(Group):
                 does not count.
             conversation_id: Only documents of this conversation.
             explain: Whether to return the parts of each score, and the floor.
-            why_not: The id of a document, as searches, starts and contexts show it. The answer tells why it was not
-                found.
+            why_not: The id of a document, as searches and starts show it. The answer tells why it was not found.
         """
         return self._invoke("search_space", locals())
 

@@ -79,7 +79,7 @@ WhyNotFound = Annotated[
     str | None,
     Query(
         max_length=search_request.ID_CHARACTERS,
-        description="The id of a document, as searches, starts and contexts show it. The answer tells why it was not found.",
+        description="The id of a document, as searches and starts show it. The answer tells why it was not found.",
         examples=["20260220T140000_cline-dev_decision_1a2b3c4d"],
     ),
 ]
