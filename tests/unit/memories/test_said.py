@@ -1,6 +1,7 @@
 """When a memory was said and by whom: it belongs to the words that stand, through merges, corrections and splits."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -93,12 +94,13 @@ def test_a_memory_keeps_when_it_was_said_and_by_whom_through_merge_split_and_cor
 def test_a_time_ahead_of_the_clock_is_now_and_what_is_no_time_or_name_is_refused(world):
     assert store(world.process, "1: x", said_at="2031-01-01T00:00:00Z").memory.said_at is None
     assert store(world.process, "2: x", said_at="2025-03-01T10:30:00+01:00").memory.said_at == MARCH
-    for draft, field in (
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"said_at": "2025-02-30T10:00:00Z"}, "said_at"),
         ({"said_at": "yesterday"}, "said_at"),
         ({"author": "a\nb"}, "author"),
         ({"author": " "}, "author"),
-    ):
+    ]
+    for draft, field in wrong:
         with pytest.raises(InvalidRequest, match=field):
             store(world.process, "3: x", **draft)
         (memory,) = reading.search(world.process, "demo", "1: x", limit=1)

@@ -3,6 +3,7 @@
 import pytest
 
 from livemem.ask import tools
+from livemem.ask.arguments import Looking
 from livemem.ask.question import Question
 from livemem.ask.tools import Hand
 from livemem.conversations import turn_import
@@ -135,9 +136,17 @@ def test_a_context_of_a_conversation_and_what_the_tools_of_ask_are_told_say_how_
     found = context.context(process, "demo", talked.id, ContextRequest.of("What of the parser 19?"))
     assert context_as_markdown(ContextView.of(found)).endswith(f"Not read yet: {TURNS - MOST} {line}")
 
-    question = Question.model_construct(conversation_id=None)
+    question = Question(
+        job_id="01KHXE5Q2V8R0M4T6W9YBNCD3F",
+        space_id="demo",
+        requested_by="ann",
+        created_at="2026-02-20T14:00:00Z",
+        may_write=False,
+        user="ann",
+        message="parser 19",
+    )
     hand = Hand(process, "demo", question, [], "x", process.clock() + INVOCATION)
-    told = [tools.OFFERS["search_conversations"].act(hand, tools.Looking(query="parser 19")).told for _ in range(3)]
+    told = [tools.OFFERS["search_conversations"].act(hand, Looking(query="parser 19")).told for _ in range(3)]
     assert [one.get("not_read_yet") for one in told] == [
         "8 new objects: search again to find what is in them.",
         "2 new objects: search again to find what is in them.",
