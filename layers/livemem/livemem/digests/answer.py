@@ -78,6 +78,6 @@ def _checked(found: ExtractedMemory, where: str, messages: Sequence[Message], no
 
 
 def _speaker(said: Sequence[Message]) -> str | None:
-    """Who said all of these, None if there are several, or nobody knows."""
+    """The one speaker of all of these, None if there are several, or nobody knows."""
     first, *others = {one.author for one in said}
     return None if others or first == UNKNOWN else fitting(first)
