@@ -26,7 +26,7 @@ from tests.support.world import BOOTSTRAP_KEY
 
 EXAMPLES = int(os.environ.get("OPENAPI_EXAMPLES") or 2)
 """Made-up requests to each operation, beside those at the bounds of its parameters; `make proof` sends more."""
-EVERY = 1 if "OPENAPI_EXAMPLES" in os.environ else 8
+EVERY = 1 if "OPENAPI_EXAMPLES" in os.environ else 16
 """One of so many requests is sent after an operation's first success. `make proof` sends all."""
 CHECKS = [
     not_a_server_error,

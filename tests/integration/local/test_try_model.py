@@ -65,7 +65,18 @@ def test_without_a_model_it_says_how_to_name_one_and_with_an_address_that_is_non
     assert "Nothing listens at LLMAAS_API_URL" in wrong.stderr
 
 
+@pytest.fixture
+def heeded():
+    """Processes that a test starts heed an interrupt. What a shell starts in the background ignores it, with its
+    children.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.process
+@pytest.mark.usefixtures("heeded")
 def test_what_was_measured_until_an_interrupt_is_shown(tmp_path):
     with serving(answer(llm_server.completion("No.")), answer(llm_server.completion("No."))) as server:
         server.script.append(silent(server))
