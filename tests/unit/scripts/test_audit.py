@@ -55,7 +55,7 @@ def test_every_exception_says_why():
 def test_where_the_index_gives_no_answer_the_reason_and_what_can_be_done_are_told(monkeypatch, capsys):
     said = "WARNING: x\npip_audit._service.interface.ConnectionError: Could not connect to PyPI's vulnerability feed\n"
     ran = subprocess.CompletedProcess([], 1, stdout="", stderr=said)
-    monkeypatch.setattr(audit.subprocess, "run", lambda *_, **__: ran)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: ran)
 
     assert audit.main() == 1
 
