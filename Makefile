@@ -125,6 +125,10 @@ openapi: setup ## write docs/openapi.json, docs/api.md and what the client knows
 wheel: setup ## build the package live-memory into dist/ (docs/install.md)
 	@$(PYTHON_BIN) -m scripts.wheel
 
+.PHONY: sizes
+sizes: setup ## print how large the package is, and what it installs (docs/install.md)
+	@$(PYTHON_BIN) -m scripts.sizes
+
 .PHONY: image
 image: ## build the image of the self-hosted server (docs/self-hosting.md)
 	@scripts/image.sh

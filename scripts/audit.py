@@ -22,6 +22,11 @@ LOCKS = (
 )
 EXCEPTIONS: Mapping[str, str] = {}
 """Vulnerabilities that we live with: the id, and why it can't hurt here."""
+UNANSWERED = (
+    "audit: there was no answer about some packages. pip-audit asks https://pypi.org/pypi/NAME/VERSION/json, whatever "
+    "index pip uses, so a mirror does not help: let this address through (HTTPS_PROXY), or leave it to the workflow, "
+    "which audits each push and each release."
+)
 COMMAND = (
     ".venv-audit/bin/python",
     "-m",
@@ -81,18 +86,25 @@ def _ask(lock: str) -> Mapping[str, Any] | None:
     try:
         report: Mapping[str, Any] = json.loads(ran.stdout)
     except ValueError:
-        print(f"audit: {lock}: NOT AUDITED, the database could not be asked", file=sys.stderr)
+        print(f"audit: {lock}: NOT AUDITED, the database could not be asked{_reason(ran.stderr)}", file=sys.stderr)
         return None
     return report
 
 
+def _reason(stderr: str) -> str:
+    """The last line of pip-audit's complaint, which names the error."""
+    lines = stderr.strip().splitlines()
+    return f" ({lines[-1].strip()[:200]})" if lines else ""
+
+
 def main() -> int:
     """0 if every package of every lock was checked and none is vulnerable."""
-    clean, excused = True, set[str]()
+    clean, excused, unanswered = True, set[str](), False
     for lock in LOCKS:
         report = _ask(lock)
         verdict = judge(report, EXCEPTIONS) if report is not None else None
         clean &= verdict is not None and verdict.clean
+        unanswered |= verdict is None or bool(verdict.unknown) or not verdict.asked
         if verdict:
             excused |= verdict.excused
             print(tell(lock, verdict))
@@ -100,6 +112,8 @@ def main() -> int:
         print(f"audit: {known} is excepted: {EXCEPTIONS[known]}")
     for stale in sorted(EXCEPTIONS.keys() - excused):
         print(f"audit: {stale} was not found: remove it from scripts/audit.py")
+    if unanswered:
+        print(UNANSWERED, file=sys.stderr)
     return 0 if clean else 1
 
 

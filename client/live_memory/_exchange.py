@@ -1,6 +1,7 @@
 """The steps of a request until it has an answer, for both clients. Nothing here sends anything."""
 
 import os
+import re
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from live_memory._repeating import Policy
 from live_memory._version import __version__
 from live_memory.errors import BadArgument, LiveMemoryError
 
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _UNDER_WAY = frozenset({"queued", "running"})
 _SHORTEST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.2, 3.0, 1.3
 
@@ -25,6 +27,8 @@ class Target:
 
     url: str
     token: str | None = field(repr=False)
+    trace: Mapping[str, str] = field(default_factory=dict)
+    """The header of the trace that requests belong to."""
 
     @property
     def is_near(self) -> bool:
@@ -34,7 +38,7 @@ class Target:
     @property
     def headers(self) -> dict[str, str]:
         """The headers of every request."""
-        headers = {"User-Agent": f"live-memory/{__version__}"}
+        headers = {"User-Agent": f"live-memory/{__version__}", **self.trace}
         return {**headers, "Authorization": f"Bearer {self.token}"} if self.token else headers
 
 
@@ -59,7 +63,13 @@ def target(url: str | None, token: str | None, variables: Mapping[str, str] = os
         raise BadArgument("The URL of the service must have no user, password, query or fragment.")
     if token and not (token.isascii() and token.isprintable() and " " not in token):
         raise BadArgument("The token must be printable ASCII without spaces.")
-    return Target(url, token)
+    return Target(url, token, trace(variables))
+
+
+def trace(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The header of the trace that `TRACEPARENT` names, if it has the form of W3C Trace Context."""
+    value = variables.get("TRACEPARENT", "").strip()
+    return {"traceparent": value} if _TRACEPARENT.fullmatch(value) else {}
 
 
 def steps(request: Request, policy: Policy) -> Steps:

@@ -9,7 +9,7 @@ from livemem import clock
 from livemem.ask import question_work
 from livemem_http import metrics
 from livemem_http.environment import process
-from livemem_http.logs import function_logger
+from livemem_http.logs import entry, function_logger
 from livemem_http.routes.questions import api
 
 logger = function_logger("ask")
@@ -24,7 +24,7 @@ def carry_on(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     return {"result": worked.outcome}
 
 
-@logger.inject_lambda_context(clear_state=True)
+@entry(logger)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer an HTTP API event, or do the work of an asynchronous invocation."""
     return api.handle(event, context) if "requestContext" in event else carry_on(event, context)

@@ -12,7 +12,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from livemem import clock
 from livemem.upkeep import backup_work
 from livemem_http.environment import process
-from livemem_http.logs import function_logger
+from livemem_http.logs import entry, function_logger
 from livemem_http.routes.archives import api
 
 logger = function_logger("backup")
@@ -35,7 +35,7 @@ def do_work(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     return done
 
 
-@logger.inject_lambda_context(clear_state=True)
+@entry(logger)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer an HTTP API event, or do the work of a schedule or an asynchronous invocation."""
     return api.handle(event, context) if "requestContext" in event else do_work(event, context)

@@ -10,7 +10,7 @@ from livemem import clock
 from livemem.consolidation import pipeline as consolidation
 from livemem_http import metrics as run_metrics
 from livemem_http.environment import process
-from livemem_http.logs import function_logger
+from livemem_http.logs import entry, function_logger
 from livemem_http.routes.consolidations import api
 
 logger = function_logger("consolidate")
@@ -25,7 +25,7 @@ def work(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     return run_metrics.report(metrics, run)
 
 
-@logger.inject_lambda_context(clear_state=True)
+@entry(logger)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer an HTTP API event, or do the work of an asynchronous invocation."""
     return api.handle(event, context) if "requestContext" in event else work(event, context)

@@ -8,15 +8,16 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem.jobs import counter
 from livemem_http.environment import process
-from livemem_http.logs import function_logger
+from livemem_http.logs import entry, function_logger
 
 logger = function_logger("counter")
 
 
-@logger.inject_lambda_context(clear_state=True)
+@entry(logger)
 @event_source(data_class=S3Event)
 def handler(event: S3Event, context: LambdaContext) -> dict[str, Any]:
     """Count once per space that the event's keys belong to. Keys that are no live notes are ignored."""
-    outcomes = counter.notice(process(), [unquote_plus(record.s3.get_object.key) for record in event.records])
-    logger.info("counted", extra={"outcomes": outcomes})
+    written = [unquote_plus(record.s3.get_object.key) for record in event.records]
+    outcomes = counter.notice(process(), written)
+    logger.info("counted", extra={"keys": written, "outcomes": outcomes})
     return outcomes

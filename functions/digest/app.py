@@ -12,7 +12,7 @@ from livemem.digests.digest_work import DigestOrder
 from livemem.jobs.worker import Worked
 from livemem_http import metrics
 from livemem_http.environment import process
-from livemem_http.logs import function_logger
+from livemem_http.logs import entry, function_logger
 
 logger = function_logger("digest")
 
@@ -40,7 +40,7 @@ def start_due(deadline: datetime) -> dict[str, Any]:
     return {"queued": queued, "hours_since_digest": hours}
 
 
-@logger.inject_lambda_context(clear_state=True)
+@entry(logger)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Do what is to be done; raises if the store fails, so that Lambda tries again."""
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())

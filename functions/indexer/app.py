@@ -8,12 +8,12 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from livemem import clock
 from livemem.recall import indexing
 from livemem_http.environment import process
-from livemem_http.logs import function_logger
+from livemem_http.logs import entry, function_logger
 
 logger = function_logger("indexer")
 
 
-@logger.inject_lambda_context(clear_state=True)
+@entry(logger)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Index the space `space_id`; raises if the store fails, so that Lambda tries again."""
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())

@@ -5,13 +5,13 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem_http.environment import process
-from livemem_http.logs import function_logger
+from livemem_http.logs import entry, function_logger
 from livemem_mcp import elsewhere, http
 
 logger = function_logger("mcp")
 
 
-@logger.inject_lambda_context(clear_state=True)
+@entry(logger)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer one HTTP API event."""
     return http.handle(process(), event, elsewhere.invoke)

@@ -14,7 +14,7 @@ from livemem.conversations.summaries_job import SummariesJob
 from livemem.jobs.worker import Worked
 from livemem_http import metrics
 from livemem_http.environment import process
-from livemem_http.logs import function_logger
+from livemem_http.logs import entry, function_logger
 
 logger = function_logger("summarize")
 
@@ -27,7 +27,7 @@ def work(event: dict[str, Any], deadline: datetime, delivery: str) -> Sequence[W
     return update.carry_out(process(), event, deadline, delivery)
 
 
-@logger.inject_lambda_context(clear_state=True)
+@entry(logger)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Do what is to be done; raises if the store fails, so that Lambda tries again."""
     deadline = clock.now() + timedelta(milliseconds=context.get_remaining_time_in_millis())

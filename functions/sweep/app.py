@@ -14,7 +14,7 @@ from livemem import clock
 from livemem.jobs.maintainable import OLDEST
 from livemem.upkeep import sweep
 from livemem_http.environment import process
-from livemem_http.logs import function_logger
+from livemem_http.logs import entry, function_logger
 
 BACKUP_AGE = "backup_age_hours"
 
@@ -22,7 +22,7 @@ logger = function_logger("sweep")
 metrics = Metrics(service="sweep")
 
 
-@logger.inject_lambda_context(clear_state=True)
+@entry(logger)
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Sweep the marked spaces, or all with `{"spaces": "all"}`, and return what was found and done."""

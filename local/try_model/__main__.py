@@ -21,6 +21,7 @@ from local.try_model.empty_store import empty_store  # noqa: E402
 from local.try_model.trial import CaseOutcome, Hopeless, Prices, Trial  # noqa: E402
 
 FAILED, USAGE, LATER = 1, 2, 6
+CODES = {FAILED: "failed", USAGE: "refused", LATER: "model_unusable"}
 """Exit codes, as those of the command line (client/live_memory/cli/exits.py)."""
 OFFLINE = "offline"
 
@@ -36,7 +37,7 @@ def main() -> int:
     options = parser.parse_args()
     wanted = cases.read(options.case)
     if not wanted:
-        return _refuse(f"There is no case {options.case!r}.", USAGE)
+        return _refuse(f"There is no case {options.case!r}.", USAGE, in_json=options.json)
     given = options.prompt_price, options.answer_price
     prices = Prices(given[0] or 0.0, given[1] or 0.0) if given != (None, None) else None
     try:
@@ -51,11 +52,11 @@ def main() -> int:
                         passed = "passed" if outcomes[-1].passed else "not passed"
                         print(f"{case.name} ({case.about}): {passed}", flush=True)
     except NotConfigured as error:
-        return _refuse(error.detail, USAGE)
+        return _refuse(error.detail, USAGE, in_json=options.json)
     except Hopeless as error:
-        return _refuse(str(error), LATER)
+        return _refuse(str(error), LATER, in_json=options.json)
     if not outcomes:
-        return _refuse("No case was finished.", FAILED)
+        return _refuse("No case was finished.", FAILED, in_json=options.json)
     if options.json:
         told = {"model": configured.llmaas_model, "summary": trial_table.summary(outcomes)}
         print(json.dumps(told | {"cases": [one.document() for one in outcomes]}, ensure_ascii=False))
@@ -65,8 +66,10 @@ def main() -> int:
     return 0 if any(one.contract != "no" for one in outcomes) else FAILED
 
 
-def _refuse(why: str, status: int) -> int:
-    print(why, file=sys.stderr)
+def _refuse(why: str, status: int, *, in_json: bool) -> int:
+    """Say why nothing is shown, on stderr, in the form of all commands (client/live_memory/cli/session.py)."""
+    document = {"title": "Failed", "code": CODES[status], "detail": why}
+    print(json.dumps(document, ensure_ascii=False) if in_json else why, file=sys.stderr)
     return status
 
 

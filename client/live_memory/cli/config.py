@@ -20,6 +20,8 @@ DEFAULT_PROFILE = "default"
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 LOCAL_URL = "http://127.0.0.1:3000"
 """Where the service of this machine listens by default."""
+PROJECT = "project"
+"""The origin of a space that `livemem init` gave to the project."""
 LOCAL_SERVICE = "local service"
 """The origin of settings that nobody gave: those of the service that runs on this machine."""
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -42,7 +44,9 @@ class Profile:
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of this call, and the origin of each (`option`, `environment`, `file`, `local service` or None)."""
+    """The settings of this call, and the origin of each (`option`, `environment`, `project`, `file`,
+    `local service` or None).
+    """
 
     profile: str
     url: str | None
@@ -77,7 +81,8 @@ class Settings:
         """The space; raises Refused."""
         if not self.space:
             raise Refused(
-                "Which space? Use `-s SPACE`, set LIVEMEM_SPACE, or save a default: `livemem login --space SPACE`."
+                "Which space? Use `-s SPACE`, set LIVEMEM_SPACE, save a default (`livemem login --space SPACE`), or "
+                "give this project one (`livemem init`)."
             )
         return self.space
 
@@ -160,8 +165,13 @@ def profile_name(environ: Mapping[str, str], said: str | None) -> str:
     return said or environ.get("LIVEMEM_PROFILE") or DEFAULT_PROFILE
 
 
-def settle(environ: Mapping[str, str], *, profile: str | None = None, space: str | None = None) -> Settings:
+def settle(
+    environ: Mapping[str, str], *, profile: str | None = None, space: str | None = None, folder: Path | None = None
+) -> Settings:
     """The settings of this call. Where nothing names a service, the one that runs on this machine, with its own key.
+
+    The space is the one that is named here, else that of the environment, else that of the project that `folder` is in,
+    else the profile's.
 
     Raises Refused for a missing profile, or a token that would go to another service.
     """
@@ -181,6 +191,11 @@ def settle(environ: Mapping[str, str], *, profile: str | None = None, space: str
     sources = {field: "environment" if said[field] else "file" if values[field] else None for field in said}
     if space:
         values["space"], sources["space"] = space, "option"
+    elif folder and not said["space"]:
+        from live_memory.cli.init import project_space  # noqa: PLC0415 - hooks name their space
+
+        if found := project_space.find(folder):
+            values["space"], sources["space"] = found, PROJECT
     if not values["url"] and not values["token"]:
         here = local_service.ready(local_service.data_folder(environ))
         if here and here.token:

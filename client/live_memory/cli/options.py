@@ -12,7 +12,7 @@ Space = Annotated[
     typer.Option(
         "--space",
         "-s",
-        help="The space. Default: LIVEMEM_SPACE, then the profile's space.",
+        help="The space. Default: LIVEMEM_SPACE, then the project's, then the profile's.",
         autocompletion=complete_space,
     ),
 ]
@@ -21,7 +21,7 @@ MaybeSpace = Annotated[
     str | None,
     typer.Argument(
         metavar="[SPACE]",
-        help="The space. Default: LIVEMEM_SPACE, then the profile's space.",
+        help="The space. Default: LIVEMEM_SPACE, then the project's, then the profile's.",
         autocompletion=complete_space,
     ),
 ]

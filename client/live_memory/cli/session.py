@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -29,10 +31,13 @@ class Session:
     client: "Client"
     out: Output
 
-    @property
+    @cached_property
     def space(self) -> str:
-        """The space of the command. Raises Refused if there is none."""
-        return self.settings.need_space()
+        """The space of the command. Raises Refused if there is none. One that nobody named is told once."""
+        found = self.settings.need_space()
+        if self.settings.sources["space"] == config.PROJECT:
+            self.out.say(f"Space of this project: {found}")
+        return found
 
     def call(self, operation: str, *, idempotency_key: str | None = None, **arguments: Any) -> Any:
         """Call an operation of the service, JSON in and out; arguments that are None are not sent."""
@@ -118,7 +123,7 @@ def _write_no_more() -> None:
 def opened(ctx: typer.Context, *, json: bool, space: str | None = None, **options: Any) -> Iterator[Session]:
     """A command that asks the service. Its errors are shown, and end the command with their exit codes."""
     with plain(ctx, json=json) as (program, out):
-        settings = config.settle(program.environ, profile=program.profile, space=space)
+        settings = config.settle(program.environ, profile=program.profile, space=space, folder=Path.cwd())
         url, token = settings.need_url(), settings.need_token()
         try:
             with program.connect(url, token, **options) as client:

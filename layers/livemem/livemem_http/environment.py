@@ -14,6 +14,7 @@ from livemem.process import Function, Process
 from livemem.settings import Settings, settings
 from livemem.store import clients
 from livemem.store.objects import open_store
+from livemem_http import tracing
 
 __all__ = ["process", "settings"]
 
@@ -24,16 +25,16 @@ def process() -> Process:
     configured: Settings = settings()
 
     def enqueue(function: Function, payload: Mapping[str, Any]) -> None:
-        clients.invoke_async(configured.function_name(function), payload)
+        clients.invoke_async(configured.function_name(function), tracing.onto_payload(payload))
 
     store = open_store(configured)
     watch = Watch(store, timer=time.monotonic, in_background=background.in_background)
     return Process(
         store=store,
         settings=configured,
-        ask=watch.over(llm.connect(configured)),
-        converse=watch.over(tool_calling.connect(configured)),
-        embed=embeddings.connect(configured),
+        ask=watch.over(llm.connect(configured, tracing.headers)),
+        converse=watch.over(tool_calling.connect(configured, tracing.headers)),
+        embed=embeddings.connect(configured, tracing.headers),
         enqueue=enqueue,
         new_suffix=new_suffix,
     )

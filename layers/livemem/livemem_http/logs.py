@@ -1,4 +1,4 @@
-"""One logger per function, which the domain's own loggers follow: JSON lines with the request's id.
+"""One logger per function, which the domain's own loggers follow: JSON lines with the ids of the request and its trace.
 
 LOG_LEVEL is theirs alone. At DEBUG the libraries log all that they send and receive: the key of the LLM as SSM gives
 it, tokens in headers, notes on their way to the store.
@@ -6,12 +6,18 @@ it, tokens in headers, notes on their way to the store.
 
 import logging
 import os
-from typing import get_args
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, get_args
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.logging.utils import copy_config_to_registered_loggers
+from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from livemem.settings import LogLevel
+from livemem_http import tracing
+
+Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 
 PACKAGES = ("livemem", "livemem_http", "livemem_mcp")
 CHATTY_LOGGERS = ("httpx", "httpx2", "mcp")
@@ -28,8 +34,41 @@ def function_logger(service: str) -> Logger:
     logger = Logger(service=service, level=level if level in get_args(LogLevel) else "INFO")
     for package in PACKAGES:
         logging.getLogger(package)
+    # The packages' loggers share the handler, so one filter reaches all lines, also those of other threads.
+    logger.registered_handler.addFilter(_with_trace)
     copy_config_to_registered_loggers(logger, include=set(PACKAGES))
     return logger
+
+
+def entry(logger: Logger) -> Callable[[Handler], Handler]:
+    """A function's entry. Log lines of an event have the ids of its invocation and of its trace. The handler of an
+    asynchronous invocation gets the payload that was queued, and the answer to a request names the trace in a header.
+    """
+
+    def wrap(handler: Handler) -> Handler:
+        @logger.inject_lambda_context(clear_state=True)
+        @wraps(handler)
+        def enter(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+            if "requestContext" not in event:
+                with tracing.at_work(event.get(tracing.NAME)):
+                    return handler({name: value for name, value in event.items() if name != tracing.NAME}, context)
+            # API Gateway hands names over in lower case; `sam local` capitalises them.
+            headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
+            with tracing.at_work(headers.get(tracing.NAME)):
+                answer = handler(event, context)
+                named = {tracing.ANSWER: str(tracing.current())}
+            return {**answer, "headers": {**(answer.get("headers") or {}), **named}}
+
+        return enter
+
+    return wrap
+
+
+def _with_trace(record: logging.LogRecord) -> bool:
+    trace = tracing.current()
+    if trace:
+        record.trace_id, record.span_id = trace.trace_id, trace.span_id
+    return True
 
 
 def _quiet_libraries() -> None:

@@ -19,6 +19,7 @@ from livemem.errors import FieldError, InvalidRequest, LiveMemoryError, StoreUna
 from livemem.settings import settings
 from livemem.store import clients
 from livemem.text.invisible import json_escaped
+from livemem_http import tracing
 from livemem_http.api import Api, Renderer
 from livemem_mcp.session import McpSession
 from livemem_mcp.tool import ToolAnswer
@@ -29,7 +30,7 @@ _PLACE = re.compile(r"\{(\w+)(\+?)\}")
 
 def invoke(function: str, event: Mapping[str, Any]) -> Mapping[str, Any]:
     """Have the function (`reads`) answer an HTTP API event; raises StoreUnavailable."""
-    return clients.invoke(settings().function_name(function), event)
+    return clients.invoke(settings().function_name(function), tracing.onto_request(event))
 
 
 def call(session: McpSession, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> ToolAnswer:

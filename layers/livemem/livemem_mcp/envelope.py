@@ -24,8 +24,8 @@ class NoMessage(Exception):
         self.answer = {"statusCode": 400, "headers": headers, "body": body, "isBase64Encoded": False}
 
 
-def check(text: str) -> None:
-    """Raise NoMessage unless the text is a request or a notification of JSON-RPC 2.0; raises TooLarge."""
+def check(text: str) -> Mapping[str, Any]:
+    """The request or notification of JSON-RPC 2.0 in the text. Raises NoMessage where it is none, and TooLarge."""
     if text.lstrip().startswith("["):
         raise NoMessage(types.INVALID_REQUEST, "Send one message at a time, not a batch.")
     try:
@@ -40,6 +40,13 @@ def check(text: str) -> None:
         texts.check(message)
     except InvalidRequest as error:
         raise NoMessage(types.INVALID_PARAMS, error.detail[:500], known) from None
+    return message
+
+
+def named_in_meta(message: Mapping[str, Any], name: str) -> object:
+    """A member of the message's `_meta`, of any form; None if there is none."""
+    meta = (message.get("params") or {}).get("_meta")
+    return meta.get(name) if isinstance(meta, Mapping) else None
 
 
 def _wrong(message: Mapping[str, Any]) -> str | None:

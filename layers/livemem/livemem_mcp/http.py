@@ -18,7 +18,7 @@ from livemem.access import decision
 from livemem.errors import AnswerTooLarge, Forbidden, InvalidRequest
 from livemem.process import Process
 from livemem.store import timing
-from livemem_http import bodies, problems, queries, sending
+from livemem_http import bodies, problems, queries, sending, tracing
 from livemem_http.routing import request_context
 from livemem_mcp import envelope, server
 from livemem_mcp.session import TOOLSETS, Invoke, McpSession, Toolset, default_space
@@ -65,9 +65,10 @@ def _answer(
     body = bodies.read_text(event) or ""
     toolset, space = _wanted(event)
     try:
-        envelope.check(body)
+        message = envelope.check(body)
     except envelope.NoMessage as none:
         return none.answer
+    tracing.adopt(envelope.named_in_meta(message, tracing.NAME))
     session = McpSession(
         request_id=request_id,
         process=process,

@@ -76,6 +76,20 @@ def heeded():
 
 
 @pytest.mark.process
+def test_with_json_a_failure_is_a_document_on_stderr_too(tmp_path):
+    url = {"LLMAAS_API_URL": "http://127.0.0.1:1/v1"}
+    for status, code, detail, options, variables in (
+        (2, "refused", "--llm URL", ("--json",), {}),
+        (6, "model_unusable", "LLMAAS_API_URL", ("--json",), url),
+        (2, "refused", "no such case", ("--json", "--case", "no such case"), url),
+    ):
+        done = livemem(tmp_path, *options, **variables)
+        told = json.loads(done.stderr)
+        assert (done.returncode, told["code"], done.stdout) == (status, code, ""), told
+        assert detail in told["detail"]
+
+
+@pytest.mark.process
 @pytest.mark.usefixtures("heeded")
 def test_what_was_measured_until_an_interrupt_is_shown(tmp_path):
     with serving(answer(llm_server.completion("No.")), answer(llm_server.completion("No."))) as server:

@@ -11,7 +11,7 @@ from live_memory import Client, LiveMemoryError
 from live_memory._plain import PlainClient, fits
 from local.front.httpd import Response, Server
 
-NAMES = ("authorization", "accept", "content-type", "user-agent")
+NAMES = ("authorization", "accept", "content-type", "user-agent", "traceparent")
 TOKEN = "lm_SecretOfAnn"
 SPACE = {"space_id": "demo"}
 
@@ -69,7 +69,19 @@ ANSWERS = {
 }
 
 
-def test_both_clients_send_the_same_and_make_the_same_of_every_answer(serve):
+def test_both_clients_send_the_trace_of_their_environment_and_nothing_else_that_is_there(serve, monkeypatch):
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    sent = []
+    url = serve(lambda request: sent.append(request.joined_headers().get("traceparent")) or ANSWERS["JSON"])
+    for value in (trace, f"{trace}\r\nX-Evil: 1", "", "é", trace.upper()):
+        monkeypatch.setenv("TRACEPARENT", value)
+        for client in (PlainClient(url, TOKEN, timeout=5), Client(url, TOKEN, retries=0)):
+            outcome(client, CALLS["JSON"])
+    assert sent == [trace, trace, *[None] * 8]
+
+
+def test_both_clients_send_the_same_and_make_the_same_of_every_answer(serve, monkeypatch):
+    monkeypatch.setenv("TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
     differing = []
     for what, call in CALLS.items():
         for came, answer in ANSWERS.items():

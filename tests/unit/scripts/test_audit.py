@@ -1,5 +1,6 @@
 """Of an audit only what was asked and answered counts."""
 
+import subprocess
 from typing import Any
 
 import pytest
@@ -49,3 +50,15 @@ def test_an_exception_that_is_written_down_is_excused_under_each_of_its_names(kn
 
 def test_every_exception_says_why():
     assert all(reason.strip() for reason in audit.EXCEPTIONS.values())
+
+
+def test_where_the_index_gives_no_answer_the_reason_and_what_can_be_done_are_told(monkeypatch, capsys):
+    said = "WARNING: x\npip_audit._service.interface.ConnectionError: Could not connect to PyPI's vulnerability feed\n"
+    ran = subprocess.CompletedProcess([], 1, stdout="", stderr=said)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: ran)
+
+    assert audit.main() == 1
+
+    told = capsys.readouterr().err
+    assert "NOT AUDITED, the database could not be asked (pip_audit._service.interface.ConnectionError: Could" in told
+    assert told.count("HTTPS_PROXY") == 1

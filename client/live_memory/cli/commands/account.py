@@ -1,6 +1,7 @@
 """The caller's token and service: `login`, `logout`, `whoami`, `config`."""
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -120,7 +121,7 @@ def show_config(ctx: typer.Context, json: Json = False) -> None:
     """Show the settings of your commands and where each is from; never a token."""
     with plain(ctx, json=json) as (program, out):
         path = config.file_path(program.environ)
-        settings = config.settle(program.environ, profile=program.profile)
+        settings = config.settle(program.environ, profile=program.profile, folder=Path.cwd())
         told = {
             "file": str(path),
             "profile": settings.profile,

@@ -54,7 +54,7 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 def _of_field(operation: Operation, field: Field) -> inspect.Parameter:
     needed = "" if not field.required else " (needed)"
     if field.name == "space_id" and field.name in operation.path_parameters:
-        text = f"{field.description} Default: LIVEMEM_SPACE, then the profile's space."
+        text = f"{field.description} Default: LIVEMEM_SPACE, then the project's, then the profile's."
         shown = typer.Option("--space-id", "--space", "-s", help=text, autocompletion=complete_space)
         return _parameter(field.name, Annotated[str | None, shown], None)
     shown = typer.Option(option(field.name), help=f"{field.description}{needed}", metavar=_metavar(field))

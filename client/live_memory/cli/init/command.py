@@ -44,7 +44,12 @@ class ScopeName(StrEnum):
 def init_command(
     ctx: typer.Context,
     client: Annotated[Client, typer.Argument(help="The client that will use the memory.")],
-    space: Annotated[str | None, typer.Option("--space", "-s", help="The space. Default: the saved one.")] = None,
+    space: Annotated[
+        str | None,
+        typer.Option(
+            "--space", "-s", help="The space. Default: that of the project's other clients, else the saved one."
+        ),
+    ] = None,
     url: Annotated[
         str | None, typer.Option(help="The URL of the service. Default: the one that you are logged in to.")
     ] = None,
@@ -65,7 +70,7 @@ def init_command(
 ) -> None:
     """Give a client the memory: MCP server, rules text, hooks. Shows each change first, and can undo it."""
     with plain(ctx, json=json) as (program, out):
-        known = config.settle(program.environ, profile=program.profile, space=space)
+        known = config.settle(program.environ, profile=program.profile, space=space, folder=directory.resolve())
         local = not url and not undo and _is_local(known)
         if local and not known.space:
             known = replace(known, space=repository_space.name_of(directory.resolve()))

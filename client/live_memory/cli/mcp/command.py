@@ -22,8 +22,9 @@ def mcp_command(
     """Be an MCP server on stdin and stdout, for an agent's program to start.
 
     It passes everything on to the service of the profile. Without a profile that is the service of this machine, which
-    is started if it does not run. With `--space auto` the space is LIVEMEM_SPACE, else the profile's, else one with the
-    name of the repository, which is made if it is not there.
+    is started if it does not run. With `--space auto` the space is LIVEMEM_SPACE, else the one that
+    `livemem init` gave to the project, else the profile's, else one with the name of the repository, which is made if
+    it is not there.
     """
     with plain(ctx, json=False) as (program, out):
         # httpx takes longer to load than all the rest.

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 import httpx
 
+from live_memory import _exchange
 from live_memory._redaction import redact
 from live_memory._version import __version__
 from live_memory.cli.agent_tokens import NAMELESS
@@ -125,6 +126,8 @@ class Passer:
             "Content-Type": "application/json",
             "User-Agent": f"live-memory/{__version__}",
             **headers_of(asked, self._version),
+            # A message may name a trace of its own, and a header would count before that.
+            **({} if _meta(asked).get("traceparent") else _exchange.trace()),
         }
         client = self._web[httpx.URL(upstream.url).host in LOOPBACK]
         return client.post(f"{upstream.url}/mcp?{query}", content=line.strip(), headers=headers)
@@ -138,10 +141,7 @@ class Passer:
 
 def headers_of(asked: dict[str, Any], negotiated: str | None) -> dict[str, str]:
     """The headers of a message: its version, and since 2026-07-28, where each message says it, its method and name."""
-    params = asked.get("params")
-    params = params if isinstance(params, dict) else {}
-    meta = params.get("_meta")
-    version = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
+    params, version = _params(asked), _meta(asked).get(_VERSION_KEY)
     if not isinstance(version, str):
         return {"MCP-Protocol-Version": negotiated} if negotiated and asked.get("method") != "initialize" else {}
     headers = {"MCP-Protocol-Version": _sendable(version), "Mcp-Method": _sendable(str(asked.get("method")))}
@@ -151,12 +151,19 @@ def headers_of(asked: dict[str, Any], negotiated: str | None) -> dict[str, str]:
 
 def client_of(asked: dict[str, Any]) -> str | None:
     """The name that a client gives itself: in `initialize`, and since 2026-07-28 in each message. None: not here."""
-    params = asked.get("params")
-    params = params if isinstance(params, dict) else {}
-    meta = params.get("_meta")
-    told = params.get("clientInfo") or (meta.get(_CLIENT_KEY) if isinstance(meta, dict) else None)
+    told = _params(asked).get("clientInfo") or _meta(asked).get(_CLIENT_KEY)
     name = told.get("name") if isinstance(told, dict) else None
     return name if isinstance(name, str) and name.strip() else None
+
+
+def _params(asked: dict[str, Any]) -> dict[str, Any]:
+    params = asked.get("params")
+    return params if isinstance(params, dict) else {}
+
+
+def _meta(asked: dict[str, Any]) -> dict[str, Any]:
+    meta = _params(asked).get("_meta")
+    return meta if isinstance(meta, dict) else {}
 
 
 def _sendable(text: str) -> str:

@@ -98,7 +98,7 @@ class Upstreams:
             ) from None
 
     def _settings(self) -> Settings:
-        return config.settle(self._program.environ, profile=self._program.profile)
+        return config.settle(self._program.environ, profile=self._program.profile, folder=self._folder)
 
     def _find(self) -> Upstream:
         settings = self._settings()

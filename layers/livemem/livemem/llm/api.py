@@ -1,7 +1,7 @@
 """One request to an OpenAI-compatible API. This is the one place where its failures become the service's errors."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import openai
 
 T = TypeVar("T")
+
+Headers = Callable[[], Mapping[str, str]]
+"""The headers that a request of this moment gets beside the SDK's own."""
 
 KEY_SECONDS = 300
 """How long a key read from its parameter is kept. A new key takes effect without a deployment."""
@@ -51,6 +54,7 @@ class LlmApi:
     error: type[ApiError]
     url: str | None
     key: str
+    headers: Headers = dict
 
     def failed(self, kind: str, detail: str, status: int | None = None, *, wait: float | None = None) -> ApiError:
         """The API's own error of this kind."""
@@ -76,7 +80,14 @@ def call(
 
     http = outbound.http_client(timeout, most)
     try:
-        client = openai.OpenAI(base_url=api.url, api_key=key, max_retries=0, timeout=timeout, http_client=http)
+        client = openai.OpenAI(
+            base_url=api.url,
+            api_key=key,
+            max_retries=0,
+            timeout=timeout,
+            http_client=http,
+            default_headers=api.headers(),
+        )
         answer = within(timeout, lambda: request(client))
         if isinstance(answer, str):
             raise api.failed("malformed", _foreign(api, page=bool(advice.PAGE.match(answer))))

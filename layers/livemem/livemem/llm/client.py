@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from livemem.llm import habits
-from livemem.llm.api import ApiError, LlmApi, call, key_of, told
+from livemem.llm.api import ApiError, Headers, LlmApi, call, key_of, told
 from livemem.settings import Settings
 from livemem.text.excerpt import excerpt
 
@@ -79,13 +79,16 @@ class Ask(Protocol):
         ...
 
 
-def api(settings: Settings) -> LlmApi:
+def api(settings: Settings, headers: Headers = dict) -> LlmApi:
     """The LLM's API as the settings define it."""
-    return LlmApi("llm", "LLM", "LLMAAS", LlmError, settings.llmaas_api_url, settings.llmaas_api_key)
+    return LlmApi("llm", "LLM", "LLMAAS", LlmError, settings.llmaas_api_url, settings.llmaas_api_key, headers)
 
 
-def connect(settings: Settings) -> Ask:
-    """A function that asks the settings' LLM, once per call and without retries of its own: calls are counted."""
+def connect(settings: Settings, headers: Headers = dict) -> Ask:
+    """A function that asks the settings' LLM, once per call and without retries of its own: calls are counted.
+
+    `headers` gives those that a call gets beside the SDK's own.
+    """
 
     def ask(messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None) -> Reply:
         optional = parameters(settings, max_tokens)
@@ -96,7 +99,7 @@ def connect(settings: Settings) -> Ask:
             create: Callable[..., object] = client.chat.completions.create
             return create(model=settings.llmaas_model, messages=messages, **optional)
 
-        target = api(settings)
+        target = api(settings, headers)
         key = key_of(target)
         return call(target, key, timeout, request, lambda completion: _reply(completion, key, messages))
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from livemem.llm.api import ApiError, LlmApi, call, key_of, within
+from livemem.llm.api import ApiError, Headers, LlmApi, call, key_of, within
 from livemem.settings import Settings
 from livemem.text.excerpt import excerpt
 
@@ -63,7 +63,7 @@ class Embed(Protocol):
         ...
 
 
-def api(settings: Settings) -> LlmApi:
+def api(settings: Settings, headers: Headers = dict) -> LlmApi:
     """The embedding model's API as the settings define it."""
     return LlmApi(
         "embedding",
@@ -72,11 +72,13 @@ def api(settings: Settings) -> LlmApi:
         EmbeddingError,
         settings.embeddings_api_url,
         settings.embeddings_api_key,
+        headers,
     )
 
 
 def connect(
     settings: Settings,
+    headers: Headers = dict,
     *,
     timer: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
@@ -87,7 +89,7 @@ def connect(
     """
     if not settings.embeddings_api_url:
         return None
-    target = api(settings)
+    target = api(settings, headers)
 
     def embed(texts: Sequence[str], *, query: bool, timeout: float) -> list[Vector]:
         end = timer() + timeout

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from livemem.llm import habits
-from livemem.llm.api import call, key_of
+from livemem.llm.api import Headers, call, key_of
 from livemem.llm.client import LlmError, api, choice, empty, parameters
 from livemem.settings import Settings
 
@@ -75,7 +75,7 @@ class Converse(Protocol):
         ...
 
 
-def connect(settings: Settings) -> Converse:
+def connect(settings: Settings, headers: Headers = dict) -> Converse:
     """A function that asks the settings' LLM, once per call and without retries of its own: calls are counted."""
 
     def converse(
@@ -89,7 +89,7 @@ def connect(settings: Settings) -> Converse:
             create: Callable[..., object] = client.chat.completions.create
             return create(model=settings.llmaas_model, messages=messages, tools=offered, **optional)
 
-        target = api(settings)
+        target = api(settings, headers)
         key = key_of(target)
         names = {tool.name for tool in tools}
         return call(target, key, timeout, request, lambda completion: _said(completion, key, messages, names))

@@ -1,5 +1,6 @@
 """Appending live notes: one, or a batch."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,6 +18,8 @@ from livemem.store.objects import MARKDOWN
 from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction
 from livemem.text.speakers import check_speaker
+
+logger = logging.getLogger(__name__)
 
 APPEND_TRIES = 5
 
@@ -131,6 +134,12 @@ def new_note(
 
 def write(process: Process, note: Note) -> Note:
     """Write the note, under another suffix if its name is taken. Returns it as it was written. Raises NotFound."""
+    written = _write(process, note)
+    logger.info("note written", extra={"space_id": written.space_id, "note_id": written.note_id})
+    return written
+
+
+def _write(process: Process, note: Note) -> Note:
     body = notes.format_note(note)
     for _ in range(APPEND_TRIES):
         written = stored.write_once(process.store, keys.note(note.space_id, note.note_id), body, content_type=MARKDOWN)

@@ -189,6 +189,21 @@ def test_requests_are_answered_side_by_side(serve):
     assert {one["id"] for one in passed(Upstreams(serve(answer)), CALL, {**CALL, "id": 8})} == {7, 8}
 
 
+def test_a_message_belongs_to_the_trace_of_the_environment_unless_it_names_its_own(serve, monkeypatch):
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    monkeypatch.setenv("TRACEPARENT", trace)
+    sent = {}
+
+    def answer(request):
+        sent[json.loads(request.body)["id"]] = request.joined_headers().get("traceparent")
+        return result_of(request)
+
+    named = {"name": "note", "arguments": {}, "_meta": {"traceparent": trace.replace("0af", "1af")}}
+    own = {**CALL, "id": 8, "params": named}
+    passed(Upstreams(serve(answer)), CALL, own)
+    assert sent == {7: trace, 8: None}
+
+
 def test_the_headers_of_a_message_say_what_its_body_says():
     meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
     call = {"method": "tools/call", "params": {"name": "note", **meta}}
