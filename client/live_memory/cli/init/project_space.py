@@ -1,6 +1,6 @@
 """The space that `livemem init` gave to a project: it stands in the hooks, which are files of the project itself.
 
-So it is known without a record of this machine, and in a copy that a teammate cloned.
+A copy that a teammate cloned has it too, without a record of this machine.
 """
 
 import re
