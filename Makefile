@@ -163,7 +163,7 @@ lock: setup ## resolve the requirements*.in files again
 	@scripts/lock.sh
 
 .PHONY: audit
-audit: setup setup-audit ## ask whether the locked packages have known vulnerabilities (needs pypi.org)
+audit: setup setup-audit ## ask whether the locked packages have known vulnerabilities (needs PyPI itself)
 	@$(PYTHON_BIN) -m scripts.audit
 
 .PHONY: licences

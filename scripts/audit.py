@@ -23,8 +23,8 @@ LOCKS = (
 EXCEPTIONS: Mapping[str, str] = {}
 """Vulnerabilities that we live with: the id, and why it can't hurt here."""
 UNANSWERED = (
-    "audit: there was no answer about some packages. pip-audit asks https://pypi.org/pypi/NAME/VERSION/json, whatever "
-    "index pip uses, so a mirror does not help: let this address through (HTTPS_PROXY), or leave it to the workflow, "
+    "audit: there was no answer about some packages. pip-audit asks the JSON API of PyPI itself, whatever "
+    "index pip uses, so a mirror does not help: let it through (HTTPS_PROXY), or leave it to the workflow, "
     "which audits each push and each release."
 )
 COMMAND = (
