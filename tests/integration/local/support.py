@@ -77,7 +77,7 @@ def is_alive(pid: int) -> bool:
     """Tell whether a process runs; one that has ended and that nobody has waited for does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it may end between the two steps of reading
         return False
 
 
