@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from local.offline_llm import sentences
 from local.offline_llm.prompt import text_of
 from local.offline_llm.words import content_stems
 
@@ -20,9 +21,8 @@ SENTENCES = 3
 NEAR = 0.5
 """Score of a memory that is shown although it shares no word with the question: it may be in another language."""
 LONGEST = 300
-"""Characters of a sentence, after which it is cut."""
+"""Characters of a sentence, after which it ends with a clause."""
 
-_SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
 _NAME = re.compile(r"\b[A-ZÀ-ÖØ-Þ][\w-]+")
 _FRENCH = re.compile(
     r"[àâçéèêëîïôûùœ]|\b(le|la|les|des|est|une?|dans|que|qui|quoi|pour|pas|sur|avec|tu|te|toi|je|où|quand|dit|"
@@ -258,12 +258,12 @@ def _sentences(state: _State) -> list[tuple[str, str]]:
     for result in _results(state):
         score = result.get("score")
         near = isinstance(score, int | float) and score >= NEAR and not wanted & _stems(result["text"])
-        for text in _SENTENCE.split(result["text"]):
-            sentence = " ".join(text.split()).lstrip("#•- ")
+        for text in sentences.split(result["text"]):
+            sentence = text.lstrip("#•- ")
             common = len(wanted & _stems(sentence))
             # A question that was asked before tells nothing.
             if sentence and (common or near or broad) and not sentence.endswith("?"):
-                shown = sentence if len(sentence) <= LONGEST else f"{sentence[:LONGEST]}…"
+                shown = sentences.fitted(sentence, LONGEST)
                 found.setdefault(shown, (common + 0.5 * near, len(found), str(result["id"])))
     best = sorted(found, key=lambda one: (-found[one][0], found[one][1]))[:SENTENCES]
     return [(one, found[one][2]) for one in sorted(best, key=lambda one: found[one][1])]

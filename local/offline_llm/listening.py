@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from local.offline_llm import sentences
 from local.offline_llm.digest_prompt import DigestRequest, Said
 from local.offline_llm.words import content_stems, normalise, stems
 
@@ -21,7 +22,6 @@ LONGEST = 500
 SHARED = 2
 """Words that a change has in common with what it changes."""
 
-_SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
 _SMALL_TALK = re.compile(
     r"(hi|hello|hey|good (morning|evening|night)|morning|thanks?|thank you|ok(ay)?|yes|no|nice|great|lol|brb|bye|"
     r"see you|bonjour|bonsoir|salut|merci|d['’]accord|oui|non|super|à (demain|plus)|bonne (nuit|journée))\b[^.]{0,60}",
@@ -96,8 +96,7 @@ def listen(request: DigestRequest) -> dict[str, Any]:
 
 def _sentences(said: Sequence[Said]) -> Iterator[_Told]:
     for one in said:
-        for text in _SENTENCE.split(one.content):
-            told = " ".join(text.split())
+        for told in sentences.split(one.content):
             if len(told.split()) >= FEWEST_WORDS and len(told) <= LONGEST:
                 yield _Told(one, told)
 

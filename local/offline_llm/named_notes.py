@@ -6,11 +6,11 @@ and denials name nothing, neither do quotes, tables, headings and code.
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
+from local.offline_llm import sentences
 from local.offline_llm.listening import FEWEST_WORDS, LONGEST
-from local.offline_llm.summary_prompt import Part, SummaryRequest
+from local.offline_llm.summary_prompt import SummaryRequest
 from local.offline_llm.words import normalise
 
 MOST = 5
@@ -21,14 +21,6 @@ CUT_FROM = 4_000
 (docs/conversations.md).
 """
 
-_FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
-_NOT_SAID = re.compile(r"\s*(?:[>|#<]|$)")
-"""The beginning of a line that is a quote, a row of a table, a heading, HTML, or empty."""
-_CODE = re.compile(r"\t| {4}")
-"""That of a line of code, if no paragraph continues there."""
-_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[ \]\s+)?")
-_END = re.compile(r"(?<=[.!?…])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bex\.)(?<!\bcf\.)(?<!\bvs\.)[)\]\"'”»*]*\s+")
-_WHOLE = re.compile(r"[.!?…][)\]\"'”»*]*\s*\Z")
 _TEAM = r"(?:we|the team)(?:\s+(?:have|all|both|just|also|finally|now|then)|['’]ve)*\s+"
 _ON = r"(?:on a|nous avons|l['’]équipe a|il (?:a été|est)|c['’]est)\s+(?:(?:tous|donc|aussi|finalement)\s+)*"
 _LABELS = {
@@ -88,10 +80,10 @@ def named_notes(request: SummaryRequest) -> list[dict[str, Any]]:
     large = sum(len(part.text) for part in request.parts) >= CUT_FROM
     for part in request.parts:
         if part.turn is not None:
-            sentences = list(_sentences(part))
-            if large and part is request.parts[-1] and not _WHOLE.search(part.text[-40:]):
-                sentences = sentences[:-1]
-            for text in sentences:
+            said = sentences.said(part.text)
+            if large and part is request.parts[-1] and not sentences.is_whole(part.text):
+                said = said[:-1]
+            for text in said:
                 category = _category(text)
                 if category:
                     note = {"category": category, "content": text, "turns": [part.turn]}
@@ -117,26 +109,3 @@ def _category(text: str) -> str | None:
         over = category != "decision" and _OVER.search(told)
         return None if over or _DENIED.search(before) or len(told.split()) < FEWEST_WORDS - 1 else category
     return None
-
-
-def _sentences(part: Part) -> Iterator[str]:
-    for paragraph in _paragraphs(_FENCED.sub("\n\n", part.text)):
-        begin = 0
-        for end in [*(found.end() for found in _END.finditer(paragraph)), len(paragraph)]:
-            if sentence := paragraph[begin:end].strip():
-                yield sentence
-            begin = end
-
-
-def _paragraphs(text: str) -> Iterator[str]:
-    """Each paragraph and each item of a list that somebody says, as one line."""
-    held: list[str] = []
-    for line in [*text.split("\n"), ""]:
-        item = _ITEM.match(line)
-        if held and (item or _NOT_SAID.match(line)):
-            yield " ".join(" ".join(held).split())
-            held = []
-        if item:
-            held = [line[item.end() :]]
-        elif not _NOT_SAID.match(line) and (held or not _CODE.match(line)):
-            held.append(line)

@@ -1,9 +1,9 @@
 """The synthesis of a consolidation: a short account of its notes and of the open points."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
+from local.offline_llm import sentences
 from local.offline_llm.affinity import CATEGORIES, OPEN_KINDS
 from local.offline_llm.closing import OpenEntry
 from local.offline_llm.entries import Note, clean_text
@@ -12,7 +12,6 @@ MADE_BY = "Made by the offline rules (model `offline-rules`), not by a language 
 MAX_BYTES = 1_500
 _MAX_LINE = 150
 _MAX_SENTENCE = 300
-_SENTENCE_END = re.compile(r"(?<=[.!?…])[)\]\"'”»]*\s+(?=[^\W_a-zà-ÿ]|[\"'“«(`])")
 _LATEST = 4
 _PLURALS = {"todo": "todos", "progress": "progress", "insight": "insights"}
 _OPEN_TITLES = {"todo": "Open todos", "question": "Open questions", "issue": "Open issues", "current": "Under way"}
@@ -64,9 +63,12 @@ def _short(text: str) -> str:
     line = " ".join(text.replace("<", "\\<").replace("#", "\\#").split())
     if len(line) <= _MAX_LINE:
         return line
-    ends = [found.start() for found in _SENTENCE_END.finditer(line)] + [len(line)]
-    end = max((end for end in ends if end <= _MAX_LINE), default=ends[0])
-    return line[:end] if end <= _MAX_SENTENCE else ""
+    first, *others = sentences.split_line(line)
+    for other in others:
+        if len(first) + 1 + len(other) > _MAX_LINE:
+            break
+        first += f" {other}"
+    return first if len(first) <= _MAX_SENTENCE else ""
 
 
 def _fit(lines: list[str]) -> str:
