@@ -16,7 +16,7 @@ from local.offline_llm.words import label_stems, normalise, stems
 
 _CLOSING_WORDS = {
     "todo": r"done|finished|completed|implemented|resolved|closed|fixed|shipped|delivered|erledigt|fait|terminé",
-    "issue": r"done|fixed|solved|resolved|repaired|cured|gone|closed|no longer|behoben|corrigé|résolu",
+    "issue": r"done|fixed|solved|resolved|repaired|cured|gone|closed|no longer|works? again|behoben|corrigé|résolu",
     CURRENT: r"done|finished|completed|implemented|shipped|delivered|works now|erledigt|fait|terminé",
     "question": r"answer|answers|answered|resolved|settled|decided|clarified|solved|closed|beantwortet|répondu",
 }
@@ -42,6 +42,11 @@ _UNSETTLED = re.compile(
 )
 _FAILING = re.compile(
     r"\b(?:fail(?:s|ing)?|crash(?:es)?|los(?:es?|ing)|hangs?|breaks?|broken|drops?|wrong|impossible|cannot|can't|blocked)\b",
+    re.IGNORECASE,
+)
+# "Fixed in 4f2a9c1": a sentence that says of the ones before it that the problem is over.
+_BARE = re.compile(
+    r"(?<=[.!?;])\s+(?:fixed|solved|resolved|repaired|behoben|corrigé|résolu)\s+(?:in|by|with|since|at|on|durch|mit|dans|par|avec)\b",
     re.IGNORECASE,
 )
 _SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n+")
@@ -142,6 +147,8 @@ def _claims(note: Note, kind: str, text: str) -> list[tuple[frozenset[str], floa
     claims = []
     if opening := _opening(kind).match(text):
         claims.append((stems(text[opening.end() :]), _OPENING))
+    if kind == "issue" and note.category == "progress" and _BARE.search(text):
+        claims.append((stems(text), _OPENING))
     if note.category != "todo":
         word = re.compile(rf"\b(?:{_CLOSING_WORDS[kind]})\b", re.IGNORECASE)
         claims += [

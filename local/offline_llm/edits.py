@@ -29,7 +29,7 @@ class Bullet:
 
 @dataclass(frozen=True)
 class Removal:
-    """An item that leaves the section of a heading (its index in the outline), and the note that closes it."""
+    """An item that leaves the section of a heading (its index in the outline), and the note that takes its place."""
 
     heading: int
     item: Item
@@ -85,7 +85,7 @@ def write_change(change: FileChange) -> dict[str, Any] | None:
         entry["edits"] = edits
     if change.removals:
         entry["reason"] = (
-            f"Closed by the notes: {len(change.removals)}. What was closed stands below the entry that closed it."
+            f"Closed or replaced by the notes: {len(change.removals)}. Each stands below the entry that took its place."
         )
     return entry
 

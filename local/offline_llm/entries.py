@@ -24,7 +24,7 @@ _TICKS = re.compile(r"`+")
 _DEEP = re.compile(r"^(?:\s*(?:[>+*-]|\d{1,9}[.)])){10}")
 _DEEPEST = 16  # levels of tokens, two for each list; the service refuses a file with lists 20 deep
 _MOMENT = re.compile(r"^\d{4}-\d{2}-\d{2}(?:$|[T ]\d{2}:\d{2})")
-_STAMP = re.compile(r" ?\((?:\d{4}-\d{2}-\d{2}|undated)(?:[,;] [^()\n]{1,240})?\)(?=$)", re.MULTILINE)
+_STAMP = re.compile(r" ?\((?:\d{4}-\d{2}-\d{2}|undated)(?:[,;] [^()\n]{1,240})?\)(?=[.]?$)", re.MULTILINE)
 _LABEL = re.compile(r"^\*\*(?P<kind>Todo|Question|Issue|Current):\*\*\s+")
 _MARKER = re.compile(r"^(?P<marker>\s*(?:[-+*]|\d{1,9}[.)])\s+)(?:\[[ xX]\]\s+)?")
 _CLOSED_LABELS = {
@@ -32,8 +32,9 @@ _CLOSED_LABELS = {
     "question": "Answers the question",
     "issue": "Settles the issue",
     "current": "Finishes",
+    "statement": "Replaces",
 }
-_CLOSED_LINE = re.compile(r"^(?:Closes(?: the todo)?|Answers the question|Settles the issue|Finishes): ")
+_CLOSED_LINE = re.compile(r"^(?:Closes(?: the todo)?|Answers the question|Settles the issue|Finishes|Replaces): ")
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,10 @@ class Note:
 
 @dataclass(frozen=True)
 class Closed:
-    """An open entry that a later note closes. `kind` is "" where its section holds more than one kind."""
+    """An open entry that a later note closes, or a statement that it replaces.
+
+    `kind` is "" where its section holds more than one kind.
+    """
 
     kind: str
     source: tuple[str, ...]  # the lines of its bullet
@@ -131,6 +135,14 @@ def first_paragraph(item: Iterable[str]) -> str:
         paragraph.append(line)
     text = " ".join(part.strip() for part in paragraph)
     return _LABEL.sub("", _STAMP.sub("", _MARKER.sub("", text, count=1), count=1)).strip()
+
+
+def without_closed(item: Sequence[str]) -> tuple[str, ...]:
+    """The lines of an entry without the entries that it closed or replaced itself: the history has those."""
+    marker = _MARKER.match(item[0]) if item else None
+    width = len(marker["marker"]) if marker else 0
+    ends = (at for at, line in enumerate(item) if at and _CLOSED_LINE.match(_dedent(line, width).removeprefix("- ")))
+    return tuple(item[: next(ends, len(item))])
 
 
 def labelled_kind(item: Iterable[str]) -> str:

@@ -36,7 +36,10 @@ _TIME = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b")
 _SIDE = re.compile(r"^(User|Assistant): ", re.MULTILINE)
 """The speaker of a side, in a block of turns that is its own summary."""
 _CUES = (
-    (2.0, re.compile(r"\b(?:decided|decision|agreed|from now on|décidé|décision|désormais|entschieden)\b", re.IGNORECASE)),
+    (
+        2.0,
+        re.compile(r"\b(?:decided|decision|agreed|from now on|décidé|décision|désormais|entschieden)\b", re.IGNORECASE),
+    ),
     (
         1.4,
         re.compile(
@@ -51,9 +54,9 @@ _CUES = (
     (
         0.45,
         re.compile(
-            r"(?:(?:that|this|these|those|it|its|they|he|she|so|then|there|here|and|but|or|also|both|neither|right|yes|no|"
-            r"otherwise|instead|for that|with (?:it|that|them)|in (?:that|this) case|the (?:other|rest|same|latter|former)|"
-            r"ça|cela|c['’]est|ce|ces|il|ils|elle|elles|donc|mais|et|alors|oui|non|sinon|dann|das|dies|so|aber|und|ja|nein)\b)",
+            r"(?:that|this|these|those|it|its|they|he|she|so|then|there|here|and|but|or|also|both|neither|right|yes|no|"
+            r"otherwise|instead|for that|with (?:it|that|them)|in (?:that|this) case|the (?:other|rest|same|latter)|ça|"
+            r"cela|c['’]est|ce|ces|il|ils|elles?|donc|mais|et|alors|oui|non|sinon|dann|das|dies|aber|und|ja|nein)\b",
             re.IGNORECASE,
         ),
     ),

@@ -21,7 +21,7 @@ _TAG_FACTOR = 1.5
 _FLOATING = {"decision": 1.0, "observation": 1.0}
 _BEYOND = 0.05
 # A section that is named after other categories is no place for what merely shares words with it.
-_NAMED = 4.0
+NAMED = 4.0
 _FOREIGN = -2.0
 _FOREIGN_OPEN = -4.0
 _QUANTITY = re.compile(r"\d\s?(?:µs|ms|s|min|h|[kMG]i?B|%|tokens?|requests?)(?![\w])")
@@ -76,7 +76,8 @@ def named_shelf(note: Note, shelves: Sequence[Shelf]) -> Shelf | None:
     """The place that the note itself names: by the words before its first colon, or by a tag that is a heading.
 
     "The purpose: ..." goes to "Purpose", "Current focus: ..." to "Current focus". What waits for somebody (a todo, a
-    question, an issue) has its own place; a tag moves only what would float to its subject anyway.
+    question, an issue) has its own place. A tag moves only what would float to its subject anyway: an observation, and
+    a decision where the rules have no section for decisions.
     """
     if note.category in OPEN_KINDS:
         return None
@@ -86,7 +87,9 @@ def named_shelf(note: Note, shelves: Sequence[Shelf]) -> Shelf | None:
         heading = word_stems(shelf.leaf.text) if shelf.leaf else ()
         if heading and opening[: len(heading)] == heading:
             return shelf
-    if note.category not in _FLOATING:
+    if note.category not in _FLOATING or any(
+        "decision" in shelf.named for shelf in fitting if note.category == "decision"
+    ):
         return None
     tags = {word_stems(tag) for tag in note.tags}
     return next((shelf for shelf in fitting if shelf.leaf and word_stems(shelf.leaf.text) in tags), None)
@@ -123,13 +126,13 @@ def word_rarity(shelves: Sequence[Shelf]) -> dict[str, float]:
 
 
 def _named(heading: str) -> frozenset[str]:
-    return frozenset(category for category, value in affinities(heading).items() if value >= _NAMED)
+    return frozenset(category for category, value in affinities(heading).items() if value >= NAMED)
 
 
 def _affinity(texts: Sequence[str], kinds: frozenset[str]) -> dict[str, float]:
     """How much a shelf draws each category, or keeps it off."""
     by_part = [affinities(text) for text in texts]
-    named = {category for category, value in by_part[0].items() if value >= _NAMED}
+    named = {category for category, value in by_part[0].items() if value >= NAMED}
     totals = {}
     for category in (*CATEGORIES, CURRENT):
         total = sum(part[category] * weight for part, weight in zip(by_part, _FOR_CATEGORY, strict=True))

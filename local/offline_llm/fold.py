@@ -4,12 +4,14 @@ The answer has the form that the service asks of any model (docs/consolidation.m
 Equal input gives an equal answer.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from local.offline_llm.affinity import CATEGORY_HEADINGS, CURRENT, OPEN_KINDS, open_kinds
+from local.offline_llm.affinity import CATEGORY_HEADINGS, CURRENT, OPEN_KINDS, affinities, open_kinds
 from local.offline_llm.closing import OpenEntry, Waiting, find_closed, is_done_todo, is_settled_issue, open_entry
+from local.offline_llm.correcting import STATEMENT, find_corrected, statement
 from local.offline_llm.edits import Bullet, FileChange, Path, Removal, write_change
 from local.offline_llm.entries import (
     Closed,
@@ -19,25 +21,29 @@ from local.offline_llm.entries import (
     label_entry,
     labelled_kind,
     own_text,
+    without_closed,
     write_entry,
 )
-from local.offline_llm.filing import Shelf, choose_shelf, file_as, list_shelves, named_shelf, word_rarity
+from local.offline_llm.filing import NAMED, Shelf, choose_shelf, file_as, list_shelves, named_shelf, word_rarity
 from local.offline_llm.layout import FileSpec, Section, for_days
+from local.offline_llm.orders import gives_orders
 from local.offline_llm.outline import Item, Outline, read_outline
 from local.offline_llm.rules import read_layout
 from local.offline_llm.synthesis import write_synthesis
 from local.offline_llm.words import all_stems
 
 MAX_FILES = 100  # what the service takes in one answer
+_DATE = re.compile(r"\b\d{4}-\d{2}")
 
 
 @dataclass(frozen=True)
 class _Stored:
-    """Where an open entry of the bank stands."""
+    """Where an entry of the bank stands, and the section of the rules that its heading means."""
 
     filename: str
     heading: int
     item: Item
+    shelf: Shelf | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,7 @@ class _Desk:
     """What filing the notes has come to so far."""
 
     waiting: Waiting
+    statements: Waiting  # what stands until a note replaces it
     known: dict[str, _Known]  # by the text of an entry
     drafts: list[_Draft] = field(default_factory=list)
     removals: list[tuple[str, Removal]] = field(default_factory=list)
@@ -82,15 +89,15 @@ class _Desk:
 def fold(rules: str, bank: Mapping[str, str], notes: Sequence[Note]) -> dict[str, Any]:
     """The answer for these rules, bank files (name to text) and notes.
 
-    Every note is cited by an edit or discarded with a reason. Text of the bank stays as it is, but for
-    open entries that a note closes: these move below the entry that closes them.
+    Every note is cited by an edit or discarded with a reason. Text of the bank stays as it is, but for open entries
+    that a note closes and statements that it replaces: these move below the entry of that note.
     """
     # Names of notes sort by second only, and then by author.
     notes = sorted(notes, key=lambda note: note.moment)
     files = _as_named(for_days(read_layout(rules), (note.day for note in notes)), bank)
     shelves = list_shelves(files)
     outlines = {name: read_outline(text) for name, text in bank.items()}
-    desk = _Desk(_open_entries(outlines, shelves), _known_texts(outlines))
+    desk = _Desk(_open_entries(outlines, shelves), _statements(outlines, shelves), _known_texts(outlines))
     rarity = word_rarity(shelves)
     for note in notes:
         _file_note(note, desk, shelves, rarity)
@@ -134,6 +141,9 @@ def _file_note(note: Note, desk: _Desk, shelves: Sequence[Shelf], rarity: Mappin
     if not clean_text(note.content):
         desk.discarded.append({"note": note.number, "reason": "Empty: it holds no text."})
         return
+    if gives_orders(note.content):
+        desk.discarded.append({"note": note.number, "reason": "It gives orders to its reader. The record keeps it."})
+        return
     if text in desk.known and not closed:
         known = desk.known[text]
         if known.filename:
@@ -143,13 +153,23 @@ def _file_note(note: Note, desk: _Desk, shelves: Sequence[Shelf], rarity: Mappin
         return
     desk.known.setdefault(text, _Known(f"note {note.number}"))
     category, shelf = _place(note, shelves, rarity, closes=bool(closed))
+    corrected = None if category in OPEN_KINDS else find_corrected(note, desk.statements)
+    # What corrects a statement stands in its place. A decision stands with the decisions.
+    stood = corrected.place.shelf if corrected and isinstance(corrected.place, _Stored | _Draft) else None
+    shelf = stood if stood and stood.leaf and note.category != "decision" else shelf
     draft = _Draft(note, category, shelf, lines, notes=[note.number])
     for entry, kind in closed:
-        _close(entry, kind, draft, desk)
+        desk.waiting.remove(entry)
+        _take_place(entry, kind, draft, desk)
+    if corrected:
+        desk.statements.remove(corrected)
+        _take_place(corrected, STATEMENT, draft, desk)
     desk.drafts.append(draft)
     # Where the rules have no section for it, it is filed among other things and stays there.
     if category in OPEN_KINDS and (draft.shelf.leaf is None or category in draft.shelf.kinds):
         desk.waiting.add(open_entry({category}, clean_text(note.content), draft))
+    elif category not in OPEN_KINDS and not _is_of_a_day(shelf):
+        desk.statements.add(statement(clean_text(note.content), draft, decision=category == "decision"))
 
 
 def _place(note: Note, shelves: Sequence[Shelf], rarity: Mapping[str, float], *, closes: bool) -> tuple[str, Shelf]:
@@ -165,17 +185,21 @@ def _place(note: Note, shelves: Sequence[Shelf], rarity: Mapping[str, float], *,
     return category, choose_shelf(note, category, shelves, rarity)
 
 
-def _close(entry: OpenEntry, kind: str, by: _Draft, desk: _Desk) -> None:
-    """Take an open entry from where it stands and put it below the entry that closes it."""
-    desk.waiting.remove(entry)
+def _take_place(entry: OpenEntry, kind: str, by: _Draft, desk: _Desk) -> None:
+    """Take an entry from where it stands and put it below the one that closes or replaces it."""
     if isinstance(entry.place, _Stored):
         stored = entry.place
         desk.removals.append((stored.filename, Removal(stored.heading, stored.item, by.note.number)))
-        by.closed.append(Closed(kind, stored.item.lines))
+        by.closed.append(Closed(kind, without_closed(stored.item.lines) if kind == STATEMENT else stored.item.lines))
     elif isinstance(entry.place, _Draft):
         desk.drafts.remove(entry.place)
-        by.closed.append(Closed(kind, entry.place.lines))
+        by.closed.append(Closed(kind, entry.place.plain if kind == STATEMENT else entry.place.lines))
         by.notes += entry.place.notes
+
+
+def _is_of_a_day(shelf: Shelf) -> bool:
+    """Whether entries there tell what was on a day. Nothing replaces them."""
+    return bool(shelf.day) or any(section.day for section in (shelf.leaf.path if shelf.leaf else ()))
 
 
 def _path(draft: _Draft) -> Path:
@@ -202,6 +226,23 @@ def _open_entries(outlines: Mapping[str, Outline], shelves: Sequence[Shelf]) -> 
                 place = _Stored(filename, index, item)
                 waiting.add(open_entry({kind} & kinds or kinds, first_paragraph(item.lines), place))
     return waiting
+
+
+def _statements(outlines: Mapping[str, Outline], shelves: Sequence[Shelf]) -> Waiting:
+    """The entries of the bank that stand until a note replaces them: those of sections where nothing is open."""
+    named = {(shelf.spec.name, all_stems(shelf.leaf.path[-1].text)): shelf for shelf in shelves if shelf.leaf}
+    found = Waiting()
+    for filename, outline in outlines.items():
+        for index, heading in enumerate(outline.headings):
+            shelf = named.get((filename, all_stems(heading.text)))
+            dated = any(_DATE.search(outline.headings[above].text) for above in outline.chain(index))
+            if dated or _DATE.search(filename) or (shelf.kinds if shelf else open_kinds(heading.text)):
+                continue
+            decision = affinities(heading.text)["decision"] >= NAMED
+            for item in heading.items:
+                place = _Stored(filename, index, item, shelf)
+                found.add(statement(first_paragraph(item.lines), place, decision=decision))
+    return found
 
 
 def _known_texts(outlines: Mapping[str, Outline]) -> dict[str, _Known]:

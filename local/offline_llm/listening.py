@@ -9,6 +9,7 @@ from typing import Any
 
 from local.offline_llm import sentences
 from local.offline_llm.digest_prompt import DigestRequest, Said
+from local.offline_llm.orders import gives_orders
 from local.offline_llm.words import content_stems, normalise, stems
 
 MOST = 40
@@ -96,6 +97,8 @@ def listen(request: DigestRequest) -> dict[str, Any]:
 
 def _sentences(said: Sequence[Said]) -> Iterator[_Told]:
     for one in said:
+        if gives_orders(one.content):
+            continue
         for told in sentences.split(one.content):
             if len(told.split()) >= FEWEST_WORDS and len(told) <= LONGEST:
                 yield _Told(one, told)

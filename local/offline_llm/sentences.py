@@ -63,7 +63,9 @@ def fitted(sentence: str, room: int) -> str:
     if len(sentence) <= room:
         return sentence
     head = sentence[: max(1, room - 1)]
-    end = max((clause.start() for clause in _CLAUSE.finditer(sentence[: room + 1]) if clause.end() <= len(head)), default=0)
+    end = max(
+        (clause.start() for clause in _CLAUSE.finditer(sentence[: room + 1]) if clause.end() <= len(head)), default=0
+    )
     if end < room // 3:
         end = head.rfind(" ")
     return f"{head[: end if end > 0 else len(head)].rstrip(' ,;:')}…"

@@ -205,6 +205,10 @@ def test_a_done_todo_leaves_the_open_ones_and_stands_with_the_results() -> None:
             ("decision", "It is settled that we deploy to the Paris region."),
         ),
         (("issue", "The store drops connections."), ("progress", "Fixed: the store drops no more connections.")),
+        (
+            ("issue", "The store drops connections at night."),
+            ("progress", "The store keeps connections at night: the pool was too small. Fixed in 4f2a9c1."),
+        ),
         (("progress", "Started the search engine."), ("progress", "Finished: the search engine.")),
     ],
 )
@@ -440,11 +444,17 @@ def test_a_note_that_opens_with_a_heading_goes_below_it_unless_it_waits_for_some
     assert content in section(bank[filename], heading)
 
 
-def test_a_tag_that_is_a_heading_decides_where_a_decision_goes() -> None:
+def test_a_tag_that_is_a_heading_moves_an_observation_but_no_decision_from_the_section_of_decisions() -> None:
     text = "One call checks all of it."
-    for tags, heading in ((("security",), "## Security"), (("secure",), "## Decisions"), ((), "## Decisions")):
-        bank = bank_of(STANDARD, [make_note(1, "decision", text, tags=tags)])
+    for category, tags, heading in (
+        ("observation", ("security",), "## Security"),
+        ("decision", ("security",), "## Decisions"),
+        ("decision", (), "## Decisions"),
+    ):
+        bank = bank_of(STANDARD, [make_note(1, category, text, tags=tags)])
         assert text in section(bank["systemPatterns.md"], heading)
+    novel = "## novel.md\n- `## Characters`: people\n- `## Plot`: events\n"
+    assert text in section(bank_of(novel, [make_note(1, "decision", text, tags=("plot",))])["novel.md"], "## Plot")
 
 
 def test_a_new_focus_takes_the_place_of_the_old_one_and_keeps_it_below() -> None:

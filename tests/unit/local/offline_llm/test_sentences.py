@@ -15,7 +15,10 @@ from tests.support.cases import each
         ("Use a queue, e.g. SQS. Dr. Ann agrees.", ["Use a queue, e.g. SQS.", "Dr. Ann agrees."]),
         ("In batches of 100: 1.2. Then v1.3 came.", ["In batches of 100: 1.2.", "Then v1.3 came."]),
         ("all small. it goes on.", ["all small.", "it goes on."]),
-        ("A sentence that goes\non in a second line. Another.", ["A sentence that goes on in a second line.", "Another."]),
+        (
+            "A sentence that goes\non in a second line. Another.",
+            ["A sentence that goes on in a second line.", "Another."],
+        ),
         ("- one thing\n- [ ] two things. More.\n\n1. third", ["one thing", "two things.", "More.", "third"]),
         ("# Title\n\nText.\n\n```\ncode. more.\n```\n> quoted\n\n| a. | b |", ["Text."]),
         ("# Only a title", ["# Only a title"]),
