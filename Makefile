@@ -43,15 +43,15 @@ key: setup ## a bootstrap key and its SHA-256 for a deployment (EXISTING=1: the 
 	@$(PYTHON_BIN) -m local.make_key $(if $(EXISTING),--existing)
 
 .PHONY: demo
-demo: setup ## show the whole product at work on real notes, then stop
+demo: setup ## two agents and a bug: decisions, a contradiction, an undo; then stop
 	@exec $(PYTHON_BIN) -m local.demo
 
 .PHONY: demo-memories
-demo-memories: setup ## show memories, rooms, digests and questions at work, then stop
+demo-memories: setup ## a day of a chat room becomes memories that answer questions; then stop
 	@exec $(PYTHON_BIN) -m local.demo.memories
 
 .PHONY: demo-conversations
-demo-conversations: setup ## show conversation memory at work on a long true talk, then stop
+demo-conversations: setup ## a long true talk is summarised in levels and asked; then stop
 	@exec $(PYTHON_BIN) -m local.demo.conversations
 
 .PHONY: test

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from benchmarks.build_log import EXAMPLES
 from benchmarks.given import consolidate, fill
 from benchmarks.requests import SPACE, Bench, running, timed
-from local.demo.tour import NOTES
 
 HELD_OUT = Path(__file__).with_name("held_out_contexts.jsonl")
 HELD_OUT_SPACE = "mill"
@@ -83,13 +83,13 @@ def prepare(bench: Bench) -> str:
     bench.ok("POST", f"{below}/notes", {"category": "observation", "content": LIVE})
     for content in MEMORIES:
         bench.ok("POST", f"{below}/memories", {"content": content})
-    for line in (NOTES.parent / "room.ndjson").read_text("utf-8").splitlines():
+    for line in (EXAMPLES / "room.ndjson").read_text("utf-8").splitlines():
         message = json.loads(line)
         bench.ok(
             "POST", f"{below}/rooms/harbour/messages", {"author": message["author"], "content": message["content"]}
         )
     talk: str = bench.ok("POST", f"{below}/conversations", {})["conversation_id"]
-    for line in (NOTES.parent / "conversation.ndjson").read_text("utf-8").splitlines()[:TURNS]:
+    for line in (EXAMPLES / "conversation.ndjson").read_text("utf-8").splitlines()[:TURNS]:
         turn = json.loads(line)
         for role in ("user", "assistant"):
             content = turn[f"{role}_message"]

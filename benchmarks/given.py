@@ -28,9 +28,9 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
+from benchmarks.build_log import read_notes
 from benchmarks.recall_http import repeat_import
 from benchmarks.requests import SPACE, Bench, running, timed, verbs
-from local.demo.tour import NOTES, read_notes
 
 BUDGETS = (2_000, 8_000, 20_000)
 NEEDED = ("Next steps", "Open questions", "Known issues")
@@ -52,7 +52,7 @@ class Given:
 
 def fill(bench: Bench, count: int) -> int:
     """Post and fold so many notes; gives how many there were."""
-    rows = read_notes(NOTES)[:count]
+    rows = read_notes()[:count]
     for start in range(0, len(rows), AT_ONCE):
         some = [
             {"category": row["category"], "content": row["content"], "tags": row.get("tags") or []}

@@ -2,7 +2,7 @@
 
 import sys
 
-from local.demo.tour import main
+from local.demo.story import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,12 +1,14 @@
 """`make demo-conversations`: a long conversation is taken in, summarised in layers, and asked for its context.
 
-Starts the local runtime on an empty store, imports `examples/conversation.ndjson` over HTTP, lets the put events of its
-turns start the summaries, and prints a context for three questions, with what it all took. The exit status is 0 only if
-every turn is there with its words, every level is whole, and each question's context holds a turn that answers it.
+Starts the local runtime on an empty store, imports `examples/conversation.ndjson` over HTTP, lets the put events of
+its turns start the summaries, prints what it took and the highest summary, and asks for the context of three
+questions. The exit status is 0 only if every turn is there with its words, every level is whole, and each question's
+context holds a turn that answers it.
 """
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -15,9 +17,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from live_memory import Client
+from local import terminal
 from local.demo import stage
-from local.demo.report import Progress, table, width
+from local.demo.report import Progress, table, width, wrap
 from local.demo.service import ROOT, DemoError, Service
+from local.offline_llm import sentences
 
 SPACE = "talk"
 Profile = Literal["turns", "windows"]
@@ -28,6 +32,11 @@ _POLL_SECONDS = 0.5
 _QUIET = 3
 """Looks in a row that find nothing more to do."""
 _CONTEXT = {"max_chars": 4_000, "max_turns": 1, "raw_chars": 1_000, "max_results": 3}
+_RATIO = 0.15
+"""Of a summary to its source. With the usual tenth a talk of this length just reaches level 3."""
+_SHOWN = 400
+"""Characters of a turn that is shown, in whole sentences."""
+_ENTRY = re.compile(r"^\[Turn (?P<number>\d+) - [^\n]*\n(?P<text>.*?)(?=\n\n\[|\n\n## |\Z)", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,7 @@ QUESTIONS = (
 
 def main() -> int:
     """Run the demo; returns the exit status."""
+    terminal.protect()
     parser = argparse.ArgumentParser(prog="python -m local.demo.conversations", description="Conversation memory.")
     parser.add_argument("--profile", choices=("turns", "windows"), default="turns", help="how turns are summarised")
     parser.add_argument("--full", action="store_true", help="print each context as a whole")
@@ -74,9 +84,8 @@ def _run(service: Service, profile: Profile, *, full: bool, began: float) -> Non
     print(stage.describe_llm(service))
     print(stage.describe_embeddings(service))
     api.spaces.create(space_id=SPACE, description="A conversation", rules_template="standard")
-    # Groups that are a tenth of the usual size, so that a talk of this length reaches level 3. The pause between waves
-    # of calls is for providers with limits; the stand-in has none.
-    parameters = {"group_chars": 1_000} | ({"batch_delay_ms": 0} if service.offline_llm else {})
+    # The pause between waves of calls is for providers with limits; the stand-in has none.
+    parameters = {"ratio": _RATIO} | ({"batch_delay_ms": 0} if service.offline_llm else {})
     talk = api.conversations.create(
         SPACE,
         title="The building of Live Memory",
@@ -85,13 +94,13 @@ def _run(service: Service, profile: Profile, *, full: bool, began: float) -> Non
         profile=profile,
         parameters=parameters,
     ).conversation_id
-    print(f"Conversation {talk}, profile `{profile}`; {len(lines)} turns are imported.")
-    print(f"Groups of {parameters['group_chars']:,} characters, so that this talk reaches level 3 (usually 10,000).\n")
+    raw = sum(len(turn["user_message"]) + len(turn["assistant_message"]) for turn in map(json.loads, lines))
+    print(f"\nA talk of {len(lines)} turns and {raw:,} characters is imported: too many to send with each question.")
     progress = Progress(every=10)
     _import(api, talk, lines)
     _await_summaries(api, talk, progress, patience=60.0 if service.offline_llm else 1_800.0)
     _check_turns(api, talk, lines)
-    print(f"\n{_levels(api, talk)}\n\nWhat it took\n\n{_costs(api, talk, lines)}\n")
+    print(f"\n{_costs(api, talk, lines)}\n\n{_top(api, talk)}\n")
     found = [_ask(api, talk, question, full=full) for question in QUESTIONS]
     if not all(found):
         raise DemoError("A context holds none of the turns that answer its question.")
@@ -147,31 +156,29 @@ def _check_turns(api: Client, talk: str, lines: Sequence[str]) -> None:
         raise DemoError("The log is not what was imported.")
 
 
-def _levels(api: Client, talk: str) -> str:
-    """A summary of each level, the newest, and what it covers."""
-    shown = []
-    for level in reversed(LEVELS):
-        for item in api.conversations.list_summaries(SPACE, talk, level=level, limit=1).items:
-            first, last = item.covers.turns
-            text = " ".join((item.summary or "").split())
-            text = text if len(text) <= 3 * width() else f"{text[: 3 * width()]} ..."
-            shown.append(f"Level {level}, number {item.number}, turns {first} to {last}:\n  {text}")
-    return "\n\n".join(shown)
+def _top(api: Client, talk: str) -> str:
+    """The newest summary of the highest level, whole, and what it covers. Raises DemoError if that is not the last."""
+    items = api.conversations.list_summaries(SPACE, talk, level=LEVELS[-1], limit=1).items
+    if not items:
+        raise DemoError("The talk did not reach the highest level.")
+    item = items[0]
+    first, last = item.covers.turns
+    text = "\n".join(wrap(" ".join((item.summary or "").split()), width()))
+    return f"── Level {item.level}: turns {first} to {last} in {len(item.summary or ''):,} characters\n\n{text}"
 
 
 def _costs(api: Client, talk: str, lines: Sequence[str]) -> str:
-    """Calls, tokens and characters by level; tokens are counted by the job."""
+    """Characters by level, calls and tokens; the latter are counted by the job."""
     turns = [json.loads(line) for line in lines]
     raw = sum(len(turn["user_message"]) + len(turn["assistant_message"]) for turn in turns)
     jobs = list(api.pages("list_summary_jobs", _talk(talk)))
-    rows: list[list[object]] = [["0 (turns)", len(turns), raw, 0]]
+    rows: list[list[object]] = [["0 (turns)", len(turns), raw]]
     for level in LEVELS:
         items = list(api.pages("list_summaries", {**_talk(talk), "level": level, "state": "sealed"}))
-        made = sum(job["generated"].get(str(level), 0) for job in jobs)
-        rows.append([str(level), len(items), sum(len(item["summary"]) for item in items), made])
+        rows.append([str(level), len(items), sum(len(item["summary"]) for item in items)])
     used = [sum(job["usage"][name] for job in jobs) for name in ("calls", "prompt_tokens", "completion_tokens")]
     return (
-        f"{table(['level', 'number', 'characters', 'calls'], rows)}\n\n"
+        f"{table(['level', 'number', 'characters'], rows)}\n\n"
         f"{used[0]:,} calls of the LLM in {len(jobs)} jobs; tokens: {used[1]:,} in, {used[2]:,} out."
     )
 
@@ -183,10 +190,26 @@ def _talk(conversation_id: str) -> dict[str, Any]:
 def _ask(api: Client, talk: str, question: Question, *, full: bool) -> bool:
     """Print the context for a question; whether it holds a turn that answers, or a summary that covers one."""
     answer = api.search.load_conversation_context(SPACE, talk, q=question.text, **_CONTEXT)
-    text = answer.markdown
-    shown = text if full or len(text) <= 1_800 else f"{text[:1_800]}\n..."
-    print(f"── {question.text}\n   ({answer.chars:,} characters)\n\n{shown}\n")
-    return any(f"[Turn {number} - " in text for number in question.turns)
+    found = {int(entry["number"]): entry["text"] for entry in _ENTRY.finditer(answer.markdown)}
+    answering = next((number for number in question.turns if number in found), None)
+    if full:
+        shown = answer.markdown
+    else:
+        shown = "\n".join(wrap(_begin(found[answering]), width())) if answering else "(no turn that answers)"
+    print(f"── {question.text}")
+    print(f"   A context of {answer.chars:,} characters; of it turn {answering}:\n\n{shown}\n")
+    return answering is not None
+
+
+def _begin(text: str) -> str:
+    """What the assistant said, as whole sentences, as far as they have room."""
+    said = sentences.split(text.partition("Assistant: ")[2] or text)
+    kept = said[:1]
+    for sentence in said[1:]:
+        if len(" ".join(kept)) + len(sentence) >= _SHOWN:
+            return " ".join([*kept, "[…]"])
+        kept.append(sentence)
+    return " ".join(kept)
 
 
 if __name__ == "__main__":

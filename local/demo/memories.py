@@ -1,11 +1,10 @@
 """`make demo-memories`: a room is listened to, what matters in it becomes memories, and an agent answers from them.
 
 Starts the local runtime on an empty store, says who the agent is, and posts the messages of `examples/room.ndjson` as
-those of a day that ended an hour ago: the first part is digested because a digest was missed, the second by hand. Then
-the agent is asked three questions. The exit status is 0 only if each message was digested once, a fact that was said
-twice is one memory or is linked to the other one, each answer rests on a memory that answers it, and a memory for a
-minute is gone after that minute. The LLM decides whether two facts are one. The offline LLM does so only for the same
-words.
+those of a day that ended an hour ago: the first part is digested because a digest was missed, the second by hand.
+Then the agent is asked three questions. The exit status is 0 only if each message was digested once, a fact that was
+said twice is one memory or is linked to the other one, and each answer rests on a memory that answers it. The LLM
+decides whether two facts are one. The offline LLM does so only for the same words.
 """
 
 import argparse
@@ -17,22 +16,23 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from live_memory import Client, models
+from local import terminal
 from local.demo import stage
-from local.demo.report import table, width
+from local.demo.report import width, wrap
 from local.demo.service import ROOT, DemoError, Service
 
 SPACE, ROOM = "team", "build"
 TALK = ROOT / "examples" / "room.ndjson"
 FIRST = 22
 """Messages of the first part."""
-MINUTE = 60.0
 _POLL_SECONDS = 0.25
 SELF = (
     {"kind": "self", "category": "context", "content": "I am the memory of those who build Live Memory."},
     {"kind": "self", "category": "limitation", "content": "I know only what was said in the room and what I was told."},
     {"kind": "goal", "category": "understanding", "content": "I want to know why things were decided."},
 )
-PASSING = "The demo of memories is running right now."
+EXAMPLES, PAIRS = 5, 2
+"""Memories, and pairs of memories, that are shown."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ QUESTIONS = (
 
 def main() -> int:
     """Run the demo; returns the exit status."""
+    terminal.protect()
     parser = argparse.ArgumentParser(prog="python -m local.demo.memories", description="Memories, rooms, digests, ask.")
     parser.parse_args()
     return stage.play(lambda service, _data: _run(service), "demo-memories")
@@ -63,35 +64,41 @@ def _run(service: Service) -> None:
     print(stage.describe_llm(service))
     print(stage.describe_embeddings(service))
     api.spaces.create(space_id=SPACE, description="A team", rules_template="standard")
-    passing = api.memories.store(SPACE, content=PASSING, ttl="1m").memory_id
-    gone = time.monotonic() + MINUTE
     api.memories.store_batch(SPACE, memories=SELF)
     began = time.monotonic()
     patience = 30.0 if service.offline_llm else 600.0
 
     messages = _messages()
-    print(f"\nThe agent knows who it is; {len(messages)} messages of the room `{ROOM}` are posted in two parts.\n")
+    told = f"{len(messages)} messages of people and agents, small talk among them. For example:"
+    print(f"\nA day in the room `{ROOM}`: {told}")
+    for message in messages[:3]:
+        _tell(f"{message['author']}: {message['content']}")
     _post(api, messages[:FIRST])
     missed = _await_digest(api, patience)
-    print(f"Nobody was there at the last hour of digests: the first message caught up on it.\n{_told(missed)}\n")
+    print(f"\nNobody was there at the last hour of digests, so the first message made up for it.\n  {_told(missed)}")
     again = _post(api, messages[:FIRST])
     if not all(one.digested for one in again) or _waiting(api):
         raise DemoError("Messages that were digested came into the room once more.")
-    print(f"The same {FIRST} messages posted once more: all known, none is digested twice.\n")
+    print(f"The same {FIRST} messages are posted once more: all are known, none is digested twice.")
     _post(api, messages[FIRST:])
     slot = api.digests.start(SPACE).slot
     forced = _await_digest(api, patience, slot)
-    print(f"The rest, by hand.\n{_told(forced)}\n")
+    print(f"The rest, by hand.\n  {_told(forced)}\n")
     if missed.messages + forced.messages != len(messages) or _waiting(api):
         raise DemoError("Not every message was digested once.")
     _show_memories(api)
     for question in QUESTIONS:
         _ask(api, question, patience)
-    _await_end(api, passing, gone)
-    print(
-        f"All {len(messages)} messages were digested once, what was said twice is one memory or linked, each answer "
-        f"rests on a memory that answers it, and what was for a minute is gone. {time.monotonic() - began:.1f} s."
+    said = (
+        f"All {len(messages)} messages were digested once, what was said twice is one memory or linked, and each "
+        f"answer rests on a memory that has it. {time.monotonic() - began:.0f} s."
     )
+    print("\n".join(wrap(said, width())))
+
+
+def _tell(text: str) -> None:
+    """Print a text below its heading, whole."""
+    print("\n".join(f"  {line}" for line in wrap(f"- {' '.join(text.split())}", width() - 2)))
 
 
 def _messages() -> list[dict[str, str]]:
@@ -129,37 +136,34 @@ def _told(digest: models.DigestView) -> str:
     counts = digest.counts
     if counts is None:
         raise DemoError("The digest does not say what it did.")
-    return (
-        f"  digest {digest.slot}: {counts.messages} messages in {counts.chunks} chunk(s), "
-        f"{counts.usage.calls} call(s) of the LLM; {counts.new} new memories, {counts.merged} merged"
-    )
+    calls = f"{counts.usage.calls} call{'s' * (counts.usage.calls != 1)} of the LLM"
+    return f"{counts.messages} messages, {calls}: {counts.new} new memories, {counts.merged} merged."
 
 
 def _show_memories(api: Client) -> None:
-    """Print the memories, with those that were merged or may be the same. Raises DemoError if there is neither."""
+    """Print some memories, and those that were merged or may be the same. Raises DemoError if there is neither."""
     merged = [one for one in api.memories.list_changes(SPACE, limit=50).items if one.what == "merged"]
     newest = api.memories.search(SPACE, limit=50).items
-    kinds = [[kind, sum(one.kind == kind for one in newest)] for kind in ("fact", "self", "goal")]
-    print(f"{table(['memories', 'number'], kinds)}\n")
     linked = [one for one in newest if one.similar_to]
     if not merged and not linked:
         raise DemoError("Nothing that was said twice was merged or linked.")
+    print("Some of what was kept:")
+    for one in [one for one in newest if one.kind == "fact" and not one.similar_to][:EXAMPLES]:
+        _tell(one.content)
     if merged:
-        print("Said twice, one memory:")
-    for one in merged:
-        memory = api.memories.get(SPACE, one.memory_id)
-        said = [memory.content, *(former.content for former in memory.history)]
-        for place, text in enumerate(said):
-            print(f"  {'stands' if place == 0 else 'before'}: {text[: width() - 12]}")
-    shown: set[str] = set()
+        print("\nSaid twice, one memory:")
+    for change in merged[:PAIRS]:
+        memory = api.memories.get(SPACE, change.memory_id)
+        for place, text in enumerate([memory.content, *(former.content for former in memory.history)]):
+            _tell(f"{'stands' if place == 0 else 'before'}: {text}")
     contents = {one.memory_id: one.content for one in newest}
-    if linked:
-        print("\nThese may say the same. No LLM that can tell was asked yet, so both stay:")
-    for found in linked:
-        others = [contents[other] for other in found.similar_to or () if other in contents and other not in shown]
-        shown.add(found.memory_id)
-        for text in others:
-            print(f"  {found.content[: width() - 12]}\n  ~ {text[: width() - 12]}")
+    pairs = {frozenset((one.memory_id, other)) for one in linked for other in one.similar_to or () if other in contents}
+    if pairs:
+        print(f"\n{len(pairs)} pairs may say the same. No LLM that can tell was asked yet, so both stay. For example:")
+    for pair in sorted(pairs, key=lambda pair: [contents[one] for one in sorted(pair)])[:PAIRS]:
+        first, second = sorted(pair)
+        _tell(contents[first])
+        print("\n".join(f"  {line}" for line in wrap(f"  ~ {contents[second]}", width() - 2)))
     print()
 
 
@@ -171,30 +175,12 @@ def _ask(api: Client, question: Question, patience: float) -> None:
         time.sleep(_POLL_SECONDS)
         answer = api.questions.get(SPACE, answer.request_id)
     print(f"── {question.text}")
-    for call in answer.tool_calls:
-        told = json.dumps(call.arguments, ensure_ascii=False)
-        print(f"   {call.name} {told[: width() - 50]} -> {call.results} result(s), {call.ms:.0f} ms")
-    print(f"   {answer.message}")
     sources = answer.sources or []
-    for source in sources:
-        print(f"   rests on {source.kind} {source.id}: {source.excerpt[: width() - 50]}")
-    print()
+    print("\n".join(f"  {line}" for line in wrap(answer.message or "", width() - 2)))
+    used = ", ".join(dict.fromkeys(call.name for call in answer.tool_calls if call.name != "respond"))
+    print(f"  ({used}; it rests on {len(sources)} of {len(api.memories.search(SPACE, limit=50).items)} memories)\n")
     if not any(question.word in source.excerpt for source in sources):
         raise DemoError("The answer does not rest on a memory that answers the question.")
-
-
-def _await_end(api: Client, passing: str, gone: float) -> None:
-    """Wait until the memory for a minute is gone from all reads; it is at the moment `gone`."""
-
-    def found() -> list[str]:
-        return [one.memory_id for one in api.memories.search(SPACE, q=PASSING, limit=1).items]
-
-    if time.monotonic() < gone - 5 and found() != [passing]:
-        raise DemoError("The memory for a minute was gone too early.")
-    time.sleep(max(0.0, gone - time.monotonic()))
-    if passing in found():
-        raise DemoError("The memory for a minute is still there.")
-    print("The memory for a minute has expired, and no read gives it any more.\n")
 
 
 if __name__ == "__main__":

@@ -1,22 +1,17 @@
-"""What the demo needs of the world: the local runtime as a process, a client of its API, and its bucket."""
+"""What the demo needs of the world: the local runtime as a process, and a client of its API."""
 
 import contextlib
 import fcntl
-import hashlib
 import json
 import os
-import secrets
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import boto3
-from botocore.config import Config
 
 from live_memory import Client
 
@@ -34,62 +29,15 @@ class DemoError(Exception):
 
 
 @dataclass(frozen=True)
-class Bucket:
-    """The service's bucket, read without the service."""
-
-    client: Any
-    name: str
-
-    def keys(self, prefix: str) -> list[str]:
-        """All keys below a prefix."""
-        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix)
-        return [entry["Key"] for page in pages for entry in page.get("Contents", [])]
-
-    def read(self, key: str) -> bytes:
-        """One object."""
-        data: bytes = self.client.get_object(Bucket=self.name, Key=key)["Body"].read()
-        return data
-
-    def write_new(self, key: str, data: bytes) -> None:
-        """Write an object that must not exist yet."""
-        self.client.put_object(Bucket=self.name, Key=key, Body=data, IfNoneMatch="*")
-
-
-@dataclass(frozen=True)
 class Service:
-    """The running service: an API for the admin, the bucket, and whether its models are the offline ones."""
+    """The running service: an API for the admin with its key, and whether its models are the offline ones."""
 
     admin: Client
-    bucket: Bucket
+    admin_key: str
     offline_llm: bool
     llm_url: str
     offline_embeddings: bool
     embeddings_url: str | None
-
-    def add_agents(self, names: Sequence[str], space_id: str) -> dict[str, Client]:
-        """Give each agent a token for one space, written to the registry in the bucket (docs/bucket.md).
-
-        Right into the bucket: the routes for tokens do not exist yet. Only before any token is used, for the
-        service keeps the registry for 30 s.
-        """
-        created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        tokens = {name: f"lm_{secrets.token_urlsafe(32)}" for name in names}
-        entries = [
-            {
-                "hash": f"sha256:{hashlib.sha256(token.encode()).hexdigest()}",
-                "name": name,
-                "permissions": ["read", "write"],
-                "space_ids": [space_id],
-                "email": None,
-                "created_at": created,
-                "expires_at": None,
-                "last_used_at": None,
-                "revoked": False,
-            }
-            for name, token in tokens.items()
-        ]
-        self.bucket.write_new("_system/tokens.json", json.dumps({"version": 1, "tokens": entries}).encode())
-        return {name: Client(self.admin.url, token, timeout=_HTTP_SECONDS) for name, token in tokens.items()}
 
 
 @contextlib.contextmanager
@@ -168,17 +116,9 @@ def _tail(log: Path) -> str:
 
 def _connect(endpoints: Mapping[str, Any]) -> Service:
     key = Path(endpoints["admin_key_file"]).read_text("utf-8").strip()
-    client = boto3.client(
-        "s3",
-        endpoint_url=endpoints["s3"],
-        region_name="us-east-1",
-        aws_access_key_id=endpoints["s3_access_key"],
-        aws_secret_access_key=Path(endpoints["s3_key_file"]).read_text("ascii").strip(),
-        config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 2}, proxies={}),
-    )
     return Service(
         Client(endpoints["api"], key, timeout=_HTTP_SECONDS),
-        Bucket(client, endpoints["bucket"]),
+        key,
         bool(endpoints["llm_is_offline_stand_in"]),
         endpoints["llm"],
         bool(endpoints["embeddings_are_offline"]),

@@ -7,10 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from live_memory import LiveMemoryError
-from local import terminal
 from local.config import LAYERS, WRONG_VARIABLE
 from local.demo.llm import check_llm, show_url
 from local.demo.service import ROOT, DemoError, Service, running_service, runtime_variables
@@ -23,7 +20,6 @@ def play(show: Callable[[Service, Path], None], folder: str) -> int:
 
     `show` gets the service and its folder, and raises DemoError if it can't show what it is to show.
     """
-    terminal.protect()
     signal.signal(signal.SIGTERM, _interrupt)
     data = Path(os.environ.get("LIVEMEM_DATA_DIR") or ROOT / ".local").expanduser().absolute() / folder
     try:
@@ -35,7 +31,7 @@ def play(show: Callable[[Service, Path], None], folder: str) -> int:
         check_llm(os.environ)
         with running_service(data) as service:
             show(service, data)
-    except (DemoError, LiveMemoryError, BotoCoreError, ClientError) as error:
+    except (DemoError, LiveMemoryError) as error:
         print(f"\nThe demo failed. {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -53,7 +53,7 @@ _KEYWORDS: Mapping[str, str] = {
         notes:3 tech:2 technical:2 context:2 environment:3 constraint:3 tool:2 stack:3 learned:2 log:2 misc:2
         general:2 diary:2 constats:5 beobachtungen:5""",
     "insight": """
-        insight:5 insights:5 lesson:5 lessons:5 learned:5 learning:5 takeaway:5 conclusion:4 retrospective:4
+        insight:5 insights:5 finding:4 lesson:5 lessons:5 learned:5 learning:5 takeaway:5 conclusion:4 retrospective:4
         understanding:3 pattern:2 principle:3 why:2 enseignements:5 erkenntnisse:5""",
     CURRENT: """
         focus:5 current:4 currently:4 ongoing:5 doing:4 wip:5 underway:5 actuel:4 aktuell:4""",

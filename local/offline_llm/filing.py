@@ -20,7 +20,8 @@ _TAG_FACTOR = 1.5
 # decisions, so what a section that is named after them draws beyond this counts little.
 _FLOATING = {"decision": 1.0, "observation": 1.0}
 _BEYOND = 0.05
-# A section that is named after other categories is no place for what merely shares words with it.
+# A section that is named after other categories is no place for what merely shares words with it: least of all one of
+# open entries, or of decisions.
 NAMED = 4.0
 _FOREIGN = -2.0
 _FOREIGN_OPEN = -4.0
@@ -139,7 +140,8 @@ def _affinity(texts: Sequence[str], kinds: frozenset[str]) -> dict[str, float]:
         ceiling = _FLOATING.get(category, total)
         total = min(total, ceiling) + _BEYOND * max(0.0, total - ceiling)
         if by_part[0][category] < 2 and category not in kinds:
-            total += _FOREIGN_OPEN if kinds else (_FOREIGN if named else 0.0)
+            keeps_off = kinds or "decision" in named
+            total += _FOREIGN_OPEN if keeps_off else (_FOREIGN if named else 0.0)
         totals[category] = total
     return totals
 

@@ -55,7 +55,7 @@ def test_what_a_program_prints_logs_or_dies_of_is_clean():
     [
         ("local", (), {"PORT": "\x1b[2J"}),
         ("local.sam", (), {"PORT": "\x1b[2J"}),
-        ("local.demo", ("--notes", "/nowhere/\x1b[2J"), {}),
+        ("local.demo", ("--\x1b[2J",), {}),
         ("local.offline_llm", ("--port", "\x1b[2J"), {}),
         ("local.s3", ("--data", "/dev/null", "--port", "\x1b[2J"), {}),
     ],

@@ -1,0 +1,223 @@
+"""`make demo`: two agents and a bug. A story in the shell: every line below a prompt is what the command printed.
+
+Starts the local runtime on an empty store, makes a space and two tokens, and plays `examples/story/notes.jsonl` with
+the command line `livemem`, as its users do. The notes of each agent start a consolidation by themselves. The exit
+status is 0 only if they did, the second agent was given the first one's decision, every note is in exactly one
+record, and the undo of a wrong change gave back the bank byte for byte.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import textwrap
+import time
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from local import terminal
+from local.demo import stage
+from local.demo.report import width, wrap
+from local.demo.service import ROOT, DemoError, Service
+
+SPACE, FILE = "shop", "webhook.md"
+STORY = ROOT / "examples" / "story"
+FIRST, SECOND = "ada", "ben"
+THRESHOLD = 4
+_POLL_SECONDS = 0.3
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Runs `livemem` for somebody, and prints the command with what it answers."""
+
+    who: str
+    token: str
+    service: Service
+    home: Path
+
+    def run(self, *arguments: str, quiet: bool = False) -> str:
+        """The output of a command. Raises DemoError if it fails."""
+        # A terminal's colours would hide the text from a reader of a file.
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("LIVEMEM_")}
+        own = {
+            "LIVEMEM_URL": self.service.admin.url,
+            "LIVEMEM_TOKEN": self.token,
+            "LIVEMEM_SPACE": SPACE,
+            "LIVEMEM_CONFIG": str(self.home / "none.toml"),
+            "PYTHONPATH": str(ROOT / "client"),
+            "COLUMNS": str(width() - 2),
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "live_memory.cli", *arguments],
+            cwd=ROOT,
+            env=kept | own,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise DemoError(f"livemem {shlex.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")
+        if not quiet:
+            self.show(arguments)
+        return done.stdout.rstrip("\n")
+
+    def show(self, arguments: Sequence[str]) -> None:
+        """Print a command as its user types it."""
+        line = f"{self.who}$ livemem {' '.join(_quoted(one) for one in arguments)}"
+        print("\n".join(textwrap.wrap(line, width(), subsequent_indent="     ", break_on_hyphens=False)), flush=True)
+
+    def print(self, *arguments: str) -> str:
+        """The same, and print the output."""
+        text = self.run(*arguments)
+        _indented(text.split("\n"))
+        return text
+
+
+def main() -> int:
+    """Run the demo; returns the exit status."""
+    terminal.protect()
+    parser = argparse.ArgumentParser(prog="python -m local.demo", description="Two agents and a bug, in a minute.")
+    parser.parse_args()
+    began = time.monotonic()
+    return stage.play(lambda service, data: _run(service, data, began), "demo")
+
+
+def _run(service: Service, home: Path, began: float) -> None:
+    print(stage.describe_llm(service))
+    print(stage.describe_embeddings(service))
+    _headline("A team, a space, a token for each agent")
+    lead = Shell("lead", service.admin_key, service, home)
+    rules = str((STORY / "rules.md").relative_to(ROOT))
+    lead.run("space", "create", SPACE, "--threshold", str(THRESHOLD), "--rules", rules)
+    shells = {}
+    for name in (FIRST, SECOND):
+        token = json.loads(lead.run("token", "create", name, "-s", SPACE, "--json", quiet=True))["token"]
+        lead.show(("token", "create", name, "-s", SPACE))
+        shells[name] = Shell(name, token, service, home)
+    ada, ben = shells[FIRST], shells[SECOND]
+    notes = [json.loads(line) for line in (STORY / "notes.jsonl").read_text("utf-8").splitlines()]
+    patience = 60.0 if service.offline_llm else 900.0
+
+    _headline("Ada looks for a bug, and writes down what the team should know")
+    posted = _write(ada, [note for note in notes if note["agent"] == FIRST])
+    _await_change(service, 1, patience)
+    print("\nThe fourth note's put event started a consolidation: nobody asked for it.")
+
+    _headline("Ben begins, and is given what holds")
+    start = ben.run("start")
+    held, synthesis, rest = start.partition("\n## Synthesis\n")
+    _indented(held.strip("\n").split("\n"))
+    if synthesis:
+        print(f"  (then the synthesis, {len(rest)} characters)")
+    decisions = [note["content"] for note in notes if note["agent"] == FIRST and note["category"] == "decision"]
+    if service.offline_llm and not all(text in held for text in decisions):
+        raise DemoError("The start does not hold what was decided.")
+    print("\nHe finds another cause, decides, and says what he has done:\n")
+    posted += _write(ben, [note for note in notes if note["agent"] == SECOND])
+    _await_change(service, 2, patience)
+    print("\nThe second consolidation. The wrong cause stands below the right one; todo and issue are closed:\n")
+    _indented(_without_head(ben.run("diff", "2")))
+
+    _headline("Why should anybody believe a line? It names its notes, and these are kept")
+    _sources(ben, service)
+
+    _headline("The lead writes an old copy of the file over the new one. A change like any other")
+    good = service.admin.bank.get_file(SPACE, FILE).content
+    old = service.admin.bank.get_file(SPACE, FILE, at="1").content
+    service.admin.bank.put_file(SPACE, FILE, content=old or "", reason="Tidied up")
+    print(f"PUT {service.admin.url}/v1/spaces/{SPACE}/bank/{FILE}")
+    lead.print("history")
+    lead.print("undo", "3", "--yes")
+    if service.admin.bank.get_file(SPACE, FILE).content != good:
+        raise DemoError("The undo did not give back the bank.")
+    print(f"{FILE} is byte for byte what it was after change 2.")
+
+    _headline("What it cost")
+    records = _account(service, posted)
+    used, requests = service.admin.runs.get_space_usage(SPACE, days=1).total, _requests(service)
+    print(
+        f"{used.runs} consolidations: {used.calls} calls of the LLM, {used.tokens:,} tokens. {requests} requests to "
+        f"the API.\nAll {len(posted)} notes are in exactly one of {records} records. With the start of the service: "
+        f"{time.monotonic() - began:.0f} s."
+    )
+
+
+def _headline(text: str) -> None:
+    print(f"\n── {text} ".ljust(width() + 1, "─"), flush=True)
+
+
+def _quoted(argument: str) -> str:
+    """An argument as a person types it: in double quotes where it needs any and has none."""
+    plain = shlex.quote(argument) == argument
+    return argument if plain else f'"{argument}"' if not set(argument) & set('"$`\\!') else shlex.quote(argument)
+
+
+def _indented(lines: Sequence[str]) -> None:
+    """Print lines of an output, the empty ones left out."""
+    told = [part for line in lines if line.strip(" +-") for part in wrap(line, width() - 2)]
+    print("\n".join(f"  {part}".rstrip() for part in told), flush=True)
+
+
+def _write(shell: Shell, notes: Sequence[dict[str, str]]) -> list[str]:
+    """Write notes; gives their ids."""
+    return [shell.run("note", note["content"], "-c", note["category"]) for note in notes]
+
+
+def _await_change(service: Service, number: int, patience: float) -> None:
+    """Wait until put events have made a change, and no note is left. Raises DemoError if a run failed."""
+    deadline = time.monotonic() + patience
+    while True:
+        info = service.admin.spaces.get(SPACE)
+        changes = service.admin.consolidations.list(SPACE).items
+        if len(changes) >= number and not info.live.notes_count:
+            break
+        if time.monotonic() > deadline:
+            live = info.live.notes_count
+            raise DemoError(f"Change {number} was not there after {patience:.0f} s; {live} notes are live.")
+        time.sleep(_POLL_SECONDS)
+    if changes[0].trigger != "threshold":
+        raise DemoError(f"Change {number} was not started by an event, but by {changes[0].trigger}.")
+
+
+def _without_head(diff: str) -> list[str]:
+    """The lines of a diff that say something: without the names of the files and positions."""
+    return [line for line in diff.split("\n") if not line.startswith(("---", "+++", "@@"))]
+
+
+def _sources(shell: Shell, service: Service) -> None:
+    """Show the notes of the last section that the second agent's insight is in, and that note."""
+    lines = shell.run("bank", FILE, "--sources").split("\n")
+    sections = service.admin.bank.get_file(SPACE, FILE, sources=True).sections or []
+    cited = [(section.heading, source.note_id) for section in sections for source in section.sources]
+    if not cited:
+        raise DemoError("No section names its notes.")
+    heading, note_id = next((one for one in cited if f"_{SECOND}_insight_" in one[1]), cited[0])
+    begin = next((at for at, line in enumerate(lines) if line == heading), 0)
+    end = next((at for at, line in enumerate(lines) if at > begin and not line.startswith(" ")), len(lines))
+    _indented(lines[begin:end])
+    print(f"  (and so for each of {len({one for one, _ in cited})} sections)")
+    shell.print("read", note_id)
+
+
+def _account(service: Service, posted: Sequence[str]) -> int:
+    """The number of records that the notes are in. Raises DemoError if one is not in exactly one."""
+    numbers = range(1, len(service.admin.consolidations.list(SPACE).items) + 1)
+    records = {n: [one.note_id for one in service.admin.consolidations.get(SPACE, str(n)).sources] for n in numbers}
+    holding = [[n for n, ids in records.items() if note_id in ids] for note_id in posted]
+    if any(len(places) != 1 for places in holding):
+        raise DemoError(f"Not every note is in exactly one record: {holding}.")
+    return len({places[0] for places in holding})
+
+
+def _requests(service: Service) -> int:
+    """The requests that the API has answered, as the service counts them (docs/self-hosting.md)."""
+    url = f"{service.admin.url}/metrics"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        lines = answer.read().decode().split("\n")
+    return int(sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("livemem_http_requests_total{")))
