@@ -4,6 +4,9 @@ Starts the local runtime on an empty store, makes a space and two tokens, and pl
 the command line `livemem`, as its users do. The notes of each agent start a consolidation by themselves. The exit
 status is 0 only if they did, the second agent was given the first one's decision, every note is in exactly one
 record, and the undo of a wrong change gave back the bank byte for byte.
+
+Below a prompt stands what the command printed. Empty lines and the positions of a diff are left out, and what else is
+left out is said in brackets.
 """
 
 import argparse
