@@ -30,7 +30,9 @@ def do_work(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     finally:
         metrics.add_metric("WorkFailed", MetricUnit.Count, failed)
     metrics.add_metric("BackupsMade", MetricUnit.Count, int(done.get("status") == "made"))
-    metrics.add_metric("BackupsUnchanged", MetricUnit.Count, int(done.get("status") == "unchanged"))
+    # A look at many spaces says how many it found so.
+    unchanged = done.get("unchanged", int(done.get("status") == "unchanged"))
+    metrics.add_metric("BackupsUnchanged", MetricUnit.Count, unchanged)
     logger.info("work done", extra={"work": event.get("kind") or event.get("do"), "done": done})
     return done
 

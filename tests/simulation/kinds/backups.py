@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from livemem.backups import catalog, retention, taking
+from livemem.backups import catalog, nightly, retention, taking
 from livemem.backups.taking import BackupRequest
 from livemem.errors import NotFound
 from livemem.jobs import lease
@@ -102,6 +102,12 @@ def take(trigger: str, description: str = "") -> Callable[[BackupScene, Process,
 
 def _scheduled(scene: BackupScene, process: Process, until: datetime) -> None:
     scene.world.work({"do": "back_up", "space_id": SPACE}, process, until)
+
+
+def _look(scene: BackupScene, process: Process, until: datetime) -> None:
+    """The schedule looks at the space, and backs it up if it has changed."""
+    if nightly.fan_out(process, deadline=until).backups:
+        taking.take(process, SPACE, BackupRequest("schedule"), deadline=until)
 
 
 def _go_on(scene: BackupScene, process: Process, until: datetime) -> None:
@@ -205,10 +211,13 @@ ACTIONS = (
     Action("retention", _retain(2), _several),
     Action(REMOVAL_OF_THE_OLDEST, _remove_oldest, _several),
     Action("daily look at a dead backup", bank.sweep_all, _dead),
+    Action("look of a night at an unchanged space", _look, _backed_up),
+    Action("look of a night at a changed space", _look, bank.after(_backed_up, EDIT)),
 )
 MAKES = {action.name for action in ACTIONS[:5]}
 BACKUP = Action("backup", take("api", "by hand"), seconds=120)
 CONFIRMATION = Action("scheduled backup", take("schedule"), seconds=120)
+LOOK = Action("look of a night", _look, seconds=120)
 REMOVAL = Action("removal", _remove_all)
 RETENTION = Action("retention", _retain(1))
 WAITS = bank.folded_and_one_live
@@ -224,6 +233,8 @@ PAIRS = (
     Pair(RUN, BACKUP, (cut,), bank.queued, gap=STALL, name="stalled run & backup"),
     Pair(RETENTION, CONFIRMATION, (lost, crossed), _two_old),
     Pair(CONFIRMATION, RETENTION, (late, cut), _two_old),
+    Pair(LOOK, EDIT, (late, cut), _two_old),
+    Pair(LOOK, REMOVAL, (late, cut), _two_old),
     Pair(BACKUP, SWEEP_ALL, (cut,), WAITS),
     Pair(LEG, LEG, (cut,), _begun),
     Pair(LEG, REMOVAL, (late, cut), _begun),

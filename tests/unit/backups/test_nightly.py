@@ -1,10 +1,13 @@
 """Every night each space gets a backup of its own invocation, and what is not kept any more goes behind it."""
 
+from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from livemem import clock
 from livemem.backups import catalog, nightly, taking
 from livemem.backups.taking import BackupRequest
 from livemem.errors import Busy, Conflict, StoreUnavailable
@@ -14,6 +17,7 @@ from livemem.spaces import lifecycle
 from livemem.store import keys
 from livemem.upkeep import backup_work
 from tests.support import backups
+from tests.support.cases import each
 from tests.support.counting import Request
 from tests.support.world import INVOCATION, World
 
@@ -82,7 +86,7 @@ def test_a_month_of_nights_keeps_what_the_rule_says():
 
 
 def test_of_a_deleted_space_the_backups_are_retained_and_its_remains_removed():
-    world = spaces("a", "gone", "never")
+    world = spaces("a", "gone", "never", backup_keep_last=1)
     for _ in range(2):
         world.note("more", space_id="gone")
         world.back_up("gone", trigger="schedule")
@@ -95,8 +99,121 @@ def test_of_a_deleted_space_the_backups_are_retained_and_its_remains_removed():
     done = night(world)
 
     assert (done["backups"], done["retained"]) == (1, 1)
-    assert [manifest.trigger for manifest in catalog.page(world.process, "gone", limit=9)[0]] == ["schedule"] * 2
+    assert [manifest.trigger for manifest in catalog.page(world.process, "gone", limit=9)[0]] == ["schedule"]
     assert backed_up(world)["a"] == 1
+    world.clock.move(DAY)
+    # The tombstone goes, and then there is nothing to do.
+    assert [night(world)["retained"] for _ in range(2)] == [1, 0]
+
+
+def test_a_space_that_has_not_changed_wakes_no_function_and_costs_3_listings_2_reads_and_1_write():
+    world = spaces("a", "b")
+    night(world)
+    world.clock.move(DAY)
+    world.note("two", space_id="b")
+    world.new_process()
+
+    done = nightly.fan_out(world.process, deadline=world.clock() + INVOCATION)
+
+    assert (done.backups, done.unchanged, [dict(one) for one in world.queued]) == (
+        1,
+        1,
+        [{"do": "back_up", "space_id": "b"}],
+    )
+    assert catalog.newest(world.process_on(world.inner), "a").unchanged_at == clock.iso_millis(world.clock())
+    of_a = Counter(verb for verb, key in world.client.requests if key.startswith(("a/", "_backups/a/")))
+    # The backups, the space, and the backup's folder; the beginning of its manifest, and all of it.
+    assert of_a == {"LIST": 3, "GET": 2, "PUT": 1}
+    assert Counter(verb for verb, key in world.client.requests if key.startswith(("b/", "_backups/b/"))) == {
+        "LIST": 2,
+        "GET": 2,
+    }
+
+
+def _without_the_look(world: World) -> None:
+    world.settings = world.settings.model_copy(update={"backup_skip_unchanged": False})
+    world.new_process()
+
+
+def _a_lost_object(world: World) -> None:
+    (backup_id,) = catalog.ids(world.process, "a")
+    del world.inner.objects[keys.backup_object("a", backup_id, "_rules.md")]
+
+
+def _a_file_changed_outside(world: World) -> None:
+    world.inner.put_object(Bucket="b", Key=keys.rules("a"), Body=b"other")
+
+
+def _another_write_to_the_manifest(world: World) -> None:
+    """While the space is looked at."""
+
+    def change(request: Request) -> Any:
+        if request.verb == "PUT" and request.key.endswith(keys.MANIFEST):
+            world.client.carry = lambda request: request.send(world.inner)
+            taking.take(world.with_parts(), "a", BackupRequest("schedule"), deadline=world.clock() + INVOCATION)
+        return request.send(world.inner)
+
+    world.client.carry = change
+
+
+def _a_large_space(world: World) -> None:
+    del world
+
+
+CHANGED = [_without_the_look, _a_lost_object, _a_file_changed_outside, _another_write_to_the_manifest, _a_large_space]
+
+
+@each("act", CHANGED)
+def test_a_space_gets_an_invocation_of_its_own_where_a_look_does_not_settle_it(
+    act: Callable[[World], None], monkeypatch: pytest.MonkeyPatch
+):
+    world = spaces("a")
+    night(world)
+    world.clock.move(DAY)
+    if act is _a_large_space:
+        monkeypatch.setattr(taking, "MOST_LISTED", 4)
+    act(world)
+
+    done = nightly.fan_out(world.process, deadline=world.clock() + INVOCATION)
+
+    assert (done.backups, done.unchanged) == (1, 0)
+    world.settle()
+    assert catalog.newest(world.process_on(world.inner), "a").stands_for() == clock.iso_millis(world.clock())
+
+
+def test_old_backups_of_a_space_that_never_changes_are_removed():
+    world = spaces("a", backup_keep_last=1)
+    for number in range(2):
+        world.note(f"note {number}", space_id="a")
+        night(world)
+        world.clock.move(DAY)
+    world.clock.move(40 * DAY)
+
+    done = night(world)
+
+    assert (done["backups"], done["retained"], backed_up(world)) == (0, 1, {"a": 1})
+
+
+def test_many_changed_spaces_are_queued_over_an_hour_and_few_at_a_hundred_a_minute(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(nightly, "LEAST_A_MINUTE", 2)
+    monkeypatch.setattr(nightly, "SPACES_AT_ONCE", 10)
+    for count, expected in ((20, 2), (180, 3)):
+        world = spaces(*(f"s{number:03}" for number in range(count)))
+        store = world.process_on(world.client).store
+        object.__setattr__(store, "sleep", world.pass_time)
+        process = world.with_parts(store=store)
+        began, payload, most = world.clock(), {"do": "nightly"}, Counter[int]()
+        while payload:
+            nightly.work(process, payload, world.clock() + INVOCATION)
+            queued = list(world.queued)
+            world.queued.clear()
+            most.update(int((one.queued_at - began).total_seconds() // 300) for one in queued if one["do"] == "back_up")
+            payload = next((dict(one) for one in queued if one["do"] == "nightly"), {})
+
+        assert most.total() == count
+        # A batch may be queued at the beginning of the five minutes, and one at their end.
+        assert max(most.values()) <= 5 * expected + 10
+        assert world.clock() - began <= timedelta(hours=1)
 
 
 def test_a_space_that_is_broken_stops_no_other_and_is_told():

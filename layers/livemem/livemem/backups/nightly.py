@@ -1,17 +1,23 @@
-"""The backups of every night: one invocation for each space, so that no failure stops the others. Retention follows
-each backup.
+"""The backups of every night: one invocation for each changed space, so that no failure stops the others. Retention
+follows each backup.
 
-The schedule's own invocation only queues these. If it can't queue one, it fails at the end, so that it is tried again.
-Spaces that were queued twice are found unchanged the second time.
+The schedule's own invocation queues these. Spaces that have not changed since their last backup it settles itself, by
+listings and without the lease. So a night wakes no function for spaces at rest. What it queues is spread: at least 100
+spaces a minute, and as many as an hour needs for all.
+
+If it can't queue one, it fails at the end, so that it is tried again. Spaces that were queued twice are found unchanged
+the second time.
 """
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from livemem.backups import catalog, retention, taking
+from livemem.backups.manifest import Peeked
 from livemem.backups.taking import BackupOutcome, BackupRequest
 from livemem.errors import LiveMemoryError, NotFinished, NotFound, StoreUnavailable
 from livemem.process import Process
@@ -23,58 +29,106 @@ logger = logging.getLogger(__name__)
 SPACES_AT_ONCE = 64
 LAST_ROUND = timedelta(seconds=30)
 """Time that must be left to begin with further spaces."""
+LONGEST = timedelta(minutes=10)
+"""Time after which another invocation goes on, so that a slow night looks different from a defect."""
+SPREAD = timedelta(hours=1)
+LEAST_A_MINUTE = 100
+"""Invocations that may be queued in each minute, however few the spaces are."""
 
-Outcome = Literal["back_up", "retain", "failed", "not_queued", "nothing"]
+Outcome = Literal["back_up", "retain", "unchanged", "failed", "not_queued", "nothing"]
 
 
 @dataclass
 class FannedOut:
-    """How many spaces were queued for a backup, and how many deleted ones for retention alone.
+    """How many spaces were queued for a backup, how many for retention alone, and how many had not changed.
 
     `failed` spaces can't be backed up as they are: the operator must mend them. `not_queued` ones may be queued the
-    next time.
+    next time. `a_minute`: how many were queued in a minute at most.
     """
 
     backups: int = 0
     retained: int = 0
+    unchanged: int = 0
     failed: list[str] = field(default_factory=list)
     not_queued: list[str] = field(default_factory=list)
+    a_minute: int = LEAST_A_MINUTE
     next_after: str | None = None
 
 
-def fan_out(process: Process, *, deadline: datetime, after: str = "") -> FannedOut:
-    """Queue the backup of every space behind `after`, and retention for the backups of deleted ones, until shortly
-    before `deadline`: 2 LIST per 1,000 spaces, and 1 GET and 1 invocation for each.
+def fan_out(process: Process, *, deadline: datetime, after: str = "", a_minute: int = 0) -> FannedOut:
+    """Queue the backup of every changed space behind `after`, and retention for the backups of others, until shortly
+    before `deadline`. `a_minute`: how many to queue in a minute; 0: as many as spread all spaces over an hour.
+
+    2 LIST per 1,000 spaces, and 1 GET and 1 invocation for each without backups. For one with backups 1 LIST and 1 GET
+    for each of them, and the requests of `taking.unchanged`. Only if it has changed, 1 GET and 1 invocation more.
     """
     kept = set(catalog.spaces(process, start_after=after))
     left = sorted({*directory.ids(process, start_after=after), *kept})
-    done = FannedOut()
+    done = FannedOut(a_minute=a_minute or max(LEAST_A_MINUTE, math.ceil(len(left) / (SPREAD / timedelta(minutes=1)))))
     while left and (not done.next_after or deadline - process.clock() > LAST_ROUND):
         some, left = left[:SPACES_AT_ONCE], left[SPACES_AT_ONCE:]
-        outcomes = process.store.map(lambda space_id: _queue(process, space_id, has_backups=space_id in kept), some)
+        began, before = process.clock(), done.backups + done.retained
+        outcomes = process.store.map(lambda space_id: _look(process, space_id, has_backups=space_id in kept), some)
         _count(done, some, outcomes)
         done.next_after = some[-1] if left else None
+        if left:
+            _pace(process, done.backups + done.retained - before, done.a_minute, began, deadline)
     return done
 
 
-def _queue(process: Process, space_id: str, *, has_backups: bool) -> Outcome:
+def _pace(process: Process, queued: int, a_minute: int, began: datetime, deadline: datetime) -> None:
+    """Wait until so many may have been queued since `began`, but leave time to hand the rest over."""
+    now = process.clock()
+    until = min(began + timedelta(minutes=queued / a_minute), deadline - LAST_ROUND)
+    if until > now:
+        process.store.sleep((until - now).total_seconds())
+
+
+def _look(process: Process, space_id: str, *, has_backups: bool) -> Outcome:
     try:
+        settled = _settled(process, space_id) if has_backups else None
+        if settled:
+            return settled
         living = heads.find(process, space_id) is not None
         if living:
             process.enqueue("backup", {"do": "back_up", "space_id": space_id})
-        elif has_backups:
+        elif has_backups and _retention_is_due(process, space_id):
             process.enqueue("backup", {"do": "retain", "space_id": space_id})
+            return "retain"
     except StoreUnavailable:
         return "not_queued"
     except LiveMemoryError as error:
         logger.error("a space can't be backed up", extra={"space_id": space_id, "error_code": error.code})  # noqa: TRY400
         return "failed"
-    return "back_up" if living else "retain" if has_backups else "nothing"
+    return "back_up" if living else "nothing"
+
+
+def _settled(process: Process, space_id: str) -> Outcome | None:
+    """The outcome for a space that has not changed since its newest backup. None for any other."""
+    found = _backups(process, space_id)
+    whole = [one.value for one in found.values() if one and one.value and one.value.complete]
+    if not whole or not taking.unchanged(process, whole[-1]):
+        return None
+    if retention.is_due(process, space_id, found):
+        process.enqueue("backup", {"do": "retain", "space_id": space_id})
+        return "retain"
+    return "unchanged"
+
+
+def _retention_is_due(process: Process, space_id: str) -> bool:
+    return retention.is_due(process, space_id, _backups(process, space_id))
+
+
+def _backups(process: Process, space_id: str) -> dict[str, Peeked | None]:
+    """The manifests of the space's backups without their objects, oldest first: 1 LIST, and 1 GET each."""
+    ids = catalog.ids(process, space_id)
+    return dict(zip(ids, catalog.looks(process, space_id, ids), strict=True))
 
 
 def _count(done: FannedOut, spaces: Sequence[str], outcomes: Sequence[Outcome]) -> None:
     done.backups += outcomes.count("back_up")
     done.retained += outcomes.count("retain")
+    done.unchanged += outcomes.count("unchanged")
     for space_id, outcome in zip(spaces, outcomes, strict=True):
         if outcome == "failed":
             done.failed.append(space_id)
@@ -87,9 +141,10 @@ def work(process: Process, payload: Mapping[str, Any], deadline: datetime) -> di
 
     Raises StoreUnavailable if some could not be queued, so that it is tried again.
     """
-    done = fan_out(process, deadline=deadline, after=payload.get("after", ""))
+    until = min(deadline, process.clock() + LONGEST)
+    done = fan_out(process, deadline=until, after=payload.get("after", ""), a_minute=payload.get("a_minute", 0))
     if done.next_after:
-        process.enqueue("backup", {**payload, "after": done.next_after})
+        process.enqueue("backup", {**payload, "after": done.next_after, "a_minute": done.a_minute})
     if done.not_queued:
         logger.error("backups could not be queued", extra={"count": len(done.not_queued)})
         raise StoreUnavailable(f"The backups of {len(done.not_queued)} spaces could not be queued.")

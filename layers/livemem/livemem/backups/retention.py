@@ -7,7 +7,7 @@ Incomplete backups are cleared away as well.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -150,6 +150,15 @@ def apply(
             removal = _remove(process, space_id, backup_id, found[backup_id], doomed.get(backup_id), dry_run=dry_run)
             report.removed.extend([removal] if removal else [])
     return RetentionOutcome(space_id, report.removed, report.kept, unreadable, more)
+
+
+def is_due(process: Process, space_id: str, found: Mapping[str, Peeked | None]) -> bool:
+    """Whether `apply` would remove a backup, given the manifests `found` of all: no request, and 1 LIST for each folder
+    without a manifest.
+    """
+    manifests = [one.value for one in found.values() if one and one.value]
+    doomed = plan(manifests, process.clock(), Rule.of(process.settings))
+    return bool(doomed) or any(incomplete_backups.find(process, space_id, *one) for one in found.items())
 
 
 def _remove(

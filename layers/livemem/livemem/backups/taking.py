@@ -7,6 +7,7 @@ under the lease, or by a swap of the head. The worker checks the head again at t
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
@@ -33,6 +34,8 @@ from livemem.text.redaction import when
 
 BATCH = 1_000
 """Objects that are copied between two looks at the time."""
+MOST_LISTED = 5_000
+"""Objects of a backup up to which a look at many spaces compares it with its space."""
 CLAIM_TRIES = 60
 COPY_TRIES = 5
 WAIT = timedelta(seconds=2)
@@ -204,12 +207,33 @@ KIND = Kind(
 )
 
 
-def contents(process: Process, space_id: str) -> list[Entry]:
+def unchanged(process: Process, last: Manifest) -> bool:
+    """Whether the space is as it was at its newest backup `last`, without the lease. If so, that is noted in the
+    backup.
+
+    1 LIST of the space per 1,000 objects, and only if it holds as many as the backup 1 GET of the backup's manifest, 1
+    LIST of its folder per 1,000 objects and 1 PUT. False for a large space, which an invocation of its own looks at.
+    """
+    now = process.clock()
+    if not process.settings.backup_skip_unchanged or last.objects_count > MOST_LISTED:
+        return False
+    listed = contents(process, last.space_id, limit=2 * MOST_LISTED)
+    found = _if_holds(process, last, listed)
+    if not found:
+        return False
+    # The head is among the equal objects. So nobody commits, erases or deletes, and nothing is to be settled first.
+    with suppress(Conflict):
+        _confirm(process, found, BackupRequest("schedule"), now)
+        return True
+    return False
+
+
+def contents(process: Process, space_id: str, *, limit: int | None = None) -> list[Entry]:
     """All objects of the space that are part of a backup: 1 LIST per 1,000. If it has rooms, 1 more per 1,000 objects
-    of memories.
+    of memories. With a `limit`, only those among its first objects.
     """
     prefix = keys.prefix(space_id)
-    listed = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
+    listed = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix, limit=limit)}
     if any(name.startswith(("rooms/", "_digests/")) for name in listed):
         # A message that was gone when rooms were listed is in a memory that was stored before: listed now it is there.
         memories = process.store.scan(memory_keys.prefix(space_id))
@@ -225,12 +249,17 @@ def _may_skip(process: Process, wanted: BackupRequest) -> bool:
 def _last_if_unchanged(process: Process, space_id: str, listed: Sequence[Entry]) -> Stored[Manifest] | None:
     """The newest complete backup if it holds exactly the `listed` objects, and all of them are still there."""
     newest = catalog.newest(process, space_id)
-    if not newest or newest.objects_count != len(listed):
+    return _if_holds(process, newest, listed) if newest else None
+
+
+def _if_holds(process: Process, newest: Manifest, listed: Sequence[Entry]) -> Stored[Manifest] | None:
+    """The backup with its objects, if it holds exactly the `listed` objects, and all of them are still there."""
+    if newest.objects_count != len(listed):
         return None
-    last = manifests.find(process, space_id, newest.job_id)
+    last = manifests.find(process, newest.space_id, newest.job_id)
     if not last or not last.value.complete:
         return None
-    prefix = keys.prefix(space_id)
+    prefix = keys.prefix(newest.space_id)
     now = {(entry.key.removeprefix(prefix), entry.size, entry.etag) for entry in listed}
     if {(item.name, item.size, item.etag) for item in last.value.items or ()} != now:
         return None
