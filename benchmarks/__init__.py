@@ -3,5 +3,6 @@
 import sys
 from pathlib import Path
 
-# The layer is where Lambda puts it on the path; `python -m benchmarks.<name>` from the root needs nothing else.
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "layers" / "livemem"))
+# Lambda and pip put these on the path. So `.venv/bin/python -m benchmarks.<name>` from the root needs nothing else.
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "layers" / "livemem"), str(ROOT / "client")]

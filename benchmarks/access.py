@@ -1,4 +1,4 @@
-"""What it costs to decide who may do what: `python -m benchmarks.access`.
+"""What it costs to decide who may do what: `.venv/bin/python -m benchmarks.access`.
 
 One warm process, the registry read and not yet half a minute old. Times are of one call of `decision.authorise`, the
 median of many; the bound is 0.3 ms. Requests are those to the store.

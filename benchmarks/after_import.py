@@ -1,6 +1,6 @@
 """What readers wait for while a conversation is imported and embedded, in its space and in another one.
 
-    python -m benchmarks.after_import [--turns 5000] [--seconds 120]
+    .venv/bin/python -m benchmarks.after_import [--turns 5000] [--seconds 120]
 
 It runs the service with the embedded store and the offline embedding model, and imports so many turns into one space.
 From the beginning of the import on a reader asks a small space beside it. When the import has ended, another one asks

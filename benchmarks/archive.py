@@ -1,6 +1,6 @@
 """What an export and an import of a large space cost in memory and time.
 
-    PYTHONPATH=layers/livemem:. .venv/bin/python -m benchmarks.archive --mebibytes 1024
+    .venv/bin/python -m benchmarks.archive --mebibytes 1024
 
 The store is the embedded one, a process of its own; each of both is done by a fresh process, whose memory is measured
 from when all is loaded to its peak, as the system counts it (resident).

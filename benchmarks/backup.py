@@ -1,6 +1,6 @@
 """How long a backup takes, and a restore, where each S3 request takes its time: in parallel, and one after the other.
 
-    python -m benchmarks.backup [--objects 500] [--delay 20] [--threads 16]
+    .venv/bin/python -m benchmarks.backup [--objects 500] [--delay 20] [--threads 16]
 
 The bucket is in memory; each request to it takes the delay, in milliseconds. Exits with 1 if a backup of 500 objects or
 fewer with 20 ms takes longer than 1.5 s.

@@ -1,6 +1,6 @@
 """What a cold start of each function takes: import, and the first answer, in fresh interpreters; medians.
 
-    python -m benchmarks.cold_start [--runs 7] [reads ingest ...]
+    .venv/bin/python -m benchmarks.cold_start [--runs 7] [reads ingest ...]
 
 The packages of the layer's lock and our own are put into a folder, as `make build` does for Lambda, and nothing else is
 importable. Each function is measured as plain sources (`sam build` alone ships them so) and with the bytecode that

@@ -1,7 +1,7 @@
 """Consolidates notes of 2 kB into a bank of 200 kB on real parts (boto3 over HTTP, the openai client) and prints what
 it takes: requests, peak memory of the worker's process, and both as ratios to the smallest row.
 
-    python -m benchmarks.consolidation
+    .venv/bin/python -m benchmarks.consolidation
 """
 
 import argparse

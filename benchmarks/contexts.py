@@ -1,7 +1,7 @@
 """What contexts give for small talk and for questions, over HTTP: the part of the evidence that is there, the cases
 that are given nothing, characters, results, requests.
 
-    python -m benchmarks.contexts
+    .venv/bin/python -m benchmarks.contexts
 
 Each of two sets has a space of its own, filled by the service itself. Each case is what a user says, with a piece of
 the text that answers it. Small talk and what the space knows nothing of have none. The embedding model is that of the

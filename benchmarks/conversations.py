@@ -1,6 +1,6 @@
 """What conversation memory costs: appends, contexts, and the LLM for 1,000 turns.
 
-    PYTHONPATH=layers/livemem:. .venv/bin/python -m benchmarks.conversations [--turns 50 500 5000] [--data FOLDER...]
+    .venv/bin/python -m benchmarks.conversations [--turns 50 500 5000] [--data FOLDER...]
 
 The store is the embedded one, a process of its own; each request to it takes 20 ms more where times are measured. The
 LLM is the offline one (extracts by fixed rules), called within this process; vectors are made at once. An append is

@@ -1,6 +1,6 @@
 """What a day costs that hooks record: calls of the LLM, captured notes, requests to the store, time of the hooks.
 
-    PYTHONPATH=layers/livemem:client:. .venv/bin/python -m benchmarks.day [--turns 40] [--sessions 3]
+    .venv/bin/python -m benchmarks.day [--turns 40] [--sessions 3]
 
 A transcript grows turn by turn; the real hook reads it, and the real domain takes it in, on the simulated world: a
 bucket in memory, so the time of hooks is theirs alone. Each turn's event is worked off at once. The model is scripted:

@@ -1,6 +1,6 @@
 """Many spaces reach their thresholds at once, with an LLM that takes its time: who is served when, and what is wasted.
 
-    python -m benchmarks.fairness [--spaces 50] [--seconds 20] [--slots 5]
+    .venv/bin/python -m benchmarks.fairness [--spaces 50] [--seconds 20] [--slots 5]
 
 Ideal is that each slot works without a pause and no question is asked in vain: spaces / slots * seconds. While a space
 waits a further note is written to it now and then, whose event must not cost it its place. Exits with 1 if a space was

@@ -1,6 +1,6 @@
 """A store that is further away: passes HTTP requests on to another address, each after a delay, and writes them down.
 
-    python -m benchmarks.far_store --to 127.0.0.1:9000 --delay-ms 20
+    .venv/bin/python -m benchmarks.far_store --to 127.0.0.1:9000 --delay-ms 20
 
 It prints its port. `GET /-/requests` gives all requests since the last such question, as JSON: of each the method, the
 target, and when it came and was answered, in seconds.

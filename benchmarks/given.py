@@ -1,6 +1,6 @@
 """What an agent is given at its start: how much of what its next job needs is there, over HTTP and by the hook.
 
-    python -m benchmarks.given [--notes 394] [--calls 20] [--conversations FILE ...]
+    .venv/bin/python -m benchmarks.given [--notes 394] [--calls 20] [--conversations FILE ...]
 
 The first notes of `examples/build-log.jsonl` are folded by the offline LLM into a bank with the rules `standard`, 30 at
 a time, as `make demo` does. Then the start is asked for at several budgets, with and without a question, beside the

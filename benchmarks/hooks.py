@@ -1,6 +1,6 @@
 """How long a person waits for hooks and for the command line: wall time of each, with the service of this machine up.
 
-    python -m benchmarks.hooks [--times 15]
+    .venv/bin/python -m benchmarks.hooks [--times 15]
 
 Each row is a process of its own, as Claude Code starts it, and its median is set against `python -c pass`: the ratio
 says more than milliseconds of some machine. Every hook finds two new messages in the transcript. The target of each
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
+from benchmarks import ROOT
 from live_memory.cli import local_service
 from live_memory.cli.local_service import Choices
 
@@ -37,7 +38,7 @@ def service(home: Path) -> Iterator[dict[str, str]]:
     """The variables of a home in which the service runs, with a space."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LIVEMEM_")}
     own = {"LIVEMEM_DATA_DIR": home / "data", "LIVEMEM_STATE": home / "state", "LIVEMEM_CONFIG": home / "config.toml"}
-    environ = {**kept, **{name: str(path) for name, path in own.items()}}
+    environ = {**kept, **{name: str(path) for name, path in own.items()}, "PYTHONPATH": str(ROOT / "client")}
     local_service.start(environ, home / "data", Choices(port="0"))
     try:
         run([*LIVEMEM, "space", "create", SPACE], environ)

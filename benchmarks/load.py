@@ -1,6 +1,6 @@
 """What a service stands when many agents work at once: notes and searches a second, and how long each one waits.
 
-    python -m benchmarks.load --url http://127.0.0.1:3000 [--agents 1 8 32] [--notes 400] [--searches 400]
+    .venv/bin/python -m benchmarks.load --url http://127.0.0.1:3000 [--agents 1 8 32] [--notes 400] [--searches 400]
 
 The token is read from LIVEMEM_TOKEN; it must be one that makes spaces. Each run makes a space of its own and deletes it
 at the end. An agent is a thread with one connection that sends its next request when it has its answer. All work is

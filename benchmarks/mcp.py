@@ -1,6 +1,6 @@
 """What MCP costs: tokens of the lists, and time beside the same operation over HTTP.
 
-    python -m benchmarks.mcp [--pairs 200] [--cold 5]
+    .venv/bin/python -m benchmarks.mcp [--pairs 200] [--cold 5]
 
 Every session of every agent pays for the list of its tools, so that is measured first: in tokens (cl100k_base), bytes
 and tools, for a token that may do everything, once naming spaces in each call and once with one in the URL. Then the

@@ -1,6 +1,6 @@
 """What memories cost: storing and searching as a space grows, coming cold, and digests.
 
-    PYTHONPATH=layers/livemem:. .venv/bin/python -m benchmarks.memories [--memories 100 1000 10000] [--messages 2000]
+    .venv/bin/python -m benchmarks.memories [--memories 100 1000 10000] [--messages 2000]
 
 The store is the embedded one, a process of its own; each request to it takes 20 ms more where times are measured. Texts
 are made up, vectors are made at once, as by a model that costs nothing. A store is compared with the LIST and the PUT

@@ -1,7 +1,7 @@
 """Kills and breaks every action of every kind of work at every request to the store, plays all that can happen between
 two actions and random histories (tests/simulation), and prints what came of it.
 
-    python -m benchmarks.proof [--kinds consolidation memories] [--histories 20000] [--workers 2]
+    .venv/bin/python -m benchmarks.proof [--kinds consolidation memories] [--histories 20000] [--workers 2]
 
 Exits with 1 if anything was wrong; the first findings are told on the standard error. What is wrong is said by each
 kind: `tests/simulation/kinds/`. The bucket has the semantics of S3 (tests/support/bucket.py, held to real stores by the

@@ -1,6 +1,6 @@
 """What users wait for: each operation over HTTP on the local service, beside the S3 requests that it can't do without.
 
-    python -m benchmarks.requests [--delay-ms 20] [--notes 2000] [--calls 40]
+    .venv/bin/python -m benchmarks.requests [--delay-ms 20] [--notes 2000] [--calls 40]
 
 It starts the embedded store, a proxy that counts its requests and adds the delay to each, the service, and an LLM that
 answers at once. `raw` is the same requests, sent one after the other by the service's own client in this program, by

@@ -1,6 +1,6 @@
 """What a search costs in time and memory, warm and cold, as a space grows.
 
-    PYTHONPATH=layers/livemem:. .venv/bin/python -m benchmarks.search --documents 1000 10000 100000
+    .venv/bin/python -m benchmarks.search --documents 1000 10000 100000
 
 The store is the embedded one, a process of its own; each space is searched by a fresh process. Documents have 1 kB:
 consolidated notes in records of 500, and the last 500 live. Vectors have 384 dimensions and are made at once, as by

@@ -1,8 +1,8 @@
 """Shows how S3 stores behave where the service depends on it, and says whether it can run on them.
 
-    python -m benchmarks.stores                                            every store found on this machine
-    python -m benchmarks.stores minio rclone                               some of them
-    python -m benchmarks.stores --endpoint https://s3.example --bucket b   your own store
+    .venv/bin/python -m benchmarks.stores                                            every store found on this machine
+    .venv/bin/python -m benchmarks.stores minio rclone                               some of them
+    .venv/bin/python -m benchmarks.stores --endpoint https://s3.example --bucket b   your own store
 
 For your own store the credentials are those of boto3 (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile). The
 bucket must exist; everything is written below one new prefix of it, but for the key of the service's capability check,

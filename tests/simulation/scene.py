@@ -180,9 +180,9 @@ class Action:
 class Sampled:
     """How much of a kind `make test` plays: every so many-th request of kills, and turn of pairs; so many histories."""
 
-    requests: int = 8
-    turns: int = 5
-    histories: int = 150
+    requests: int = 12
+    turns: int = 8
+    histories: int = 100
 
 
 @dataclass(frozen=True)

@@ -245,5 +245,5 @@ BACKUPS = Kind(
     ACTIONS,
     PAIRS,
     small=((taking, "BATCH", 4),),
-    sampled=Sampled(requests=5, turns=2),
+    sampled=Sampled(requests=8, turns=3),
 )

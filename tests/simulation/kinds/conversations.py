@@ -547,6 +547,4 @@ class TalkHistory(History):
         return cast("Draft", draft)
 
 
-CONVERSATIONS = Kind(
-    "conversations", TalkScene, ACTIONS, PAIRS, (TalkHistory,), sampled=Sampled(requests=60, turns=19, histories=150)
-)
+CONVERSATIONS = Kind("conversations", TalkScene, ACTIONS, PAIRS, (TalkHistory,), sampled=Sampled(requests=90, turns=29))

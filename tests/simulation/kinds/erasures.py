@@ -294,4 +294,4 @@ PAIRS = (
     _cut(ERASE, UNDO, folded),
     _cut(ERASE, BACK_UP, live),
 )
-ERASURES = Kind("erasures", ErasureScene, ACTIONS, PAIRS, sampled=Sampled(requests=24, turns=5))
+ERASURES = Kind("erasures", ErasureScene, ACTIONS, PAIRS, sampled=Sampled(requests=36, turns=8))

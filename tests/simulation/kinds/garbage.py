@@ -72,5 +72,5 @@ GARBAGE = Kind(
     ),
     PAIRS,
     columns=(*COLUMNS, REPEATED),
-    sampled=Sampled(requests=3, turns=2),
+    sampled=Sampled(requests=5, turns=3),
 )

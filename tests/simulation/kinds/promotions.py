@@ -136,5 +136,5 @@ PROMOTIONS = Kind(
     ),
     PAIRS,
     columns=(*COLUMNS, REPEATED, COPIES),
-    sampled=Sampled(requests=3, turns=3),
+    sampled=Sampled(requests=5, turns=5),
 )

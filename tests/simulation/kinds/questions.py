@@ -165,5 +165,5 @@ QUESTIONS = Kind(
         Pair(REST, REST, CROSSED, name="one invocation twice"),
         Pair(REST, TWO, (failing,), name="question that fails"),
     ),
-    sampled=Sampled(requests=8, turns=11),
+    sampled=Sampled(requests=12, turns=17),
 )
