@@ -15,6 +15,7 @@ from livemem.spaces import lifecycle
 from livemem.spaces.lifecycle import SpaceRequest
 from livemem.store import keys
 from livemem.store.stored import UPDATE_TRIES
+from livemem.store.stored_documents import StoredDocument
 from tests.support.counting import Killed
 from tests.support.world import World
 from tests.unit.access.test_access import SECRET, enter, token, world_with
@@ -59,6 +60,51 @@ def test_after_thirty_seconds_it_is_asked_again_by_its_etag_and_not_transferred(
     enter(world)
 
     assert [arguments.get("IfNoneMatch") for arguments in asked] == [None, etag]
+
+
+def test_a_newer_version_is_read_by_its_new_lines_alone_and_is_what_all_of_it_says(monkeypatch: pytest.MonkeyPatch):
+    world = world_with(*(token(hash=f"sha256:{number:064x}", name=f"a{number}") for number in range(50)))
+    first = registries.registry(world.process)
+    parsed: list[bytes] = []
+    parse = vars(StoredDocument)["from_bytes"].__func__
+
+    def noting(cls: type[StoredDocument], body: bytes) -> StoredDocument:
+        parsed.append(body)
+        return parse(cls, body)
+
+    monkeypatch.setattr(StoredDocument, "from_bytes", classmethod(noting))
+    changed = [first.tokens[0].model_copy(update={"revoked": True}), *first.tokens[2:], token(hash=f"sha256:{99:064x}")]
+    put(world, *changed)
+
+    found = registries.registry(world.process, fresh=True)
+
+    # The beginning, the revoked one and the new one.
+    assert len(parsed) == 3
+    monkeypatch.undo()
+    assert found == Registry.from_bytes(world.text(keys.TOKENS).encode())
+    assert found.tokens == changed
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        StoredDocument.to_bytes,
+        lambda registry: registry.model_dump_json().encode(),
+        lambda registry: registry.to_bytes().replace(b"\n  ]\n}\n", b'\n  ],\n  "later": 1\n}\n'),
+        lambda registry: registry.to_bytes().replace(b"},\n{", b"}, {"),
+        lambda registry: Registry().to_bytes(),
+    ],
+    ids=["of older versions", "in one line", "with a field behind", "two entries in a line", "empty"],
+)
+def test_a_registry_in_any_layout_is_read(body: Any):
+    world = world_with(*(token(hash=f"sha256:{number:064x}") for number in range(3)))
+    there = Registry(tokens=stored(world))
+    world.inner.put_object(Bucket="b", Key=keys.TOKENS, Body=body(there))
+
+    found = registries.registry(world.process, fresh=True)
+
+    assert found.tokens == Registry.from_bytes(world.text(keys.TOKENS).encode()).tokens
+    assert len(found.tokens) in (3, 0)
 
 
 def test_a_revocation_works_within_thirty_seconds():

@@ -2,6 +2,9 @@
 
 A process asks for it at most every 30 s, by its ETag. It also asks when it meets an unknown token: once for each, and
 at most a few times a second. So a new token works at once, and invalid tokens cost next to nothing.
+
+Each entry is a line of the document. A process that reads a newer version parses only the lines that it does not know.
+So a lost race costs little more than its requests, however many tokens there are.
 """
 
 import hmac
@@ -72,6 +75,15 @@ class Registry(Revised):
     version: Count = 1
     tokens: list[Token] = []
 
+    def to_bytes(self) -> bytes:
+        """The document as it is stored: each entry is a line, without the fields that are None."""
+        head = self.model_dump_json(indent=2, exclude={"tokens"}).encode().removesuffix(b"\n}")
+        lines = b",\n".join(token.model_dump_json(exclude_none=True).encode() for token in self.tokens)
+        return b"".join((head, _BEGIN, lines, _END))
+
+
+_BEGIN, _END = b',\n  "tokens": [\n', b"\n  ]\n}\n"
+
 
 class _Cache:
     """The registry of the last read, with its ETag and the time; its entries by hash; and unknown tokens."""
@@ -81,6 +93,7 @@ class _Cache:
         self._last: tuple[Registry, str] | None = None
         self._read_at = 0.0
         self._by_hash: dict[str, Token] = {}
+        self._lines: dict[bytes, Token] = {}
         self.unknown = TTLCache[str, None](MOST_UNKNOWN, CACHED_SECONDS, timer)
         self._looks = deque[float](maxlen=LOOKS_A_SECOND)
 
@@ -103,6 +116,32 @@ class _Cache:
     def entry(self, digest: str) -> Token | None:
         """The token of this hash in the registry of the last read."""
         return self._by_hash.get(digest)
+
+    def read(self, found: Object) -> Registry:
+        """The registry in an object. Lines of the version that was read before are not parsed again. Raises
+        RegistryUnreadable.
+        """
+        try:
+            return self._by_lines(found.body) or Registry.from_bytes(found.body)
+        except ValueError:
+            raise RegistryUnreadable(
+                "The token registry can't be read, so only the bootstrap key is accepted until an operator repairs it."
+            ) from None
+
+    def _by_lines(self, body: bytes) -> Registry | None:
+        """None for a document that another program has written, in another layout."""
+        head, found, rest = body.partition(_BEGIN)
+        if not found or not rest.endswith(_END):
+            return None
+        # A text in JSON holds no line break. So what one layout shows as lines is one entry each.
+        known, lines = self._lines, rest.removesuffix(_END).split(b",\n")
+        try:
+            tokens = {line: known.get(line) or Token.from_bytes(line) for line in lines if line}
+            registry = Registry.from_bytes(head + b"\n}")
+        except ValueError:
+            return None
+        self._lines = tokens
+        return registry.model_copy(update={"tokens": [tokens[line] for line in lines if line]})
 
     def put(self, registry: Registry, etag: str) -> tuple[Registry, str]:
         if not self._last or self._last[0] is not registry:
@@ -148,17 +187,8 @@ def _revalidate(process: Process) -> tuple[Registry, str]:
     )
     if changed or not known:
         # A removed registry has no tokens. Those that were read before must not remain valid.
-        known = (_read(found), found.etag) if found else (Registry(), "")
+        known = (cache.read(found), found.etag) if found else (Registry(), "")
     return cache.put(*known)
-
-
-def _read(found: Object) -> Registry:
-    try:
-        return Registry.from_bytes(found.body)
-    except ValueError:
-        raise RegistryUnreadable(
-            "The token registry can't be read, so only the bootstrap key is accepted until an operator repairs it."
-        ) from None
 
 
 def allow_space(process: Process, principal: Principal, space_id: str) -> None:
@@ -210,7 +240,8 @@ def change_all(process: Process, change: Callable[[Registry], Registry]) -> Regi
         return wanted if wanted != current else None
 
     current, etag = _revalidate(process)
+    cache = process.cache(_Cache)
     known = Stored(keys.TOKENS, current, etag) if etag else None
-    saved = stored.update(process.store, keys.TOKENS, changed, process.new_id, read=_read, known=known)
+    saved = stored.update(process.store, keys.TOKENS, changed, process.new_id, read=cache.read, known=known)
     # A removed registry that `change` leaves as it is remains an empty one.
-    return process.cache(_Cache).put(*((saved.value, saved.etag) if saved else (Registry(), "")))[0]
+    return cache.put(*((saved.value, saved.etag) if saved else (Registry(), "")))[0]
