@@ -1,13 +1,17 @@
-"""One command for all tables: `python -m benchmarks.scale growth`, `registry` or `day` (docs/scale.md)."""
+"""One command for all tables: `python -m benchmarks.scale growth`, `registry` or `queues` (docs/scale.md)."""
 
 import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from benchmarks.scale import growth, registry
+from benchmarks.scale import growth, queues, registry
 
-TABLES: Mapping[str, Callable[[], Iterator[str]]] = {"growth": growth.table, "registry": registry.table}
+TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
+    "growth": growth.table,
+    "queues": queues.table,
+    "registry": registry.table,
+}
 
 
 def main() -> int:

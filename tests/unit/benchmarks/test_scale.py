@@ -1,8 +1,10 @@
 """How steps grow with what there is (docs/scale.md): by the real code, with counted requests."""
 
+from dataclasses import replace
+
 import pytest
 
-from benchmarks.scale import growth, registry
+from benchmarks.scale import growth, queues, registry
 from benchmarks.scale.growth import CASES, Case
 from tests.support.cases import each
 
@@ -42,3 +44,14 @@ def test_no_change_of_the_registry_is_lost_or_refused_with_100_in_a_minute_or_30
     found = registry.play(100, changes, seconds, cpu=0)
 
     assert (found.failed, found.lost, len(found.seconds)) == (0, 0, changes)
+
+
+@pytest.mark.slow
+def test_a_tenant_that_writes_without_a_pause_has_one_slot_and_others_wait_no_longer():
+    load = queues.Load(spaces=20, notes=60, slots=5)
+    alone, beside = queues.play(load), queues.play(replace(load, loop=2_000))
+
+    assert (alone.failed, alone.left, beside.failed, beside.left) == (0, 0, 0, 0)
+    assert len(alone.others) == len(beside.others) == 40
+    assert beside.percentile(0.99) <= alone.percentile(0.99) + load.llm_seconds
+    assert beside.percentile(0.99) < 120
