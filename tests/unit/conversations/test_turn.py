@@ -4,6 +4,7 @@ import json
 from datetime import date
 
 import pytest
+
 from livemem.conversations import turn, turn_import
 from livemem.store.stored_documents import BadShape
 
