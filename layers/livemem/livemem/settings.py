@@ -45,6 +45,16 @@ def _http_url(value: str) -> str:
     return value
 
 
+def _issuer(value: str) -> str:
+    """An address that clients compare byte for byte: without a path, a query, or a slash at its end."""
+    url = urlsplit(_http_url(value))
+    if url.scheme != "https" and url.hostname not in ("127.0.0.1", "::1", "localhost"):
+        raise ValueError("must be an https URL (http on loopback alone)")
+    if value != f"{url.scheme}://{url.netloc}" or "@" in url.netloc or value != value.lower():
+        raise ValueError("must be scheme and host alone, in lower case, without a slash at the end")
+    return value
+
+
 def _short(value: str) -> str:
     if len(value) > PREFIX_CHARACTERS:
         raise ValueError(f"must have at most {PREFIX_CHARACTERS} characters")
@@ -160,6 +170,9 @@ class Settings(BaseSettings):
     memory_merge: Literal["model", "similarity"] = "model"
     """Whether the LLM alone decides that two memories are one, or their similarity too (docs/memories.md, "One fact,
     once")."""
+
+    oauth_issuer: Annotated[str, AfterValidator(_issuer)] | None = None
+    """The public address of the service, for sign-in by OAuth (`https://memory.example.org`). None: no sign-in."""
 
     redact_secrets: bool = False
     """Whether texts that look like secrets are removed from everything that is written (redaction). Recorded turns and

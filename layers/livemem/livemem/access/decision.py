@@ -20,6 +20,9 @@ TOKEN_CHARACTERS = 512
 REPEAT_SECONDS = 600
 """For so long an ended token may repeat its rotation. The answer to the first request may have been lost."""
 
+GRANTED = b"lma_"
+"""How access tokens of sign-in begin (access/grant.py)."""
+
 UNREADABLE_ENTRY = "The token's entry in the registry can't be read. An operator must repair it."
 
 
@@ -37,15 +40,21 @@ def authorise(
     needs: Permission | None,
     space_id: str | None,
     rotation: str | None = None,
+    grants: bool = False,
 ) -> Principal:
     """The principal behind an Authorization header, if it has the permission and may use the space.
 
     `needs` None: any valid token. `space_id` None: the route is not about one space. `rotation`: the digest of the
-    Idempotency-Key, on the one route that rotates tokens. Raises NotConfigured, Unauthenticated, Forbidden (also for a
-    space that does not exist), RegistryUnreadable.
+    Idempotency-Key, on the one route that rotates tokens. `grants`: access tokens of sign-in are accepted, as `/mcp`
+    does and what it calls. Raises NotConfigured, Unauthenticated, Forbidden (also for a space that does not exist),
+    RegistryUnreadable, StoreUnavailable.
     """
     check_configuration(process.settings)
-    principal = _authenticate(process, _bearer(authorization), rotation)
+    token = _bearer(authorization)
+    if token.startswith(GRANTED):
+        principal = _granted(process, token, accepted=grants)
+    else:
+        principal = _authenticate(process, token, rotation)
     if needs is not None:
         check_permission(principal, needs)
     if space_id is not None:
@@ -97,6 +106,37 @@ def _authenticate(process: Process, token: bytes, rotation: str | None) -> Princ
     principal = principal_of(entry, process.clock(), rotation=rotation)
     last_use.note(process, entry.hash)
     return principal
+
+
+def _granted(process: Process, token: bytes, *, accepted: bool) -> Principal:
+    """The principal of an access token: what its grant and its service token both allow now, and never `admin`."""
+    if not accepted or process.settings.oauth_issuer is None:
+        raise Unauthenticated("The token is not known.")
+    # A service without sign-in never loads it.
+    from livemem.access import grant as granting  # noqa: PLC0415
+
+    grant = granting.opened_by(process, token.decode(errors="replace"))
+    entry = registries.find(process, grant.token_hash) if grant else None
+    if not grant or not entry:
+        raise Unauthenticated("The token is not known, or has ended.")
+    of_token = principal_of(entry, process.clock())
+    if of_token.rotated:
+        raise Unauthenticated("The connection's token was replaced. Sign in again.")
+    space_ids = frozenset(grant.space_ids) or of_token.space_ids
+    if of_token.space_ids:
+        space_ids &= of_token.space_ids
+        if not space_ids:
+            # An empty set would mean all spaces.
+            raise Unauthenticated("The connection's token may use none of its spaces any more.")
+    last_use.note(process, entry.hash)
+    return Principal(
+        of_token.name,
+        of_token.permissions & frozenset(grant.scope) & {"read", "write"},
+        space_ids,
+        grant.access_ends_at,
+        token_hash=entry.hash,
+        connection=grant.grant_id,
+    )
 
 
 def principal_of(entry: Token, now: datetime, *, rotation: str | None = None) -> Principal:

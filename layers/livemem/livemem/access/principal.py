@@ -23,6 +23,9 @@ class Principal:
     rotated: bool = False
     """Whether its holder already has another token in its place. Then this one manages no tokens."""
 
+    connection: str | None = None
+    """The id of the grant by which a client acts for the token's holder (sign-in)."""
+
     def may_see(self, space_id: str) -> bool:
         """Whether the space is in the token's list."""
         return not self.space_ids or space_id in self.space_ids

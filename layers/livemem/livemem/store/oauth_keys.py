@@ -1,0 +1,42 @@
+"""Keys of sign-in by OAuth, `_system/oauth/`. Secrets are in no key: objects are named by their SHA-256."""
+
+import re
+
+from livemem.errors import InvalidName
+
+OAUTH = "_system/oauth/"
+ATTEMPTS = f"{OAUTH}attempts/"
+CODES = f"{OAUTH}codes/"
+REDEEMED = f"{OAUTH}redeemed/"
+GRANTS = f"{OAUTH}grants/"
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+GRANT_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+
+
+def attempt(digest: str) -> str:
+    """The key of a sign-in that waits for consent. `digest`: of its ticket, 64 hex digits. Raises InvalidName."""
+    return f"{ATTEMPTS}{_checked(digest)}.json"
+
+
+def code(digest: str) -> str:
+    """The key of an authorization code, by its digest. Raises InvalidName."""
+    return f"{CODES}{_checked(digest)}.json"
+
+
+def redeemed(digest: str) -> str:
+    """The key of the mark that the code of this digest was redeemed. Raises InvalidName."""
+    return f"{REDEEMED}{_checked(digest)}.json"
+
+
+def grant(grant_id: str) -> str:
+    """The key of a grant. Raises InvalidName."""
+    if not GRANT_ID.fullmatch(grant_id):
+        raise InvalidName("grant_id", "must be a ULID")
+    return f"{GRANTS}{grant_id}.json"
+
+
+def _checked(digest: str) -> str:
+    if not _DIGEST.fullmatch(digest):
+        raise InvalidName("digest", "must be 64 hex digits")
+    return digest
