@@ -3,17 +3,20 @@
 import base64
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from livemem.access import decision
+from livemem.access.grant import Grant
 from livemem.access.registry import Registry, Token
 from livemem.errors import Forbidden, Unauthenticated
 from livemem.signin import consent, exchange
 from livemem.signin import registration as clients
 from livemem.signin.refusal import Refused
 from livemem.store import keys, oauth_keys
+from tests.support.counting import Killed
 from tests.support.mcp import token
 from tests.support.world import BOOTSTRAP_KEY, World
 
@@ -370,3 +373,41 @@ def test_a_request_is_refused_for(_case, changes):
 
 def test_a_resource_may_have_a_query():
     assert wanted(resource=f"{RESOURCE}?space=demo").resource == RESOURCE
+
+
+@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("point", range(3))
+def test_a_code_makes_one_grant_at_most_wherever_the_process_ends(point, done):
+    world = world_with()
+    coded(world)
+    world.client.reset()
+    world.client.kill_at(point, done=done)
+    with pytest.raises(Killed):
+        redeemed(world)
+    world.new_process()
+
+    with suppress(Refused):
+        enter(world, redeemed(world).access_token)
+
+    with pytest.raises(Refused):
+        redeemed(world)
+    grants = [Grant.from_bytes(world.text(key).encode()) for key in world.keys(oauth_keys.GRANTS)]
+    assert all(grant.revoked for grant in grants)
+    assert len(grants) == 1
+
+
+@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("point", range(2))
+def test_a_refresh_that_was_cut_off_is_sent_again_and_no_grant_is_lost(point, done):
+    world = world_with()
+    first = signed_in(world)
+    world.client.reset()
+    world.client.kill_at(point, done=done)
+    with pytest.raises(Killed):
+        refreshed(world, first.refresh_token)
+    world.new_process()
+
+    second = refreshed(world, first.refresh_token)
+
+    assert enter(world, second.access_token).name == "ann"
+    assert refreshed(world, second.refresh_token).refresh_token != second.refresh_token
