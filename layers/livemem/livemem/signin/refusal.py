@@ -19,9 +19,7 @@ Reason = Literal[
 
 
 class Refused(InvalidRequest):
-    """The request of a client is refused. `reason` is OAuth's code for it."""
-
-    status = 400
+    """The request of a client is refused. `reason` is OAuth's code for it, `detail` what the client's user can do."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
