@@ -1,0 +1,2 @@
+/** Texts of the views around space. */
+export default {};
