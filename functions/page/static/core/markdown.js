@@ -109,11 +109,11 @@ export function Markdown({ text, small = false }) {
 }
 
 /**
- * The sections of a text: {path: headings from the outermost, depth, title, nodes of the body, words}.
+ * The sections of a text: {path: headings from the outermost, depth, title, line (the heading as written), raw, body: nodes, chars}.
  * What stands before the first heading is a section with an empty path.
  */
 export function sectionsOf(text) {
-  if (text.length > LARGEST) return [{ path: [], depth: 0, title: '', body: [h('pre', null, visible(text))], chars: text.length }];
+  if (text.length > LARGEST) return [{ path: [], depth: 0, title: '', raw: text, body: [h('pre', null, visible(text))], chars: text.length }];
   const found = [];
   const above = [];
   let present = { path: [], depth: 0, title: '', tokens: [] };
@@ -125,13 +125,15 @@ export function sectionsOf(text) {
     if (present.path.length || present.tokens.some((one) => one.type !== 'space')) found.push(present);
     while (above.length && above.at(-1).depth >= token.depth) above.pop();
     const title = unescaped(token.text);
-    above.push({ depth: token.depth, title });
-    present = { path: above.map((one) => one.title), depth: token.depth, title, tokens: [], heading: inline(token.tokens) };
+    const line = token.raw.split('\n')[0].trim();
+    present = { path: [...above.map((one) => one.title), title], above: above.map((one) => one.line), depth: token.depth, title, line, tokens: [], heading: inline(token.tokens) };
+    above.push({ depth: token.depth, title, line });
   }
   if (present.path.length || present.tokens.some((one) => one.type !== 'space')) found.push(present);
   return found.map(({ tokens, ...section }) => ({
     ...section,
     body: blocks(tokens),
+    raw: tokens.map((token) => token.raw).join('').trim(),
     chars: tokens.reduce((sum, token) => sum + token.raw.length, 0),
   }));
 }
