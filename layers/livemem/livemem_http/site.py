@@ -40,7 +40,7 @@ POLICY = (
     "font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Whatever a note holds: no code but the files here, no other host, and no text that a browser would run."""
+"""No code but the files here, no other host, and no text of a note that a browser would run."""
 SECURITY = {
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
