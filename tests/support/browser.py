@@ -1,8 +1,8 @@
 """A real browser on the page: Debian's Chromium, driven by Playwright.
 
 Each visit is a browser of its own: no cookie, storage or cache is shared. It notes all that a person with the developer
-tools open would see: errors of the console, exceptions, requests that failed, violations of the Content-Security-Policy,
-and requests to another host.
+tools open would see: errors of the console, exceptions, requests that failed, violations of the policy, and requests to
+another host.
 """
 
 import os
@@ -79,7 +79,7 @@ class Visit:
     def focus_text(self) -> str:
         """The accessible name, or the text, of what has the focus."""
         found: str = self.page.evaluate(
-            "() => { const e = document.activeElement; return e.getAttribute('aria-label') || e.innerText || e.name || e.tagName; }"
+            "e => (e = document.activeElement).ariaLabel || e.innerText || e.name || e.tagName"
         )
         return found.strip()
 
