@@ -39,7 +39,6 @@ export function dayKey(when) {
 }
 
 export function bytes(size) {
-  if (size < 1000) return number(size, { style: 'unit', unit: 'byte' });
   if (size < 1_000_000) return number(size / 1000, { style: 'unit', unit: 'kilobyte', maximumFractionDigits: size < 10_000 ? 1 : 0 });
   return number(size / 1_000_000, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 1 });
 }

@@ -6,6 +6,7 @@ import { useStore } from '../core/store.js';
 import { t } from '../core/texts.js';
 import { html, useState } from '../vendor/preact.js';
 import { Copy, ProblemNote } from './basic.js';
+import { Connect } from './connect.js';
 import { Field } from './field.js';
 import { Choices } from './navigation.js';
 import { Mark } from './mark.js';
@@ -38,6 +39,7 @@ export function SignIn({ problem }) {
       <div class="sign-in-help">
         <p>${t('sign.open')}</p>
         <${Copy} text="livemem open" />
+        <details open><summary>${t('start.connect')}</summary><${Connect} space="demo" /></details>
       </div>
     </div>
     <${Choices} />

@@ -62,7 +62,7 @@ function FileText({ space, path, query, info }) {
         ${file.consolidation && html`<a href=${href('change', { space, number: file.consolidation })}>${t('start.change', { n: file.consolidation })}</a>`}
         ${query.at && html`<${Badge} tone="warn">${t('then.badge', { at: query.at })}</${Badge}> <a href=${href('file', { space, rest: path })}>${t('then.now')}</a>`}</div></div>
       ${sections.map((section) => html`<${Section} key=${keyOf(section.path)} space=${space} file=${path} section=${section} open=${query.section === keyOf(section.path)}
-        known=${file.sections?.find((one) => same(one.path, section.path))} canEdit=${canEdit} changed=${live.refresh} />`)}
+        known=${file.sections?.find((one) => same(one.path, [...(section.above ?? []), section.line]))} canEdit=${canEdit} changed=${live.refresh} />`)}
       ${!sections.length && html`<p class="quiet">${t('bank.file.empty')}</p>`}
     </article>
     ${sections.length > 2 && html`<${Outline} sections=${sections} />`}
