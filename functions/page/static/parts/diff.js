@@ -75,7 +75,8 @@ export function Diff({ diff, before, after, title, side, action }) {
     ${title && html`<figcaption><code>${title}</code>${action && html`<span class="action">${action}</span>`}<span class="sizes"><b class="come">+${size.come}</b> <b class="gone">−${size.gone}</b></span>${side}</figcaption>`}
     ${rows.length === 0
       ? html`<p class="quiet">${t('diff.same')}</p>`
-      : html`<div class="diff-scroll" tabindex="0" role="group" aria-label=${title}><table class=${narrow || whole ? 'below' : 'beside'}><tbody>
+      : html`<div class="diff-scroll" tabindex="0" role="group" aria-label=${title}><table class=${narrow || whole ? 'below' : 'beside'}>
+          ${narrow || whole ? html`<colgroup><col class="number" /><col class="sign" /><col /></colgroup>` : html`<colgroup><col class="number" /><col /><col class="number" /><col /></colgroup>`}<tbody>
           ${narrow || whole ? html`<${Below} rows=${shown} />` : html`<${Beside} rows=${shown} />`}
         </tbody></table></div>`}
     ${rows.length > shown.length && html`<button class="more" onClick=${() => setAll(true)}>${t('diff.all', { n: rows.length })}</button>`}

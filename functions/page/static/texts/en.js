@@ -4,6 +4,7 @@ import start from './en/start.js';
 import problems from './en/problems.js';
 import space from './en/space.js';
 import history from './en/history.js';
+import told from './en/told.js';
 import operate from './en/operate.js';
 
-export default { ...frame, ...start, ...problems, ...space, ...history, ...operate };
+export default { ...frame, ...start, ...problems, ...space, ...history, ...told, ...operate };

@@ -4,6 +4,7 @@ import start from './fr/start.js';
 import problems from './fr/problems.js';
 import space from './fr/space.js';
 import history from './fr/history.js';
+import told from './fr/told.js';
 import operate from './fr/operate.js';
 
-export default { ...frame, ...start, ...problems, ...space, ...history, ...operate };
+export default { ...frame, ...start, ...problems, ...space, ...history, ...told, ...operate };
