@@ -41,7 +41,7 @@ class RecordedMoment:
 
     @property
     def time(self) -> datetime:
-        """The time whose state is meant: what was written until then was there."""
+        """The time whose state is meant: later notes are no part of it."""
         return self.asked or clock.parse(self.committed_at)
 
 

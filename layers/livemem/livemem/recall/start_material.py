@@ -149,7 +149,7 @@ def load(
     """The material that a start of so many characters may show to a `user`.
 
     `at`: an earlier moment (time_travel.then). It has the rules, the bank and the live notes of that moment, no
-    memories and no hints. The search finds what is there today, and what was not there then is left out.
+    memories and no hints. Of the documents that today's search finds, later notes are left out.
 
     As `summary.summary`, and side by side with it 1 LIST for each of two kinds of memories and their new operations.
     Then 1 GET for each record that wrote a file that this process has not seen before. With a question a search beside
