@@ -32,6 +32,7 @@ FUNCTIONS = {
     "QuestionsFunction": "functions/ask",
     "AskFunction": "functions/ask",
     "McpFunction": "functions/mcp",
+    "PageFunction": "functions/page",
 }
 HTTP_FUNCTIONS = {
     "IngestFunction",
