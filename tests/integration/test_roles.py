@@ -58,7 +58,7 @@ ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")
 # A backup takes whatever lies below a space, and a restore brings it back: these roles are told what they must not do.
 WHOLE_SPACES = {"Archives", "Backup"}
 NEVER = {
-    ("s3:DeleteObject", f"_system/{name}") for name in ("tokens.json", "calls/*", "last_used/*", "capability-check/*")
+    ("s3:DeleteObject", f"_system/{name}") for name in ("tokens.json", "calls/*", "last_used/*", "oauth/*", "capability-check/*")
 } | {
     ("s3:GetObject", "_due/*"),
     ("s3:DeleteObject", "_due/*"),

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TOPIC = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
 SEARCHING = {"SearchFunction", "IndexerFunction"}
 TALKING = {"ConversationsFunction", "SummarizeFunction"}
-AGENTS = {"McpFunction"}
+AGENTS = {"McpFunction", "SigninFunction"}
 REMEMBERING = {f"{name}Function" for name in ("Memories", "Rooms", "Digest", "Questions", "Ask")}
 EVERYTHING = (
     SEARCHING

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from livemem.process import Process
 from livemem.signin.refusal import Refused
 from livemem.text.invisible import visible
 
@@ -45,7 +46,11 @@ class Client:
 
 
 def register(metadata: Mapping[str, Any]) -> Client:
-    """The client of a registration. No request. Raises Refused."""
+    """The client of a registration. No request. Raises Refused.
+
+    Only its name and its addresses count. Every client is a public one, whatever it asks for, and is told so (RFC 7591,
+    3.2.1).
+    """
     uris = metadata.get("redirect_uris")
     if not isinstance(uris, Sequence) or isinstance(uris, str) or not 1 <= len(uris) <= MOST_REDIRECTS:
         raise Refused("invalid_redirect_uri", f"redirect_uris must be a list of 1 to {MOST_REDIRECTS} addresses.")
@@ -55,8 +60,6 @@ def register(metadata: Mapping[str, Any]) -> Client:
                 "invalid_redirect_uri",
                 "A redirect address must be https, http on loopback, or a scheme of an app, without user or fragment.",
             )
-    if metadata.get("token_endpoint_auth_method", "none") != "none":
-        raise Refused("invalid_client_metadata", "Only public clients: token_endpoint_auth_method must be none.")
     name = metadata.get("client_name")
     name = visible(" ".join(name.split()))[:NAME_CHARACTERS] if isinstance(name, str) else ""
     client_id = _encode(name, tuple(uris))
@@ -65,7 +68,7 @@ def register(metadata: Mapping[str, Any]) -> Client:
     return Client(client_id, name, tuple(uris))
 
 
-def find(client_id: str) -> Client:
+def find(process: Process, client_id: str) -> Client:  # noqa: ARG001 - what is not self-registered has to be looked up
     """The client of an id that was given by `register`. No request. Raises Refused."""
     try:
         if len(client_id) > ID_CHARACTERS or not client_id.startswith(PREFIX):
