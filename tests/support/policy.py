@@ -115,7 +115,7 @@ def roles(compiled: Template) -> dict[str, Role]:
         role_name(name): Role(
             tuple(
                 grant
-                for policy in resource["Properties"]["Policies"]
+                for policy in resource["Properties"].get("Policies", [])
                 for statement in as_list(policy["PolicyDocument"]["Statement"])
                 for grant in read_statement(resolver.resolve_parameter_refs(copy.deepcopy(statement)))
             )

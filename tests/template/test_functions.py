@@ -32,7 +32,11 @@ FUNCTIONS = {
     "QuestionsFunction": "functions/ask",
     "AskFunction": "functions/ask",
     "McpFunction": "functions/mcp",
+<<<<<<< HEAD
     "SigninFunction": "functions/signin",
+=======
+    "PageFunction": "functions/page",
+>>>>>>> main
 }
 HTTP_FUNCTIONS = {
     "IngestFunction",

@@ -71,7 +71,7 @@ def test_13_no_role_may_change_who_may_do_what_or_the_bucket_itself(of_type):
     actions = {
         action
         for role in of_type("AWS::IAM::Role").values()
-        for policy in role["Policies"]
+        for policy in role.get("Policies", [])
         for statement in as_list(policy["PolicyDocument"]["Statement"])
         for action in as_list(statement["Action"])
     }

@@ -9,6 +9,7 @@ from typing import get_args
 from livemem.process import Function
 from livemem.settings import Settings
 from livemem.store import timing
+from livemem_http import site
 from livemem_http.oauth import endpoints
 from scripts.openapi import load
 from tests.support.cases import each
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 CATCH_ALL = "ANY $default"
 ROUTES = {
+    "PageFunction": {f"{method} {path}" for method in ("GET", "HEAD") for path in ("/", "/assets/{version}/{path+}")},
     "IngestFunction": {
         "POST /v1/spaces/{space_id}/notes",
         "POST /v1/spaces/{space_id}/notes/batch",
@@ -193,7 +195,8 @@ def test_no_route_has_two_functions(functions):
 def test_a_function_is_sent_exactly_the_routes_that_its_code_declares(functions, name):
     code = load(functions[name]["CodeUri"].removeprefix("functions/"))
 
-    assert set(code.api.needs) == set(routes(functions[name])) - {CATCH_ALL}
+    declared = site.ROUTES if name == "PageFunction" else code.api.needs
+    assert set(declared) == set(routes(functions[name])) - {CATCH_ALL}
 
 
 def test_sign_in_is_sent_exactly_the_routes_that_its_code_has(functions):

@@ -1,0 +1,3 @@
+// Fills the address of this service into the commands.
+const commands = document.getElementById("commands");
+commands.textContent = commands.textContent.replace("URL", location.origin);
