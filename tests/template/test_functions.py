@@ -32,11 +32,8 @@ FUNCTIONS = {
     "QuestionsFunction": "functions/ask",
     "AskFunction": "functions/ask",
     "McpFunction": "functions/mcp",
-<<<<<<< HEAD
-    "SigninFunction": "functions/signin",
-=======
     "PageFunction": "functions/page",
->>>>>>> main
+    "SigninFunction": "functions/signin",
 }
 HTTP_FUNCTIONS = {
     "IngestFunction",

@@ -21,12 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TOPIC = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
 SEARCHING = {"SearchFunction", "IndexerFunction"}
 TALKING = {"ConversationsFunction", "SummarizeFunction"}
-<<<<<<< HEAD
 AGENTS = {"McpFunction", "SigninFunction"}
-=======
-AGENTS = {"McpFunction"}
 PAGE = {"PageFunction"}
->>>>>>> main
 REMEMBERING = {f"{name}Function" for name in ("Memories", "Rooms", "Digest", "Questions", "Ask")}
 EVERYTHING = (
     SEARCHING
