@@ -11,7 +11,15 @@ from itertools import chain
 import pytest
 
 from livemem_http.views.fields import NULLABLE
-from tests.support import backup_stories, broken_stories, mcp_stories, memory_stories, stories, talk_stories
+from tests.support import (
+    backup_stories,
+    broken_stories,
+    mcp_stories,
+    memory_stories,
+    signin_stories,
+    stories,
+    talk_stories,
+)
 from tests.support.policy import Grant, Request, Role, object_arn
 from tests.support.template import read_template
 
@@ -58,7 +66,8 @@ ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject")
 # A backup takes whatever lies below a space, and a restore brings it back: these roles are told what they must not do.
 WHOLE_SPACES = {"Archives", "Backup"}
 NEVER = {
-    ("s3:DeleteObject", f"_system/{name}") for name in ("tokens.json", "calls/*", "last_used/*", "oauth/*", "capability-check/*")
+    ("s3:DeleteObject", f"_system/{name}")
+    for name in ("tokens.json", "calls/*", "last_used/*", "oauth/grants/*", "capability-check/*")
 } | {
     ("s3:GetObject", "_due/*"),
     ("s3:DeleteObject", "_due/*"),
@@ -66,7 +75,7 @@ NEVER = {
 NO_VERSIONS = ("_system/tokens.json", "_system/usage/20260220/00.json", "_uploads/01J", DUE)
 """Of what these roles neither read nor remove former versions."""
 
-MODULES = (stories, broken_stories, talk_stories, memory_stories, mcp_stories, backup_stories)
+MODULES = (stories, broken_stories, talk_stories, memory_stories, mcp_stories, backup_stories, signin_stories)
 
 Asked = dict[str, set[Request]]
 
@@ -200,6 +209,8 @@ def kind(key: str) -> str:
         return f"{first}/*"
     if first == "_backups":
         return f"{first}/*/{rest[-1] if rest[-1] == '_manifest.json' else '*'}"
+    if rest[:1] == ["oauth"]:
+        return f"{first}/oauth/{rest[1]}/*"
     if first.startswith("_"):
         return "/".join([first, *rest[:1], *("*" for _ in rest[1:2])])
     if rest[:1] == ["conversations"] and len(rest) > 2:

@@ -12,7 +12,7 @@ from tests.support.policy import Request, as_list, object_arn, role_name
 ROOT = Path(__file__).resolve().parents[2]
 FUNCTIONS = [
     *"Ingest Reads Search Indexer Admin Start Archives Backup Counter Consolidate Sweep".split(),
-    *"Conversations Summarize Memories Rooms Digest Questions Ask Mcp Page".split(),
+    *"Conversations Summarize Memories Rooms Digest Questions Ask Mcp Signin Page".split(),
 ]
 KEEPING = [name for name in FUNCTIONS if name != "Page"]
 """What has anything to do with the bucket."""

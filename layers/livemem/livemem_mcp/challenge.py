@@ -32,9 +32,7 @@ def check_scope(session: McpSession, message: Mapping[str, Any]) -> None:
         raise InsufficientScope(f"The connection lacks the right {needs!r}. Sign in again and allow it.")
 
 
-def added(
-    answer: dict[str, Any], issuer: str, error: Exception, headers: Mapping[str, str]
-) -> dict[str, Any]:
+def added(answer: dict[str, Any], issuer: str, error: Exception, headers: Mapping[str, str]) -> dict[str, Any]:
     """The answer to a refused request, with what the client has to do. `headers` are those of the request."""
     if answer["statusCode"] == UNAUTHORIZED:
         # Without a token nothing is wrong with one.

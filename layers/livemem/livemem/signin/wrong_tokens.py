@@ -1,4 +1,4 @@
-"""How often tokens may be tried on the page of sign-in: five times for one request, twenty times an hour from an address.
+"""How often tokens may be tried on the page of sign-in: five times for a request, twenty times an hour from an address.
 
 A try takes a place before the token is looked at, and a right token gives it back. So tries at the same moment are
 counted too. Places are kept in small documents by digest, which the sweep removes when they are a day old.

@@ -100,7 +100,7 @@ def _visit(process: Process, issuer: str, request: Request, sent: Sent) -> _Visi
         wanted = consent.check_request(asked, client, uri, metadata.resource(issuer))
     except Refused as error:
         told = {"error": error.reason, "error_description": error.detail}
-        state = {"state": asked["state"]} if len(asked.get("state", "")) in range(1, consent.STATE_CHARACTERS + 1) else {}
+        state = {"state": asked["state"][: consent.STATE_CHARACTERS]} if "state" in asked else {}
         back = _told(uri, {**told, **state, "iss": issuer})
         host = clients.redirect_host(uri)
         return _failure(issuer, words, "refused", HTTPStatus.BAD_REQUEST, back=(host, back), reason=error.detail)
@@ -138,9 +138,7 @@ def _choose(process: Process, visit: _Visit, sent: Sent, ticket: str) -> Answer:
             error = "choose_spaces" if scope else "choose_rights"
             return _consent_page(process, visit, principal, ticket, error)
         chosen = [] if everything else space_ids
-        consent.approve(
-            process, visit.wanted, visit.nonce, ticket, scope=scope, space_ids=chosen, code=code
-        )
+        consent.approve(process, visit.wanted, visit.nonce, ticket, scope=scope, space_ids=chosen, code=code)
     except (Unauthenticated, Forbidden):
         return _failure(visit.issuer, visit.words, "ended", HTTPStatus.FORBIDDEN, back=_back(visit))
     words, target = visit.words, visit.target(code=code)
@@ -262,9 +260,7 @@ def _box(
     marks = f"{' checked' if checked else ''}{' disabled' if disabled else ''}"
     marks += f' id="{identity}"' if identity else ""
     told = escape(text) + (f" <small>{escape(more)}</small>" if more else "")
-    return Html(
-        f'<label><input type="{kind}" name="{name}" value="{escape(value)}"{marks}><span>{told}</span></label>'
-    )
+    return Html(f'<label><input type="{kind}" name="{name}" value="{escape(value)}"{marks}><span>{told}</span></label>')
 
 
 def _back(visit: _Visit) -> tuple[str, str]:

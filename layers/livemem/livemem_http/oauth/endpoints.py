@@ -71,7 +71,8 @@ def _refused(error: LiveMemoryError) -> Answer:
     """An error as OAuth has it (RFC 6749, 5.2). A client repeats what it is told is unavailable."""
     headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
     if isinstance(error, Refused):
-        reason, status = error.reason, HTTPStatus.BAD_REQUEST
+        reason = error.reason
+        status = HTTPStatus.UNAUTHORIZED if reason == "invalid_client" else HTTPStatus.BAD_REQUEST
     elif error.status >= HTTPStatus.INTERNAL_SERVER_ERROR or error.retry_after is not None:
         reason, status = "temporarily_unavailable", HTTPStatus.SERVICE_UNAVAILABLE  # type: ignore[assignment]
     else:

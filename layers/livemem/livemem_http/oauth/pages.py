@@ -74,8 +74,8 @@ def page(
 ) -> Answer:
     """The answer with a whole page. `leads_to`: the browser goes there by itself.
 
-    It goes by the page and not by a redirect: browsers hold each redirect that follows a form against `form-action`, also
-    those of the client's own.
+    It goes by the page and not by a redirect: browsers hold each redirect that follows a form against `form-action`,
+    also those of the client's own.
     """
     refresh = f'<meta http-equiv="refresh" content="0; url={escape(leads_to)}">\n' if leads_to else ""
     html = fill(
