@@ -197,7 +197,7 @@ class Runtime:
         return provided
 
     def _issuer(self) -> str:
-        """The address for sign-in. It is known of a service for this machine alone. Of another one its user names it."""
+        """The address for sign-in. That of a service for this machine alone is known, another one its user names."""
         own = "" if self.config.shared or not is_loopback(self._server.host) else self._server.url
         return self.config.outer.get("OAUTH_ISSUER", own)
 

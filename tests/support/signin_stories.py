@@ -9,7 +9,6 @@ from livemem_http.oauth import metadata
 from livemem_http.routing import INVOKED_BY
 from tests.support.functions import request
 from tests.support.mcp_stories import use
-from tests.support.memory_stories import token
 from tests.support.signing_in import ISSUER, Browser, Got, event_of, got, registered
 from tests.support.stories import RUNS, SPACE, Account, Story
 
@@ -31,7 +30,9 @@ def a_client_from_its_registration_to_its_end(account: Account) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OAUTH_ISSUER", ISSUER)
         account.create()
-        ann = token(account, "read", "write")
+        account.put("broken/_meta.json")
+        wanted = {"name": "ann", "permissions": ["read", "write"], "space_ids": ["demo", "broken"]}
+        ann = account.call("admin", "POST", "/v1/tokens", 201, body=wanted)["token"]
 
         def send(method: str, path: str, query: str, body: str, headers: Mapping[str, str]) -> Got:
             account.called.add((method, path))
@@ -52,16 +53,14 @@ def a_client_from_its_registration_to_its_end(account: Account) -> None:
         assert client.revoke(issued["access_token"]).status == 200
         assert client.redeem(target).error() == "invalid_grant"
         account.clock.move(WEEK)
-        account.sweep(everything=True)
+        account.sweep(everything=True, failed=["broken"])
         assert not [key for key in account.service.written() if key.startswith("_system/oauth/")]
 
 
 def _from_mcp(account: Account, function: str, method: str, route: str, access: str) -> int:
     """The status that a tool of MCP gets from the function that carries it out."""
-    path = {"space_id": "demo"} if "{space_id}" in route else {}
-    answer: Any = account.service.invoke(
-        function, {**request(method, route, token=access, **path), INVOKED_BY: "mcp"}
-    )
+    path: Any = {"space_id": "demo"} if "{space_id}" in route else {}
+    answer: Any = account.service.invoke(function, {**request(method, route, token=access, **path), INVOKED_BY: "mcp"})
     return int(answer["statusCode"])
 
 

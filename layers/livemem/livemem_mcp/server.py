@@ -123,7 +123,7 @@ def _check_size(tool: McpTool, text: str, data: Any) -> None:
 
 
 def _known(session: McpSession, error: Exception) -> LiveMemoryError:
-    """The error as one of ours. That a token has ended is told by the status of the answer too (http.py)."""
+    """The error as one of ours. For a token that has ended the answer gets its status, too (http.py)."""
     known = problems.own(error, session.request_id)
     if known.status == HTTPStatus.UNAUTHORIZED:
         session.ended.append(known)

@@ -10,7 +10,19 @@ from livemem.store import keys, oauth_keys
 from livemem_http.oauth import endpoints
 from tests.support.cases import each
 from tests.support.mcp import token
-from tests.support.signing_in import ADDRESS, CALLBACK, ISSUER, Browser, Client, Got, event_of, got, registered, signed_in, to
+from tests.support.signing_in import (
+    ADDRESS,
+    CALLBACK,
+    ISSUER,
+    Browser,
+    Client,
+    Got,
+    event_of,
+    got,
+    registered,
+    signed_in,
+    to,
+)
 from tests.support.world import BOOTSTRAP_KEY, World
 
 ANN = "lm_" + "a" * 43
@@ -313,7 +325,9 @@ def test_who_chooses_nothing_is_asked_again(world, choice, words):
     assert page.fields()["ticket"]
 
 
-@each("choice", [{"right": ["read", "admin"]}, {"spaces": "these", "space_id": "third"}, {"spaces": "x", "space_id": "/"}])
+@each(
+    "choice", [{"right": ["read", "admin"]}, {"spaces": "these", "space_id": "third"}, {"spaces": "x", "space_id": "/"}]
+)
 def test_nobody_chooses_more_than_was_asked_for_or_than_the_token_may(world, choice):
     send = to(world)
 

@@ -85,6 +85,22 @@ class Registry(Revised):
 _BEGIN, _END = b',\n  "tokens": [\n', b"\n  ]\n}\n"
 
 
+class LookBound:
+    """Requests to the store because of tokens that nothing is known of: at most a few a second."""
+
+    def __init__(self, timer: Timer) -> None:
+        self._timer = timer
+        self._looks = deque[float](maxlen=LOOKS_A_SECOND)
+
+    def may_look(self) -> bool:
+        """Whether the store may be asked now. Counts the request if it may."""
+        now = self._timer()
+        if len(self._looks) == LOOKS_A_SECOND and now - self._looks[0] < 1:
+            return False
+        self._looks.append(now)
+        return True
+
+
 class _Cache:
     """The registry of the last read, with its ETag and the time; its entries by hash; and unknown tokens."""
 
@@ -95,7 +111,7 @@ class _Cache:
         self._by_hash: dict[str, Token] = {}
         self._lines: dict[bytes, Token] = {}
         self.unknown = TTLCache[str, None](MOST_UNKNOWN, CACHED_SECONDS, timer)
-        self._looks = deque[float](maxlen=LOOKS_A_SECOND)
+        self.looks = LookBound(timer)
 
     def last(self) -> tuple[Registry, str] | None:
         """The registry of the last read with its ETag; None before the first."""
@@ -104,14 +120,6 @@ class _Cache:
     def recent(self) -> tuple[Registry, str] | None:
         """The same, if it was read in the last 30 s."""
         return self._last if self._timer() - self._read_at < CACHED_SECONDS else None
-
-    def may_look(self) -> bool:
-        """Whether the store may be asked now because of an unknown token. Counts the request if it may."""
-        now = self._timer()
-        if len(self._looks) == LOOKS_A_SECOND and now - self._looks[0] < 1:
-            return False
-        self._looks.append(now)
-        return True
 
     def entry(self, digest: str) -> Token | None:
         """The token of this hash in the registry of the last read."""
@@ -167,7 +175,7 @@ def find(process: Process, digest: str) -> Token | None:
     cache = process.cache(_Cache)
     is_new = not cache.recent()
     registry(process)
-    if not cache.entry(digest) and digest not in cache.unknown and (is_new or cache.may_look()):
+    if not cache.entry(digest) and digest not in cache.unknown and (is_new or cache.looks.may_look()):
         if not is_new:
             _revalidate(process)
         if not cache.entry(digest):

@@ -166,8 +166,9 @@ def approve(
 
 
 def holder(process: Process, request: AuthorizationRequest, nonce: str, ticket: str) -> Principal:
-    """Who has shown a token for the request: 1 GET, and the registry. Raises Unauthenticated, RegistryUnreadable,
-    StoreUnavailable.
+    """The person that has shown a token for the request: 1 GET, and the registry.
+
+    Raises Unauthenticated, RegistryUnreadable, StoreUnavailable.
     """
     return principal_behind(process, _shown(process, request, nonce, ticket))
 

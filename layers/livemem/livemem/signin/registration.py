@@ -48,8 +48,8 @@ class Client:
 def register(metadata: Mapping[str, Any]) -> Client:
     """The client of a registration. No request. Raises Refused.
 
-    Only its name and its addresses count. Every client is a public one, whatever it asks for, and is told so (RFC 7591,
-    3.2.1).
+    Only its name and its addresses count. Every client is a public one, also one that asks for a secret. The answer says
+    that (RFC 7591, 3.2.1).
     """
     uris = metadata.get("redirect_uris")
     if not isinstance(uris, Sequence) or isinstance(uris, str) or not 1 <= len(uris) <= MOST_REDIRECTS:

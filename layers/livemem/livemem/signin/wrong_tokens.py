@@ -27,10 +27,10 @@ SPAN = timedelta(hours=1)
 FOR_A_REQUEST = 5
 FROM_AN_ADDRESS = 20
 NETWORK_BITS = 64
-"""Of an address of IPv6: whoever has one has all of its network."""
+"""Of an address of IPv6: a network of this size belongs to one subscriber."""
 
 
-class Try(BaseModel, frozen=True, defer_build=True):
+class TokenTry(BaseModel, frozen=True, defer_build=True):
     """One token that was tried."""
 
     id: Line
@@ -40,7 +40,7 @@ class Try(BaseModel, frozen=True, defer_build=True):
 class Tries(Revised):
     """`_system/oauth/wrong/{digest}.json`: the tries of the last hour."""
 
-    tries: list[Try] = []
+    tries: list[TokenTry] = []
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def counted(process: Process, request: str, address: str) -> Iterator[None]:
 
     Raises TooSoon instead if there were too many tries.
     """
-    place = Try(id=process.new_id(), at=clock.iso_millis(process.clock()))
+    place = TokenTry(id=process.new_id(), at=clock.iso_millis(process.clock()))
     keys = [(oauth_keys.wrong_tokens(_digest("request", request)), FOR_A_REQUEST)]
     network = _network(address)
     if network:
@@ -61,7 +61,7 @@ def counted(process: Process, request: str, address: str) -> Iterator[None]:
         _give_back(process, key, place)
 
 
-def _take(process: Process, key: str, most: int, place: Try) -> None:
+def _take(process: Process, key: str, most: int, place: TokenTry) -> None:
     refused: list[TooSoon] = []
 
     def take(found: Tries | None) -> Tries | None:
@@ -81,7 +81,7 @@ def _take(process: Process, key: str, most: int, place: Try) -> None:
         raise refused[0]
 
 
-def _give_back(process: Process, key: str, place: Try) -> None:
+def _give_back(process: Process, key: str, place: TokenTry) -> None:
     def give_back(found: Tries | None) -> Tries | None:
         left = [one for one in (found or Tries()).tries if one.id != place.id]
         return Tries(tries=left) if found and len(left) < len(found.tries) else None

@@ -1,8 +1,8 @@
 """The page of sign-in, in two steps: a person shows a token, then chooses spaces and rights (RFC 6749, 4.1.1).
 
-Nobody is ever redirected without having pressed a button here: whoever may register a client could else send people
-from this address to any other one (RFC 9700, 4.11). A form counts only in the browser that it was made for. A cookie
-holds a nonce, the form its digest with the whole request.
+Nobody is ever redirected without having pressed a button here. Everybody can register a client, and could otherwise
+send people from this address to any other one (RFC 9700, 4.11). A form counts only in the browser that it was made for.
+A cookie holds a nonce, the form its digest with the whole request.
 """
 
 import hmac
@@ -58,7 +58,7 @@ class _Visit:
         return self.wanted.digest(self.nonce)
 
     def target(self, **told: str) -> str:
-        """The client's address, with what it is told (RFC 6749, 4.1.2; RFC 9207)."""
+        """The client's address with the answer (RFC 6749, 4.1.2; RFC 9207)."""
         state = {"state": self.wanted.state} if self.wanted.state else {}
         return _told(self.wanted.redirect_uri, {**told, **state, "iss": self.issuer})
 
@@ -197,7 +197,7 @@ def _consent_page(process: Process, visit: _Visit, principal: Principal, ticket:
 
 
 def _client(visit: _Visit) -> Html:
-    """Who asks, for what, and where it sends the person. The name proves nothing, the host does."""
+    """The client, its wishes, and where it sends the person. The name proves nothing, the host does."""
     words = visit.words
     local = clients.is_loopback(visit.wanted.redirect_uri)
     return pages.fill(

@@ -68,7 +68,7 @@ def handle(process: Callable[[], Process], event: Mapping[str, Any]) -> Answer:
 
 
 def _refused(error: LiveMemoryError) -> Answer:
-    """An error as OAuth has it (RFC 6749, 5.2). A client repeats what it is told is unavailable."""
+    """An error as OAuth has it (RFC 6749, 5.2). A client may repeat a request that is unavailable for the moment."""
     headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
     if isinstance(error, Refused):
         reason = error.reason
