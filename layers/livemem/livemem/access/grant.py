@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from cachetools import TTLCache
 
 from livemem import clock
-from livemem.access.registry import CACHED_SECONDS, LookBound
+from livemem.access.look_rate import LookRate
+from livemem.access.registry import CACHED_SECONDS
 from livemem.process import Process, Timer
 from livemem.store import oauth_keys, stored
 from livemem.store.stored import Revised
@@ -88,7 +89,7 @@ class _Cache:
     def __init__(self, timer: Timer) -> None:
         self.grants = TTLCache[str, Grant](MOST_CACHED, CACHED_SECONDS, timer)
         self.unknown = TTLCache[str, None](MOST_CACHED, CACHED_SECONDS, timer)
-        self.looks = LookBound(timer)
+        self.looks = LookRate(timer)
 
 
 def opened_by(process: Process, token: str) -> Grant | None:
@@ -104,7 +105,7 @@ def opened_by(process: Process, token: str) -> Grant | None:
     known = cache.grants.get(grant_id)
     if known and known.opens(digest, now):
         return known
-    if cache.looks.may_look():
+    if cache.looks.allowed():
         found = stored.find(process.store, oauth_keys.grant(grant_id), stored.or_none(Grant))
         if found and found.value and found.value.grant_id == grant_id:
             cache.grants[grant_id] = found.value

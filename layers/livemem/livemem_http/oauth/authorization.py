@@ -18,11 +18,10 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from livemem.access.principal import Principal
 from livemem.errors import Forbidden, LiveMemoryError, TooSoon, Unauthenticated
 from livemem.process import Process
-from livemem.signin import consent, wrong_tokens
-from livemem.signin import registration as clients
+from livemem.signin import client_metadata, consent, wrong_tokens
+from livemem.signin.client_metadata import Client
 from livemem.signin.consent import SCOPES, AuthorizationRequest, TokenRefused
 from livemem.signin.refusal import Refused
-from livemem.signin.registration import Client
 from livemem.spaces import directory
 from livemem_http import problems
 from livemem_http.oauth import metadata, pages
@@ -51,7 +50,7 @@ class _Visit:
 
     @property
     def host(self) -> str:
-        return clients.redirect_host(self.wanted.redirect_uri)
+        return client_metadata.redirect_host(self.wanted.redirect_uri)
 
     def seal(self) -> str:
         """What shows that a form was made for this request in this browser."""
@@ -102,7 +101,7 @@ def _visit(process: Process, issuer: str, request: Request, sent: Sent) -> _Visi
         told = {"error": error.reason, "error_description": error.detail}
         state = {"state": asked["state"][: consent.STATE_CHARACTERS]} if "state" in asked else {}
         back = _told(uri, {**told, **state, "iss": issuer})
-        host = clients.redirect_host(uri)
+        host = client_metadata.redirect_host(uri)
         return _failure(issuer, words, "refused", HTTPStatus.BAD_REQUEST, back=(host, back), reason=error.detail)
     nonce = request.cookie(_cookie_name(issuer))
     if not _NONCE.fullmatch(nonce):
@@ -199,17 +198,26 @@ def _consent_page(process: Process, visit: _Visit, principal: Principal, ticket:
 def _client(visit: _Visit) -> Html:
     """The client, its wishes, and where it sends the person. The name proves nothing, the host does."""
     words = visit.words
-    local = clients.is_loopback(visit.wanted.redirect_uri)
+    local = client_metadata.is_loopback(visit.wanted.redirect_uri)
     return pages.fill(
         "client",
         w_client=words("client"),
         name=visit.client.name or words("no_name"),
+        published=_published(visit),
         w_goes_to=words("goes_to"),
         host=visit.host,
         w_asks_for=words("asks_for"),
         scope=", ".join(words(scope) for scope in visit.wanted.scope),
         warning=pages.notice("warning", words("loopback") if local else ""),
     )
+
+
+def _published(visit: _Visit) -> Html:
+    """The host of the client's document, if it has one. Nobody else can publish there."""
+    address = urlsplit(visit.client.client_id)
+    if address.scheme != "https":
+        return Html("")
+    return pages.row(visit.words("published_by"), address.netloc)
 
 
 def _called(visit: _Visit) -> str:
