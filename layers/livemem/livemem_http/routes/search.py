@@ -283,7 +283,6 @@ ForUser = Annotated[
     needs="read",
     tag="spaces",
     markdown=start_as_markdown,
-    revalidated=True,
     summary="Start a session",
 )
 def get_start(
