@@ -6,6 +6,7 @@ from datetime import datetime
 
 from livemem import clock, limits
 from livemem.changes import late_duplicates, records
+from livemem.changes.records import Kept
 from livemem.errors import InvalidRequest, NotFound
 from livemem.notes import note as notes
 from livemem.notes.note import Note
@@ -18,6 +19,9 @@ from livemem.store.objects import Entry, Object
 TAG_SCAN = 500
 """Most notes read for one page with a filter by tag. Tags are in the notes, all other filters are about names."""
 
+
+IDS_MOST = 100
+"""Notes that one request names."""
 
 NAMES_SCAN = 5_000
 """Most names that are checked for one page: a LIST gives 1,000."""
@@ -82,14 +86,49 @@ def get(process: Process, space_id: str, note_id: str) -> Note:
     heads.load(process, space_id)
     kept = records.find_note(process, space_id, name)
     if kept and kept.consolidation is not None:
-        note = notes.parse_note(space_id, name, kept.body)
-        return replace(note, status="consolidated", consolidation=kept.consolidation)
+        return _recorded(space_id, name, kept)
     # It may have been consolidated, and undone, between the two looks; or a late request has removed it after an undo.
     found = found or process.store.get(keys.note(space_id, note_id))
     there = found or kept
     if not there:
         raise NotFound("note", note_id)
     return notes.parse_note(space_id, name, there.body)
+
+
+def of_ids(process: Process, space_id: str, note_ids: Sequence[str]) -> list[Note]:
+    """Notes by their ids, live or consolidated, in the order of the ids. Those that no longer exist are left out.
+
+    1 GET each; of those that are not live 1 LIST, and the records that can hold them. Raises InvalidRequest, NotFound
+    (the space).
+    """
+    names = [keys.parse_note_id(note_id) for note_id in dict.fromkeys(note_ids)]
+    if not 0 < len(names) <= IDS_MOST:
+        raise InvalidRequest.of("ids", f"must name 1 to {IDS_MOST} notes")
+    heads.load_recent(process, space_id)
+    there = process.store.get_many([keys.note(space_id, name.note_id) for name in names])
+    hidden = late_duplicates.hidden(process, space_id, [found for found in there if found])
+    live = {
+        name.note_id: found.body
+        for name, found in zip(names, there, strict=True)
+        if found and name.note_id not in hidden
+    }
+    kept = records.find_notes(process, space_id, [name for name in names if name.note_id not in live])
+    shown = []
+    for name in names:
+        recorded = kept.get(name.note_id)
+        if name.note_id in live:
+            shown.append(notes.parse_note(space_id, name, live[name.note_id]))
+        elif recorded:
+            shown.append(_recorded(space_id, name, recorded))
+    return shown
+
+
+def _recorded(space_id: str, name: keys.NoteName, kept: Kept) -> Note:
+    """A note of the records. One that an undo gave back is live."""
+    note = notes.parse_note(space_id, name, kept.body)
+    if kept.consolidation is None:
+        return note
+    return replace(note, status="consolidated", consolidation=kept.consolidation)
 
 
 def page(

@@ -12,10 +12,11 @@ from livemem import limits
 from livemem.bank import history, plans
 from livemem.changes import run_progress
 from livemem.conversations import conversation as conversations
+from livemem.errors import InvalidRequest
 from livemem.notes import pages
 from livemem.notes.note import CapturedFrom, Note
 from livemem.recall import overview, summary
-from livemem.spaces import directory, rules
+from livemem.spaces import rules
 from livemem.spaces import usage_counts as usages
 from livemem.store import cursors
 from livemem.upkeep import about, usage_report
@@ -36,6 +37,22 @@ WithContent = Annotated[bool, Query(description="Whether to return the contents 
 WithRules = Annotated[
     bool,
     Query(alias="rules", description="`false`: the rules are left out, for agents that know them.", examples=[True]),
+]
+NoteIds = Annotated[
+    str | None,
+    Query(
+        description="Only these notes, live or consolidated: up to 100 ids, separated by commas. No filter may be "
+        "given with it. Notes that no longer exist are left out.",
+        examples=["20260220T140000_cline-dev_decision_1a2b3c4d"],
+    ),
+]
+WithWaiting = Annotated[
+    bool,
+    Query(
+        description="Whether to return what waits in each space, and what its next consolidation waits for. Two or "
+        "three more requests to the store for each space.",
+        examples=[True],
+    ),
 ]
 OfSpace = Annotated[views.SpaceId, Query(description="The id of the space.", examples=["demo"])]
 Days = Annotated[
@@ -77,10 +94,15 @@ def get_about() -> views.About:
 
 
 @api.route("GET", "/v1/spaces", needs="read", tag="spaces", summary="List spaces")
-def list_spaces(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.SpacePage:
+def list_spaces(
+    limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None, waiting: WithWaiting = False
+) -> views.SpacePage:
     """The spaces that the token may see, sorted by id."""
-    found, more = directory.page(process(), api.principal(), limit=limit, after=cursors.decode_name(cursor))
-    return views.SpacePage(items=[views.SpaceView.of(meta) for meta in found], next_cursor=cursors.encode(more))
+    found, more = overview.page(
+        process(), api.principal(), limit=limit, after=cursors.decode_name(cursor), waiting=waiting
+    )
+    items = [views.ListedSpace.of_listed(one) for one in found]
+    return views.SpacePage(items=items, next_cursor=cursors.encode(more))
 
 
 @api.route("GET", "/v1/spaces/{space_id}", needs="read", tag="spaces", summary="Get a space")
@@ -148,17 +170,26 @@ def list_notes(
     tag: Tagged = None,
     since: Since = None,
     until: Until = None,
+    ids: NoteIds = None,
 ) -> views.NotePage:
     """The notes that wait for a consolidation, newest first. All filters must match. Consolidated notes are in the
-    history, and each can still be read by its id.
+    history, and each can still be read by its id. `ids` reads several notes at once, live or consolidated.
     """
+    if ids is not None:
+        if any((cursor, category, agent, tag, since, until)):
+            raise InvalidRequest.of("ids", "can't be combined with a filter or a cursor")
+        return _note_page(space_id, pages.of_ids(process(), space_id, ids.split(",")))
     wanted = pages.NotesFilter.of(category=category, agent=agent, tag=tag, since=since, until=until)
     page = pages.page(
         process(), space_id, wanted, limit=limit, after=cursors.decode_note(cursor), oldest_first=order == "asc"
     )
-    gone = _gone_sources(space_id, page.items)
+    return _note_page(space_id, page.items, page.next_after)
+
+
+def _note_page(space_id: str, items: Sequence[Note], next_after: str | None = None) -> views.NotePage:
+    gone = _gone_sources(space_id, items)
     return views.NotePage(
-        items=[views.NoteView.of(note, gone) for note in page.items], next_cursor=cursors.encode(page.next_after)
+        items=[views.NoteView.of(note, gone) for note in items], next_cursor=cursors.encode(next_after)
     )
 
 
