@@ -141,8 +141,8 @@ class NextRunView(View):
         Literal["review", "running", "queued", "held", "after_failure", "paused", "by_hand", "due", "threshold"],
         described(
             "`review`: a plan waits for approval. `running`, `queued`: a run is at work, or will be. `held`: other "
-            "work holds the space. `after_failure`: automatic runs wait after a failure. `paused`. `by_hand`: the threshold "
-            "is 0. `due`: enough notes wait, and a run will start. `threshold`: more notes are needed.",
+            "work holds the space. `after_failure`: automatic runs wait after a failure. `paused`. `by_hand`: the "
+            "threshold is 0. `due`: enough notes wait, and a run will start. `threshold`: more notes are needed.",
             "threshold",
         ),
     ]
