@@ -496,6 +496,7 @@ class AsyncNotesGroup(Group):
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         ids: str | None = None,
+        status: Literal["live", "consolidated"] | None = None,
     ) -> models.NotePage:
         """As `NotesGroup.list`."""
         return await self._invoke("list_notes", locals())

@@ -1118,11 +1118,12 @@ class NotesGroup(Group):
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         ids: str | None = None,
+        status: Literal["live", "consolidated"] | None = None,
     ) -> models.NotePage:
-        """List live notes.
+        """List notes.
 
-        The notes that wait for a consolidation, newest first. All filters must match. Consolidated notes are in the
-        history, and each can still be read by its id. `ids` reads several notes at once, live or consolidated.
+        The notes that wait for a consolidation, newest first. With `status=consolidated` the folded notes, those of
+        the newest change first. All filters must match. `ids` reads several notes at once, live or consolidated.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1136,6 +1137,8 @@ class NotesGroup(Group):
             until: Only documents of this time or earlier, ISO 8601, by default UTC.
             ids: Only these notes, live or consolidated: up to 100 ids, separated by commas. No filter may be given
                 with it. Notes that no longer exist are left out.
+            status: `live`: the notes that wait. `consolidated`: those that a consolidation has folded and no undo
+                gave back, newest change first. A page may hold fewer notes than `limit` and still have a next one.
         """
         return self._invoke("list_notes", locals())
 

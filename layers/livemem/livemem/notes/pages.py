@@ -6,7 +6,6 @@ from datetime import datetime
 
 from livemem import clock, limits
 from livemem.changes import late_duplicates, records
-from livemem.changes.records import Kept
 from livemem.errors import InvalidRequest, NotFound
 from livemem.notes import note as notes
 from livemem.notes.note import Note
@@ -86,7 +85,7 @@ def get(process: Process, space_id: str, note_id: str) -> Note:
     heads.load(process, space_id)
     kept = records.find_note(process, space_id, name)
     if kept and kept.consolidation is not None:
-        return _recorded(space_id, name, kept)
+        return recorded(space_id, name, kept.body, kept.consolidation)
     # It may have been consolidated, and undone, between the two looks; or a late request has removed it after an undo.
     found = found or process.store.get(keys.note(space_id, note_id))
     there = found or kept
@@ -115,20 +114,18 @@ def of_ids(process: Process, space_id: str, note_ids: Sequence[str]) -> list[Not
     kept = records.find_notes(process, space_id, [name for name in names if name.note_id not in live])
     shown = []
     for name in names:
-        recorded = kept.get(name.note_id)
+        held = kept.get(name.note_id)
         if name.note_id in live:
             shown.append(notes.parse_note(space_id, name, live[name.note_id]))
-        elif recorded:
-            shown.append(_recorded(space_id, name, recorded))
+        elif held:
+            shown.append(recorded(space_id, name, held.body, held.consolidation))
     return shown
 
 
-def _recorded(space_id: str, name: keys.NoteName, kept: Kept) -> Note:
-    """A note of the records. One that an undo gave back is live."""
-    note = notes.parse_note(space_id, name, kept.body)
-    if kept.consolidation is None:
-        return note
-    return replace(note, status="consolidated", consolidation=kept.consolidation)
+def recorded(space_id: str, name: keys.NoteName, body: bytes, consolidation: int | None) -> Note:
+    """A note of the records, with the consolidation that holds it. None: an undo gave it back, so it is live."""
+    note = notes.parse_note(space_id, name, body)
+    return note if consolidation is None else replace(note, status="consolidated", consolidation=consolidation)
 
 
 def page(

@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import limits
-from livemem.bank import history, plans
+from livemem.bank import folded_notes, history, plans
+from livemem.bank.folded_notes import FoldedAfter
 from livemem.changes import run_progress
 from livemem.conversations import conversation as conversations
 from livemem.errors import InvalidRequest
@@ -44,6 +45,14 @@ NoteIds = Annotated[
         description="Only these notes, live or consolidated: up to 100 ids, separated by commas. No filter may be "
         "given with it. Notes that no longer exist are left out.",
         examples=["20260220T140000_cline-dev_decision_1a2b3c4d"],
+    ),
+]
+NoteStatus = Annotated[
+    Literal["live", "consolidated"],
+    Query(
+        description="`live`: the notes that wait. `consolidated`: those that a consolidation has folded and no undo "
+        "gave back, newest change first. A page may hold fewer notes than `limit` and still have a next one.",
+        examples=["consolidated"],
     ),
 ]
 WithWaiting = Annotated[
@@ -158,7 +167,7 @@ def get_synthesis(space_id: str, at: At = None) -> views.SynthesisView:
     tag="notes",
     markdown=markdown.notes,
     revalidated=True,
-    summary="List live notes",
+    summary="List notes",
 )
 def list_notes(
     space_id: str,
@@ -171,22 +180,29 @@ def list_notes(
     since: Since = None,
     until: Until = None,
     ids: NoteIds = None,
+    status: NoteStatus = "live",
 ) -> views.NotePage:
-    """The notes that wait for a consolidation, newest first. All filters must match. Consolidated notes are in the
-    history, and each can still be read by its id. `ids` reads several notes at once, live or consolidated.
+    """The notes that wait for a consolidation, newest first. With `status=consolidated` the folded notes, those of the
+    newest change first. All filters must match. `ids` reads several notes at once, live or consolidated.
     """
     if ids is not None:
         if any((cursor, category, agent, tag, since, until)):
             raise InvalidRequest.of("ids", "can't be combined with a filter or a cursor")
         return _note_page(space_id, pages.of_ids(process(), space_id, ids.split(",")))
     wanted = pages.NotesFilter.of(category=category, agent=agent, tag=tag, since=since, until=until)
+    if status == "consolidated":
+        if order == "asc":
+            raise InvalidRequest.of("order", "consolidated notes come newest first")
+        after = cursors.decode_with(FoldedAfter.parse, cursor)
+        folded = folded_notes.page(process(), space_id, wanted, limit=limit, after=after)
+        return _note_page(space_id, folded.items, folded.next_after)
     page = pages.page(
         process(), space_id, wanted, limit=limit, after=cursors.decode_note(cursor), oldest_first=order == "asc"
     )
     return _note_page(space_id, page.items, page.next_after)
 
 
-def _note_page(space_id: str, items: Sequence[Note], next_after: str | None = None) -> views.NotePage:
+def _note_page(space_id: str, items: Sequence[Note], next_after: object = None) -> views.NotePage:
     gone = _gone_sources(space_id, items)
     return views.NotePage(
         items=[views.NoteView.of(note, gone) for note in items], next_cursor=cursors.encode(next_after)
