@@ -123,7 +123,7 @@ def of_ids(process: Process, space_id: str, note_ids: Sequence[str]) -> list[Not
 
 
 def recorded(space_id: str, name: keys.NoteName, body: bytes, consolidation: int | None) -> Note:
-    """A note of the records, with the consolidation that holds it. None: an undo gave it back, so it is live."""
+    """A note of the records, with the consolidation that holds it. None: an undo gave it back, and it is live."""
     note = notes.parse_note(space_id, name, body)
     return note if consolidation is None else replace(note, status="consolidated", consolidation=consolidation)
 
