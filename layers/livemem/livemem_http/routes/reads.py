@@ -89,7 +89,7 @@ def get_space(space_id: str) -> views.SpaceInfo:
     return views.SpaceInfo.of_info(overview.info(process(), space_id))
 
 
-@api.route("GET", "/v1/spaces/{space_id}/rules", needs="read", tag="spaces", revalidated=True, summary="Get the rules")
+@api.route("GET", "/v1/spaces/{space_id}/rules", needs="read", tag="spaces", summary="Get the rules")
 def get_rules(space_id: str) -> views.Rules:
     """The rules that say which files the bank has and what belongs where."""
     return views.Rules(rules=rules.read(process(), space_id))
@@ -102,7 +102,6 @@ def get_rules(space_id: str) -> views.Rules:
     tag="spaces",
     markdown=markdown.summary,
     refuses=TOO_FAR_BACK,
-    revalidated=True,
     summary="Get the summary of a space",
 )
 def get_summary(space_id: str, at: At = None, with_rules: WithRules = True) -> views.SpaceSummary:
@@ -119,7 +118,6 @@ def get_summary(space_id: str, at: At = None, with_rules: WithRules = True) -> v
     tag="bank",
     markdown=markdown.synthesis,
     refuses=TOO_FAR_BACK,
-    revalidated=True,
     summary="Get the synthesis",
 )
 def get_synthesis(space_id: str, at: At = None) -> views.SynthesisView:
@@ -135,7 +133,6 @@ def get_synthesis(space_id: str, at: At = None) -> views.SynthesisView:
     needs="read",
     tag="notes",
     markdown=markdown.notes,
-    revalidated=True,
     summary="List live notes",
 )
 def list_notes(
@@ -168,7 +165,6 @@ def list_notes(
     needs="read",
     tag="notes",
     markdown=markdown.note,
-    revalidated=True,
     summary="Get a note",
 )
 def get_note(space_id: str, note_id: str) -> views.NoteView:
@@ -190,7 +186,6 @@ def _gone_sources(space_id: str, notes: Sequence[Note]) -> set[str]:
     tag="bank",
     markdown=markdown.bank,
     refuses=TOO_FAR_BACK,
-    revalidated=True,
     summary="List the bank files",
 )
 def list_bank(space_id: str, content: WithContent = False, at: At = None) -> views.FileList:
@@ -206,7 +201,6 @@ def list_bank(space_id: str, content: WithContent = False, at: At = None) -> vie
     markdown=markdown.file,
     refuses=TOO_FAR_BACK,
     tag="bank",
-    revalidated=True,
     summary="Get a bank file",
 )
 def get_bank_file(space_id: str, at: At = None, sources: WithSources = False) -> views.FileWithSources:
@@ -281,7 +275,6 @@ def get_usage(days: Days = usage_report.DAYS_DEFAULT, until: LastDay = None) -> 
     "/v1/spaces/{space_id}/consolidations",
     needs="read",
     tag="consolidations",
-    revalidated=True,
     summary="List the history",
 )
 def list_consolidations(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.ChangePage:
@@ -301,7 +294,6 @@ def list_consolidations(space_id: str, limit: Limit = limits.PAGE_DEFAULT, curso
     needs="read",
     tag="consolidations",
     markdown=markdown.change,
-    revalidated=True,
     summary="Get a consolidation",
 )
 def get_consolidation(space_id: str, number: str) -> views.ChangeDetail:
