@@ -483,6 +483,10 @@ class AsyncNotesGroup(Group):
         """As `NotesGroup.get`."""
         return await self._invoke("get_note", locals())
 
+    async def get_life(self, space_id: str, note_id: str) -> models.NoteLifeView:
+        """As `NotesGroup.get_life`."""
+        return await self._invoke("get_note_life", locals())
+
     async def list(
         self,
         space_id: str,
@@ -620,6 +624,9 @@ class AsyncRunsGroup(Group):
         max_notes: int | None = None,
         dry_run: bool | None = None,
         replace: bool | None = None,
+        rules: str | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
+        notes_of: int | None = None,
     ) -> models.RunQueued:
         """As `RunsGroup.start`."""
         return await self._invoke("start_consolidation", locals())
