@@ -76,6 +76,8 @@ ROUTES = {
         "DELETE /v1/tokens/{token_hash}",
         "POST /v1/tokens/purge",
         "POST /v1/tokens/self/rotate",
+        "POST /v1/page-codes",
+        "POST /v1/page-codes/exchange",
     },
     "ArchivesFunction": {
         "GET /v1/spaces/{space_id}/unreadable",

@@ -91,6 +91,9 @@ _MODULES = {
     ),
     "tokens": (
         "NewToken",
+        "PageCode",
+        "PageCodeExchange",
+        "PageToken",
         "Revocation",
         "Rotation",
         "TokenChange",
