@@ -370,4 +370,50 @@ CHECKLIST = {
             "unit/access/test_rotation.py::test_no_other_key_opens_the_rotation_of_a_token_that_has_ended",
         ),
     ),
+    23: Line(
+        "A client's document is fetched from a public server of its name alone, within bounds, and believed an hour.",
+        (
+            *(
+                f"unit/outbound/test_public_address.py::{name}"
+                for name in (
+                    "test_a_stranger_is_not_let_near",
+                    "test_nothing_is_public_that_python_calls_private",
+                )
+            ),
+            *(
+                f"unit/outbound/test_public_fetch.py::{name}"
+                for name in (
+                    "test_a_document_is_fetched_from_the_address_that_was_resolved",
+                    "test_a_name_that_means_another_address_a_moment_later_is_resolved_once",
+                    "test_nothing_is_sent_to",
+                    "test_a_number_that_the_system_reads_as_an_address_is_checked_as_that_address",
+                    "test_a_server_without_a_certificate_for_the_name_gets_no_request",
+                    "test_an_answer_that_is_no_document_is_an_honest_refusal",
+                    "test_of_an_answer_without_end_hardly_anything_is_read",
+                    "test_headers_without_end_are_not_read_to_their_end",
+                    "test_beginnings_of_answers_without_end_are_not_read_to_their_end",
+                    "test_a_server_that_says_nothing_is_given_up",
+                    "test_a_server_that_never_begins_tls_is_given_up",
+                    "test_a_server_that_sends_a_byte_at_a_time_is_given_up_when_the_time_for_all_is_over",
+                    "test_a_resolver_that_hangs_is_given_up",
+                    "test_nobody_is_asked_for",
+                    "test_no_proxy_of_the_environment_is_used",
+                )
+            ),
+            *(
+                f"unit/signin/test_client_documents.py::{name}"
+                for name in (
+                    "test_a_document_that_can_not_be_used_is_an_honest_refusal_and_nothing_is_kept",
+                    "test_no_client_has_an_id_with",
+                    "test_no_document_is_believed_for_more_than_an_hour",
+                    "test_a_flood_of_documents_fetches_a_few_a_second_and_fills_a_fixed_number_of_places",
+                    "test_two_clients_of_one_place_are_not_mixed_up",
+                    "test_a_document_in_the_bucket_is_checked_again_and_replaced_where_it_makes_no_sense",
+                    "test_nobody_is_redirected_to_an_address_that_only_another_clients_document_names",
+                    "test_a_client_can_not_say_that_it_is_another_ones_document",
+                    "test_a_name_or_a_host_that_looks_like_another_is_shown_as_what_it_is",
+                )
+            ),
+        ),
+    ),
 }

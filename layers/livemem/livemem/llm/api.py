@@ -2,11 +2,11 @@
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from livemem.background import within
 from livemem.errors import LiveMemoryError
 from livemem.llm import advice
 from livemem.text.excerpt import excerpt
@@ -76,9 +76,9 @@ def call(
     """
     openai = sdk(api.name)
 
-    from livemem.llm import outbound  # noqa: PLC0415
+    from livemem.outbound import http_client  # noqa: PLC0415
 
-    http = outbound.http_client(timeout, most)
+    http = http_client.http_client(timeout, most)
     try:
         client = openai.OpenAI(
             base_url=api.url,
@@ -96,7 +96,7 @@ def call(
         raise api.failed(
             "timeout", f"The {api.title} did not answer within {timeout:.{_digits(timeout)}f} s."
         ) from error
-    except outbound.TooMuch as error:
+    except http_client.TooMuch as error:
         raise api.failed("too_large", f"The {api.title}'s API answered with more than {most} bytes.") from error
     except openai.APIConnectionError as error:
         how = advice.unreachable(api.variable, error)
@@ -214,25 +214,6 @@ def _wait(value: str | None) -> float | None:
     """The seconds of a Retry-After header. None if it is absent or a date, which needs two clocks to agree."""
     text = (value or "").strip()
     return float(text) if text.replace(".", "", 1).isdecimal() and text.isascii() else None
-
-
-def within(seconds: float, request: Callable[[], T]) -> T:
-    """The result of the request. Raises TimeoutError if it takes longer in all.
-
-    The client's own limit is for each read. A slow answer, or a provider that sends blanks to keep the connection,
-    would never reach it.
-    """
-    outcome: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(request())
-        except Exception as error:  # noqa: BLE001 - it is raised below
-            outcome.set_exception(error)
-
-    # The caller does not wait for a late thread: the client is closed, and its next read fails.
-    threading.Thread(target=run, daemon=True).start()
-    return outcome.result(seconds)
 
 
 def key_of(api: LlmApi) -> str:

@@ -13,9 +13,9 @@ from livemem.access.grant import same, token_digest
 from livemem.access.principal import Principal
 from livemem.errors import Forbidden, Unauthenticated
 from livemem.process import Process
-from livemem.signin import registration as clients
+from livemem.signin import registration
+from livemem.signin.client_metadata import Client
 from livemem.signin.refusal import Refused
-from livemem.signin.registration import Client
 from livemem.store import oauth_keys, stored
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Revised
@@ -66,9 +66,12 @@ class Code(Revised):
     resource: str
 
 
-def check_client(asked: Mapping[str, str]) -> tuple[Client, str]:
-    """The client of a request, and where it wants the answer. Raises Refused: then nobody is redirected."""
-    client = clients.find(asked.get("client_id", ""))
+def check_client(process: Process, asked: Mapping[str, str]) -> tuple[Client, str]:
+    """The client of a request, and where it wants the answer. Requests as `registration.find`.
+
+    Raises Refused: then nobody is redirected. Raises StoreUnavailable.
+    """
+    client = registration.find(process, asked.get("client_id", ""))
     uri = asked.get("redirect_uri", "")
     if not client.may_redirect(uri):
         raise Refused("invalid_request", "The address to return to is not one that the client has registered.")
@@ -147,7 +150,7 @@ def approve(
         grant_id=process.new_id(),
         token_hash=found.value.token_hash,
         client_id=request.client_id,
-        client_name=clients.find(request.client_id).name,
+        client_name=registration.find(process, request.client_id).name,
         redirect_uri=request.redirect_uri,
         code_challenge=request.code_challenge,
         scope=[one for one in SCOPES if one in scope],

@@ -9,6 +9,9 @@ ATTEMPTS = f"{OAUTH}attempts/"
 CODES = f"{OAUTH}codes/"
 REDEEMED = f"{OAUTH}redeemed/"
 GRANTS = f"{OAUTH}grants/"
+DOCUMENTS = f"{OAUTH}documents/"
+PLACE_DIGITS = 3
+"""So there are 4,096 places for documents of clients, 24 MB at most, however many URLs are named."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 GRANT_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
@@ -34,6 +37,11 @@ def grant(grant_id: str) -> str:
     if not GRANT_ID.fullmatch(grant_id):
         raise InvalidName("grant_id", "must be a ULID")
     return f"{GRANTS}{grant_id}.json"
+
+
+def document(digest: str) -> str:
+    """The place of a client's document, by the digest of its URL. Others have the same place. Raises InvalidName."""
+    return f"{DOCUMENTS}{_checked(digest)[:PLACE_DIGITS]}.json"
 
 
 def _checked(digest: str) -> str:
