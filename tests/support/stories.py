@@ -246,7 +246,7 @@ def a_token_from_its_making_to_its_end(account: Account) -> None:
     account.call("reads", "GET", SPACE, 401, token=new["token"])
     account.call("admin", "DELETE", token, 204, **one)
     assert account.call("admin", "POST", "/v1/tokens/purge", 200)["purged"] == 1
-    account.clock.move(2 * DAY)
+    account.clock.move(48 * HOUR)
     account.sweep(everything=True)
 
 
