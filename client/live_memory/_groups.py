@@ -411,7 +411,7 @@ class ConversationsGroup(Group):
 
         Create a conversation. All fields are optional. With `cwd` (and `host`) it can be found by its folder. The
         parameters that cut it into blocks are fixed now. A full update of its summaries can build them again with
-        other parameters.
+        other parameters. A token that has begun too many within a day gets 429.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
