@@ -88,7 +88,7 @@ class Account:
         story(self)
 
     def call(
-        self, function: str, method: str, route: str, status: int, *, token: str = BOOTSTRAP_KEY, **rest: Any
+        self, function: str, method: str, route: str, status: int, *, token: str | None = BOOTSTRAP_KEY, **rest: Any
     ) -> Any:
         """The body of the answer, which must have this status."""
         self.called.add((method, route))

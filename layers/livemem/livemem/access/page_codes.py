@@ -1,8 +1,8 @@
 """A code that stands for a token for one minute, and once: a browser gets it in the address, where no token may stand.
 
 The bucket never holds the token or the code. It holds the token under a stream of bytes that follows from the code
-(SHAKE-256), below the code's SHA-256. A code has 256 random bits and hides one token, so no stream is used twice. Who
-reads the bucket has neither; who has only the code needs the service, which gives the token once.
+(SHAKE-256), below the code's SHA-256. A code has 256 random bits and hides one token, so no stream is used twice. A
+reader of the bucket learns neither of them. A finder of the code needs the service, which gives the token once.
 """
 
 import base64
