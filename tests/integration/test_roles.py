@@ -130,15 +130,9 @@ def test_every_route_is_called_in_a_story(told: Told):
         if event["Type"] == "HttpApi"
     }
 
-<<<<<<< HEAD
-    # Its files are those of everybody, and it asks for nothing (unit/http/test_site.py).
-    of_the_page = {tuple(key.split(" ")) for key in site.ROUTES}
-    assert routes - told.called == of_the_page
-=======
     # The page asks nobody for anything (tests/template/test_permissions.py).
     of_the_page = {tuple(key.split(" ", 1)) for key in site.ROUTES}
     assert routes - told.called - of_the_page == set()
->>>>>>> main
 
 
 def test_no_role_allows_what_its_function_can_do_without(roles: dict[str, Role], asked: Asked):

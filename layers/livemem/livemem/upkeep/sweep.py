@@ -107,11 +107,8 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
     elif everything:
         _remove_old_days(process)
         _remove_old_archives(process)
-<<<<<<< HEAD
-        _remove_old_page_codes(process)
-=======
         _remove_old_grants(process)
->>>>>>> main
+        _remove_old_page_codes(process)
     return report
 
 
@@ -214,21 +211,20 @@ def _remove_old_archives(process: Process) -> None:
         logger.warning("old archives were not removed", extra={"error_code": error.code})
 
 
-<<<<<<< HEAD
-def _remove_old_page_codes(process: Process) -> None:
-    """Remove codes by which browsers got a token (access/page_codes.py)."""
-    try:
-        page_codes.remove_old(process)
-    except LiveMemoryError as error:
-        logger.warning("old codes of the page were not removed", extra={"error_code": error.code})
-=======
 def _remove_old_grants(process: Process) -> None:
     """Remove what sign-in has left behind (signin/grant_expiry.py)."""
     try:
         grant_expiry.expire(process)
     except LiveMemoryError as error:
         logger.warning("old grants were not removed", extra={"error_code": error.code})
->>>>>>> main
+
+
+def _remove_old_page_codes(process: Process) -> None:
+    """Remove codes by which browsers got a token (access/page_codes.py)."""
+    try:
+        page_codes.remove_old(process)
+    except LiveMemoryError as error:
+        logger.warning("old codes of the page were not removed", extra={"error_code": error.code})
 
 
 def _leave_to_the_next(process: Process, missed: Sequence[str], deadline: datetime) -> None:
