@@ -186,7 +186,7 @@ class Api:
         body = bodies.read_text(event)
         # API Gateway hands names over in lower case; `sam local` capitalises them.
         headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
-        principal = self._authorise(match, headers)
+        principal = self._authorise(match, headers, grants=routing.INVOKED_BY in event)
         for given in (match.parameters, event.get("queryStringParameters") or {}, headers):
             texts.check(given)
         queries.check_names(event, self._query_names(match))
@@ -215,7 +215,7 @@ class Api:
             )
         return answer
 
-    def _authorise(self, match: Match, headers: Mapping[str, str]) -> Principal | None:
+    def _authorise(self, match: Match, headers: Mapping[str, str], *, grants: bool) -> Principal | None:
         needs, space_id = self.needs[match.key], match.parameters.get("space_id")
         authorization, key = headers.get("authorization"), headers.get("idempotency-key")
         if needs == "nothing" and not authorization:
@@ -227,6 +227,8 @@ class Api:
                 needs=needs if needs in PERMISSIONS else None,  # type: ignore[arg-type]
                 space_id=space_id,
                 rotation=secret.rotation_digest(key) if needs == "rotation" and key else None,
+                # A client of sign-in acts for a token, and never gets that or another one.
+                grants=grants and needs != "rotation",
             )
         except NotConfigured:
             # No token can be trusted. This caller gets what everybody gets (health says why).

@@ -12,6 +12,7 @@ GRANTS = f"{OAUTH}grants/"
 DOCUMENTS = f"{OAUTH}documents/"
 PLACE_DIGITS = 3
 """So there are 4,096 places for documents of clients, 24 MB at most, however many URLs are named."""
+WRONG_TOKENS = f"{OAUTH}wrong/"
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 GRANT_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
@@ -42,6 +43,11 @@ def grant(grant_id: str) -> str:
 def document(digest: str) -> str:
     """The place of a client's document, by the digest of its URL. Others have the same place. Raises InvalidName."""
     return f"{DOCUMENTS}{_checked(digest)[:PLACE_DIGITS]}.json"
+
+
+def wrong_tokens(digest: str) -> str:
+    """The key of how often a token was tried, by one digest of who tries it. Raises InvalidName."""
+    return f"{WRONG_TOKENS}{_checked(digest)}.json"
 
 
 def _checked(digest: str) -> str:
