@@ -16,10 +16,12 @@ from livemem.errors import RegistryUnreadable, Unauthenticated
 from livemem.process import Process
 from livemem.signin import consent
 from livemem.signin.consent import AuthorizationRequest
+from livemem.text.invisible import visible
 
 MOST_TOKENS = 20
 """Tokens among which a person can choose."""
 MOST_VALUES = 200
+MOST_CALLED = 200
 EMAIL = "email"
 
 
@@ -55,7 +57,7 @@ def show_person(
 def called(process: Process, claims: Mapping[str, Any]) -> str:
     """How the person is called on a page: the value by which tokens are looked up."""
     found = claims.get(process.settings.oidc_claim)
-    return ", ".join(_values(found)) or str(claims.get("sub", ""))
+    return visible(", ".join(_values(found)) or str(claims.get("sub", "")))[:MOST_CALLED]
 
 
 def _principals(process: Process, claims: Mapping[str, Any]) -> list[Principal]:

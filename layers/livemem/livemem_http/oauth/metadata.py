@@ -8,6 +8,10 @@ RESOURCE_PATH = "/mcp"
 PROTECTED = "/.well-known/oauth-protected-resource"
 SERVER = "/.well-known/oauth-authorization-server"
 AUTHORIZE, TOKEN, REVOKE, REGISTER = "/oauth/authorize", "/oauth/token", "/oauth/revoke", "/oauth/register"
+PROVIDER, CALLBACK = "/oauth/oidc", "/oauth/callback"
+"""The way to an outside provider, and back."""
+PAGES = (AUTHORIZE, PROVIDER, CALLBACK)
+"""What people see. All else is for clients."""
 
 
 def resource(issuer: str) -> str:
@@ -42,4 +46,5 @@ def authorization_server(issuer: str) -> dict[str, Any]:
         "token_endpoint_auth_methods_supported": ["none"],
         "revocation_endpoint_auth_methods_supported": ["none"],
         "authorization_response_iss_parameter_supported": True,
+        "client_id_metadata_document_supported": True,
     }
