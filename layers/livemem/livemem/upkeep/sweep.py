@@ -170,6 +170,9 @@ def _look_at_due(
             except LiveMemoryError as error:
                 logger.warning("due work was not checked", extra={"kind": kind, "error_code": error.code})
                 continue
+            except Exception as error:  # noqa: BLE001 - as for a space: what lies in one must not stop the sweep for all
+                logger.error("due work was not checked", extra={"kind": kind, "error": type(error).__name__})  # noqa: TRY400
+                continue
             for what, by_space in done.items():
                 for space_id, count in by_space.items():
                     report.add(space_id, {what: count})
