@@ -123,7 +123,7 @@ def test_a_new_key_of_the_provider_is_found_and_a_flood_of_unknown_ones_asks_a_f
 
 
 def unsigned(claims: dict[str, Any]) -> str:
-    return jwt.encode(claims, None, "none", {"kid": "k1"})
+    return jwt.encode(claims, "", "none", {"kid": "k1"})
 
 
 def with_the_public_key_as_secret(claims: dict[str, Any]) -> str:
