@@ -1,5 +1,7 @@
 """Sign-in over HTTP: from the metadata to the tokens, and what a person sees on the way."""
 
+import json
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -201,6 +203,23 @@ def test_a_request_with_an_error_leads_back_only_if_the_person_wants_to(world, c
     assert "location" not in page.headers
     assert "refresh" not in page.body
     assert f"{CALLBACK}?error={error}" in page.body
+
+
+def test_a_client_that_publishes_a_document_is_known_by_its_address(world):
+    url = "https://vscode.example/client.json"
+    document = {"client_id": url, "client_name": "Editor", "redirect_uris": ["http://127.0.0.1:33418/"]}
+    fetched = {url: json.dumps(document).encode()}
+    world.process = replace(world.process, fetch_document=fetched.__getitem__)
+    send = to(world)
+
+    first = Browser(send).open(Client(send, client_id=url, callback="http://127.0.0.1:5/").url())
+
+    assert first.status == 200
+    assert "It is published by" in first.body
+    assert "vscode.example" in first.body
+    assert to(world)("GET", "/.well-known/oauth-authorization-server", "", "", {}).json()[
+        "client_id_metadata_document_supported"
+    ]
 
 
 def test_who_cancels_goes_back_with_a_refusal(world):

@@ -230,12 +230,21 @@ def client_of(visit: Visit) -> Html:
         "client",
         w_client=words("client"),
         name=visit.client.name or words("no_name"),
+        published=_published(visit),
         w_goes_to=words("goes_to"),
         host=visit.host,
         w_asks_for=words("asks_for"),
         scope=", ".join(words(scope) for scope in visit.wanted.scope),
         warning=pages.notice("warning", words("loopback") if local else ""),
     )
+
+
+def _published(visit: Visit) -> Html:
+    """The host of the client's document, if it has one. Nobody else can publish there."""
+    address = urlsplit(visit.client.client_id)
+    if address.scheme != "https":
+        return Html("")
+    return pages.row(visit.words("published_by"), address.netloc)
 
 
 def _called(visit: Visit) -> str:

@@ -71,13 +71,10 @@ def handle(process: Callable[[], Process], event: Mapping[str, Any]) -> Answer:
 
 def _refused(error: LiveMemoryError) -> Answer:
     """An error as OAuth has it (RFC 6749, 5.2). A client may repeat a request that is unavailable for the moment."""
+    reason = error.reason if isinstance(error, Refused) else "invalid_request"
+    if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR or error.retry_after is not None:
+        reason = "temporarily_unavailable"
+    statuses = {"invalid_client": HTTPStatus.UNAUTHORIZED, "temporarily_unavailable": HTTPStatus.SERVICE_UNAVAILABLE}
     headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
-    if isinstance(error, Refused):
-        reason = error.reason
-        status = HTTPStatus.UNAUTHORIZED if reason == "invalid_client" else HTTPStatus.BAD_REQUEST
-    elif error.status >= HTTPStatus.INTERNAL_SERVER_ERROR or error.retry_after is not None:
-        reason, status = "temporarily_unavailable", HTTPStatus.SERVICE_UNAVAILABLE
-    else:
-        reason, status = "invalid_request", HTTPStatus(error.status)
     told = {"error": reason, "error_description": problems.shown(error.detail)}
-    return json_answer(status, told, headers)
+    return json_answer(statuses.get(reason, HTTPStatus.BAD_REQUEST), told, headers)

@@ -55,6 +55,11 @@ def hidden(fields: Mapping[str, str]) -> Html:
     return joined(Html(line.format(escape(name), escape(value))) for name, value in fields.items())
 
 
+def row(term: str, value: str) -> Html:
+    """A row of a list of terms."""
+    return Html(f"<div><dt>{escape(term)}</dt><dd><code>{escape(value)}</code></dd></div>\n")
+
+
 def notice(kind: str, text: str) -> Html:
     """A marked text: a `warning` or an `error`. Empty without a text."""
     role = ' role="alert"' if kind == "error" else ""
