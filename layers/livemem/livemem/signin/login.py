@@ -1,7 +1,7 @@
 """A person's way to the outside provider and back. Its secrets follow from one that the person's browser keeps.
 
-So the service stores nothing of it. Who begins a sign-in can't finish it in another person's browser, and a code that
-was meant for another sign-in has another verifier and another nonce.
+So the service stores nothing of it. A sign-in that one person begins does not end in another person's browser. A code
+of another sign-in has another verifier and another nonce.
 """
 
 import base64

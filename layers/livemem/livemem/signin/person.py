@@ -41,7 +41,7 @@ def show_person(
     new_ticket: Callable[[], str],
 ) -> list[Shown]:
     """Note that a person whom the provider names wants to allow the request: 1 PUT for each of their tokens, and the
-    registry. Empty: none of them may do what is asked.
+    registry. Empty: no such token has a right that is asked for.
 
     Raises RegistryUnreadable, StoreUnavailable.
     """

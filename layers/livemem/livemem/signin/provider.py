@@ -1,8 +1,8 @@
 """The outside provider (OpenID Connect), as a client of it: what it publishes, where a person goes, whom it names.
 
-What it publishes is read when it is first needed and kept for an hour. The provider is the operator's choice, so it is
-trusted to say who a person is, and with nothing else: its answers are bounded in time and size, its addresses must be
-https, and no redirect is followed. Source: OpenID Connect Core 1.0, Discovery 1.0.
+What it publishes is read when it is first needed and kept for an hour. The operator has
+chosen the provider. It is trusted to say who a person is, and with nothing else: its answers are bounded in time and
+size, its addresses must be https, and no redirect is followed. Source: OpenID Connect Core 1.0, Discovery 1.0.
 """
 
 import json

@@ -164,7 +164,7 @@ def _choose(process: Process, visit: Visit, sent: Sent, ticket: str) -> Answer:
 
 
 def token_page(visit: Visit, error: str = "", *, cookie: str | None = None) -> Answer:
-    """The first page. `error`: what was wrong with what the person did there."""
+    """The first page. `error`: why the person is still there."""
     words = visit.words
     title = words("title_token", client=_called(visit))
     content = pages.fill(

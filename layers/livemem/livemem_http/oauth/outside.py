@@ -31,7 +31,7 @@ SECONDS = 600
 
 
 def leave(process: Process, issuer: str, request: Request) -> Answer:
-    """Send a person to the provider, who has pressed the button on the page of sign-in."""
+    """The button on the page of sign-in was pressed: send the person to the provider."""
     _check_provider(process)
     from livemem.signin import provider  # noqa: PLC0415 - it loads cryptography, which no other request needs
 
