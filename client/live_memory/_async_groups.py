@@ -499,6 +499,8 @@ class AsyncNotesGroup(Group):
         tag: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        ids: str | None = None,
+        status: Literal["live", "consolidated"] | None = None,
     ) -> models.NotePage:
         """As `NotesGroup.list`."""
         return await self._invoke("list_notes", locals())
@@ -805,7 +807,9 @@ class AsyncSpacesGroup(Group):
         """As `SpacesGroup.get_summary`."""
         return await self._invoke("get_summary", locals())
 
-    async def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.SpacePage:
+    async def list(
+        self, *, limit: int | None = None, cursor: str | None = None, waiting: bool | None = None
+    ) -> models.SpacePage:
         """As `SpacesGroup.list`."""
         return await self._invoke("list_spaces", locals())
 

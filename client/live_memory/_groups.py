@@ -1130,11 +1130,13 @@ class NotesGroup(Group):
         tag: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        ids: str | None = None,
+        status: Literal["live", "consolidated"] | None = None,
     ) -> models.NotePage:
-        """List live notes.
+        """List notes.
 
-        The notes that wait for a consolidation, newest first. All filters must match. Consolidated notes are in the
-        history, and each can still be read by its id.
+        The notes that wait for a consolidation, newest first. With `status=consolidated` the folded notes, those of
+        the newest change first. All filters must match. `ids` reads several notes at once, live or consolidated.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1146,6 +1148,10 @@ class NotesGroup(Group):
             tag: Only notes with this tag.
             since: Only documents of this time or later, ISO 8601, by default UTC.
             until: Only documents of this time or earlier, ISO 8601, by default UTC.
+            ids: Only these notes, live or consolidated: up to 100 ids, separated by commas. No filter may be given
+                with it. Notes that no longer exist are left out.
+            status: `live`: the notes that wait. `consolidated`: those that a consolidation has folded and no undo
+                gave back, newest change first. A page may hold fewer notes than `limit` and still have a next one.
         """
         return self._invoke("list_notes", locals())
 
@@ -1836,7 +1842,9 @@ class SpacesGroup(Group):
         """
         return self._invoke("get_summary", locals())
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.SpacePage:
+    def list(
+        self, *, limit: int | None = None, cursor: str | None = None, waiting: bool | None = None
+    ) -> models.SpacePage:
         """List spaces.
 
         The spaces that the token may see, sorted by id.
@@ -1844,6 +1852,8 @@ class SpacesGroup(Group):
         Args:
             limit: Maximum number of items in the page.
             cursor: The `next_cursor` of the previous page. Default: the first page.
+            waiting: Whether to return what waits in each space, and what its next consolidation waits for. Two or
+                three more requests to the store for each space.
         """
         return self._invoke("list_spaces", locals())
 
