@@ -288,6 +288,20 @@ class ConsolidationsGroup(Group):
         """
         return self._invoke("get_consolidation", locals())
 
+    def invariants(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.InvariantPage:
+        """Check the invariants.
+
+        Check in the bucket, now, that nothing of the space is lost, doubled or changed without a record. The answer
+        covers the newest `limit` changes; later pages cover older ones. Nothing is repaired. What can't be told
+        beside work in progress has no `holds`: ask again.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
+        """
+        return self._invoke("get_invariants", locals())
+
     def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ChangePage:
         """List the history.
 
@@ -1105,7 +1119,7 @@ class NotesGroup(Group):
         """
         return self._invoke("get_note", locals())
 
-    def get_life(self, space_id: str, note_id: str) -> models.NoteLifeView:
+    def life(self, space_id: str, note_id: str) -> models.NoteLifeView:
         """Get the life of a note.
 
         All that happened to a note, oldest first. The events name its author, the changes that folded it with their
