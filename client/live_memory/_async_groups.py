@@ -236,6 +236,8 @@ class AsyncConversationsGroup(Group):
         *,
         level: int | None = None,
         state: Literal["sealed", "pending"] | None = None,
+        first: int | None = None,
+        last: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> models.SummaryPage:
@@ -256,6 +258,8 @@ class AsyncConversationsGroup(Group):
         limit: int | None = None,
         max_chars: int | None = None,
         order: Literal["newest", "oldest"] | None = None,
+        first: int | None = None,
+        last: int | None = None,
         cursor: str | None = None,
     ) -> models.TurnPage:
         """As `ConversationsGroup.list_turns`."""
