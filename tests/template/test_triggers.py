@@ -19,7 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 CATCH_ALL = "ANY $default"
 ROUTES = {
-    "PageFunction": {f"{method} {path}" for method in ("GET", "HEAD") for path in ("/", "/assets/{version}/{path+}")},
+    "PageFunction": {
+        f"{method} {path}" for method in ("GET", "HEAD") for path in ("/", "/docs", "/assets/{version}/{path+}")
+    },
     "IngestFunction": {
         "POST /v1/spaces/{space_id}/notes",
         "POST /v1/spaces/{space_id}/notes/batch",
@@ -102,6 +104,7 @@ ROUTES = {
         "POST /v1/spaces/import",
         "DELETE /v1/spaces/{space_id}/notes/{note_id}",
         "GET /v1/spaces/{space_id}/notes/{note_id}/life",
+        "GET /v1/spaces/{space_id}/invariants",
         "DELETE /v1/spaces/{space_id}/notes",
         "POST /v1/spaces/{space_id}/memories/{memory_id}/erase",
         "DELETE /v1/spaces/{space_id}/promotions/{promotion_id}",
