@@ -196,3 +196,21 @@ def test_from_an_empty_service_to_an_undo_by_the_keyboard_alone(signed_in, servi
     page.locator("main h1", has_text="undo").wait_for()
 
     assert service.send("GET", "/spaces/page-keyboard").body["live"]["notes_count"] == 2
+
+
+def test_a_code_signs_in_once_and_neither_it_nor_the_token_stays_in_the_address(visit, service):
+    made = service.send("POST", "/page-codes").body
+    first: Visit = visit()
+    first.open(made["path"].removeprefix("/"))
+    first.page.locator("main h1", has_text="Start").wait_for()
+
+    address, history = first.page.evaluate("[location.href, history.length]")
+    assert made["page_code"] not in address
+    assert address.endswith("#/")
+    assert history <= 2
+
+    second: Visit = visit()
+    second.allowed.add(401)
+    second.open(made["path"].removeprefix("/"))
+    second.page.get_by_role("alert").wait_for()
+    assert second.page.locator("input[type=password]").is_visible()
