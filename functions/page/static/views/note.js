@@ -12,8 +12,11 @@ import { html } from '../vendor/preact.js';
 
 const TONES = { discarded: '', uncited: 'warn', left_out: 'warn', taken_back: 'warn', erased: 'bad' };
 
+/** Headings as the API gives them → the section as a link names it. */
+const keyOf = (headings) => headings.map((line) => line.replace(/^#+ /, '')).join(' > ');
+
 function Places({ space, files }) {
-  return (files ?? []).map((file) => html`<p key=${file.path} class="place"><a href=${href('file', { space, rest: file.path }, { section: file.sections[0]?.join(' > ') })}>${file.path}</a>
+  return (files ?? []).map((file) => html`<p key=${file.path} class="place"><a href=${href('file', { space, rest: file.path }, { section: keyOf(file.sections[0] ?? []) })}>${file.path}</a>
     ${file.edits.map((edit) => html` › <${Words} text=${edit.heading.replace(/#+ /g, '')} />`)}</p>`);
 }
 
@@ -53,7 +56,7 @@ async function erase(space, id) {
 }
 
 /** The sections of today that rest on the note. */
-const Resting = ({ space, sections }) => sections.length > 0 && html`<${Panel} title=${t('life.sections')}><ul class="rows tight">${sections.map((one) => html`<li key=${`${one.path} ${one.section.join()}`}><a href=${href('file', { space, rest: one.path }, { section: one.section.map((line) => line.replace(/^#+ /, '')).join(' > ') })}>${one.path} › ${one.section.at(-1)?.replace(/^#+ /, '')}</a></li>`)}</ul></${Panel}>`;
+const Resting = ({ space, sections }) => sections.length > 0 && html`<${Panel} title=${t('life.sections')}><ul class="rows tight">${sections.map((one) => html`<li key=${`${one.path} ${one.section.join()}`}><a href=${href('file', { space, rest: one.path }, { section: keyOf(one.section) })}>${one.path} › ${one.section.at(-1)?.replace(/^#+ /, '')}</a></li>`)}</ul></${Panel}>`;
 
 export default function NoteLife({ params: { space, note: id } }) {
   const live = useLive(at('spaces', space, 'notes', id), { every: 15_000 });
