@@ -126,10 +126,15 @@ export function Usage({ query }) {
     longStorage.set(PRICE, next);
     setKept(next);
   };
-  const live = useLive(query.space ? at('spaces', query.space, 'usage') : '/v1/usage', { query: { days }, every: 30_000 });
-  return html`<div class="actions spaced">
-      <${Choice} label=${t('usage.days')} value=${days} onChange=${(value) => changeQuery({ days: value })} options=${[7, 14, 30].map((n) => ({ value: n, label: t('days', { n }) }))} />
-      ${query.space && html`<span>${query.space}</span><button class="plain" onClick=${() => changeQuery({ space: undefined })}>${t('usage.all')}</button>`}</div>
+  const spaces = useLive('/v1/spaces', { query: { limit: 200 } });
+  const ids = (spaces.data?.items ?? []).map((space) => space.space_id);
+  // The sum over all spaces is for admins. Anybody else sees one space.
+  const space = query.space ?? (may('admin') ? undefined : ids[0]);
+  const path = space ? at('spaces', space, 'usage') : may('admin') ? '/v1/usage' : undefined;
+  const live = useLive(path, { query: { days }, every: 30_000 });
+  return html`<div class="filters">
+      <${Field} label=${t('nav.choose')} value=${space ?? ''} onChange=${(id) => changeQuery({ space: id })} options=${[...(may('admin') ? [['', t('usage.all')]] : []), ...ids.map((id) => [id, id])]} />
+      <${Choice} label=${t('usage.days')} value=${days} onChange=${(value) => changeQuery({ days: value })} options=${[7, 14, 30].map((n) => ({ value: n, label: t('days', { n }) }))} /></div>
     <${Answer} live=${live} lines=${6}>${(usage) => {
       const columns = [...usage.items].sort((one, two) => one.date.localeCompare(two.date)).map((used) => ({ key: used.date, label: dayName(used.date), parts: [used.prompt_tokens, used.completion_tokens] }));
       return html`<${Panel} title=${t('usage.by.day')}><${Totals} total=${usage.total} budget=${usage.budget} price=${price} />
