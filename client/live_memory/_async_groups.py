@@ -127,6 +127,12 @@ class AsyncConsolidationsGroup(Group):
         """As `ConsolidationsGroup.get`."""
         return await self._invoke("get_consolidation", locals())
 
+    async def invariants(
+        self, space_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> models.InvariantPage:
+        """As `ConsolidationsGroup.invariants`."""
+        return await self._invoke("get_invariants", locals())
+
     async def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ChangePage:
         """As `ConsolidationsGroup.list`."""
         return await self._invoke("list_consolidations", locals())
@@ -483,8 +489,8 @@ class AsyncNotesGroup(Group):
         """As `NotesGroup.get`."""
         return await self._invoke("get_note", locals())
 
-    async def get_life(self, space_id: str, note_id: str) -> models.NoteLifeView:
-        """As `NotesGroup.get_life`."""
+    async def life(self, space_id: str, note_id: str) -> models.NoteLifeView:
+        """As `NotesGroup.life`."""
         return await self._invoke("get_note_life", locals())
 
     async def list(
@@ -499,6 +505,8 @@ class AsyncNotesGroup(Group):
         tag: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        ids: str | None = None,
+        status: Literal["live", "consolidated"] | None = None,
     ) -> models.NotePage:
         """As `NotesGroup.list`."""
         return await self._invoke("list_notes", locals())
@@ -805,7 +813,9 @@ class AsyncSpacesGroup(Group):
         """As `SpacesGroup.get_summary`."""
         return await self._invoke("get_summary", locals())
 
-    async def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.SpacePage:
+    async def list(
+        self, *, limit: int | None = None, cursor: str | None = None, waiting: bool | None = None
+    ) -> models.SpacePage:
         """As `SpacesGroup.list`."""
         return await self._invoke("list_spaces", locals())
 
@@ -864,9 +874,17 @@ class AsyncTokensGroup(Group):
         """As `TokensGroup.create`."""
         return await self._invoke("create_token", locals())
 
+    async def create_page_code(self) -> models.PageCode:
+        """As `TokensGroup.create_page_code`."""
+        return await self._invoke("create_page_code", locals())
+
     async def delete(self, token_hash: str) -> None:
         """As `TokensGroup.delete`."""
         await self._invoke("delete_token", locals())
+
+    async def exchange_page_code(self, *, code: str) -> models.PageToken:
+        """As `TokensGroup.exchange_page_code`."""
+        return await self._invoke("exchange_page_code", locals())
 
     async def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.TokenPage:
         """As `TokensGroup.list`."""

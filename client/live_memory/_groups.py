@@ -288,6 +288,20 @@ class ConsolidationsGroup(Group):
         """
         return self._invoke("get_consolidation", locals())
 
+    def invariants(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.InvariantPage:
+        """Check the invariants.
+
+        Check in the bucket, now, that nothing of the space is lost, doubled or changed without a record. The answer
+        covers the newest `limit` changes; later pages cover older ones. Nothing is repaired. What can't be told
+        beside work in progress has no `holds`: ask again.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
+        """
+        return self._invoke("get_invariants", locals())
+
     def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ChangePage:
         """List the history.
 
@@ -1105,7 +1119,7 @@ class NotesGroup(Group):
         """
         return self._invoke("get_note", locals())
 
-    def get_life(self, space_id: str, note_id: str) -> models.NoteLifeView:
+    def life(self, space_id: str, note_id: str) -> models.NoteLifeView:
         """Get the life of a note.
 
         All that happened to a note, oldest first. The events name its author, the changes that folded it with their
@@ -1130,11 +1144,13 @@ class NotesGroup(Group):
         tag: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        ids: str | None = None,
+        status: Literal["live", "consolidated"] | None = None,
     ) -> models.NotePage:
-        """List live notes.
+        """List notes.
 
-        The notes that wait for a consolidation, newest first. All filters must match. Consolidated notes are in the
-        history, and each can still be read by its id.
+        The notes that wait for a consolidation, newest first. With `status=consolidated` the folded notes, those of
+        the newest change first. All filters must match. `ids` reads several notes at once, live or consolidated.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1146,6 +1162,10 @@ class NotesGroup(Group):
             tag: Only notes with this tag.
             since: Only documents of this time or later, ISO 8601, by default UTC.
             until: Only documents of this time or earlier, ISO 8601, by default UTC.
+            ids: Only these notes, live or consolidated: up to 100 ids, separated by commas. No filter may be given
+                with it. Notes that no longer exist are left out.
+            status: `live`: the notes that wait. `consolidated`: those that a consolidation has folded and no undo
+                gave back, newest change first. A page may hold fewer notes than `limit` and still have a next one.
         """
         return self._invoke("list_notes", locals())
 
@@ -1836,7 +1856,9 @@ class SpacesGroup(Group):
         """
         return self._invoke("get_summary", locals())
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.SpacePage:
+    def list(
+        self, *, limit: int | None = None, cursor: str | None = None, waiting: bool | None = None
+    ) -> models.SpacePage:
         """List spaces.
 
         The spaces that the token may see, sorted by id.
@@ -1844,6 +1866,8 @@ class SpacesGroup(Group):
         Args:
             limit: Maximum number of items in the page.
             cursor: The `next_cursor` of the previous page. Default: the first page.
+            waiting: Whether to return what waits in each space, and what its next consolidation waits for. Two or
+                three more requests to the store for each space.
         """
         return self._invoke("list_spaces", locals())
 
@@ -1977,6 +2001,15 @@ class TokensGroup(Group):
         """
         return self._invoke("create_token", locals())
 
+    def create_page_code(self) -> models.PageCode:
+        """Make a code for the page.
+
+        Make a code that stands for the token of this request, for one minute and once. Open `path` at the address of
+        the service in a browser: the page exchanges the code for the token. So the token is in no address and no
+        history.
+        """
+        return self._invoke("create_page_code", locals())
+
     def delete(self, token_hash: str) -> None:
         """Remove a token.
 
@@ -1987,6 +2020,17 @@ class TokensGroup(Group):
             token_hash: The hash of the token, or at least its first 16 hex digits, if no other hash begins with them.
         """
         self._invoke("delete_token", locals())
+
+    def exchange_page_code(self, *, code: str) -> models.PageToken:
+        """Exchange a code for its token.
+
+        Get the token that a code stands for. Only the first request with a code gets it, within a minute. Any other
+        one gets a 401.
+
+        Args:
+            code: The code.
+        """
+        return self._invoke("exchange_page_code", locals())
 
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.TokenPage:
         """List tokens.

@@ -473,6 +473,33 @@ class ImportedView(Model):
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
+class InvariantView(Model):
+    """An invariant of a space."""
+
+    name: (
+        Literal[
+            "records_numbered",
+            "head_agrees",
+            "notes_once",
+            "records_joined",
+            "bank_recorded",
+            "sources_exist",
+            "nothing_orphaned",
+            "all_readable",
+        ]
+        | str
+    )
+    """`records_numbered`: each change from the oldest one on has one record. `notes_once`: each note is live or in one change that stands. `records_joined`: each change of a file begins with the text that the one before it left. `head_agrees`: the head of the space counts what the records show. `bank_recorded`: each file is as the last change of it left it. `sources_exist`: each section rests on notes that their change can hold. `nothing_orphaned`: no run is older than its time without an end. `all_readable`: no object is known that can't be read."""
+    holds: bool | None = None
+    """Whether it holds. Left out: it can't be told now, and `detail` says why."""
+    looked_at: int
+    """How many things were compared: records, notes, files, sources or runs."""
+    detail: str | None = None
+    """The finding, or why nothing can be told, as a sentence."""
+    evidence: list[str]
+    """What breaks it, at most 20 pieces: ids, paths, keys and numbers of changes."""
+
+
 class JobError(Model):
     """Why a job failed, or what it waits for."""
 
@@ -982,6 +1009,21 @@ class NewUpload(Model):
     """Size of the archive in bytes, at most 1 GiB. The URL accepts an upload of exactly this size."""
 
 
+class NextRunView(Model):
+    """What the next automatic consolidation waits for."""
+
+    why: Literal["review", "running", "queued", "held", "after_failure", "paused", "by_hand", "due", "threshold"] | str
+    """`review`: a plan waits for approval. `running`, `queued`: a run is at work, or will be. `held`: other work holds the space. `after_failure`: automatic runs wait after a failure. `paused`. `by_hand`: the threshold is 0. `due`: enough notes wait, and a run will start. `threshold`: more notes are needed."""
+    notes_missing: int | None = None
+    """Only with `threshold`: number of notes that are missing."""
+    run_id: str | None = None
+    """Only with `review`, `running` and `queued`: the run."""
+    not_before: AwareDatetime | None = None
+    """Only with `after_failure`: the end of the wait, UTC."""
+    detail: str | None = None
+    """The reason of a pause, the code of the failure, or the kind of work that holds the space."""
+
+
 class NoteOriginView(Model):
     """
     The source of a note that nobody wrote here: turns of a conversation from which it was captured, or a note of
@@ -1048,6 +1090,36 @@ class NoteView(Model):
     """The speaker. Left out: the agent."""
     redacted: dict[str, int] | None = None
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
+
+
+class PageCode(Model):
+    """A code for the page."""
+
+    page_code: str
+    """The code."""
+    path: str
+    """The path of the page with the code, below the address of the service."""
+    expires_in: int
+    """For how many seconds the code can be exchanged."""
+
+
+class PageCodeExchange(Model):
+    """A code to exchange for its token."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    code: str
+    """The code."""
+
+
+class PageToken(Model):
+    """The token that a code stood for."""
+
+    token: str
+    """The token."""
+    name: str
+    """The name of the token."""
 
 
 class PastMoment(Model):
@@ -2382,6 +2454,19 @@ class UsedOnDay(Model):
     """A day, UTC."""
 
 
+class WaitingView(Model):
+    """The notes that wait for a consolidation. Notes that are too large for a prompt are not counted."""
+
+    notes_count: int
+    """Number of notes that wait."""
+    exact: bool
+    """False if more notes wait than `notes_count`."""
+    oldest_note_at: AwareDatetime | None = None
+    """The time when the oldest of them was written, UTC."""
+    next_run: NextRunView
+    """When the next automatic consolidation starts."""
+
+
 class WhoAmI(Model):
     """A token and its permissions."""
 
@@ -2848,6 +2933,21 @@ class HealthView(Model):
     """The spaces that need attention, of those that the token may see. Only with a token."""
 
 
+class InvariantPage(Model):
+    """The invariants of a space, as far as a part of its history shows them."""
+
+    holds: bool | None = None
+    """False: one is broken. Left out: none is broken, and one can't be told now."""
+    first: int
+    """The number of the oldest change on the page. 0: there is none."""
+    last: int
+    """The number of the newest change on the page."""
+    items: list[InvariantView]
+    """The invariants. Later pages have those of the records alone."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
 class JobStatusView(Model):
     """A job of any kind, and its status. The kind's own route shows its result."""
 
@@ -2985,6 +3085,55 @@ class LifeEventView(Model):
     """The backup."""
     erasure_id: str | None = None
     """Only for `erased`: the id of the receipt."""
+
+
+class ListedSpace(Model):
+    """A space in a list."""
+
+    space_id: str
+    """The id of the space."""
+    description: str
+    """The purpose of the space."""
+    owner: str | None = None
+    """The responsible person or team, if one was given."""
+    created_at: AwareDatetime
+    """The time of creation, UTC."""
+    last_consolidation: AwareDatetime | None = None
+    """The time when the last consolidation was committed, UTC."""
+    consolidation_count: int
+    """Number of consolidations that were not undone."""
+    total_notes_processed: int
+    """Number of notes that these consolidations folded."""
+    version: int
+    """The layout version of `_meta.json`."""
+    rev: int
+    """The revision of `_meta.json`. It grows with each write."""
+    uid: str
+    """A ULID that distinguishes the space from a deleted space with the same id."""
+    consolidation_threshold: int
+    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
+    auto_paused: bool
+    """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
+    corrections: Literal["admin", "write"] | str
+    """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
+    consolidation_mode: Literal["auto", "review"] | str | None = "auto"
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
+    capture_allowed: bool | None = True
+    """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
+    pending_plan: PendingPlan | None = None
+    """The plan that waits for approval. No other plan is made while it waits."""
+    language: str | None = None
+    """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
+    timezone: str | None = None
+    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
+    changes: int
+    """The number of the newest change in the history: consolidation, correction, rules or undo."""
+    rules_changed_at: str | None = None
+    """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
+    committed_run: str | None = None
+    """The run whose change is committed and still being applied. Usually left out."""
+    waiting: WaitingView | None = None
+    """The notes that wait for a consolidation. Only with `waiting=true`."""
 
 
 class LiveNotes(Model):
@@ -3385,12 +3534,14 @@ class SpaceInfo(Model):
     """The number and size of the bank files."""
     synthesis_exists: bool
     """Whether the space has a synthesis."""
+    waiting: WaitingView
+    """The notes that wait, and what the next consolidation waits for."""
 
 
 class SpacePage(Model):
     """A page of spaces."""
 
-    items: list[SpaceView]
+    items: list[ListedSpace]
     """The spaces that the token may see, sorted by id."""
     next_cursor: str | None = None
     """Send this value as `cursor` to get the next page. Null: this is the last page."""

@@ -22,7 +22,7 @@ MOST_FILES = 200
 """Bank files that are read, with the records that wrote them."""
 
 BUSY = "A change of this space is being applied, or something is being erased. Ask again."
-CHANGED = "The space changed while it was looked at. Ask again."
+CHANGED = "The space changed during the check. Ask again."
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class InvariantsPage:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What was read: the head, all records by name, and those of the page, oldest first."""
+    """The head, all records by name, and the records of the page, oldest first."""
 
     head: Head
     names: list[RecordName]

@@ -244,7 +244,6 @@ def import_space(body: views.Import) -> Response[views.ProvisioningView]:
     "/v1/spaces/{space_id}/notes/{note_id}/life",
     needs="read",
     tag="notes",
-    revalidated=True,
     summary="Get the life of a note",
 )
 def get_note_life(space_id: str, note_id: str) -> NoteLifeView:

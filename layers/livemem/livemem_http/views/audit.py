@@ -124,7 +124,7 @@ class InvariantView(View):
         bool | None, described("Whether it holds. Left out: it can't be told now, and `detail` says why.", True)
     ] = None
     looked_at: Annotated[int, described("How many things were compared: records, notes, files, sources or runs.", 12)]
-    detail: Annotated[str | None, described("What is wrong, or why nothing can be told, as a sentence.")] = None
+    detail: Annotated[str | None, described("The finding, or why nothing can be told, as a sentence.")] = None
     evidence: Annotated[
         list[str], described("What breaks it, at most 20 pieces: ids, paths, keys and numbers of changes.", [])
     ]
@@ -140,8 +140,8 @@ class InvariantPage(View):
     holds: Annotated[
         bool | None, described("False: one is broken. Left out: none is broken, and one can't be told now.", True)
     ] = None
-    first: Annotated[int, described("The number of the oldest change that was looked at. 0: there is none.", 1)]
-    last: Annotated[int, described("The number of the newest change that was looked at.", 12)]
+    first: Annotated[int, described("The number of the oldest change on the page. 0: there is none.", 1)]
+    last: Annotated[int, described("The number of the newest change on the page.", 12)]
     items: Annotated[list[InvariantView], described("The invariants. Later pages have those of the records alone.")]
     next_cursor: NextCursor = None
 
