@@ -27,7 +27,7 @@ State = Literal["in_space", "in_backups", "erased", "unknown"]
 
 @dataclass(frozen=True)
 class Selection:
-    """What is to be erased: notes and memories by their ids, turns as searches name them (conversation/number)."""
+    """Notes and memories by their ids, and turns as searches name them (conversation/number)."""
 
     note_ids: Sequence[str] = ()
     memory_ids: Sequence[str] = ()
@@ -93,7 +93,7 @@ def erase_several(
     process: Process, principal: Principal, space_id: str, wanted: Selection, deadline: datetime, *, erase: bool
 ) -> Receipt:
     """Erase all of them as erasure.erase_note does, with one receipt: the requests of one erasure. Unless each of them
-    is known, nothing is erased.
+    is known, nothing is erased, as far as the time suffices to look for them.
 
     Raises InvalidRequest unless `erase`, InvalidName, TooLarge, NotFound, and what the erasure raises.
     """

@@ -120,7 +120,7 @@ class ErasureSelection(Body):
 
 
 class NewErasure(ErasureSelection):
-    """What to erase for ever."""
+    """Notes, memories and turns to erase for ever."""
 
     erase: Annotated[bool, described("Must be true, as a confirmation: it cannot be undone.", True)] = False
 
