@@ -1,18 +1,27 @@
 """How a client of sign-in comes and goes, told as in stories.py."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from json import dumps
 from typing import Any
 
 import pytest
 
+from livemem.process import Process
+from livemem_http import environment
 from livemem_http.oauth import metadata
 from livemem_http.routing import INVOKED_BY
 from tests.support.functions import request
 from tests.support.mcp_stories import use
-from tests.support.signing_in import ISSUER, Browser, Got, event_of, got, registered
+from tests.support.signing_in import CALLBACK, ISSUER, Browser, Client, Got, event_of, got, registered
 from tests.support.stories import RUNS, SPACE, Account, Story
 
-WEEK = 8 * 86_400
+DOCUMENT: dict[str, Any] = {
+    "client_id": "https://client.example/client.json",
+    "client_name": "Client",
+    "redirect_uris": [CALLBACK],
+}
+LONG = 100 * 86_400
 OF_EACH_FUNCTION = (
     ("reads", "GET", SPACE, 200),
     ("search", "GET", f"{SPACE}/stale", 200),
@@ -29,6 +38,9 @@ OF_EACH_FUNCTION = (
 def a_client_from_its_registration_to_its_end(account: Account) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OAUTH_ISSUER", ISSUER)
+        published = {DOCUMENT["client_id"]: dumps(DOCUMENT).encode()}
+        made: Callable[..., Process] = vars(environment)["Process"]
+        patch.setattr(environment, "Process", partial(made, fetch_document=published.__getitem__))
         account.create()
         account.put("broken/_meta.json")
         wanted = {"name": "ann", "permissions": ["read", "write"], "space_ids": ["demo", "broken"]}
@@ -50,9 +62,13 @@ def a_client_from_its_registration_to_its_end(account: Account) -> None:
         use(account, "note", category="todo", content="x", by=issued["access_token"])
         for function, method, route, status in OF_EACH_FUNCTION:
             assert _from_mcp(account, function, method, route, issued["access_token"]) == status, route
+        assert browser.open(Client(send, client_id=DOCUMENT["client_id"]).url()).status == 200
+        (one,) = account.call("signin", "GET", "/v1/connections", 200, token=ann)["items"]
+        route = "/v1/connections/{connection_id}"
+        account.call("signin", "DELETE", route, 204, token=ann, connection_id=one["connection_id"])
         assert client.revoke(issued["access_token"]).status == 200
         assert client.redeem(target).error() == "invalid_grant"
-        account.clock.move(WEEK)
+        account.clock.move(LONG)
         account.sweep(everything=True, failed=["broken"])
         assert not [key for key in account.service.written() if key.startswith("_system/oauth/")]
 

@@ -14,7 +14,7 @@ from typing import Any
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from livemem import limits
-from livemem.access import decision
+from livemem.access import decision, last_use
 from livemem.errors import AnswerTooLarge, Forbidden, InvalidRequest
 from livemem.process import Process
 from livemem.store import timing
@@ -60,6 +60,8 @@ def _answer(
     headers = _headers(event)
     _check_origin(event, headers)
     principal = decision.authorise(process, headers.get("authorization"), needs=None, space_id=None, grants=True)
+    if principal.connection:
+        last_use.note_connection(process, principal.connection)
     method = _method(event)
     if method != "POST":
         # Neither a stream of the server's own (GET) nor a session to end (DELETE) is offered.

@@ -1,4 +1,4 @@
-"""When a token was last used: one small object for each token, whose time of writing is the time of use.
+"""When a token, or a connection, was last used: one small object for each, whose time of writing is the time of use.
 
 It is an object of its own because the functions that serve requests may not change the registry. Each process that
 meets the token writes it once in ten minutes, in the background, so no request waits for it. Where the process is
@@ -16,7 +16,7 @@ from cachetools import TTLCache
 from livemem import clock
 from livemem.errors import LiveMemoryError
 from livemem.process import Process, Timer
-from livemem.store import keys
+from livemem.store import keys, oauth_keys
 
 logger = logging.getLogger(__name__)
 
@@ -25,31 +25,40 @@ MOST_NOTED = 10_000
 
 
 class _Noted:
-    """The hashes whose use this process noted in the last ten minutes."""
+    """The keys under which this process noted a use in the last ten minutes."""
 
     def __init__(self, timer: Timer) -> None:
-        self._hashes = TTLCache[str, None](MOST_NOTED, NOTED_SECONDS, timer)
+        self._keys = TTLCache[str, None](MOST_NOTED, NOTED_SECONDS, timer)
         self._lock = threading.Lock()
 
-    def is_new(self, token_hash: str) -> bool:
+    def is_new(self, key: str) -> bool:
         with self._lock:
-            if token_hash in self._hashes:
+            if key in self._keys:
                 return False
-            self._hashes[token_hash] = None
+            self._keys[key] = None
             return True
 
 
 def note(process: Process, token_hash: str) -> None:
     """Note in the background that the token is used now: 1 PUT, if this process did not do so for ten minutes."""
-    if not process.cache(_Noted).is_new(token_hash):
+    _note(process, keys.last_used(token_hash))
+
+
+def note_connection(process: Process, grant_id: str) -> None:
+    """The same for a connection by sign-in."""
+    _note(process, oauth_keys.used(grant_id))
+
+
+def _note(process: Process, key: str) -> None:
+    if not process.cache(_Noted).is_new(key):
         return
     moment = f"{clock.iso(process.clock())}\n".encode()
 
     def write() -> None:
         try:
-            process.store.put(keys.last_used(token_hash), moment, content_type="text/plain")
+            process.store.put(key, moment, content_type="text/plain")
         except LiveMemoryError as error:
-            logger.info("the use of a token was not noted", extra={"error_code": error.code})
+            logger.info("a use was not noted", extra={"error_code": error.code})
 
     process.in_background(write)
 
@@ -58,3 +67,9 @@ def all_times(process: Process) -> Mapping[str, datetime]:
     """For each token's hash the last use, by the store's clock: 1 LIST per 1,000 tokens that were ever used."""
     listed = process.store.scan(keys.LAST_USED)
     return {token: entry.last_modified for entry in listed if (token := keys.parse_last_used(entry.key))}
+
+
+def of_connections(process: Process) -> Mapping[str, datetime]:
+    """The same for each connection by its id."""
+    listed = process.store.scan(oauth_keys.USED)
+    return {entry.key.removeprefix(oauth_keys.USED): entry.last_modified for entry in listed}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from livemem.errors import InvalidRequest
-from livemem.store import conversation_keys, keys, memory_keys, room_keys
+from livemem.store import conversation_keys, keys, memory_keys, oauth_keys, room_keys
 from livemem.store.memory_keys import Kind
 
 P = TypeVar("P")
@@ -35,6 +35,11 @@ def decode_run(cursor: str | None) -> str | None:
 def decode_token(cursor: str | None) -> str | None:
     """The hash of a token in a cursor. Raises InvalidRequest."""
     return _decode(cursor, keys.check_token_hash)
+
+
+def decode_connection(cursor: str | None) -> str | None:
+    """The id of a connection in a cursor. Raises InvalidRequest."""
+    return _decode(cursor, oauth_keys.check_grant_id)
 
 
 def decode_backup(cursor: str | None) -> str | None:
