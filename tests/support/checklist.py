@@ -16,7 +16,7 @@ CHECKLIST = {
     1: Line(
         "One authorisation function for every route; identity from each request.",
         (
-            "integration/test_security.py::test_1_only_health_is_open_to_anybody",
+            "integration/test_security.py::test_1_only_health_and_the_exchange_of_a_code_are_open_to_anybody",
             "integration/test_security.py::test_1_without_a_token_that_is_known_no_route_answers",
             "integration/test_security.py::test_1_a_route_is_closed_to_who_has_every_permission_but_the_one_it_needs",
             "integration/test_security.py::test_1_no_route_about_a_space_answers_who_may_only_use_another_whether_it_is_there_or_not",
@@ -41,6 +41,8 @@ CHECKLIST = {
             "integration/test_security.py::test_2_a_token_of_whatever_bytes_and_length_is_unknown_on_every_route_and_never_told_again",
             "integration/test_security.py::test_2_whatever_decides_about_a_token_compares_bytes_in_constant_time",
             "integration/test_security.py::test_2_nothing_in_the_bucket_holds_a_token_that_has_worked",
+            "unit/access/test_page_codes.py::test_of_many_who_redeem_a_code_at_once_one_gets_the_token",
+            "unit/access/test_page_codes.py::test_the_bucket_holds_neither_the_token_nor_the_code_before_and_after",
             "unit/access/test_tokens.py::test_a_token_has_256_random_bits_and_never_comes_twice",
             "unit/access/test_tokens.py::test_the_first_token_makes_the_registry_and_lets_its_agent_in",
             "unit/access/test_access.py::test_no_other_header_lets_in_or_makes_the_service_fail",

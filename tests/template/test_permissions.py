@@ -131,6 +131,8 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/bank/_search/a.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "_system/tokens.json", "Admin Archives Backup"),
         ("s3:DeleteObject", "_system/tokens.json", ""),
+        ("s3:GetObject", f"_system/page_codes/{'0' * 64}.json", "Admin Archives Backup"),
+        ("s3:DeleteObject", f"_system/page_codes/{'0' * 64}.json", "Archives Backup Sweep"),
         (
             "s3:GetObject",
             "_system/oauth/grants/01J.json",
