@@ -880,9 +880,17 @@ class AsyncTokensGroup(Group):
         """As `TokensGroup.create`."""
         return await self._invoke("create_token", locals())
 
+    async def create_page_code(self) -> models.PageCode:
+        """As `TokensGroup.create_page_code`."""
+        return await self._invoke("create_page_code", locals())
+
     async def delete(self, token_hash: str) -> None:
         """As `TokensGroup.delete`."""
         await self._invoke("delete_token", locals())
+
+    async def exchange_page_code(self, *, code: str) -> models.PageToken:
+        """As `TokensGroup.exchange_page_code`."""
+        return await self._invoke("exchange_page_code", locals())
 
     async def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.TokenPage:
         """As `TokensGroup.list`."""

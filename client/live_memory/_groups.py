@@ -2014,6 +2014,15 @@ class TokensGroup(Group):
         """
         return self._invoke("create_token", locals())
 
+    def create_page_code(self) -> models.PageCode:
+        """Make a code for the page.
+
+        Make a code that stands for the token of this request, for one minute and once. Open `path` at the address of
+        the service in a browser: the page exchanges the code for the token. So the token is in no address and no
+        history.
+        """
+        return self._invoke("create_page_code", locals())
+
     def delete(self, token_hash: str) -> None:
         """Remove a token.
 
@@ -2024,6 +2033,17 @@ class TokensGroup(Group):
             token_hash: The hash of the token, or at least its first 16 hex digits, if no other hash begins with them.
         """
         self._invoke("delete_token", locals())
+
+    def exchange_page_code(self, *, code: str) -> models.PageToken:
+        """Exchange a code for its token.
+
+        Get the token that a code stands for. Only the first request with a code gets it, within a minute. Any other
+        one gets a 401.
+
+        Args:
+            code: The code.
+        """
+        return self._invoke("exchange_page_code", locals())
 
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.TokenPage:
         """List tokens.

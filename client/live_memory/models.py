@@ -1088,6 +1088,36 @@ class NoteView(Model):
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
+class PageCode(Model):
+    """A code for the page."""
+
+    page_code: str
+    """The code."""
+    path: str
+    """The path of the page with the code, below the address of the service."""
+    expires_in: int
+    """For how many seconds the code can be exchanged."""
+
+
+class PageCodeExchange(Model):
+    """A code to exchange for its token."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    code: str
+    """The code."""
+
+
+class PageToken(Model):
+    """The token that a code stood for."""
+
+    token: str
+    """The token."""
+    name: str
+    """The name of the token."""
+
+
 class PastMoment(Model):
     """The change after which rules, synthesis and bank were as shown. The other fields are current."""
 
