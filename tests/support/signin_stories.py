@@ -59,7 +59,8 @@ def a_client_from_its_registration_to_its_end(account: Account) -> None:
         target = browser.allow(client.url(), ann).target()
         issued = client.redeem(target).json()
         issued = client.refresh(issued["refresh_token"]).json()
-        account.called.add(("POST", metadata.TOKEN_BY_DEFAULT))
+        restarted = f"grant_type=refresh_token&client_id={client.client_id}&refresh_token={issued['refresh_token']}"
+        issued = send("POST", metadata.REFRESH_BY_DEFAULT, "", restarted, {}).json()
         use(account, "note", category="todo", content="x", by=issued["access_token"])
         for function, method, route, status in OF_EACH_FUNCTION:
             assert _from_mcp(account, function, method, route, issued["access_token"]) == status, route

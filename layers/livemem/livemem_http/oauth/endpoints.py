@@ -38,7 +38,7 @@ ROUTES: Mapping[str, Endpoint] = {
     f"GET {metadata.AUTHORIZE}": authorization.show,
     f"POST {metadata.AUTHORIZE}": authorization.decide,
     f"POST {metadata.TOKEN}": tokens.issue,
-    f"POST {metadata.TOKEN_BY_DEFAULT}": tokens.issue,
+    f"POST {metadata.REFRESH_BY_DEFAULT}": tokens.issue,
     f"POST {metadata.REVOKE}": tokens.revoke,
     f"POST {metadata.REGISTER}": tokens.register,
 }
