@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from json import dumps
 from typing import Any
+from urllib.parse import urlencode
 
+import boto3
 import pytest
 
 from livemem.process import Process
@@ -13,9 +15,11 @@ from livemem_http.oauth import metadata
 from livemem_http.routing import INVOKED_BY
 from tests.support.functions import request
 from tests.support.mcp_stories import use
-from tests.support.signing_in import CALLBACK, ISSUER, Browser, Client, Got, event_of, got, registered
+from tests.support.provider import CLIENT_ID, EMAIL, SECRET, providing
+from tests.support.signing_in import CALLBACK, ISSUER, Browser, Client, Got, Send, event_of, got, registered
 from tests.support.stories import RUNS, SPACE, Account, Story
 
+PROVIDER_SECRET = "/live-memory/oidc-secret"
 DOCUMENT: dict[str, Any] = {
     "client_id": "https://client.example/client.json",
     "client_name": "Client",
@@ -46,10 +50,7 @@ def a_client_from_its_registration_to_its_end(account: Account) -> None:
         wanted = {"name": "ann", "permissions": ["read", "write"], "space_ids": ["demo", "broken"]}
         ann = account.call("admin", "POST", "/v1/tokens", 201, body=wanted)["token"]
 
-        def send(method: str, path: str, query: str, body: str, headers: Mapping[str, str]) -> Got:
-            account.called.add((method, path))
-            return got(account.service.invoke("signin", event_of(method, path, query, body, headers)))
-
+        send = _sender(account)
         for path in (metadata.PROTECTED, metadata.SERVER):
             assert send("GET", path, "", "", {}).status == 200
             assert send("GET", f"{path}{metadata.RESOURCE_PATH}", "", "", {}).status == 200
@@ -75,6 +76,16 @@ def a_client_from_its_registration_to_its_end(account: Account) -> None:
         assert not [key for key in account.service.written() if key.startswith("_system/oauth/")]
 
 
+def _sender(account: Account) -> Send:
+    """To the function of sign-in; the routes are noted."""
+
+    def send(method: str, path: str, query: str, body: str, headers: Mapping[str, str]) -> Got:
+        account.called.add((method, path))
+        return got(account.service.invoke("signin", event_of(method, path, query, body, headers)))
+
+    return send
+
+
 def _from_mcp(account: Account, function: str, method: str, route: str, access: str) -> int:
     """The status that a tool of MCP gets from the function that carries it out."""
     path: Any = {"space_id": "demo"} if "{space_id}" in route else {}
@@ -82,4 +93,28 @@ def _from_mcp(account: Account, function: str, method: str, route: str, access: 
     return int(answer["statusCode"])
 
 
-STORIES: list[Story] = [a_client_from_its_registration_to_its_end]
+def a_person_signs_in_with_an_outside_provider(account: Account) -> None:
+    with providing() as there, pytest.MonkeyPatch.context() as patch:
+        for name, value in (
+            ("OAUTH_ISSUER", ISSUER),
+            ("OIDC_ISSUER", there.issuer),
+            ("OIDC_CLIENT_ID", CLIENT_ID),
+            ("OIDC_CLIENT_SECRET", PROVIDER_SECRET),
+        ):
+            patch.setenv(name, value)
+        boto3.client("ssm").put_parameter(Name=PROVIDER_SECRET, Value=SECRET, Type="SecureString")
+        account.create()
+        wanted = {"name": "ann", "permissions": ["read"], "space_ids": ["demo"], "email": EMAIL}
+        account.call("admin", "POST", "/v1/tokens", 201, body=wanted)
+
+        send = _sender(account)
+        client, browser = registered(send), Browser(send)
+        first = browser.open(client.url())
+        left = browser.submit(first.fields(), to=metadata.PROVIDER)
+        page = browser.open(f"{ISSUER}{metadata.CALLBACK}?{urlencode(there.let_in(left.target()))}")
+        assert client.redeem(browser.submit(page.fields()).target()).status == 200
+        account.clock.move(LONG)
+        account.sweep(everything=True)
+
+
+STORIES: list[Story] = [a_client_from_its_registration_to_its_end, a_person_signs_in_with_an_outside_provider]

@@ -20,7 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 CATCH_ALL = "ANY $default"
 ROUTES = {
-    "PageFunction": {f"{method} {path}" for method in ("GET", "HEAD") for path in ("/", "/assets/{version}/{path+}")},
+    "PageFunction": {
+        f"{method} {path}" for method in ("GET", "HEAD") for path in ("/", "/docs", "/assets/{version}/{path+}")
+    },
     "IngestFunction": {
         "POST /v1/spaces/{space_id}/notes",
         "POST /v1/spaces/{space_id}/notes/batch",
@@ -167,6 +169,8 @@ ROUTES = {
         "GET /.well-known/oauth-authorization-server/mcp",
         "GET /oauth/authorize",
         "POST /oauth/authorize",
+        "POST /oauth/oidc",
+        "GET /oauth/callback",
         "POST /oauth/token",
         "POST /token",
         "POST /oauth/revoke",
