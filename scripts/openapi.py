@@ -17,7 +17,7 @@ from typing import Any, get_args
 from livemem import __version__, errors
 from livemem.access import management
 from livemem.bank import paths
-from livemem.store import keys, oauth_keys, room_keys
+from livemem.store import keys, room_keys
 from livemem.upkeep import job_lookup
 from livemem_http import negotiation, problems, sending
 from scripts import api_docs, api_examples, openapi_check, operation_table
@@ -120,7 +120,7 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
     "connection_id": {
         "description": "The id of the connection, from the list.",
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
-        "schema": {"pattern": f"^{oauth_keys.GRANT_ID.pattern}$"},
+        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
     "token_hash": {
         "description": "The hash of the token, or at least its first 16 hex digits, if no other hash begins with them.",

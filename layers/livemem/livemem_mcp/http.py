@@ -14,7 +14,7 @@ from typing import Any
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from livemem import limits
-from livemem.access import decision, last_use
+from livemem.access import decision
 from livemem.errors import AnswerTooLarge, Forbidden, InvalidRequest
 from livemem.process import Process
 from livemem.store import timing
@@ -61,7 +61,10 @@ def _answer(
     _check_origin(event, headers)
     principal = decision.authorise(process, headers.get("authorization"), needs=None, space_id=None, grants=True)
     if principal.connection:
-        last_use.note_connection(process, principal.connection)
+        # A service without sign-in never loads it.
+        from livemem.signin import connection_use  # noqa: PLC0415
+
+        connection_use.note(process, principal.connection)
     method = _method(event)
     if method != "POST":
         # Neither a stream of the server's own (GET) nor a session to end (DELETE) is offered.

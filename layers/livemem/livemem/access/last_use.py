@@ -1,4 +1,4 @@
-"""When a token, or a connection, was last used: one small object for each, whose time of writing is the time of use.
+"""When a token was last used: one small object for each token, whose time of writing is the time of use.
 
 It is an object of its own because the functions that serve requests may not change the registry. Each process that
 meets the token writes it once in ten minutes, in the background, so no request waits for it. Where the process is
@@ -16,7 +16,7 @@ from cachetools import TTLCache
 from livemem import clock
 from livemem.errors import LiveMemoryError
 from livemem.process import Process, Timer
-from livemem.store import keys, oauth_keys
+from livemem.store import keys
 
 logger = logging.getLogger(__name__)
 
@@ -41,15 +41,11 @@ class _Noted:
 
 def note(process: Process, token_hash: str) -> None:
     """Note in the background that the token is used now: 1 PUT, if this process did not do so for ten minutes."""
-    _note(process, keys.last_used(token_hash))
+    note_under(process, keys.last_used(token_hash))
 
 
-def note_connection(process: Process, grant_id: str) -> None:
-    """The same for a connection by sign-in."""
-    _note(process, oauth_keys.used(grant_id))
-
-
-def _note(process: Process, key: str) -> None:
+def note_under(process: Process, key: str) -> None:
+    """The same under any key: what is kept there is the time alone."""
     if not process.cache(_Noted).is_new(key):
         return
     moment = f"{clock.iso(process.clock())}\n".encode()
@@ -67,9 +63,3 @@ def all_times(process: Process) -> Mapping[str, datetime]:
     """For each token's hash the last use, by the store's clock: 1 LIST per 1,000 tokens that were ever used."""
     listed = process.store.scan(keys.LAST_USED)
     return {token: entry.last_modified for entry in listed if (token := keys.parse_last_used(entry.key))}
-
-
-def of_connections(process: Process) -> Mapping[str, datetime]:
-    """The same for each connection by its id."""
-    listed = process.store.scan(oauth_keys.USED)
-    return {entry.key.removeprefix(oauth_keys.USED): entry.last_modified for entry in listed}

@@ -9,13 +9,14 @@ from datetime import datetime
 from itertools import islice
 
 from livemem import clock
-from livemem.access import decision, last_use
+from livemem.access import decision
 from livemem.access import registry as registries
 from livemem.access.grant import Grant
 from livemem.access.principal import Principal
 from livemem.access.registry import Token
 from livemem.errors import LiveMemoryError, NotFound
 from livemem.process import Process
+from livemem.signin import connection_use
 from livemem.store import oauth_keys, stored
 from livemem.store.objects import Object
 
@@ -46,7 +47,7 @@ def page(
     found: list[Grant] = []
     while len(found) <= limit and (some := list(islice(ids, READ_AT_ONCE))):
         found += _working(process, principal, entries, some)
-    used = last_use.of_connections(process) if found else {}
+    used = connection_use.all_times(process) if found else {}
     shown = [_connection(grant, entries, used) for grant in found[:limit]]
     return shown, shown[-1].grant.grant_id if len(found) > limit else None
 

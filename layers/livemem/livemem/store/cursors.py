@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from livemem.errors import InvalidRequest
-from livemem.store import conversation_keys, keys, memory_keys, oauth_keys, room_keys
+from livemem.store import conversation_keys, keys, memory_keys, room_keys
 from livemem.store.memory_keys import Kind
 
 P = TypeVar("P")
@@ -28,18 +28,13 @@ def decode_name(cursor: str | None) -> str | None:
 
 
 def decode_run(cursor: str | None) -> str | None:
-    """The run id in a cursor. Raises InvalidRequest."""
+    """The run id in a cursor, or another ULID. Raises InvalidRequest."""
     return _decode(cursor, keys.check_run_id)
 
 
 def decode_token(cursor: str | None) -> str | None:
     """The hash of a token in a cursor. Raises InvalidRequest."""
     return _decode(cursor, keys.check_token_hash)
-
-
-def decode_connection(cursor: str | None) -> str | None:
-    """The id of a connection in a cursor. Raises InvalidRequest."""
-    return _decode(cursor, oauth_keys.check_grant_id)
 
 
 def decode_backup(cursor: str | None) -> str | None:

@@ -22,7 +22,7 @@ def list_connections(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) 
     manages. A service without sign-in has no such route (404).
     """
     _check_sign_in()
-    after = cursors.decode_connection(cursor)
+    after = cursors.decode_run(cursor)
     found, more = connections.page(process(), api.principal(), limit=limit, after=after)
     return ConnectionPage(items=[ConnectionView.of(one) for one in found], next_cursor=cursors.encode(more))
 
