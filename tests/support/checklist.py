@@ -422,4 +422,40 @@ CHECKLIST = {
             ),
         ),
     ),
+    24: Line(
+        "An outside provider is believed only where it certainly says, to us and now, who a person in this browser is.",
+        (
+            *(
+                f"unit/signin/test_provider.py::{name}"
+                for name in (
+                    "test_nobody_signs_in_with_a_token",
+                    "test_a_shared_secret_does_not_count_even_where_the_provider_publishes_it",
+                    "test_a_code_of_another_sign_in_is_of_no_use",
+                    "test_a_code_that_comes_twice_is_of_no_use",
+                    "test_the_answer_of_another_provider_is_not_taken_to_this_one",
+                    "test_a_provider_is_not_believed_that_publishes",
+                    "test_no_token_belongs_to_an_address",
+                    "test_the_kelvin_sign_is_no_k",
+                    "test_an_address_and_its_proof_come_from_one_place",
+                    "test_a_thin_token_is_filled_up_for_the_same_person_alone",
+                    "test_tokens_that_have_ended_or_may_not_do_it_are_not_offered",
+                    "test_nothing_of_the_person_or_of_the_way_is_in_the_bucket",
+                )
+            ),
+            *(
+                f"unit/http/test_outside.py::{name}"
+                for name in (
+                    "test_nobody_is_led_to_the_provider_but_by_the_button_of_the_page",
+                    "test_who_begins_a_sign_in_can_not_have_another_person_finish_it",
+                    "test_a_code_of_another_person_is_not_taken_into_ones_own_sign_in",
+                    "test_a_return_counts_once",
+                    "test_a_return_that_is_none_is_told_on_the_page_of_sign_in",
+                    "test_a_cookie_that_is_none_leads_nowhere",
+                    "test_a_cookie_that_was_changed_is_checked_as_any_request",
+                    "test_a_person_without_a_token_is_told_who_they_are",
+                )
+            ),
+            "template/test_functions.py::test_only_sign_in_knows_an_outside_provider_and_where_its_secret_lies",
+        ),
+    ),
 }

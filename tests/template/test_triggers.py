@@ -168,6 +168,8 @@ ROUTES = {
         "GET /.well-known/oauth-authorization-server/mcp",
         "GET /oauth/authorize",
         "POST /oauth/authorize",
+        "POST /oauth/oidc",
+        "GET /oauth/callback",
         "POST /oauth/token",
         "POST /oauth/revoke",
         "POST /oauth/register",
