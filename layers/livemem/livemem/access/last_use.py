@@ -45,7 +45,7 @@ def note(process: Process, token_hash: str) -> None:
 
 
 def note_under(process: Process, key: str) -> None:
-    """The same under any key: what is kept there is the time alone."""
+    """The same under any key. The object keeps the time alone."""
     if not process.cache(_Noted).is_new(key):
         return
     moment = f"{clock.iso(process.clock())}\n".encode()
