@@ -127,6 +127,12 @@ class AsyncConsolidationsGroup(Group):
         """As `ConsolidationsGroup.get`."""
         return await self._invoke("get_consolidation", locals())
 
+    async def invariants(
+        self, space_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> models.InvariantPage:
+        """As `ConsolidationsGroup.invariants`."""
+        return await self._invoke("get_invariants", locals())
+
     async def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ChangePage:
         """As `ConsolidationsGroup.list`."""
         return await self._invoke("list_consolidations", locals())
@@ -230,6 +236,8 @@ class AsyncConversationsGroup(Group):
         *,
         level: int | None = None,
         state: Literal["sealed", "pending"] | None = None,
+        first: int | None = None,
+        last: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> models.SummaryPage:
@@ -250,6 +258,8 @@ class AsyncConversationsGroup(Group):
         limit: int | None = None,
         max_chars: int | None = None,
         order: Literal["newest", "oldest"] | None = None,
+        first: int | None = None,
+        last: int | None = None,
         cursor: str | None = None,
     ) -> models.TurnPage:
         """As `ConversationsGroup.list_turns`."""
@@ -483,8 +493,8 @@ class AsyncNotesGroup(Group):
         """As `NotesGroup.get`."""
         return await self._invoke("get_note", locals())
 
-    async def get_life(self, space_id: str, note_id: str) -> models.NoteLifeView:
-        """As `NotesGroup.get_life`."""
+    async def life(self, space_id: str, note_id: str) -> models.NoteLifeView:
+        """As `NotesGroup.life`."""
         return await self._invoke("get_note_life", locals())
 
     async def list(

@@ -288,6 +288,20 @@ class ConsolidationsGroup(Group):
         """
         return self._invoke("get_consolidation", locals())
 
+    def invariants(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.InvariantPage:
+        """Check the invariants.
+
+        Check in the bucket, now, that nothing of the space is lost, doubled or changed without a record. The answer
+        covers the newest `limit` changes; later pages cover older ones. Nothing is repaired. What can't be told
+        beside work in progress has no `holds`: ask again.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
+        """
+        return self._invoke("get_invariants", locals())
+
     def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ChangePage:
         """List the history.
 
@@ -521,6 +535,8 @@ class ConversationsGroup(Group):
         *,
         level: int | None = None,
         state: Literal["sealed", "pending"] | None = None,
+        first: int | None = None,
+        last: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> models.SummaryPage:
@@ -534,6 +550,8 @@ class ConversationsGroup(Group):
             conversation_id: The id of the conversation, from the answer that created it, or from any list.
             level: Only summaries of this level.
             state: `sealed`: only blocks and groups that have a summary. `pending`: only those that wait for one.
+            first: Only items with this number or a later one.
+            last: Only items with this number or an earlier one.
             limit: Maximum number of items in the page.
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """
@@ -562,11 +580,14 @@ class ConversationsGroup(Group):
         limit: int | None = None,
         max_chars: int | None = None,
         order: Literal["newest", "oldest"] | None = None,
+        first: int | None = None,
+        last: int | None = None,
         cursor: str | None = None,
     ) -> models.TurnPage:
         """List turns.
 
-        The turns of a conversation word for word. Only large results of tools are cut.
+        The turns of a conversation word for word. Only large results of tools are cut. `first` and `last` choose a
+        range of numbers, such as the turns that a summary covers.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -574,6 +595,8 @@ class ConversationsGroup(Group):
             limit: Maximum number of turns in the page.
             max_chars: Maximum number of characters in the turns of the page. The page has at least one turn.
             order: `newest` first, or `oldest` first.
+            first: Only items with this number or a later one.
+            last: Only items with this number or an earlier one.
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_turns", locals())
@@ -1105,7 +1128,7 @@ class NotesGroup(Group):
         """
         return self._invoke("get_note", locals())
 
-    def get_life(self, space_id: str, note_id: str) -> models.NoteLifeView:
+    def life(self, space_id: str, note_id: str) -> models.NoteLifeView:
         """Get the life of a note.
 
         All that happened to a note, oldest first. The events name its author, the changes that folded it with their

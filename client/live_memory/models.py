@@ -473,6 +473,33 @@ class ImportedView(Model):
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
+class InvariantView(Model):
+    """An invariant of a space."""
+
+    name: (
+        Literal[
+            "records_numbered",
+            "head_agrees",
+            "notes_once",
+            "records_joined",
+            "bank_recorded",
+            "sources_exist",
+            "nothing_orphaned",
+            "all_readable",
+        ]
+        | str
+    )
+    """`records_numbered`: each change from the oldest one on has one record. `notes_once`: each note is live or in one change that stands. `records_joined`: each change of a file begins with the text that the one before it left. `head_agrees`: the head of the space counts what the records show. `bank_recorded`: each file is as the last change of it left it. `sources_exist`: each section rests on notes that their change can hold. `nothing_orphaned`: no run is older than its time without an end. `all_readable`: no object is known that can't be read."""
+    holds: bool | None = None
+    """Whether it holds. Left out: it can't be told now, and `detail` says why."""
+    looked_at: int
+    """How many things were compared: records, notes, files, sources or runs."""
+    detail: str | None = None
+    """The finding, or why nothing can be told, as a sentence."""
+    evidence: list[str]
+    """What breaks it, at most 20 pieces: ids, paths, keys and numbers of changes."""
+
+
 class JobError(Model):
     """Why a job failed, or what it waits for."""
 
@@ -2904,6 +2931,21 @@ class HealthView(Model):
     """The result of each check, by its name. errors.md explains all values. With a token the checks include `oldest_pending_note_seconds`, `llm_last_call`, `llm_model` and `embeddings_model`."""
     spaces: list[SpaceProblem] | None = None
     """The spaces that need attention, of those that the token may see. Only with a token."""
+
+
+class InvariantPage(Model):
+    """The invariants of a space, as far as a part of its history shows them."""
+
+    holds: bool | None = None
+    """False: one is broken. Left out: none is broken, and one can't be told now."""
+    first: int
+    """The number of the oldest change on the page. 0: there is none."""
+    last: int
+    """The number of the newest change on the page."""
+    items: list[InvariantView]
+    """The invariants. Later pages have those of the records alone."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class JobStatusView(Model):

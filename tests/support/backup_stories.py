@@ -125,6 +125,7 @@ def notes_that_are_erased(account: Account) -> None:
     call(account, "GET", f"{SPACE}/export", 200)
     lived = call(account, "GET", f"{SPACE}/notes/{{note_id}}/life", 200, note_id=note_id)
     assert {"written", "backed_up"} <= {event["what"] for event in lived["events"]}
+    assert call(account, "GET", f"{SPACE}/invariants", 200)["holds"]
     call(account, "DELETE", f"{SPACE}/notes/{{note_id}}", 422, note_id=note_id)
     told = call(account, "DELETE", f"{SPACE}/notes/{{note_id}}", 200, note_id=note_id, query={"erase": "true"})
     assert told["status"] == "done"

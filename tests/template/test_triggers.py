@@ -104,6 +104,7 @@ ROUTES = {
         "POST /v1/spaces/import",
         "DELETE /v1/spaces/{space_id}/notes/{note_id}",
         "GET /v1/spaces/{space_id}/notes/{note_id}/life",
+        "GET /v1/spaces/{space_id}/invariants",
         "DELETE /v1/spaces/{space_id}/notes",
         "POST /v1/spaces/{space_id}/memories/{memory_id}/erase",
         "DELETE /v1/spaces/{space_id}/promotions/{promotion_id}",

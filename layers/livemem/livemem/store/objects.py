@@ -292,7 +292,9 @@ def open_store(settings: Settings) -> Store:
     sent = RequestCounts()
     v4: Any = CountingS3(clients.s3_client(settings), sent)
     # Some stores (Dell ECS) take SigV2 only for object requests and SigV4 only for HEAD and LIST.
-    plain: Any = CountingS3(clients.s3_client(settings, signature="s3"), sent) if settings.s3_signature == "hybrid" else v4
+    plain: Any = (
+        CountingS3(clients.s3_client(settings, signature="s3"), sent) if settings.s3_signature == "hybrid" else v4
+    )
     return Store(settings.s3_bucket_name, v4, plain, gives_sha256=settings.s3_endpoint_url is None, sent=sent)
 
 

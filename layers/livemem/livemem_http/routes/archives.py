@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from livemem import limits
 from livemem.archives import export
 from livemem.archives.export import Archive, Working
-from livemem.audit import note_life
+from livemem.audit import invariants, note_life
 from livemem.backups import catalog, retention, taking
 from livemem.erasure import erasure, receipts
 from livemem.jobs.receipt import Receipt
@@ -26,7 +26,7 @@ from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.paging import Cursor, Limit
-from livemem_http.views.audit import NoteLifeView
+from livemem_http.views.audit import InvariantPage, NoteLifeView
 from livemem_http.views.jobs import JobStatusPage, JobStatusView
 from livemem_http.views.repair import (
     NewQuarantine,
@@ -251,6 +251,18 @@ def get_note_life(space_id: str, note_id: str) -> NoteLifeView:
     memories and backups that hold it, and its erasure. `sections` are those of the bank that rest on it now.
     """
     return NoteLifeView.of(note_life.life(process(), api.principal(), space_id, note_id))
+
+
+@api.route(
+    "GET", "/v1/spaces/{space_id}/invariants", needs="read", tag="consolidations", summary="Check the invariants"
+)
+def get_invariants(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> InvariantPage:
+    """Check in the bucket, now, that nothing of the space is lost, doubled or changed without a record. The answer
+    covers the newest `limit` changes; later pages cover older ones. Nothing is repaired. What can't be told beside work
+    in progress has no `holds`: ask again.
+    """
+    found = invariants.page(process(), space_id, limit=limit, before=cursors.decode_number(cursor))
+    return InvariantPage.of(found, cursors.encode(found.before))
 
 
 @api.route(
