@@ -332,6 +332,18 @@ class AsyncErasureGroup(Group):
         """As `ErasureGroup.erase_note`."""
         return await self._invoke("erase_note", locals())
 
+    async def erase_several(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+        erase: bool | None = None,
+    ) -> models.ErasureView:
+        """As `ErasureGroup.erase_several`."""
+        return await self._invoke("erase_several", locals())
+
     async def erase_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.ErasureView:
         """As `ErasureGroup.erase_turn`."""
         return await self._invoke("erase_turn", locals())
@@ -343,6 +355,17 @@ class AsyncErasureGroup(Group):
     async def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ErasurePage:
         """As `ErasureGroup.list`."""
         return await self._invoke("list_erasures", locals())
+
+    async def preview(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+    ) -> models.ErasurePreviewView:
+        """As `ErasureGroup.preview`."""
+        return await self._invoke("preview_erasure", locals())
 
 
 class AsyncJobsGroup(Group):

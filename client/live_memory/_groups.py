@@ -765,6 +765,31 @@ class ErasureGroup(Group):
         """
         return self._invoke("erase_note", locals())
 
+    def erase_several(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+        erase: bool | None = None,
+    ) -> models.ErasureView:
+        """Erase several things.
+
+        Erase notes, memories and turns for ever, at most 100 together, with one receipt. Each is erased as by its own
+        route. If one of them is unknown, nothing is erased (404): the preview names it. 202: the erasure continues
+        until it is complete, see `Location`. It cannot be undone.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            note_ids: The ids of notes, live or consolidated.
+            memory_ids: The ids of memories. Those that were merged with one go with it.
+            turns: Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were
+                captured from a turn go with it.
+            erase: Must be true, as a confirmation: it cannot be undone.
+        """
+        return self._invoke("erase_several", locals())
+
     def erase_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.ErasureView:
         """Erase a turn.
 
@@ -802,6 +827,29 @@ class ErasureGroup(Group):
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_erasures", locals())
+
+    def preview(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+    ) -> models.ErasurePreviewView:
+        """Preview an erasure.
+
+        Show what an erasure of notes, memories and turns would change or remove, and where, without their words.
+        Nothing is changed. In a large space the time of a request may not suffice: then `complete` is false. Former
+        versions of objects are not looked for.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            note_ids: The ids of notes, live or consolidated.
+            memory_ids: The ids of memories. Those that were merged with one go with it.
+            turns: Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were
+                captured from a turn go with it.
+        """
+        return self._invoke("preview_erasure", locals())
 
 
 class JobsGroup(Group):

@@ -265,6 +265,20 @@ class DigestRetried(Model):
     """Number of messages that are in their rooms again. The next digest takes them."""
 
 
+class ErasureSelection(Model):
+    """Notes, memories and turns of a space, at most 100 together."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    note_ids: list[str] | None = []
+    """The ids of notes, live or consolidated."""
+    memory_ids: list[str] | None = []
+    """The ids of memories. Those that were merged with one go with it."""
+    turns: list[str] | None = []
+    """Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were captured from a turn go with it."""
+
+
 class FactView(Model):
     """A fact."""
 
@@ -787,6 +801,22 @@ class NewConsolidation(Model):
     """Only with `dry_run`: the number of a consolidation. Its notes are taken in the place of the live ones, and the bank as it stood before it, so that the plan can be compared with that change."""
 
 
+class NewErasure(Model):
+    """Notes, memories and turns to erase for ever."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    note_ids: list[str] | None = []
+    """The ids of notes, live or consolidated."""
+    memory_ids: list[str] | None = []
+    """The ids of memories. Those that were merged with one go with it."""
+    turns: list[str] | None = []
+    """Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were captured from a turn go with it."""
+    erase: bool | None = False
+    """Must be true, as a confirmation: it cannot be undone."""
+
+
 class NewMemory(Model):
     """A memory to store. It is said by the token and now, unless `author` and `said_at` say more."""
 
@@ -1159,6 +1189,28 @@ class PlanView(Model):
     """Estimated number of prompt tokens."""
     completion_tokens: int
     """Estimated number of completion tokens."""
+
+
+class PreviewItemView(Model):
+    """A note, memory or turn of the selection, or one that goes with it."""
+
+    id: str
+    """The id."""
+    kind: Literal["note", "memory", "turn"] | str
+    """The kind."""
+    state: Literal["in_space", "in_backups", "erased", "unknown"] | str
+    """`in_space`: the space holds its words. `in_backups`: only backups do. `erased`: nothing of it is left. `unknown`: it is nowhere, and an erasure of the selection is refused (404)."""
+    also: Literal[True] | None = None
+    """True: it goes with the selection: a merged memory, or a note captured from a turn."""
+
+
+class PreviewPlaceView(Model):
+    """The space, or one of its backups, with the number of its objects that would be changed or removed, by kind."""
+
+    backup_id: str | None = None
+    """The backup. Left out: the space itself."""
+    counts: dict[str, int]
+    """Number of objects by kind."""
 
 
 class Problem(Model):
@@ -2789,6 +2841,25 @@ class DigestView(Model):
     """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
 
 
+class ErasurePreviewView(Model):
+    """What an erasure would remove, and where. Nothing was changed."""
+
+    complete: bool
+    """False: the time did not suffice to look everywhere, and there is more."""
+    items: list[PreviewItemView]
+    """The selection, with the things that go with it."""
+    places: list[PreviewPlaceView]
+    """The places that hold or quote the words."""
+    files: list[str]
+    """The bank files that quote them word for word."""
+    sections: list[SectionToCorrect]
+    """The sections of the bank that rest on one of the notes, to correct."""
+    quoted_in: list[str]
+    """The ids of other notes and memories that quote them. They would not be changed."""
+    not_reached: list[str]
+    """The places that the service can't reach, as sentences."""
+
+
 class ErasureView(Model):
     """The receipt of an erasure. It holds nothing of what was erased."""
 
@@ -2805,9 +2876,9 @@ class ErasureView(Model):
     note_ids: list[str]
     """The ids of the erased notes."""
     memory_ids: list[str] | None = []
-    """The id of the erased memory, a ULID. The list is empty if no memory is erased."""
+    """The ids of the erased memories, ULIDs. The list is empty if no memory is erased."""
     turns: list[str] | None = []
-    """The erased turn: the id of the conversation and the number of the turn, separated by a slash."""
+    """The erased turns: the id of the conversation and the number of the turn, separated by a slash."""
     requested_by: str
     """The name of the token that requested it."""
     started_at: AwareDatetime

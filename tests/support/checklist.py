@@ -197,12 +197,18 @@ CHECKLIST = {
         ),
     ),
     12: Line(
-        "Web: no CORS by default.",
+        "Web: no CORS by default; the page runs its own files alone, and no text of a note.",
         (
             "integration/test_content.py::test_12_no_page_of_another_origin_is_let_in_by_any_route",
             "template/test_security.py::test_12_the_api_lets_no_page_of_another_origin_in",
+            "template/test_permissions.py::test_what_serves_the_page_may_do_nothing_but_log",
+            "unit/http/test_site.py::test_every_answer_carries_the_policy",
+            "unit/http/test_site.py::test_whatever_is_no_file_of_this_version_is_a_problem_document_that_no_cache_keeps",
+            "unit/http/test_site.py::test_every_file_has_a_known_type_and_nothing_in_a_page_needs_what_the_policy_forbids",
+            "e2e/page/test_serving.py::test_a_script_a_style_and_a_picture_that_do_not_come_from_the_service_are_refused_and_noticed",
+            "e2e/page/test_views.py::test_hostile_notes_are_shown_and_do_nothing",
+            "e2e/page/test_journeys.py::test_a_code_in_the_address_signs_in_once_and_leaves_the_address",
         ),
-        not_there_yet="a page: there is none, nothing but the API is served",
     ),
     13: Line(
         "AWS: roles, bucket, throttling, access logs, secrets, alarms.",

@@ -105,6 +105,8 @@ ROUTES = {
         "DELETE /v1/spaces/{space_id}/notes/{note_id}",
         "GET /v1/spaces/{space_id}/notes/{note_id}/life",
         "GET /v1/spaces/{space_id}/invariants",
+        "POST /v1/spaces/{space_id}/erasures",
+        "POST /v1/spaces/{space_id}/erasures/preview",
         "DELETE /v1/spaces/{space_id}/notes",
         "POST /v1/spaces/{space_id}/memories/{memory_id}/erase",
         "DELETE /v1/spaces/{space_id}/promotions/{promotion_id}",
