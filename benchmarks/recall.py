@@ -350,6 +350,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--vectors", choices=["given", "local", "none"], default="given", help="over HTTP: the embedding model"
     )
+    parser.add_argument("--only-search", action="store_true", help="over HTTP: ask no contexts, for a whole set")
     options = parser.parse_args(arguments)
     try:
         loaded = [part(read(folder), options.conversations, options.questions) for folder in options.data]
@@ -359,7 +360,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.through == "http":
         from benchmarks import recall_http  # noqa: PLC0415 - it imports this module
 
-        recall_http.show(loaded, options.ways.split(","), options.vectors)
+        recall_http.show(loaded, options.ways.split(","), options.vectors, contexts=not options.only_search)
         return 0
     measured = [ask(one) for one in loaded]
     sets = [asked for asked, _ in measured]
