@@ -289,7 +289,8 @@ def _talks(documents: _Documents) -> NDArray[np.bool_]:
     talk = np.cumsum(_begins(documents, quoted) | np.append(True, quoted[1:] != quoted[:-1]))
     speakers = np.unique(np.stack([talk[quoted], documents.author[quoted]]), axis=1)
     several = np.bincount(speakers[0], minlength=int(talk[-1]) + 1) > 1
-    return quoted & several[talk]
+    found: NDArray[np.bool_] = quoted & several[talk]
+    return found
 
 
 def _heard(documents: _Documents) -> NDArray[np.int8]:
