@@ -1,4 +1,4 @@
-"""The kind of answer that a question asks for: when something was, how many there were, who or which it was.
+"""The kind of answer that a question asks for: a time, a number or a name.
 
 A text that holds no time does not say when. The kinds are bits, so that a text can hold several.
 """
