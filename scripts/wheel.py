@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SERVER = "live_memory/_server"
 EXTRA = "server"
 _DATA = {".py", ".typed", ".md", ".json", ".toml", ".yaml", ".in"}
+_OF_THE_PAGE = {".html", ".js", ".css", ".svg", ".png"}
 FOLDERS = {
     "client/live_memory": "live_memory",
     **{name: f"{SERVER}/{name}" for name in ("layers", "functions", "local")},
@@ -92,7 +93,7 @@ def _contents() -> Iterator[tuple[str, bytes]]:
     for source, target in FOLDERS.items():
         for file in sorted((ROOT / source).rglob("*")):
             relative = file.relative_to(ROOT)
-            if file.suffix in _DATA and not any(relative.is_relative_to(one) for one in _LEFT_OUT):
+            if file.suffix in _DATA | _OF_THE_PAGE and not any(relative.is_relative_to(one) for one in _LEFT_OUT):
                 yield f"{target}/{file.relative_to(ROOT / source).as_posix()}", file.read_bytes()
     yield f"{SERVER}/template.yaml", (ROOT / "template.yaml").read_bytes()
 

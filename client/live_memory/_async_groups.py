@@ -483,6 +483,10 @@ class AsyncNotesGroup(Group):
         """As `NotesGroup.get`."""
         return await self._invoke("get_note", locals())
 
+    async def get_life(self, space_id: str, note_id: str) -> models.NoteLifeView:
+        """As `NotesGroup.get_life`."""
+        return await self._invoke("get_note_life", locals())
+
     async def list(
         self,
         space_id: str,
@@ -495,6 +499,8 @@ class AsyncNotesGroup(Group):
         tag: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        ids: str | None = None,
+        status: Literal["live", "consolidated"] | None = None,
     ) -> models.NotePage:
         """As `NotesGroup.list`."""
         return await self._invoke("list_notes", locals())
@@ -618,6 +624,9 @@ class AsyncRunsGroup(Group):
         max_notes: int | None = None,
         dry_run: bool | None = None,
         replace: bool | None = None,
+        rules: str | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
+        notes_of: int | None = None,
     ) -> models.RunQueued:
         """As `RunsGroup.start`."""
         return await self._invoke("start_consolidation", locals())
@@ -787,6 +796,7 @@ class AsyncSpacesGroup(Group):
         q: str | None = None,
         lang: Literal["fr", "en"] | None = None,
         user: str | None = None,
+        at: str | None = None,
     ) -> models.StartView:
         """As `SpacesGroup.get_start`."""
         return await self._invoke("get_start", locals())
@@ -797,7 +807,9 @@ class AsyncSpacesGroup(Group):
         """As `SpacesGroup.get_summary`."""
         return await self._invoke("get_summary", locals())
 
-    async def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.SpacePage:
+    async def list(
+        self, *, limit: int | None = None, cursor: str | None = None, waiting: bool | None = None
+    ) -> models.SpacePage:
         """As `SpacesGroup.list`."""
         return await self._invoke("list_spaces", locals())
 
@@ -856,9 +868,17 @@ class AsyncTokensGroup(Group):
         """As `TokensGroup.create`."""
         return await self._invoke("create_token", locals())
 
+    async def create_page_code(self) -> models.PageCode:
+        """As `TokensGroup.create_page_code`."""
+        return await self._invoke("create_page_code", locals())
+
     async def delete(self, token_hash: str) -> None:
         """As `TokensGroup.delete`."""
         await self._invoke("delete_token", locals())
+
+    async def exchange_page_code(self, *, code: str) -> models.PageToken:
+        """As `TokensGroup.exchange_page_code`."""
+        return await self._invoke("exchange_page_code", locals())
 
     async def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.TokenPage:
         """As `TokensGroup.list`."""

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
+import urllib.request
 import zipfile
 from pathlib import Path
 
@@ -50,6 +52,12 @@ def livemem(programs, home):
     subprocess.run([str(programs / "livemem"), "stop"], env=own_environment(home), capture_output=True, check=False)
 
 
+def fetch(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        found: str = answer.read().decode()
+    return found
+
+
 @pytest.mark.process
 @pytest.mark.slow
 def test_the_installed_command_starts_the_service_writes_a_note_reads_it_and_stops(livemem, home):
@@ -60,6 +68,8 @@ def test_the_installed_command_starts_the_service_writes_a_note_reads_it_and_sto
     livemem("note", "The parser keeps tabs now.", "-c", "decision", "-s", "demo")
 
     assert "The parser keeps tabs now." in livemem("start", "-s", "demo")
+    page = fetch(said["url"])
+    assert [fetch(said["url"] + path) for path in re.findall(r'(?:src|href)="(/assets/[^"]+)"', page)]
     assert again["pid"] == said["pid"], "a second start gives the service that runs"
     assert json.loads(livemem("status", "--json"))["url"] == said["url"]
     data = home / ".local/share/livemem/server"

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -87,7 +88,7 @@ def not_http(handler: BaseHTTPRequestHandler) -> None:
 
 
 @contextmanager
-def serving(*script: Step) -> Iterator[LlmServer]:
+def serving(*script: Step, tls: ssl.SSLContext | None = None) -> Iterator[LlmServer]:
     """A running server; it stops at the end of the block."""
     server = LlmServer("", deque(script))
 
@@ -98,7 +99,7 @@ def serving(*script: Step) -> Iterator[LlmServer]:
             pass
 
         def handle(self) -> None:
-            with suppress(ConnectionError):  # a client may leave in the middle of an answer
+            with suppress(ConnectionError, ssl.SSLError):  # a client may leave in the middle of an answer
                 super().handle()
 
         def do_POST(self) -> None:
@@ -114,7 +115,9 @@ def serving(*script: Step) -> Iterator[LlmServer]:
 
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     http.daemon_threads = True
-    server.url = f"http://127.0.0.1:{http.server_address[1]}/v1"
+    if tls:
+        http.socket = tls.wrap_socket(http.socket, server_side=True, do_handshake_on_connect=False)
+    server.url = f"http{'s' if tls else ''}://127.0.0.1:{http.server_address[1]}/v1"
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:

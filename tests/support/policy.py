@@ -20,7 +20,11 @@ ACCOUNT = "123456789012"
 BUCKET = "live-memory"
 STACK = "live-memory"
 # Parameters without a default, and one whose emptiness would hide what the role is for.
-GIVEN = {"BucketName": BUCKET, "EmbeddingsApiKeyParameter": "/live-memory/embeddings-api-key"}
+GIVEN = {
+    "BucketName": BUCKET,
+    "EmbeddingsApiKeyParameter": "/live-memory/embeddings-api-key",
+    "OidcClientSecretParameter": "/live-memory/oidc-secret",
+}
 PSEUDO_PARAMETERS = {
     "AWS::Partition": "aws",
     "AWS::Region": REGION,
@@ -115,7 +119,7 @@ def roles(compiled: Template) -> dict[str, Role]:
         role_name(name): Role(
             tuple(
                 grant
-                for policy in resource["Properties"]["Policies"]
+                for policy in resource["Properties"].get("Policies", [])
                 for statement in as_list(policy["PolicyDocument"]["Statement"])
                 for grant in read_statement(resolver.resolve_parameter_refs(copy.deepcopy(statement)))
             )

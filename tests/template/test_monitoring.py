@@ -21,12 +21,15 @@ ROOT = Path(__file__).resolve().parents[2]
 TOPIC = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
 SEARCHING = {"SearchFunction", "IndexerFunction"}
 TALKING = {"ConversationsFunction", "SummarizeFunction"}
-AGENTS = {"McpFunction"}
+SIGN_IN = {"SigninFunction"}
+AGENTS = {"McpFunction", *SIGN_IN}
+PAGE = {"PageFunction"}
 REMEMBERING = {f"{name}Function" for name in ("Memories", "Rooms", "Digest", "Questions", "Ask")}
 EVERYTHING = (
     SEARCHING
     | TALKING
     | AGENTS
+    | PAGE
     | REMEMBERING
     | {
         f"{name}Function"
@@ -197,12 +200,15 @@ def of_functions(alarm, metric):
 
 
 def test_an_error_of_any_function_raises_an_alarm(alarms):
-    assert of_functions(alarms["ErrorsAlarm"], "Errors") == EVERYTHING - SEARCHING - TALKING - AGENTS - REMEMBERING
+    assert of_functions(alarms["ErrorsAlarm"], "Errors") == (
+        EVERYTHING - SEARCHING - TALKING - AGENTS - REMEMBERING - PAGE
+    )
     assert of_functions(alarms["SearchErrorsAlarm"], "Errors") == SEARCHING
     assert of_functions(alarms["ConversationErrorsAlarm"], "Errors") == TALKING
     assert of_functions(alarms["McpErrorsAlarm"], "Errors") == AGENTS
+    assert of_functions(alarms["PageErrorsAlarm"], "Errors") == PAGE
     assert of_functions(alarms["MemoryErrorsAlarm"], "Errors") == REMEMBERING
-    kinds = ("", "Search", "Conversation", "Mcp", "Memory")
+    kinds = ("", "Search", "Conversation", "Mcp", "Memory", "Page")
     assert {alarms[f"{name}ErrorsAlarm"]["Threshold"] for name in kinds} == {1}
 
 
@@ -210,6 +216,7 @@ def test_throttles_raise_an_alarm_but_not_where_the_reserved_concurrency_makes_e
     refused = of_functions(alarms["ThrottlesAlarm"], "Throttles")
     refused |= of_functions(alarms["ConversationErrorsAlarm"], "Throttles")
     refused |= of_functions(alarms["McpErrorsAlarm"], "Throttles")
+    refused |= of_functions(alarms["PageErrorsAlarm"], "Throttles")
     refused |= of_functions(alarms["MemoryErrorsAlarm"], "Throttles")
     assert refused == EVERYTHING - {
         f"{name}Function" for name in ("Consolidate", "Backup", "Summarize", "Digest", "Ask")
@@ -242,7 +249,7 @@ def test_an_event_in_the_failure_queue_raises_an_alarm(alarms):
                 for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Counter", "Conversations")
             },
         ),
-        ("SlowMemoryAlarm", {"MemoriesFunction", "RoomsFunction", "QuestionsFunction", "McpFunction"}),
+        ("SlowMemoryAlarm", {f"{name}Function" for name in ("Memories", "Rooms", "Questions", "Mcp", "Signin")}),
         ("SlowBackupAlarm", {"BackupFunction"}),
         ("SlowConsolidationAlarm", {"ConsolidateFunction"}),
         ("SlowSweepAlarm", {"SweepFunction"}),
@@ -328,12 +335,12 @@ def test_answers_of_5xx_raise_an_alarm(alarms):
 def test_the_dashboard_shows_every_alarm_and_every_function(dashboard, alarms):
     assert set(dashboard["widgets"][0]["properties"]["alarms"]) == set(alarms)
     # Fifty metrics are free: throttles are shown of all at once, and durations of what nobody waits for are left to the
-    # alarms.
-    unheard = RESERVED | {f"{name}Function" for name in ("Indexer", "Counter", "Sweep")}
+    # alarms, as are errors of the page.
+    unheard = RESERVED | {f"{name}Function" for name in ("Indexer", "Counter", "Sweep", "Page")}
     others = {f"{name}Function" for name in ("Start", "Admin", "Archives", "Questions", "Rooms")}
     others |= {f"{name}Function" for name in ("Conversations", "Memories")}
     assert [dimensions for _, name, dimensions in drawn(dashboard) if name == "Throttles"] == [()]
-    left_out = {"Errors": set(), "Duration": unheard | others}
+    left_out = {"Errors": PAGE | SIGN_IN, "Duration": unheard | others | SIGN_IN}
     for metric, hidden in left_out.items():
         shown = {dict(dimensions)["FunctionName"] for _, name, dimensions in drawn(dashboard) if name == metric}
         assert shown == EVERYTHING - hidden, metric

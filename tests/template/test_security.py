@@ -14,10 +14,12 @@ NO_SECRETS = {
     "LLMAAS_CONTEXT_TOKENS",
     "LLMAAS_API_KEY",
     "EMBEDDINGS_API_KEY",
+    "OIDC_CLIENT_SECRET",
     "REDACT_SECRETS",
     "LLM_DAILY_TOKEN_BUDGET",
     "LLM_DAILY_TOKEN_BUDGET_PER_SPACE",
     "SPACES_PER_TOKEN_PER_DAY",
+    "CONVERSATIONS_PER_TOKEN_PER_DAY",
     "UPLOADS_PER_TOKEN_PER_DAY",
     "ASKS_AT_ONCE_PER_TOKEN",
 }
@@ -71,7 +73,7 @@ def test_13_no_role_may_change_who_may_do_what_or_the_bucket_itself(of_type):
     actions = {
         action
         for role in of_type("AWS::IAM::Role").values()
-        for policy in role["Policies"]
+        for policy in role.get("Policies", [])
         for statement in as_list(policy["PolicyDocument"]["Statement"])
         for action in as_list(statement["Action"])
     }

@@ -2,7 +2,11 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
 
 IN_BACKGROUND = "in background"
 
@@ -28,3 +32,21 @@ def every(action: Callable[[], None], seconds: float) -> Iterator[None]:
     finally:
         stop.set()
         thread.join()
+
+
+def within(seconds: float, request: Callable[[], T]) -> T:
+    """The result of the request. Raises TimeoutError if it takes longer in all.
+
+    For requests without such a limit: an HTTP client's own is for each read, and a name is resolved without one.
+    """
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(request())
+        except Exception as error:  # noqa: BLE001 - it is raised below
+            outcome.set_exception(error)
+
+    # The caller does not wait for a late thread. An HTTP client is closed then, and its next read fails.
+    threading.Thread(target=run, daemon=True).start()
+    return outcome.result(seconds)

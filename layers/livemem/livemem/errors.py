@@ -217,6 +217,8 @@ CapName = Literal[
     "uploads_per_token_per_day",
     "backups_per_space_per_day",
     "exports_per_space_per_day",
+    "conversations_per_token_per_day",
+    "rooms_per_space_per_day",
     "asks_at_once_per_space",
     "asks_at_once_per_token",
 ]
@@ -322,6 +324,13 @@ class NotConfigured(LiveMemoryError):
 
     status = 503
     code = "not_configured"
+
+
+class ProviderFailed(LiveMemoryError):
+    """The outside provider of sign-in does not answer, or not so that one could know who the person is."""
+
+    status = 503
+    code = "provider_failed"
 
 
 class RunError(LiveMemoryError):

@@ -37,8 +37,18 @@ Every = Callable[[Callable[[], None], float], AbstractContextManager[None]]
 InBackground = Callable[[Callable[[], None]], None]
 """Does something beside the present work, without a wait for it."""
 
+FetchDocument = Callable[[str], bytes]
+"""Fetches the small JSON document at an https URL that a stranger names. Raises NotFetched."""
+
 Timer = Callable[[], float]
 """Seconds from any beginning, never going back: caches use it for the age of entries."""
+
+
+def _fetch_document(url: str) -> bytes:
+    # Only sign-in ever does it.
+    from livemem.outbound import public_fetch  # noqa: PLC0415
+
+    return public_fetch.fetch(url)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +70,7 @@ class Process:
     timer: Timer = time.monotonic
     every: Every = background.every
     in_background: InBackground = background.in_background
+    fetch_document: FetchDocument = _fetch_document
     reads: ReadCache = field(init=False, repr=False)
     """Objects that were read and can't have changed: one bound over all kinds (READ_CACHE_MB)."""
     _caches: dict[Callable[[Timer], Any], Any] = field(default_factory=dict, repr=False)

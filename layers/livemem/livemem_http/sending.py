@@ -38,13 +38,14 @@ def revalidated(answer: dict[str, Any], if_none_match: str | None) -> dict[str, 
     # The type too: JSON and Markdown of one thing are two representations.
     digest = sha256(f"{headers['Content-Type']}\n{answer['body']}".encode()).hexdigest()[:32]
     headers |= {"ETag": f'W/"{digest}"', "Cache-Control": CACHE_CONTROL, "Vary": _vary(headers, "Authorization")}
-    if if_none_match is None or not _names(if_none_match, f'"{digest}"'):
+    if if_none_match is None or not names(if_none_match, f'"{digest}"'):
         return answer
     # The type stays: API Gateway would write another one, and a cache would take it for that of what it has.
     return {**answer, "statusCode": 304, "body": "", "headers": {**headers, "Vary": _vary(headers, "Accept-Encoding")}}
 
 
-def _names(header: str, tag: str) -> bool:
+def names(header: str, tag: str) -> bool:
+    """Whether an If-None-Match header names an ETag, given with its quotation marks, or any."""
     return header.strip() == "*" or tag in _ETAG.findall(header)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from livemem.access import decision
+from livemem.access import decision, look_rate
 from livemem.access import registry as registries
 from livemem.access.principal import Principal
 from livemem.access.registry import Registry, Token
@@ -379,7 +379,7 @@ def test_any_number_of_unknown_tokens_costs_a_few_requests_a_second():
                 enter(world, f"Bearer lm_{second}_{number}")
         world.clock.move(1)
 
-    assert gets(world) == 10 * registries.LOOKS_A_SECOND
+    assert gets(world) == 10 * look_rate.LOOKS_A_SECOND
     # What was not looked for is not remembered either.
     put(world, token(), token("lm_9_49", name="bob"))
     assert enter(world, "Bearer lm_9_49").name == "bob"

@@ -6,13 +6,13 @@ The bucket holds only hashes of its tokens. A process reads a grant at most ever
 import hashlib
 import hmac
 import re
-from collections import deque
 from datetime import datetime, timedelta
 
 from cachetools import TTLCache
 
 from livemem import clock
-from livemem.access.registry import CACHED_SECONDS, LOOKS_A_SECOND
+from livemem.access.look_rate import LookRate
+from livemem.access.registry import CACHED_SECONDS
 from livemem.process import Process, Timer
 from livemem.store import oauth_keys, stored
 from livemem.store.stored import Revised
@@ -87,18 +87,9 @@ class _Cache:
     """Grants that were read in the last 30 s, and digests that are unknown."""
 
     def __init__(self, timer: Timer) -> None:
-        self._timer = timer
         self.grants = TTLCache[str, Grant](MOST_CACHED, CACHED_SECONDS, timer)
         self.unknown = TTLCache[str, None](MOST_CACHED, CACHED_SECONDS, timer)
-        self._looks = deque[float](maxlen=LOOKS_A_SECOND)
-
-    def may_look(self) -> bool:
-        """Whether the store may be asked now because of a token that nothing is known of. Counts the request."""
-        now = self._timer()
-        if len(self._looks) == LOOKS_A_SECOND and now - self._looks[0] < 1:
-            return False
-        self._looks.append(now)
-        return True
+        self.looks = LookRate(timer)
 
 
 def opened_by(process: Process, token: str) -> Grant | None:
@@ -114,7 +105,7 @@ def opened_by(process: Process, token: str) -> Grant | None:
     known = cache.grants.get(grant_id)
     if known and known.opens(digest, now):
         return known
-    if cache.may_look():
+    if cache.looks.allowed():
         found = stored.find(process.store, oauth_keys.grant(grant_id), stored.or_none(Grant))
         if found and found.value and found.value.grant_id == grant_id:
             cache.grants[grant_id] = found.value

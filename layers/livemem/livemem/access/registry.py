@@ -8,11 +8,11 @@ So a lost race costs little more than its requests, however many tokens there ar
 """
 
 import hmac
-from collections import deque
 from collections.abc import Callable
 
 from cachetools import TTLCache
 
+from livemem.access.look_rate import LookRate
 from livemem.access.principal import Principal
 from livemem.errors import RegistryUnreadable
 from livemem.process import Process, Timer
@@ -24,9 +24,6 @@ from livemem.store.stored_documents import Count, StoredDocument
 
 CACHED_SECONDS = 30
 """For so long a process does not read the registry again, and a revoked token may still work."""
-
-LOOKS_A_SECOND = 5
-"""How often a second a process reads the registry again because of unknown tokens."""
 
 MOST_UNKNOWN = 1_000
 """Unknown tokens that a process remembers, each for `CACHED_SECONDS`."""
@@ -95,7 +92,7 @@ class _Cache:
         self._by_hash: dict[str, Token] = {}
         self._lines: dict[bytes, Token] = {}
         self.unknown = TTLCache[str, None](MOST_UNKNOWN, CACHED_SECONDS, timer)
-        self._looks = deque[float](maxlen=LOOKS_A_SECOND)
+        self.looks = LookRate(timer)
 
     def last(self) -> tuple[Registry, str] | None:
         """The registry of the last read with its ETag; None before the first."""
@@ -104,14 +101,6 @@ class _Cache:
     def recent(self) -> tuple[Registry, str] | None:
         """The same, if it was read in the last 30 s."""
         return self._last if self._timer() - self._read_at < CACHED_SECONDS else None
-
-    def may_look(self) -> bool:
-        """Whether the store may be asked now because of an unknown token. Counts the request if it may."""
-        now = self._timer()
-        if len(self._looks) == LOOKS_A_SECOND and now - self._looks[0] < 1:
-            return False
-        self._looks.append(now)
-        return True
 
     def entry(self, digest: str) -> Token | None:
         """The token of this hash in the registry of the last read."""
@@ -167,7 +156,7 @@ def find(process: Process, digest: str) -> Token | None:
     cache = process.cache(_Cache)
     is_new = not cache.recent()
     registry(process)
-    if not cache.entry(digest) and digest not in cache.unknown and (is_new or cache.may_look()):
+    if not cache.entry(digest) and digest not in cache.unknown and (is_new or cache.looks.allowed()):
         if not is_new:
             _revalidate(process)
         if not cache.entry(digest):

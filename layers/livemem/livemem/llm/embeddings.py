@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from livemem.llm.api import ApiError, Headers, LlmApi, call, key_of, within
+from livemem.background import within
+from livemem.llm.api import ApiError, Headers, LlmApi, call, key_of
 from livemem.settings import Settings
 from livemem.text.excerpt import excerpt
 

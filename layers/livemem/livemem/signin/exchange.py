@@ -17,8 +17,7 @@ from livemem import clock
 from livemem.access.grant import Grant, grant_of, same, token_digest
 from livemem.errors import PreconditionLost, Unauthenticated
 from livemem.process import Process
-from livemem.signin import consent
-from livemem.signin import registration as clients
+from livemem.signin import client_metadata, consent
 from livemem.signin.consent import Code
 from livemem.signin.refusal import Refused
 from livemem.store import oauth_keys, stored
@@ -171,7 +170,7 @@ def _grant(code: Code, now: datetime, salt: str) -> Grant:
     moment = clock.iso_millis(now)
     return Grant(
         **code.model_dump(include={"grant_id", "token_hash", "client_id", "client_name", "scope", "space_ids"}),
-        redirect_host=clients.redirect_host(code.redirect_uri),
+        redirect_host=client_metadata.redirect_host(code.redirect_uri),
         resource=code.resource,
         salt=salt,
         created_at=moment,

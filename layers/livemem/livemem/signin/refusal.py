@@ -15,6 +15,7 @@ Reason = Literal[
     "unsupported_grant_type",
     "unsupported_response_type",
     "access_denied",
+    "temporarily_unavailable",
 ]
 
 

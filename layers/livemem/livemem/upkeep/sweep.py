@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from livemem.access import page_codes
 from livemem.archives import archive_expiry
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
 from livemem.jobs import maintainable, run_retention
 from livemem.jobs.maintainable import MORE_WORK, OLDEST
 from livemem.process import Process
 from livemem.restore import provisioning
+from livemem.signin import grant_expiry
 from livemem.spaces import directory, due_index, lifecycle, pending
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due
@@ -105,6 +107,8 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
     elif everything:
         _remove_old_days(process)
         _remove_old_archives(process)
+        _remove_old_grants(process)
+        _remove_old_page_codes(process)
     return report
 
 
@@ -168,6 +172,9 @@ def _look_at_due(
             except LiveMemoryError as error:
                 logger.warning("due work was not checked", extra={"kind": kind, "error_code": error.code})
                 continue
+            except Exception as error:  # noqa: BLE001 - as for a space: what lies in one must not stop the sweep for all
+                logger.error("due work was not checked", extra={"kind": kind, "error": type(error).__name__})  # noqa: TRY400
+                continue
             for what, by_space in done.items():
                 for space_id, count in by_space.items():
                     report.add(space_id, {what: count})
@@ -202,6 +209,22 @@ def _remove_old_archives(process: Process) -> None:
         archive_expiry.expire(process)
     except LiveMemoryError as error:
         logger.warning("old archives were not removed", extra={"error_code": error.code})
+
+
+def _remove_old_grants(process: Process) -> None:
+    """Remove what sign-in has left behind (signin/grant_expiry.py)."""
+    try:
+        grant_expiry.expire(process)
+    except LiveMemoryError as error:
+        logger.warning("old grants were not removed", extra={"error_code": error.code})
+
+
+def _remove_old_page_codes(process: Process) -> None:
+    """Remove codes by which browsers got a token (access/page_codes.py)."""
+    try:
+        page_codes.remove_old(process)
+    except LiveMemoryError as error:
+        logger.warning("old codes of the page were not removed", extra={"error_code": error.code})
 
 
 def _leave_to_the_next(process: Process, missed: Sequence[str], deadline: datetime) -> None:

@@ -1,4 +1,4 @@
-"""The HTTP client for the APIs of models. It calls only the addresses in the settings, and reads at most a bound.
+"""The HTTP client for servers that the settings name, such as the APIs of models. It reads at most a bound.
 
 The server there is not trusted. A redirect could send requests, or the key, to any address that this process reaches.
 An answer could be larger than its memory.
@@ -40,7 +40,7 @@ def http_client(timeout: float, most: int) -> httpx2.Client:
     `timeout` is in seconds, for each connection, read and write. Reading a body raises TooMuch beyond `most` bytes.
     """
     return httpx2.Client(
-        verify=_trust(),
+        verify=trust(),
         timeout=timeout,
         follow_redirects=False,
         headers={"Accept-Encoding": "identity"},
@@ -50,7 +50,8 @@ def http_client(timeout: float, most: int) -> httpx2.Client:
 
 
 @lru_cache(maxsize=1)
-def _trust() -> ssl.SSLContext:
+def trust() -> ssl.SSLContext:
+    """The authorities that are trusted."""
     # Reading the authorities takes 50 ms, which a search would spend on each question.
     return httpx2.create_ssl_context()
 

@@ -1,0 +1,58 @@
+"""A browser for the tests of the page; what it must not see fails the test.
+
+PAGE_SCREENSHOTS  a folder for pictures of the views
+CHROMIUM          the browser to drive, if it is not on the PATH
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.e2e.client import Service
+from tests.e2e.stack import Running, give_up
+from tests.support.browser import NoBrowserError, Visit, launched, visited
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, one for all tests."""
+    if folder := os.environ.get("PAGE_SCREENSHOTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    try:
+        with launched() as found:
+            yield found
+    except NoBrowserError as error:
+        give_up(str(error))
+
+
+@pytest.fixture
+def visit(browser: Browser, running: Running) -> Iterator[Callable[..., Visit]]:
+    """visit(**options of Playwright's contexts): a visit of the service; nothing may have gone wrong in it."""
+    visits: list[Visit] = []
+
+    def begin(**options: Any) -> Visit:
+        visits.append(visited(browser, running.url, **options))
+        return visits[-1]
+
+    yield begin
+    troubles = [trouble for one in visits for trouble in one.troubles]
+    for one in visits:
+        one.page.context.close()
+    assert troubles == []
+
+
+@pytest.fixture
+def signed_in(visit: Callable[..., Visit], service: Service) -> Callable[..., Visit]:
+    """signed_in(link, **options): a visit that the bootstrap key has signed in, at a view."""
+
+    def begin(link: str = "#/", **options: Any) -> Visit:
+        found = visit(**options)
+        found.open(link)
+        found.sign_in(str(service.token))
+        return found
+
+    return begin

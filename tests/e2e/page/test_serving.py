@@ -1,0 +1,36 @@
+"""The page opens in a browser, without a word of complaint from it, and a violation of its policy would be seen."""
+
+import re
+
+from tests.support.browser import Visit
+
+
+def test_the_address_of_the_service_opens_a_page_that_names_that_address(visit):
+    found: Visit = visit()
+    found.open()
+
+    found.page.get_by_text(f"livemem login --url {found.url}").wait_for()
+    assert found.grave_findings() == []
+    found.shot("signed-out")
+
+
+def test_a_script_a_style_and_a_picture_that_do_not_come_from_the_service_are_refused_and_noticed(visit):
+    found: Visit = visit()
+    found.open()
+    found.page.evaluate(
+        """() => {
+          const script = document.createElement("script"), picture = document.createElement("img");
+          try { script.textContent = "window.ran = true"; document.body.append(script); } catch {}
+          picture.src = "https://example.org/pixel.png";
+          document.body.append(picture);
+          document.body.setAttribute("style", "color: red");
+          try { document.body.innerHTML = "<b onclick=alert(1)>x</b>"; } catch {}
+        }"""
+    )
+    found.page.wait_for_timeout(200)
+
+    told = " ".join(found.troubles)
+    found.troubles.clear()
+    assert found.page.evaluate("window.ran") is None
+    for directive in ("img-src", "style-src", "trusted-types-for"):
+        assert re.search(f"policy violation: .*{directive}", told), (directive, told)

@@ -1,0 +1,145 @@
+"""A real browser on the page: Debian's Chromium, driven by Playwright.
+
+Each visit is a browser of its own: no cookie, storage or cache is shared. It notes all that a person with the developer
+tools open would see: errors of the console, exceptions, requests that failed, violations of the policy, and requests to
+another host.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, BrowserContext, Page, Request, Response, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+GRAVE = ("serious", "critical")
+INSTALL_SECONDS = 600
+"""As root, Chromium may have to be installed first."""
+PATIENCE_MS = 20_000
+VIOLATIONS = """
+document.addEventListener("securitypolicyviolation", (event) =>
+  console.error("policy violation:", event.violatedDirective, event.blockedURI, event.sample));
+"""
+
+
+class NoBrowserError(Exception):
+    """There is no Chromium, and it can't be installed here."""
+
+
+@dataclass
+class Visit:
+    """One visit of the page."""
+
+    page: Page
+    url: str
+    """The base URL of the service."""
+    allowed: set[int] = field(default_factory=set)
+    """Statuses of answers that this visit asks for, beside those of success."""
+    troubles: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    """`GET /v1/spaces 200` of each answer of the API, in order."""
+
+    def open(self, link: str = "#/") -> None:
+        """Open a view by its link."""
+        self.page.goto(f"{self.url}/{link}")
+
+    def sign_in(self, token: str) -> None:
+        """Type the token where the page asks for it."""
+        field = self.page.locator("input[type=password]")
+        field.fill(token)
+        field.press("Enter")
+        field.wait_for(state="detached")
+
+    def shot(self, name: str) -> None:
+        """Keep a picture of the whole page, where `PAGE_SCREENSHOTS` names a folder."""
+        if folder := os.environ.get("PAGE_SCREENSHOTS"):
+            self.page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+    def grave_findings(self) -> list[str]:
+        """What axe-core finds that keeps people from using the view: its serious and critical findings.
+
+        Look at troubles first: axe's own work in the page is not the page's.
+        """
+        self.page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
+        found = self.page.evaluate("axe.run().then((told) => told.violations)")
+        return [
+            f"{one['id']}: {one['help']}: {node['html'][:200]}"
+            for one in found
+            if one["impact"] in GRAVE
+            for node in one["nodes"]
+        ]
+
+    def focus_text(self) -> str:
+        """The accessible name, or the text, of what has the focus."""
+        found: str = self.page.evaluate(
+            "e => (e = document.activeElement).ariaLabel || e.innerText || e.name || e.tagName"
+        )
+        return found.strip()
+
+    def _watch(self) -> None:
+        page = self.page
+        page.add_init_script(VIOLATIONS)
+        page.on("pageerror", lambda error: self.troubles.append(f"exception: {error}"))
+        page.on("console", lambda message: self._note_message(message.type, message.text))
+        page.on("requestfailed", self._note_failure)
+        page.on("response", self._note_answer)
+
+    def _note_message(self, kind: str, text: str) -> None:
+        # Chromium repeats the status of each answer as an error; answers are looked at by themselves.
+        if kind in {"error", "warning"} and not text.startswith("Failed to load resource"):
+            self.troubles.append(f"{kind}: {text}")
+
+    def _note_failure(self, request: Request) -> None:
+        # A view that is left ends its requests.
+        if request.failure != "net::ERR_ABORTED":
+            self.troubles.append(f"failed: {request.method} {request.url} {request.failure}")
+
+    def _note_answer(self, response: Response) -> None:
+        address = urlsplit(response.url)
+        if f"{address.scheme}://{address.netloc}" != self.url:
+            self.troubles.append(f"another host: {response.url}")
+        if address.path.startswith("/v1/"):
+            self.requests.append(f"{response.request.method} {address.path} {response.status}")
+        if response.status >= 400 and response.status not in self.allowed:
+            self.troubles.append(f"answer: {response.request.method} {response.url} {response.status}")
+
+
+def chromium() -> str:
+    """The path of a Chromium. Raises NoBrowserError."""
+    command = [str(ROOT / "scripts" / "browser.sh")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
+    if done.returncode:
+        raise NoBrowserError(done.stderr.strip())
+    return done.stdout.strip()
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """A browser without a window. Raises NoBrowserError."""
+    program = chromium()
+    # Root has no sandbox; nothing but the service on this machine is opened.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=[*arguments, "--disable-dev-shm-usage"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def visited(browser: Browser, url: str, **options: Any) -> Visit:
+    """A new visit, with Playwright's options of a context: viewport, color_scheme, locale, reduced_motion."""
+    context: BrowserContext = browser.new_context(
+        **{"viewport": {"width": 1280, "height": 800}, "locale": "en-GB", "timezone_id": "UTC", **options}
+    )
+    context.set_default_timeout(PATIENCE_MS)
+    visit = Visit(context.new_page(), re.sub(r"/+$", "", url))
+    visit._watch()
+    return visit
