@@ -106,32 +106,14 @@ export default function Bank({ params: { space, rest: path }, query }) {
 
 const STEP = 8;
 
-function useNotes(space, ids) {
-  const [notes, setNotes] = useState({});
-  const key = ids.join();
-  useEffect(() => {
-    const ended = new AbortController();
-    const ask = async () => {
-      for (const id of ids) {
-        const found = await get(at('spaces', space, 'notes', id), undefined, { signal: ended.signal }).catch((problem) => ({ problem }));
-        if (ended.signal.aborted) return;
-        setNotes((now) => ({ ...now, [id]: found }));
-      }
-    };
-    ask();
-    return () => ended.abort();
-  }, [space, key]);
-  return notes;
-}
-
 /** `known`: what the file says of the section: {sources: [{note_id, consolidation}], corrections, omitted}. */
 function SourceNotes({ space, known }) {
   const [shown, setShown] = useState(STEP);
   const newest = [...known.sources].reverse();
   const ids = newest.slice(0, shown).map((source) => source.note_id);
-  const notes = useNotes(space, ids);
+  const live = useLive(ids.length ? at('spaces', space, 'notes') : undefined, { query: { ids: ids.join() } });
   return html`<div class="source-notes">
-    ${ids.map((id) => html`<div key=${id}>${!notes[id] ? html`<${Loading} lines=${2} />` : notes[id].problem ? html`<${ProblemNote} problem=${notes[id].problem} />` : html`<${Note} note=${notes[id]} />`}</div>`)}
+    ${ids.length > 0 && html`<${Answer} live=${live}>${({ items }) => items.map((note) => html`<${Note} key=${note.note_id} note=${note} />`)}</${Answer}>`}
     ${newest.length > shown && html`<button class="plain" onClick=${() => setShown(shown + STEP)}>${t('sources.more', { n: newest.length - shown })}</button>`}
     ${known.omitted > 0 && html`<p class="quiet">${t('sources.omitted', { n: known.omitted })}</p>`}
     ${known.corrections.length > 0 && html`<p class="quiet">${t('sources.corrections')} ${known.corrections.map((number) => html`<a key=${number} href=${href('change', { space, number })}>${number}</a> `)}</p>`}
