@@ -120,6 +120,18 @@ class AsyncBankGroup(Group):
         return await self._invoke("put_bank_file", locals())
 
 
+class AsyncConnectionsGroup(Group):
+    """Clients that signed in by OAuth and act for a token. A person can list and end them."""
+
+    async def end(self, connection_id: str) -> None:
+        """As `ConnectionsGroup.end`."""
+        await self._invoke("end_connection", locals())
+
+    async def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.ConnectionPage:
+        """As `ConnectionsGroup.list`."""
+        return await self._invoke("list_connections", locals())
+
+
 class AsyncConsolidationsGroup(Group):
     """The history: each change of the bank and the rules, with its notes and diffs, and the undo."""
 
@@ -332,6 +344,18 @@ class AsyncErasureGroup(Group):
         """As `ErasureGroup.erase_note`."""
         return await self._invoke("erase_note", locals())
 
+    async def erase_several(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+        erase: bool | None = None,
+    ) -> models.ErasureView:
+        """As `ErasureGroup.erase_several`."""
+        return await self._invoke("erase_several", locals())
+
     async def erase_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.ErasureView:
         """As `ErasureGroup.erase_turn`."""
         return await self._invoke("erase_turn", locals())
@@ -343,6 +367,17 @@ class AsyncErasureGroup(Group):
     async def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ErasurePage:
         """As `ErasureGroup.list`."""
         return await self._invoke("list_erasures", locals())
+
+    async def preview(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+    ) -> models.ErasurePreviewView:
+        """As `ErasureGroup.preview`."""
+        return await self._invoke("preview_erasure", locals())
 
 
 class AsyncJobsGroup(Group):
@@ -992,6 +1027,11 @@ class AsyncGroups:
     def bank(self) -> AsyncBankGroup:
         """The Markdown files that an agent loads, and corrections of them by hand."""
         return AsyncBankGroup(self._invoke)
+
+    @property
+    def connections(self) -> AsyncConnectionsGroup:
+        """Clients that signed in by OAuth and act for a token. A person can list and end them."""
+        return AsyncConnectionsGroup(self._invoke)
 
     @property
     def consolidations(self) -> AsyncConsolidationsGroup:

@@ -274,6 +274,33 @@ class BankGroup(Group):
         return self._invoke("put_bank_file", locals())
 
 
+class ConnectionsGroup(Group):
+    """Clients that signed in by OAuth and act for a token. A person can list and end them."""
+
+    def end(self, connection_id: str) -> None:
+        """End a connection.
+
+        End a client's connection. Its tokens are refused within 30 seconds. The client has to sign in again. Ending
+        it again changes nothing.
+
+        Args:
+            connection_id: The id of the connection, from the list.
+        """
+        self._invoke("end_connection", locals())
+
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.ConnectionPage:
+        """List connections.
+
+        List the clients that signed in with the caller's token and still work. An admin gets those of all tokens that
+        it manages. A service without sign-in has no such route (404).
+
+        Args:
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
+        """
+        return self._invoke("list_connections", locals())
+
+
 class ConsolidationsGroup(Group):
     """The history: each change of the bank and the rules, with its notes and diffs, and the undo."""
 
@@ -765,6 +792,31 @@ class ErasureGroup(Group):
         """
         return self._invoke("erase_note", locals())
 
+    def erase_several(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+        erase: bool | None = None,
+    ) -> models.ErasureView:
+        """Erase several things.
+
+        Erase notes, memories and turns for ever, at most 100 together, with one receipt. Each is erased as by its own
+        route. If one of them is unknown, nothing is erased (404): the preview names it. 202: the erasure continues
+        until it is complete, see `Location`. It cannot be undone.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            note_ids: The ids of notes, live or consolidated.
+            memory_ids: The ids of memories. Those that were merged with one go with it.
+            turns: Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were
+                captured from a turn go with it.
+            erase: Must be true, as a confirmation: it cannot be undone.
+        """
+        return self._invoke("erase_several", locals())
+
     def erase_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.ErasureView:
         """Erase a turn.
 
@@ -802,6 +854,29 @@ class ErasureGroup(Group):
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_erasures", locals())
+
+    def preview(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+    ) -> models.ErasurePreviewView:
+        """Preview an erasure.
+
+        Show what an erasure of notes, memories and turns would change or remove, and where, without their words.
+        Nothing is changed. In a large space the time of a request may not suffice: then `complete` is false. Former
+        versions of objects are not looked for.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            note_ids: The ids of notes, live or consolidated.
+            memory_ids: The ids of memories. Those that were merged with one go with it.
+            turns: Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were
+                captured from a turn go with it.
+        """
+        return self._invoke("preview_erasure", locals())
 
 
 class JobsGroup(Group):
@@ -2249,6 +2324,11 @@ class Groups:
     def bank(self) -> BankGroup:
         """The Markdown files that an agent loads, and corrections of them by hand."""
         return BankGroup(self._invoke)
+
+    @property
+    def connections(self) -> ConnectionsGroup:
+        """Clients that signed in by OAuth and act for a token. A person can list and end them."""
+        return ConnectionsGroup(self._invoke)
 
     @property
     def consolidations(self) -> ConsolidationsGroup:

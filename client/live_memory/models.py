@@ -215,6 +215,29 @@ class ClosingView(Model):
     """The number of the newest turn, after which the conversation is closed."""
 
 
+class ConnectionView(Model):
+    """A client that a person has allowed to act for a token."""
+
+    connection_id: str
+    """The id of the connection."""
+    name: str
+    """The name of the token for which the client acts. Its notes carry it."""
+    client_name: str
+    """The name that the client gives itself. Any client can take any name."""
+    redirect_host: str
+    """The host to which the person was sent back: `claude.ai`, or the scheme of an app."""
+    permissions: list[str]
+    """The rights that the person chose."""
+    space_ids: list[str]
+    """The spaces that the person chose. Empty: all spaces of the token."""
+    created_at: AwareDatetime
+    """The time when it was allowed, UTC."""
+    last_used_at: AwareDatetime | None = None
+    """The time of the last use, UTC, with a precision of about ten minutes. Left out: no use was recorded."""
+    expires_at: AwareDatetime
+    """The time when it ends if the client does not refresh its tokens before."""
+
+
 class ConversationView(Model):
     """A conversation."""
 
@@ -263,6 +286,20 @@ class DigestRetried(Model):
 
     messages: int
     """Number of messages that are in their rooms again. The next digest takes them."""
+
+
+class ErasureSelection(Model):
+    """Notes, memories and turns of a space, at most 100 together."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    note_ids: list[str] | None = []
+    """The ids of notes, live or consolidated."""
+    memory_ids: list[str] | None = []
+    """The ids of memories. Those that were merged with one go with it."""
+    turns: list[str] | None = []
+    """Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were captured from a turn go with it."""
 
 
 class FactView(Model):
@@ -787,6 +824,22 @@ class NewConsolidation(Model):
     """Only with `dry_run`: the number of a consolidation. Its notes are taken in the place of the live ones, and the bank as it stood before it, so that the plan can be compared with that change."""
 
 
+class NewErasure(Model):
+    """Notes, memories and turns to erase for ever."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    note_ids: list[str] | None = []
+    """The ids of notes, live or consolidated."""
+    memory_ids: list[str] | None = []
+    """The ids of memories. Those that were merged with one go with it."""
+    turns: list[str] | None = []
+    """Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were captured from a turn go with it."""
+    erase: bool | None = False
+    """Must be true, as a confirmation: it cannot be undone."""
+
+
 class NewMemory(Model):
     """A memory to store. It is said by the token and now, unless `author` and `said_at` say more."""
 
@@ -1159,6 +1212,28 @@ class PlanView(Model):
     """Estimated number of prompt tokens."""
     completion_tokens: int
     """Estimated number of completion tokens."""
+
+
+class PreviewItemView(Model):
+    """A note, memory or turn of the selection, or one that goes with it."""
+
+    id: str
+    """The id."""
+    kind: Literal["note", "memory", "turn"] | str
+    """The kind."""
+    state: Literal["in_space", "in_backups", "erased", "unknown"] | str
+    """`in_space`: the space holds its words. `in_backups`: only backups do. `erased`: nothing of it is left. `unknown`: it is nowhere, and an erasure of the selection is refused (404)."""
+    also: Literal[True] | None = None
+    """True: it goes with the selection: a merged memory, or a note captured from a turn."""
+
+
+class PreviewPlaceView(Model):
+    """The space, or one of its backups, with the number of its objects that would be changed or removed, by kind."""
+
+    backup_id: str | None = None
+    """The backup. Left out: the space itself."""
+    counts: dict[str, int]
+    """Number of objects by kind."""
 
 
 class Problem(Model):
@@ -2687,6 +2762,15 @@ class ChangePage(Model):
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
+class ConnectionPage(Model):
+    """A page of connections."""
+
+    items: list[ConnectionView]
+    """The connections that work, oldest first."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
 class ConversationDetail(Model):
     """A conversation with the progress of its turns and summaries."""
 
@@ -2789,6 +2873,25 @@ class DigestView(Model):
     """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
 
 
+class ErasurePreviewView(Model):
+    """What an erasure would remove, and where. Nothing was changed."""
+
+    complete: bool
+    """False: the time did not suffice to look everywhere, and there is more."""
+    items: list[PreviewItemView]
+    """The selection, with the things that go with it."""
+    places: list[PreviewPlaceView]
+    """The places that hold or quote the words."""
+    files: list[str]
+    """The bank files that quote them word for word."""
+    sections: list[SectionToCorrect]
+    """The sections of the bank that rest on one of the notes, to correct."""
+    quoted_in: list[str]
+    """The ids of other notes and memories that quote them. They would not be changed."""
+    not_reached: list[str]
+    """The places that the service can't reach, as sentences."""
+
+
 class ErasureView(Model):
     """The receipt of an erasure. It holds nothing of what was erased."""
 
@@ -2805,9 +2908,9 @@ class ErasureView(Model):
     note_ids: list[str]
     """The ids of the erased notes."""
     memory_ids: list[str] | None = []
-    """The id of the erased memory, a ULID. The list is empty if no memory is erased."""
+    """The ids of the erased memories, ULIDs. The list is empty if no memory is erased."""
     turns: list[str] | None = []
-    """The erased turn: the id of the conversation and the number of the turn, separated by a slash."""
+    """The erased turns: the id of the conversation and the number of the turn, separated by a slash."""
     requested_by: str
     """The name of the token that requested it."""
     started_at: AwareDatetime
