@@ -109,9 +109,9 @@ class Visit:
         page.add_init_script(VIOLATIONS)
         page.on("pageerror", lambda error: self.troubles.append(f"exception: {error}"))
         page.on("console", lambda message: self._note_message(message.type, message.text))
-        page.on("request", lambda request: self._under_way.add(request))
-        for ended in ("requestfinished", "requestfailed"):
-            page.on(ended, lambda request: self._under_way.discard(request))
+        page.on("request", self._note_begin)
+        page.on("requestfinished", self._note_end)
+        page.on("requestfailed", self._note_end)
         page.on("requestfailed", self._note_failure)
         page.on("response", self._note_answer)
 
@@ -119,6 +119,12 @@ class Visit:
         # Chromium repeats the status of each answer as an error; answers are looked at by themselves.
         if kind in {"error", "warning"} and not text.startswith("Failed to load resource"):
             self.troubles.append(f"{kind}: {text}")
+
+    def _note_begin(self, request: Request) -> None:
+        self._under_way.add(request)
+
+    def _note_end(self, request: Request) -> None:
+        self._under_way.discard(request)
 
     def _note_failure(self, request: Request) -> None:
         # A view that is left ends its requests.
