@@ -275,7 +275,7 @@ def list_runs(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor 
     before = cursors.decode_run(cursor)
     missing: list[str] = []
     found, more = run_progress.page(process(), api.principal(), space_id, limit=limit, before=before, missing=missing)
-    items = [views.RunView.of(run) for run in found]
+    items = [views.RunView.of(run, listed=True) for run in found]
     return views.RunPage(items=items, next_cursor=cursors.encode(more), unreadable=missing)
 
 
