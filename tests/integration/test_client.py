@@ -30,7 +30,7 @@ def examples() -> dict[str, dict[str, Any]]:
                 if "parameters" in told
                 else {}
             )
-            for name in ("If-None-Match", "Idempotency-Key", "at", "cursor"):
+            for name in ("If-None-Match", "Idempotency-Key", "at", "cursor", "ids"):
                 given.pop(name, None)
             content = told.get("requestBody", {}).get("content", {})
             if "application/x-ndjson" in content:

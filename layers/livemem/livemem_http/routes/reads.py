@@ -52,7 +52,7 @@ NoteStatus = Annotated[
     Query(
         description="`live`: the notes that wait. `consolidated`: those that a consolidation has folded and no undo "
         "gave back, newest change first. A page may hold fewer notes than `limit` and still have a next one.",
-        examples=["consolidated"],
+        examples=["live"],
     ),
 ]
 WithWaiting = Annotated[
