@@ -17,6 +17,7 @@ export const views = {
   operate: () => import('./views/operate.js'),
   operatePart: () => import('./views/operate.js'),
   erasure: () => import('./views/erasure.js'),
+  search: () => import('./views/search.js'),
 };
 
 /** The links of a space, in their order; `views` are those under which the link is marked. A link without a module is left out. */

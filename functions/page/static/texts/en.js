@@ -6,5 +6,6 @@ import space from './en/space.js';
 import history from './en/history.js';
 import told from './en/told.js';
 import operate from './en/operate.js';
+import search from './en/search.js';
 
-export default { ...frame, ...start, ...problems, ...space, ...history, ...told, ...operate };
+export default { ...frame, ...start, ...problems, ...space, ...history, ...told, ...operate, ...search };

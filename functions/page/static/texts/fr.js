@@ -6,5 +6,6 @@ import space from './fr/space.js';
 import history from './fr/history.js';
 import told from './fr/told.js';
 import operate from './fr/operate.js';
+import search from './fr/search.js';
 
-export default { ...frame, ...start, ...problems, ...space, ...history, ...told, ...operate };
+export default { ...frame, ...start, ...problems, ...space, ...history, ...told, ...operate, ...search };

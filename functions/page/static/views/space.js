@@ -2,40 +2,29 @@
 import { at, post, remove } from '../core/api.js';
 import { useAction, useLive } from '../core/live.js';
 import { usePages } from '../core/pages.js';
-import { changeQuery, go, href } from '../core/router.js';
+import { go, href } from '../core/router.js';
 import { may } from '../core/session.js';
 import { t } from '../core/texts.js';
 import { Empty, Heading, Panel, ProblemNote, Words } from '../parts/basic.js';
 import { Connect } from '../parts/connect.js';
 import { confirm } from '../parts/dialog.js';
-import { Field, useDraft, useSettled } from '../parts/field.js';
+import { Field, useDraft } from '../parts/field.js';
+import { CATEGORIES, CategoryFilter, DayFilter, TypedFilter } from '../parts/filters.js';
 import { PagedList } from '../parts/list.js';
 import { Note } from '../parts/notes.js';
 import { SpaceSide } from '../parts/space_side.js';
 import { toast } from '../parts/toast.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 
-const CATEGORIES = ['observation', 'decision', 'todo', 'insight', 'question', 'progress', 'issue'];
 const LATEST = 4000;
 const idOf = (note) => note.note_id;
 
-/** A filter that is typed: the address follows after a pause. */
-function TypedFilter({ name, label, value }) {
-  const [text, setText] = useState(value ?? '');
-  const settled = useSettled(text);
-  useEffect(() => {
-    if ((value ?? '') !== settled) changeQuery({ [name]: settled });
-  }, [settled]);
-  return html`<${Field} label=${label} value=${text} onChange=${setText} type="search" />`;
-}
-
 function Filters({ query }) {
-  const categories = [['', t('filter.any')], ...CATEGORIES.map((name) => [name, t(`category.${name}`)])];
   return html`<div class="filters">
-    <${Field} label=${t('filter.category')} options=${categories} value=${query.category ?? ''} onChange=${(category) => changeQuery({ category })} />
+    <${CategoryFilter} value=${query.category} />
     <${TypedFilter} name="agent" label=${t('filter.agent')} value=${query.agent} />
     <${TypedFilter} name="tag" label=${t('filter.tag')} value=${query.tag} />
-    <${Field} label=${t('filter.since')} type="date" value=${query.since ?? ''} onChange=${(since) => changeQuery({ since })} />
+    <${DayFilter} name="since" label=${t('filter.since')} value=${query.since} />
   </div>`;
 }
 
