@@ -787,6 +787,7 @@ class AsyncSpacesGroup(Group):
         q: str | None = None,
         lang: Literal["fr", "en"] | None = None,
         user: str | None = None,
+        at: str | None = None,
     ) -> models.StartView:
         """As `SpacesGroup.get_start`."""
         return await self._invoke("get_start", locals())

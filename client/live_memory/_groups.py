@@ -1777,13 +1777,15 @@ class SpacesGroup(Group):
         q: str | None = None,
         lang: Literal["fr", "en"] | None = None,
         user: str | None = None,
+        at: str | None = None,
     ) -> models.StartView:
         """Start a session.
 
         The context for the start of an agent, within a maximum number of characters. It has the current sections,
         which the rules mark as *load first*, the sections that match `q`, what was heard of the user, new notes, the
         synthesis, and the last changes. It names all parts that are left out. A section is shown completely, or only
-        its name. The summary route returns everything.
+        its name. The summary route returns everything. With `at` it is what an agent would have been given then,
+        without memories and hints on the user.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1793,6 +1795,8 @@ class SpacesGroup(Group):
             lang: The language of the headings. Default: `Accept-Language`, then the space's language, then English.
             user: Whom the agent works with: hints from that user's conversations come too. Without it the name of the
                 token; with `read` alone another user is a 403 (`user_not_allowed`).
+            at: The number of a change, or a time in ISO 8601: the answer shows the state after the last change at or
+                before it.
         """
         return self._invoke("get_start", locals())
 

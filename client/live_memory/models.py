@@ -1818,6 +1818,8 @@ class StartView(Model):
     """The sources that failed or were too late, and are left out: some of `memories`, `search`, `user`."""
     unread: int | None = None
     """Only if many objects are new: the number of those that were not read yet. The newest are read first."""
+    at: PastMoment | None = Field(None, examples=[{"change": 1, "committed_at": "2026-02-20T14:05:00Z"}])
+    """The change whose state is shown. Only with `at`."""
 
 
 class SummariesUpdate(Model):

@@ -274,3 +274,24 @@ def test_with_read_alone_a_start_is_for_the_tokens_own_user(service: Service):
     assert started(writer, "zoé", 200)["parts"]
     for wrong in ("", "a\nb", "x" * 201):
         assert started(writer, wrong, 422)["errors"][0]["field"] == "user"
+
+
+def test_over_http_a_start_shows_what_an_agent_would_have_been_given_then(aged: tuple[Service, HandClock]):
+    service, clock = aged
+    service.http("admin", "POST", "/v1/spaces", body={"space_id": "demo", "rules": "Keep a log."})
+    of = {"space_id": "demo", "path": "log.md"}
+    for status, text in ((201, "# Log\n\n- apples\n"), (200, "# Log\n\n- pears\n")):
+        body(service.http("admin", "PUT", f"{SPACE}/bank/{{path+}}", **of, body={"content": text}), status)
+        clock.move(3_600)
+
+    def started(at: str, status: int = 200):
+        query = {"at": at, "max_chars": "4000", "lang": "en"}
+        return body(service.http("search", "GET", f"{SPACE}/start", space_id="demo", query=query), status)
+
+    then = started("1")
+    assert then["at"]["change"] == 1
+    assert "apples" in then["markdown"]
+    assert "after change 1." in then["markdown"]
+    assert "pears" in started("2")["markdown"]
+    assert started("soon", 422)["errors"][0]["field"] == "at"
+    assert started("3", 404)["code"] == "consolidation_not_found"

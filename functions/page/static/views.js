@@ -1,22 +1,25 @@
 /** The views: which module draws which, loaded when it is first opened. */
 
+/** One view of a module that has several. */
+const named = async (module, name) => ({ default: (await module)[name] });
+
 export const views = {
   start: () => import('./views/start.js'),
   space: () => import('./views/space.js'),
   bank: () => import('./views/bank.js'),
   file: () => import('./views/bank.js'),
   note: () => import('./views/note.js'),
-  review: () => import('./views/review.js'),
-  run: () => import('./views/run.js'),
-  history: () => import('./views/history.js'),
-  change: () => import('./views/change.js'),
-  then: () => import('./views/then.js'),
+  review: () => named(import('./views/runs.js'), 'Review'),
+  run: () => named(import('./views/runs.js'), 'Run'),
+  history: () => named(import('./views/history.js'), 'History'),
+  change: () => named(import('./views/history.js'), 'Change'),
+  then: () => named(import('./views/history.js'), 'Then'),
   rules: () => import('./views/rules.js'),
   told: () => import('./views/told.js'),
-  settings: () => import('./views/settings.js'),
+  settings: () => named(import('./views/settings.js'), 'Settings'),
   operate: () => import('./views/operate.js'),
   operatePart: () => import('./views/operate.js'),
-  erasure: () => import('./views/erasure.js'),
+  erasure: () => named(import('./views/settings.js'), 'Erasure'),
   search: () => import('./views/search.js'),
 };
 

@@ -26,12 +26,13 @@ def start(
     ] = None,
     lang: Lang = None,
     user: Annotated[str | None, typer.Option(help="Whom the agent works with; else the name of the token.")] = None,
+    at: At = None,
     space: Space = None,
     json: Json = False,
 ) -> None:
     """Show the context for an agent's start: the current sections, new notes, and the names of all other sections."""
     with opened(ctx, json=json, space=space) as session:
-        arguments = {"space_id": session.space, "q": q, "max_chars": max_chars, "lang": lang, "user": user}
+        arguments = {"space_id": session.space, "q": q, "max_chars": max_chars, "lang": lang, "user": user, "at": at}
         _markdown(session, "get_start", arguments)
 
 

@@ -33,3 +33,6 @@ export function takeCode() {
   history.replaceState(null, '', `${location.pathname}${location.search}#/`);
   return found[1];
 }
+
+/** Whether the token may correct the bank of this space and decide on its plans: an admin, or whoever may write if the space says so. */
+export const canCorrect = (space) => may('admin') || (may('write') && space?.corrections === 'write');

@@ -11,10 +11,10 @@ const minute = makeStore(0);
 setInterval(() => document.hidden || minute.set((now) => now + 1), 20_000);
 
 /** A time as "3 minutes ago", with the whole time as its title. `exact`: the whole time itself. */
-export function Time({ at, exact = false, style = 'long' }) {
+export function Time({ at, exact = false, form = 'long' }) {
   useStore(minute);
   if (!at) return null;
-  return html`<time datetime=${at} title=${moment(at, { dateStyle: 'full', timeStyle: 'long' })}>${exact ? moment(at) : ago(at, Date.now(), style)}</time>`;
+  return html`<time datetime=${at} title=${moment(at, { dateStyle: 'full', timeStyle: 'long' })}>${exact ? moment(at) : ago(at, Date.now(), form)}</time>`;
 }
 
 /** The name of a view, which gets the focus when the view opens, and what belongs beside it. */

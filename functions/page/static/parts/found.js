@@ -1,10 +1,13 @@
-/** What a search found, as its list shows it: the words that matched, where it leads, and why it was found. */
-import { linkOf, marked, reasons, sectionOf } from '../core/found.js';
+/** What a search found, as its list shows it: the words that matched, where it leads, why it was found, and why something was not. */
+import { at, get } from '../core/api.js';
+import { idIn, linkOf, marked, reasons, sectionOf } from '../core/found.js';
+import { useAction } from '../core/live.js';
 import { visible } from '../core/markdown.js';
 import { href } from '../core/router.js';
 import { has, number, t } from '../core/texts.js';
-import { html, useState } from '../vendor/preact.js';
-import { Badge, Category, Time, Words } from './basic.js';
+import { html, useEffect, useState } from '../vendor/preact.js';
+import { Badge, Category, ProblemNote, Time, Words } from './basic.js';
+import { Field, useDraft } from './field.js';
 
 const LEAST = 0.05;
 const two = (value) => number(value, { maximumFractionDigits: 2, minimumFractionDigits: 2, signDisplay: 'exceptZero' });
@@ -74,4 +77,43 @@ export function Hit({ hit, space, place, most, near = false }) {
       ${hit.source?.consolidation && html`<a href=${href('change', { space: home, number: hit.source.consolidation })}>${t('start.change', { n: Number(hit.source.consolidation) })}</a>`}</div>
     ${why && html`<${Why} explain=${hit.explain} most=${most} />`}
   </article>`;
+}
+
+const Link = ({ space, id }) => {
+  const link = linkOf(space, id);
+  return link ? html`<a href=${link}><code>${id}</code></a>` : html`<code>${id}</code>`;
+};
+
+function Told({ space, told }) {
+  return html`<div class="why-not-told" role="status">
+    <p class="what">${t(`whynot.${told.reason}`)}</p>
+    ${told.rank && html`<p>${t('whynot.place', { n: told.rank })}</p>`}
+    ${told.copy_of && html`<p>${t('whynot.copy.of')} <${Link} space=${space} id=${told.copy_of} /></p>`}
+    ${told.behind?.length > 0 && html`<p>${t('whynot.behind')}</p><ul>${told.behind.map((id) => html`<li key=${id}><${Link} space=${space} id=${id} /></li>`)}</ul>`}
+    <p class="quiet">${t('whynot.do')} <${Link} space=${space} id=${told.id} /></p>
+  </div>`;
+}
+
+/** `parameters`: those of the search that was just made. */
+export function WhyNot({ space, parameters }) {
+  const [typed, setTyped] = useDraft(`whynot.${space}`);
+  const [told, setTold] = useState(undefined);
+  const key = JSON.stringify(parameters);
+  const [ask, asking] = useAction(async () => {
+    const answer = await get(at('spaces', space, 'search'), { ...parameters, why_not: idIn(typed) });
+    setTold(answer.why_not);
+  });
+  useEffect(() => setTold(undefined), [key]);
+  const submit = (event) => {
+    event.preventDefault();
+    if (typed.trim()) ask();
+  };
+  return html`<details class="why-not"><summary>${t('whynot.title')}</summary>
+    <form class="inline-form" onSubmit=${submit}>
+      <${Field} label=${t('whynot.id')} hint=${t('whynot.hint')} value=${typed} onChange=${setTyped} spellcheck=${false} error=${asking.problem?.fieldError?.('why_not')} />
+      <button disabled=${!typed.trim() || asking.busy}>${asking.busy ? t('working') : t('whynot.ask')}</button>
+      <${ProblemNote} problem=${asking.problem} />
+    </form>
+    ${told && html`<${Told} space=${space} told=${told} />`}
+  </details>`;
 }

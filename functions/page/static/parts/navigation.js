@@ -6,9 +6,12 @@ import { go, href } from '../core/router.js';
 import { may, signOut } from '../core/session.js';
 import { useStore } from '../core/store.js';
 import { chooseLanguage, language, languages, t } from '../core/texts.js';
-import { spaceLinks, views } from '../views.js';
 import { html, useEffect, useState } from '../vendor/preact.js';
-import { Mark } from './mark.js';
+import { spaceLinks, views } from '../views.js';
+
+export const Mark = () => html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
+  <path class="thread" d="M5 7h9c5 0 5 9 9 9h4M5 16h18M5 25h9c5 0 5-9 9-9" /><circle cx="5" cy="7" r="2.6" /><circle cx="5" cy="16" r="2.6" /><circle cx="5" cy="25" r="2.6" /><circle class="whole" cx="26" cy="16" r="3.6" />
+</svg>`;
 
 /** Language and colours. */
 export function Choices() {

@@ -6,6 +6,14 @@ import { html, useState } from '../vendor/preact.js';
 import { Badge, Category, Time } from './basic.js';
 
 const LONG = 700;
+const TALL = 12;
+
+/** The beginning of a text that a list shows. */
+function beginning(text) {
+  const lines = text.split('\n');
+  const few = lines.length > TALL ? lines.slice(0, TALL).join('\n') : text;
+  return few.length > LONG ? few.slice(0, LONG) : few;
+}
 
 /** Where a note comes from, if nobody wrote it here. */
 function Origin({ note }) {
@@ -21,8 +29,9 @@ function Origin({ note }) {
 /** The text of a note; a long one is opened by a click. */
 export function NoteText({ note }) {
   const [all, setAll] = useState(false);
-  const cut = !all && note.content.length > LONG;
-  return html`<div class="note-text"><${Markdown} small=${true} text=${cut ? `${note.content.slice(0, LONG)} …` : note.content} />
+  const start = beginning(note.content);
+  const cut = !all && start.length < note.content.length;
+  return html`<div class="note-text"><${Markdown} small=${true} text=${cut ? `${start} …` : note.content} />
     ${cut && html`<button class="plain" onClick=${() => setAll(true)}>${t('note.whole')}</button>`}</div>`;
 }
 

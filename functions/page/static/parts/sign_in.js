@@ -6,10 +6,9 @@ import { useStore } from '../core/store.js';
 import { t } from '../core/texts.js';
 import { html, useState } from '../vendor/preact.js';
 import { Copy, ProblemNote } from './basic.js';
-import { Connect } from './connect.js';
+import { Connect } from './service.js';
 import { Field } from './field.js';
-import { Choices } from './navigation.js';
-import { Mark } from './mark.js';
+import { Choices, Mark } from './navigation.js';
 
 export function SignIn({ problem }) {
   const { ended } = useStore(session);

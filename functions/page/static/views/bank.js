@@ -1,14 +1,16 @@
-/** The bank: its files, and one file section by section with the notes that each rests on. */
-import { at, filePath } from '../core/api.js';
+/** The bank: its files, and one file section by section, with the notes that each rests on and its corrections by hand. */
+import { at, filePath, get, patch, post } from '../core/api.js';
 import { bytes } from '../core/format.js';
-import { useLive } from '../core/live.js';
+import { useAction, useLive } from '../core/live.js';
 import { Markdown, sectionsOf } from '../core/markdown.js';
 import { changeQuery, href } from '../core/router.js';
-import { may } from '../core/session.js';
+import { canCorrect, may } from '../core/session.js';
 import { t } from '../core/texts.js';
-import { Answer, Badge, Choice, Empty, Heading, Panel, ProblemNote, Time } from '../parts/basic.js';
-import { SectionEdit, canCorrect, confirmSection } from '../parts/corrections.js';
-import { SourceNotes } from '../parts/sources.js';
+import { Answer, Badge, Choice, Empty, Heading, Loading, Panel, ProblemNote, Time } from '../parts/basic.js';
+import { confirm } from '../parts/dialog.js';
+import { Field, useDraft } from '../parts/field.js';
+import { Note } from '../parts/notes.js';
+import { toast } from '../parts/toast.js';
 import { html, useEffect, useMemo, useState } from '../vendor/preact.js';
 
 const EVERY = 10_000;
@@ -100,4 +102,104 @@ export default function Bank({ params: { space, rest: path }, query }) {
       <${Files} space=${space} present=${path} files=${list.data?.items ?? []} query=${query.at ? { at: query.at } : {}} />
       <div>${path === undefined ? html`<${Panel}><${Synthesis} space=${space} /></${Panel}><${Stale} space=${space} />` : html`<${FileText} space=${space} path=${path} query=${query} info=${info.data} />`}</div>
     </div>`;
+}
+
+const STEP = 8;
+
+function useNotes(space, ids) {
+  const [notes, setNotes] = useState({});
+  const key = ids.join();
+  useEffect(() => {
+    const ended = new AbortController();
+    const ask = async () => {
+      for (const id of ids) {
+        const found = await get(at('spaces', space, 'notes', id), undefined, { signal: ended.signal }).catch((problem) => ({ problem }));
+        if (ended.signal.aborted) return;
+        setNotes((now) => ({ ...now, [id]: found }));
+      }
+    };
+    ask();
+    return () => ended.abort();
+  }, [space, key]);
+  return notes;
+}
+
+/** `known`: what the file says of the section: {sources: [{note_id, consolidation}], corrections, omitted}. */
+function SourceNotes({ space, known }) {
+  const [shown, setShown] = useState(STEP);
+  const newest = [...known.sources].reverse();
+  const ids = newest.slice(0, shown).map((source) => source.note_id);
+  const notes = useNotes(space, ids);
+  return html`<div class="source-notes">
+    ${ids.map((id) => html`<div key=${id}>${!notes[id] ? html`<${Loading} lines=${2} />` : notes[id].problem ? html`<${ProblemNote} problem=${notes[id].problem} />` : html`<${Note} note=${notes[id]} />`}</div>`)}
+    ${newest.length > shown && html`<button class="plain" onClick=${() => setShown(shown + STEP)}>${t('sources.more', { n: newest.length - shown })}</button>`}
+    ${known.omitted > 0 && html`<p class="quiet">${t('sources.omitted', { n: known.omitted })}</p>`}
+    ${known.corrections.length > 0 && html`<p class="quiet">${t('sources.corrections')} ${known.corrections.map((number) => html`<a key=${number} href=${href('change', { space, number })}>${number}</a> `)}</p>`}
+    ${!newest.length && !known.corrections.length && html`<p class="quiet">${t('sources.none')}</p>`}
+  </div>`;
+}
+
+/** The heading as edits name it: with the headings above it, so that it is found where it occurs twice. */
+function headingOf(section) {
+  return section.path.length > 1 && section.above ? [...section.above, section.line].join(' > ') : section.line;
+}
+
+async function edited(space, file, edit, reason) {
+  await patch(filePath(space, file), { edits: [edit], reason });
+  const { items } = await get(at('spaces', space, 'consolidations'), { limit: 1 });
+  return items[0];
+}
+
+function told(space, change, text) {
+  const undo = change && may('admin') ? () => post(at('spaces', space, 'consolidations', change.number, 'undo')) : undefined;
+  toast({ text, tone: 'good', undo });
+}
+
+async function confirmSection(space, file, section, changed) {
+  try {
+    await patch(filePath(space, file), { edits: [{ op: 'confirm_section', heading: headingOf(section) }], reason: t('bank.confirm.reason') });
+    toast({ text: t('bank.confirmed'), tone: 'good' });
+    changed();
+  } catch (problem) {
+    toast({ text: problem.detail || problem.message, tone: 'bad' });
+  }
+}
+
+function SectionEdit({ space, file, section, done, close }) {
+  const key = `section.${space}.${file}.${section.path.join('>')}`;
+  const [text, setText, forget] = useDraft(key, section.raw);
+  const [reason, setReason, forgetReason] = useDraft(`${key}.reason`);
+  const [save, saving] = useAction(async () => {
+    const change = await edited(space, file, { op: 'replace_section', heading: headingOf(section), content: text }, reason);
+    forget();
+    forgetReason();
+    told(space, change, t('bank.corrected'));
+    done();
+  });
+  const removeIt = async () => {
+    const change = await confirm({
+      title: t('bank.delete.title', { section: section.title }),
+      body: html`<p>${t('bank.delete.what')}</p>`,
+      yes: t('bank.delete.yes'),
+      reason: 'required',
+      act: (why) => edited(space, file, { op: 'delete_section', heading: headingOf(section) }, why),
+    });
+    if (!change) return;
+    forget();
+    told(space, change, t('bank.deleted'));
+    done();
+  };
+  const submit = (event) => {
+    event.preventDefault();
+    save();
+  };
+  const error = (field) => saving.problem?.fieldError?.(field);
+  return html`<form class="section-edit" onSubmit=${submit}>
+    <${Field} label=${t('bank.text')} rows=${Math.min(24, Math.max(4, text.split('\n').length + 1))} value=${text} onChange=${setText} spellcheck=${true} />
+    <${Field} label=${t('reason')} value=${reason} onChange=${setReason} required=${true} maxlength="500" error=${error('reason')} />
+    <${ProblemNote} problem=${saving.problem} />
+    <div class="actions"><button class="main" disabled=${saving.busy || !reason.trim() || text === section.raw}>${saving.busy ? t('working') : t('bank.save')}</button>
+      <button type="button" onClick=${close}>${t('close')}</button>
+      <button type="button" class="plain grave-text" onClick=${removeIt}>${t('bank.delete')}</button></div>
+  </form>`;
 }

@@ -3,15 +3,9 @@ import { href } from '../core/router.js';
 import { may } from '../core/session.js';
 import { t } from '../core/texts.js';
 import { Heading, Tabs } from '../parts/basic.js';
-import { Backups } from './operate/backups.js';
-import { Connections } from './operate/connections.js';
-import { Costs } from './operate/costs.js';
-import { Garbage } from './operate/garbage.js';
-import { Health } from './operate/health.js';
-import { ImportSpace } from './operate/import.js';
-import { Jobs } from './operate/jobs.js';
-import { Tokens } from './operate/tokens.js';
-import { Usage } from './operate/usage.js';
+import { Backups, Garbage, ImportSpace } from './operate/copies.js';
+import { Connections, Tokens } from './operate/access.js';
+import { Costs, Health, Jobs, Usage } from './operate/work.js';
 import { html } from '../vendor/preact.js';
 
 /** Name of a part: [what draws it, whether it takes an admin]. */

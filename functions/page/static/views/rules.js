@@ -7,8 +7,7 @@ import { number, t } from '../core/texts.js';
 import { Answer, Choice, Facts, Heading, Panel, ProblemNote } from '../parts/basic.js';
 import { Diff } from '../parts/diff.js';
 import { Field, useDraft } from '../parts/field.js';
-import { PlanBody } from '../parts/plan.js';
-import { RunBadge, RunProblem, Steps, goes } from '../parts/runs.js';
+import { goes, PlanBody, RunBadge, RunProblem, Steps } from '../parts/records.js';
 import { toast } from '../parts/toast.js';
 import { html, useState } from '../vendor/preact.js';
 

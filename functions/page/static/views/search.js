@@ -7,8 +7,7 @@ import { number, t } from '../core/texts.js';
 import { Badge, Empty, Heading, Loading, Panel, ProblemNote } from '../parts/basic.js';
 import { Field, Tick } from '../parts/field.js';
 import { CategoryFilter, DayFilter, TypedFilter, useTyped } from '../parts/filters.js';
-import { Hit } from '../parts/found.js';
-import { WhyNot } from '../parts/why_not.js';
+import { Hit, WhyNot } from '../parts/found.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 
 const STEPS = [20, 50, 100];

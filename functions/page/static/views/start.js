@@ -6,9 +6,7 @@ import { may, session } from '../core/session.js';
 import { useStore } from '../core/store.js';
 import { t } from '../core/texts.js';
 import { Answer, Badge, Empty, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
-import { Connect } from '../parts/connect.js';
-import { HealthLine } from '../parts/health.js';
-import { NewSpace } from '../parts/new_space.js';
+import { Connect, HealthLine, NewSpace } from '../parts/service.js';
 import { html, useEffect, useState } from '../vendor/preact.js';
 
 /** A list tells no numbers of notes, so the first spaces are asked one by one. */

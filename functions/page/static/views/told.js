@@ -4,7 +4,7 @@ import { useLive } from '../core/live.js';
 import { Markdown } from '../core/markdown.js';
 import { changeQuery, href } from '../core/router.js';
 import { has, number, t } from '../core/texts.js';
-import { byKind, compared, cut } from '../core/told.js';
+import { byKind, compared, cut } from '../core/differences.js';
 import { Answer, Badge, Choice, Copy, Heading, Loading, Panel, ProblemNote } from '../parts/basic.js';
 import { Diff } from '../parts/diff.js';
 import { Field, useSettled } from '../parts/field.js';

@@ -26,9 +26,10 @@ NUMBER_DIGITS = 9
 
 @dataclass(frozen=True)
 class RecordedMoment:
-    """The moment right after a change."""
+    """The moment right after a change. `asked`: the later time that was asked for, before the next change."""
 
     record: Record
+    asked: datetime | None = None
 
     @property
     def number(self) -> int:
@@ -37,6 +38,11 @@ class RecordedMoment:
     @property
     def committed_at(self) -> str:
         return self.record.committed_at
+
+    @property
+    def time(self) -> datetime:
+        """The time whose state is meant: later notes are no part of it."""
+        return self.asked or clock.parse(self.committed_at)
 
 
 def then(process: Process, space_id: str, at: str) -> RecordedMoment:
@@ -72,7 +78,8 @@ def _last_before(process: Process, space_id: str, moment: datetime, at: str) -> 
     count = bisect_right(listed, moment, key=committed)
     if count == 0:
         raise NotFound("consolidation", at)
-    return RecordedMoment(read.get(listed[count - 1].number) or records.read(process, space_id, listed[count - 1]))
+    last = listed[count - 1]
+    return RecordedMoment(read.get(last.number) or records.read(process, space_id, last), moment)
 
 
 def bank_at(process: Process, space_id: str, moment: RecordedMoment, *, content: bool = False) -> list[File]:
@@ -83,19 +90,22 @@ def bank_at(process: Process, space_id: str, moment: RecordedMoment, *, content:
     """
     # Today's files first: any later change of them is among the records, and is undone.
     today = {file.path: file for file in files.listing(process, space_id, content=content)}
-    texts: dict[str, str | None] = {}
-    for record in _since(process, space_id, moment):
+    changed: dict[str, File | None] = {}
+    for record in since(process, space_id, moment):
         for change in record.files:
-            texts.setdefault(change.path, change.before.content if change.before else None)
+            was = change.before
+            found = _file(change.path, was.content, moment, was.record, content=content) if was else None
+            changed.setdefault(change.path, found)
+    written_by = keys.record_text(moment.record.name())
     for change in moment.record.files:
-        texts.setdefault(change.path, change.after)
-    found = [
-        File(path, file.size, moment.committed_at, file.content, moment.number)
+        text = change.after
+        found = None if text is None else _file(change.path, text, moment, written_by, content=content)
+        changed.setdefault(change.path, found)
+    unchanged = {
+        path: File(path, file.size, moment.committed_at, file.content, moment.number, file.record)
         for path, file in today.items()
-        if path not in texts
-    ]
-    found += [_file(path, text, moment, content=content) for path, text in texts.items() if text is not None]
-    return sorted(found, key=lambda file: file.path)
+    }
+    return [file for _, file in sorted((unchanged | changed).items()) if file]
 
 
 def file_at(process: Process, space_id: str, path: str, moment: RecordedMoment) -> File:
@@ -115,7 +125,7 @@ def file_at(process: Process, space_id: str, path: str, moment: RecordedMoment) 
     if today and today.number is not None and today.number < moment.number:
         # Nothing has changed it since.
         return _existing(path, today.content, moment)
-    for record in _since(process, space_id, moment):
+    for record in since(process, space_id, moment):
         later = of(record)
         if later:
             return _existing(path, later.before.content if later.before else None, moment)
@@ -132,7 +142,7 @@ def synthesis_at(process: Process, space_id: str, moment: RecordedMoment) -> Syn
     if changed:
         return _synthesis(changed.after, space_id)
     today = process.store.get(keys.synthesis(space_id))
-    for record in _since(process, space_id, moment):
+    for record in since(process, space_id, moment):
         later = of(record)
         if later:
             return _synthesis(later.before.content if later.before else None, space_id)
@@ -144,13 +154,13 @@ def rules_at(process: Process, space_id: str, moment: RecordedMoment) -> str:
     if moment.record.rules:
         return moment.record.rules.after or ""
     today = rules.read(process, space_id)
-    for record in _since(process, space_id, moment):
+    for record in since(process, space_id, moment):
         if record.rules:
             return record.rules.before.content if record.rules.before else ""
     return today
 
 
-def _since(process: Process, space_id: str, moment: RecordedMoment) -> Iterator[Record]:
+def since(process: Process, space_id: str, moment: RecordedMoment) -> Iterator[Record]:
     """The records of the changes after that moment, oldest first. They are read as the caller consumes them, some at
     once.
 
@@ -173,11 +183,11 @@ def _since(process: Process, space_id: str, moment: RecordedMoment) -> Iterator[
 def _existing(path: str, text: str | None, moment: RecordedMoment) -> File:
     if text is None:
         raise NotFound("bank file", path)
-    return _file(path, text, moment, content=True)
+    return _file(path, text, moment, None, content=True)
 
 
-def _file(path: str, text: str, moment: RecordedMoment, *, content: bool) -> File:
-    return File(path, len(text.encode()), moment.committed_at, text if content else None, moment.number)
+def _file(path: str, text: str, moment: RecordedMoment, record: str | None, *, content: bool) -> File:
+    return File(path, len(text.encode()), moment.committed_at, text if content else None, moment.number, record)
 
 
 def _synthesis(text: str | None, space_id: str) -> Synthesis:

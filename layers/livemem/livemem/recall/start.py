@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal, get_args
 
+from livemem import clock
+from livemem.bank.time_travel import RecordedMoment
 from livemem.conversations.user_signals import Heard
 from livemem.errors import InvalidRequest
 from livemem.limits import SPEAKER_BYTES
@@ -75,6 +77,8 @@ class Start:
     degraded: tuple[str, ...]
     unread: int = 0
     """New objects that the search for the question left unread (SpaceHits)."""
+    then: RecordedMoment | None = None
+    """The earlier moment that is shown. None: it is what holds now."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +94,14 @@ class _Piece:
 @dataclass(frozen=True)
 class StartRequest:
     """The checked values of a request. `lang` None is the language of the space. `user`: the person whom the agent
-    works with; None for nobody.
+    works with; None for nobody. `at`: an earlier moment (time_travel.then).
     """
 
     max_chars: int = CHARS_DEFAULT
     q: str | None = None
     lang: Lang | None = None
     user: str | None = None
+    at: str | None = None
 
     @classmethod
     def of(
@@ -106,6 +111,7 @@ class StartRequest:
         q: str | None = None,
         lang: Lang | None = None,
         user: str | None = None,
+        at: str | None = None,
     ) -> "StartRequest":
         """The request's values. Raises InvalidRequest, naming the field and its bounds."""
         if not CHARS_LEAST <= max_chars <= CHARS_MOST:
@@ -116,12 +122,16 @@ class StartRequest:
             raise InvalidRequest.of("user", f"must have at most {SPEAKER_BYTES} bytes")
         # Users are stored without what looks like a secret.
         name = None if user is None else identifier(check_speaker("user", user))
-        return cls(max_chars, q if q and q.strip() else None, lang, name)
+        return cls(max_chars, q if q and q.strip() else None, lang, name, at)
 
 
 def start(process: Process, space_id: str, wanted: StartRequest) -> Start:
-    """The start of a session in a space: the requests of `start_material.load`. Raises NotFound, StoreUnavailable."""
-    material = start_material.load(process, space_id, characters=wanted.max_chars, question=wanted.q, user=wanted.user)
+    """The start of a session in a space: the requests of `start_material.load`. Raises NotFound, StoreUnavailable, and
+    for an earlier moment InvalidRequest, Conflict.
+    """
+    material = start_material.load(
+        process, space_id, characters=wanted.max_chars, question=wanted.q, user=wanted.user, at=wanted.at
+    )
     return render(material, wanted.max_chars, wanted.lang or language_of(material.meta.language))
 
 
@@ -227,9 +237,8 @@ class _Page:
             for place, piece in enumerate(sorted(self._taken[why], key=lambda one: one.kind == "section")):
                 texts.append(f"{'' if place else self._heading(why)}{piece.text}")
                 parts.append(StartPart(piece.kind, piece.source, len(texts[-1]), why, piece.verified_at))
-        return Start(
-            self._material.meta.space_id, "".join(texts), parts, self._material.degraded, self._material.unread
-        )
+        of = self._material
+        return Start(of.meta.space_id, "".join(texts), parts, of.degraded, of.unread, of.then)
 
     def _heading(self, why: Why) -> str:
         title = self._words.headings.get(why)
@@ -291,7 +300,9 @@ def _guide(material: StartMaterial, words: StartWords) -> str:
     title = words.title.format(space_id=meta.space_id)
     about = " ".join(visible(meta.description).split())
     lines = [f"{title}: {about[:DESCRIPTION]}" if about else title, "", words.guide]
-    if meta.pending_plan:
+    if material.then:
+        lines.append(words.then.format(number=material.then.number, time=clock.iso(material.then.time)))
+    elif meta.pending_plan:
         lines.append(words.plan.format(since=meta.pending_plan.planned_at, run=meta.pending_plan.run_id))
     if not (material.sections or material.synthesis or material.live_count or material.memories):
         lines.append(words.nothing)

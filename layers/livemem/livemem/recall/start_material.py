@@ -2,14 +2,15 @@
 on, the live notes, the agents' knowledge of themselves, and the answers to a question.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
 
 from livemem import clock
 from livemem.bank.files import File
 from livemem.bank.synthesis import Synthesis
+from livemem.bank.time_travel import RecordedMoment
 from livemem.changes import records
 from livemem.changes.records import Record
 from livemem.changes.section_sources import SectionPath, Trace
@@ -21,7 +22,7 @@ from livemem.memories import state as states
 from livemem.memories.memory import Memory
 from livemem.notes.note import Note
 from livemem.process import Process
-from livemem.recall import fan_out, load_first, section_ids, summary
+from livemem.recall import fan_out, load_first, past_notes, section_ids, summary
 from livemem.recall.fan_out import FanOutTask
 from livemem.recall.section_ids import OwnText
 from livemem.recall.summary import WholeSpace
@@ -44,6 +45,8 @@ MEMORIES_MOST = 50
 HITS = 20
 SCOPE = "live,bank,archive,memories"
 """The scope of the search for a start's question."""
+SCOPE_OF_PAST = "live,bank,archive"
+"""The same for an earlier moment: what a memory said then is not kept in one place."""
 PARSED_MOST = 1_000_000
 """Characters of the bank that are parsed into sections, in about a second. A file beyond them is one piece."""
 RECORDS_MOST = 32
@@ -110,6 +113,8 @@ class StartMaterial:
     degraded: tuple[str, ...] = ()
     unread: int = 0
     """New objects that the search left unread."""
+    then: RecordedMoment | None = None
+    """The earlier moment whose bank and notes these are. Then there are no memories and no hints."""
 
 
 @dataclass(frozen=True)
@@ -133,24 +138,31 @@ class RestsOn:
 
 
 def load(
-    process: Process, space_id: str, *, characters: int, question: str | None, user: str | None = None
+    process: Process,
+    space_id: str,
+    *,
+    characters: int,
+    question: str | None,
+    user: str | None = None,
+    at: str | None = None,
 ) -> StartMaterial:
     """The material that a start of so many characters may show to a `user`.
+
+    `at`: an earlier moment (time_travel.then). It has the rules, the bank and the live notes of that moment, no
+    memories and no hints. Of the documents that today's search finds, later notes are left out.
 
     As `summary.summary`, and side by side with it 1 LIST for each of two kinds of memories and their new operations.
     Then 1 GET for each record that wrote a file that this process has not seen before. With a question a search beside
     it (`search.search`). With a user, in a space that has conversations, `user_signals.heard`. A source that fails is
-    left out. Raises NotFound, StoreUnavailable.
+    left out. At an earlier moment as `summary.summary` and `past_notes.live_at`. Raises NotFound, StoreUnavailable,
+    InvalidRequest, Conflict.
     """
-    tasks = {
-        SPACE: FanOutTask(
-            lambda: summary.summary(process, space_id, choose=lambda newest: _chosen(newest, characters)),
-            SECONDS[SPACE],
-        ),
-        MEMORIES: FanOutTask(lambda: _memories(process, space_id), SECONDS[MEMORIES]),
-    }
+    tasks = {SPACE: FanOutTask(lambda: _space(process, space_id, characters, at), SECONDS[SPACE])}
+    if at is None:
+        tasks[MEMORIES] = FanOutTask(lambda: _memories(process, space_id), SECONDS[MEMORIES])
     if question is not None:
-        tasks[SEARCH] = FanOutTask(lambda: _found(process, space_id, question), SECONDS[SEARCH])
+        scope = SCOPE if at is None else SCOPE_OF_PAST
+        tasks[SEARCH] = FanOutTask(lambda: _found(process, space_id, question, scope), SECONDS[SEARCH])
     results, failures = fan_out.done(process, tasks)
     if SPACE in failures:
         failed = failures[SPACE]
@@ -161,7 +173,7 @@ def load(
         )
     whole: WholeSpace = results[SPACE]
     assert whole.live
-    if user is not None and whole.meta.has_conversations:
+    if user is not None and at is None and whole.meta.has_conversations:
         # After the head, which shows that there is something to look for.
         heard = {USER: FanOutTask(lambda: user_signals.heard(process, space_id, user), SECONDS[USER])}
         more, more_failures = fan_out.done(process, heard)
@@ -169,6 +181,8 @@ def load(
     shown = {note.note_id for note in whole.live.notes}
     newest_first = whole.live.notes[::-1]
     found, unread = results.get(SEARCH, ([], 0))
+    if whole.then:
+        found = _of_then(found, whole.then, shown)
     urgent_first = sorted(newest_first, key=lambda note: note.category not in URGENT)
     return StartMaterial(
         whole.meta,
@@ -182,7 +196,29 @@ def load(
         results.get(USER, []),
         tuple(name for name in SECONDS if name in failures),
         unread,
+        whole.then,
     )
+
+
+def _space(process: Process, space_id: str, characters: int, at: str | None) -> WholeSpace:
+    if at is None:
+        return summary.summary(process, space_id, choose=lambda newest: _chosen(newest, characters))
+    whole = summary.summary(process, space_id, at=at)
+    assert whole.then
+    return replace(whole, live=past_notes.live_at(process, space_id, whole.then, most=NOTES_MOST))
+
+
+def _of_then(found: Sequence[StartHit], then: RecordedMoment, live: Collection[str]) -> list[StartHit]:
+    """The answers that were there then. A note that was live then counts as live. Sections are matched with the bank of
+    then by the renderer.
+    """
+    some = []
+    for hit in found:
+        if hit.kind == "section":
+            some.append(hit)
+        elif keys.parse_note_id(hit.id).timestamp <= then.time:
+            some.append(replace(hit, kind="live" if hit.id in live else "archive"))
+    return some
 
 
 def _chosen(newest: Newest, characters: int) -> list[Entry]:
@@ -212,7 +248,7 @@ def _memories(process: Process, space_id: str) -> list[Memory]:
     return states.newest_first(memory for one in found for memory in one.alive(now))[:MEMORIES_MOST]
 
 
-def _found(process: Process, space_id: str, question: str) -> tuple[list[StartHit], int]:
+def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[list[StartHit], int]:
     """The answers to the question, and how many new objects were left unread."""
     # They weigh: a start without a question needs none of them.
     from livemem.recall import document_sources, memory_documents, search  # noqa: PLC0415
@@ -228,7 +264,7 @@ def _found(process: Process, space_id: str, question: str) -> tuple[list[StartHi
         document_sources.LIVE: "live",
         memory_documents.MEMORY: "memory",
     }
-    asked = SearchRequest.of(text, scope=SCOPE, limit=HITS)
+    asked = SearchRequest.of(text, scope=scope, limit=HITS)
     answer = search.search(process, space_id, asked)
     found = [
         _hit(

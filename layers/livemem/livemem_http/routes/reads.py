@@ -24,25 +24,15 @@ from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.filters import OfAgent, OfCategory, Since, Tagged, Until
 from livemem_http.paging import Cursor, Limit
+from livemem_http.past import TOO_FAR_BACK, At
 from livemem_http.status import look_at_health
 
 api = Api()
-
-TOO_FAR_BACK = [HTTPStatus.CONFLICT]
-"""A look back over more changes than this is refused."""
 
 Order = Annotated[
     Literal["asc", "desc"], Query(description="`desc`: newest first; `asc`: oldest first.", examples=["asc"])
 ]
 WithContent = Annotated[bool, Query(description="Whether to return the contents of the files.", examples=[True])]
-At = Annotated[
-    str | None,
-    Query(
-        description="The number of a change, or a time in ISO 8601: the answer shows the state after the last change "
-        "at or before it.",
-        examples=["1"],
-    ),
-]
 WithRules = Annotated[
     bool,
     Query(alias="rules", description="`false`: the rules are left out, for agents that know them.", examples=[True]),

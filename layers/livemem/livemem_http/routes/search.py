@@ -16,6 +16,7 @@ from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.filters import OfCategory, OfSpeaker, Since, Tagged, Until
 from livemem_http.paging import Cursor
+from livemem_http.past import TOO_FAR_BACK, At
 from livemem_http.views.read import ReadView, read_as_markdown
 from livemem_http.views.recall import (
     MemoryContextView,
@@ -283,6 +284,7 @@ ForUser = Annotated[
     needs="read",
     tag="spaces",
     markdown=start_as_markdown,
+    refuses=TOO_FAR_BACK,
     revalidated=True,
     summary="Start a session",
 )
@@ -292,16 +294,18 @@ def get_start(
     q: Task = None,
     lang: Headings = None,
     user: ForUser = None,
+    at: At = None,
 ) -> StartView:
     """The context for the start of an agent, within a maximum number of characters. It has the current sections, which
     the rules mark as *load first*, the sections that match `q`, what was heard of the user, new notes, the synthesis,
     and the last changes. It names all parts that are left out. A section is shown completely, or only its name. The
-    summary route returns everything.
+    summary route returns everything. With `at` it is what an agent would have been given then, without memories and
+    hints on the user.
     """
     caller = api.principal()
     decision.check_user(caller.name, user, may_write="write" in caller.permissions)
     wanted = StartRequest.of(
-        max_chars=max_chars, q=q, lang=lang or api.language(), user=caller.name if user is None else user
+        max_chars=max_chars, q=q, lang=lang or api.language(), user=caller.name if user is None else user, at=at
     )
     return StartView.of(start.start(process(), space_id, wanted))
 

@@ -38,6 +38,7 @@ from livemem_http.views.notes import NoteView
 
 # Only admin makes and changes spaces; the views are also those of readers, whose cold start would wait for it.
 if TYPE_CHECKING:
+    from livemem.bank.time_travel import RecordedMoment
     from livemem.changes.rules_change import NewRules
     from livemem.consolidation.space_change import Changed, SpaceUpdate
     from livemem.recall.overview import Info
@@ -269,6 +270,10 @@ class PastMoment(View):
     change: Annotated[int, described("The number of the change.", 1)]
     committed_at: Annotated[Moment, described("The time when the change took effect, UTC.", "2026-02-20T14:05:00Z")]
 
+    @classmethod
+    def of(cls, then: "RecordedMoment") -> "PastMoment":
+        return cls(change=then.number, committed_at=then.committed_at)
+
 
 class SpaceSummary(SpaceView):
     """A space, with all that an agent needs of it at its start."""
@@ -299,7 +304,7 @@ class SpaceSummary(SpaceView):
             live=LiveNotes(count=live.count, exact=live.exact, notes=[NoteView.of(note) for note in live.notes])
             if live
             else None,
-            at=PastMoment(change=then.number, committed_at=then.committed_at) if then else None,
+            at=PastMoment.of(then) if then else None,
         )
 
 

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from livemem.recall.start import Start
 from livemem_http.views.fields import Moment, SpaceId, Unread, View, described
+from livemem_http.views.spaces import PastMoment
 
 
 class StartPartView(View):
@@ -58,6 +59,12 @@ class StartView(View):
         ),
     ]
     unread: Unread = None
+    at: Annotated[
+        PastMoment | None,
+        described(
+            "The change whose state is shown. Only with `at`.", {"change": 1, "committed_at": "2026-02-20T14:05:00Z"}
+        ),
+    ] = None
 
     @classmethod
     def of(cls, start: Start) -> "StartView":
@@ -68,6 +75,7 @@ class StartView(View):
             parts=[StartPartView.model_validate(part, from_attributes=True) for part in start.parts],
             degraded=list(start.degraded),
             unread=start.unread or None,
+            at=PastMoment.of(start.then) if start.then else None,
         )
 
 

@@ -8,7 +8,7 @@ const { waitOf } = await import(new URL('live.js', core));
 const { joined } = await import(new URL('pages.js', core));
 const { byView, storeRequests } = await import(new URL('costs.js', core));
 const { Problem, problemOf, wordsOf } = await import(new URL('problems.js', core));
-const { byKind, compared, cut } = await import(new URL('told.js', core));
+const { byKind, compared, cut } = await import(new URL('differences.js', core));
 const { pieces } = await import(new URL('letters.js', core));
 
 test('every view has a link that leads back to it with its parameters, however odd they are', () => {

@@ -1,14 +1,45 @@
-/** A plan that waits for a person: read it as a diff, approve it, or refuse it with a reason. */
+/** One run: its steps, what it did or would do, why it failed; and the plan of one that waits for a person. */
 import { at, post } from '../core/api.js';
 import { useAction, useLive } from '../core/live.js';
 import { go, href } from '../core/router.js';
-import { number, t } from '../core/texts.js';
-import { Answer, Empty, Facts, Heading, Panel, ProblemNote, Time } from '../parts/basic.js';
-import { canCorrect } from '../parts/corrections.js';
+import { canCorrect } from '../core/session.js';
+import { has, number, t } from '../core/texts.js';
+import { Answer, Copy, Empty, Facts, Heading, Panel, ProblemNote, Time } from '../parts/basic.js';
 import { confirm } from '../parts/dialog.js';
-import { PlanBody } from '../parts/plan.js';
+import { goes, PlanBody, RunBadge, RunNumbers, RunProblem, Steps } from '../parts/records.js';
 import { toast } from '../parts/toast.js';
 import { html } from '../vendor/preact.js';
+
+const WHILE_AT_WORK = 800;
+
+/** What is left live, or was set aside, with its number. */
+const LEFT = ['notes_remaining', 'notes_oversized', 'notes_left_out', 'notes_uncited', 'notes_discarded'];
+
+function Ended({ space, run }) {
+  const metrics = run.metrics ?? {};
+  return html`<${Facts} items=${[
+    [t('run.started.by'), has(`trigger.${run.trigger}`) ? t(`trigger.${run.trigger}`) : run.trigger],
+    [t('fact.queued'), html`<${Time} at=${run.queued_at} exact=${true} />`],
+    [t('fact.ended'), run.finished_at && html`<${Time} at=${run.finished_at} exact=${true} />`],
+    [t('fact.model'), run.model],
+    [t('fact.change'), run.consolidation && html`<a href=${href('change', { space, number: run.consolidation })}>${run.consolidation}</a>`],
+    [t('fact.decided'), run.decided_by && html`${run.decided_by}, <${Time} at=${run.decided_at} />`],
+    [t('fact.message'), run.message],
+    ...LEFT.map((name) => [t(`left.${name}`), metrics[name] > 0 && number(metrics[name])]),
+    [t('fact.job'), html`<${Copy} text=${run.job} />`],
+  ]} />`;
+}
+
+export function Run({ params: { space, run: id } }) {
+  const live = useLive(at('spaces', space, 'runs', id), { every: WHILE_AT_WORK });
+  return html`<${Answer} live=${live} lines=${6}>${(run) => html`
+    <${Heading} title=${run.dry_run ? t('run.dry') : t('run.one')} above=${html`<a href=${href('space', { space })}>${space}</a>`}><${RunBadge} run=${run} /></${Heading}>
+    ${run.dry_run && html`<p class="lead">${t('run.dry.what')}</p>`}
+    <${RunProblem} run=${run} />
+    <${Panel}>${goes(run) && html`<${Steps} run=${run} />`}<p><${RunNumbers} run=${run} /></p><${Ended} space=${space} run=${run} />
+      ${run.status === 'awaiting_approval' && html`<p><a class="button" href=${href('review', { space, run: id })}>${t('due.read.plan', { n: run.metrics?.notes_processed ?? 0 })}</a></p>`}</${Panel}>
+    ${run.plan && html`<${PlanBody} plan=${run.plan} />`}`}</${Answer}>`;
+}
 
 function Decision({ space, plan, refresh }) {
   const path = at('spaces', space, 'runs', plan.run_id, 'plan');
@@ -26,7 +57,7 @@ function Decision({ space, plan, refresh }) {
     const run = await confirm({ title: t('review.refuse.title'), body: html`<p>${t('review.refuse.what')}</p>`, yes: t('review.refuse.yes'), reason: 'optional', act: (reason) => post(`${path}/refuse`, { reason }) });
     if (run) go('space', { space });
   };
-  return html`<div class="decision">
+  return html`<div class="verdict">
     <${ProblemNote} problem=${approving.problem} />
     <div class="actions"><button class="main" onClick=${approve} disabled=${approving.busy || plan.outdated}>${approving.busy ? t('working') : t('review.approve')}</button>
       <button onClick=${refuse}>${t('review.refuse')}</button>
@@ -34,7 +65,7 @@ function Decision({ space, plan, refresh }) {
   </div>`;
 }
 
-export default function Review({ params: { space, run } }) {
+export function Review({ params: { space, run } }) {
   const live = useLive(at('spaces', space, 'runs', run, 'plan'), { every: 10_000 });
   const info = useLive(at('spaces', space));
   const gone = live.problem?.code === 'plan_not_found';

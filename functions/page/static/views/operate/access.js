@@ -1,9 +1,9 @@
-/** Tokens: who has which, who made it, when it was used last; a new one is shown once. */
+/** Who gets in: tokens with their last use, a new one shown once; and connections of programs. */
 import { at, post, remove } from '../../core/api.js';
 import { useAction, useLive } from '../../core/live.js';
 import { usePages } from '../../core/pages.js';
 import { t } from '../../core/texts.js';
-import { Badge, Copy, Panel, ProblemNote, Time } from '../../parts/basic.js';
+import { Badge, Copy, Empty, Panel, ProblemNote, Time, Words } from '../../parts/basic.js';
 import { confirm } from '../../parts/dialog.js';
 import { Field, Tick, useDraft } from '../../parts/field.js';
 import { PagedList } from '../../parts/list.js';
@@ -92,4 +92,20 @@ export function Tokens() {
     <${Panel} title=${t('ops.tokens')} side=${html`<button onClick=${() => setOpen(!open)} aria-expanded=${open}>${open ? t('close') : t('tokens.new')}</button>`}>
       ${open && html`<${NewToken} made=${done} />`}
       <${PagedList} list=${list} idOf=${(token) => `${token.hash} ${token.revoked} ${token.last_used_at ?? ''}`} row=${(token) => html`<${Token} token=${token} refresh=${list.refresh} />`} /></${Panel}>`;
+}
+
+const connectionId = (one) => one.connection_id ?? one.grant_id ?? one.id;
+
+async function endConnection(connection, refresh) {
+  const name = connection.client_name ?? connection.name;
+  const done = await confirm({ title: t('connections.end.title', { name }), body: html`<p>${t('connections.end.what')}</p>`, yes: t('connections.end'), grave: true, act: () => remove(at('connections', connectionId(connection))) });
+  if (done) refresh();
+}
+
+export function Connections() {
+  const list = usePages('/v1/connections', { idOf: connectionId, every: 15_000 });
+  if (list.problem?.status === 404) return html`<${Panel}><${Empty} title=${t('connections.off')}><p>${t('connections.off.what')}</p></${Empty}></${Panel}>`;
+  return html`<${Panel} title=${t('ops.connections')}><${PagedList} list=${list} idOf=${connectionId} empty=${html`<${Empty} title=${t('connections.none')}><p>${t('connections.none.what')}</p></${Empty}>`}
+    row=${(one) => html`<div class="row"><b class="grow"><${Words} text=${one.client_name ?? one.name ?? ''} /></b><span>${(one.permissions ?? []).map((name) => html`<${Badge} key=${name}>${name}</${Badge}> `)}</span><button class="plain grave-text" onClick=${() => endConnection(one, list.refresh)}>${t('connections.end')}</button></div>
+      <div class="meta"><span>${one.token_name ?? one.user ?? ''}</span><span>${(one.space_ids ?? []).join(', ') || t('tokens.all.spaces')}</span>${one.last_used_at ? html`<span>${t('tokens.used')} <${Time} at=${one.last_used_at} /></span>` : html`<span>${t('tokens.unused')}</span>`}${one.expires_at && html`<span>${t('tokens.until')} <${Time} at=${one.expires_at} exact=${true} /></span>`}</div>`} /></${Panel}>`;
 }
