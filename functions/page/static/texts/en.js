@@ -3,5 +3,6 @@ import frame from './en/frame.js';
 import space from './en/space.js';
 import operate from './en/operate.js';
 import search from './en/search.js';
+import recall from './en/recall.js';
 
-export default { ...frame, ...space, ...operate, ...search };
+export default { ...frame, ...space, ...operate, ...search, ...recall };

@@ -3,5 +3,6 @@ import frame from './fr/frame.js';
 import space from './fr/space.js';
 import operate from './fr/operate.js';
 import search from './fr/search.js';
+import recall from './fr/recall.js';
 
-export default { ...frame, ...space, ...operate, ...search };
+export default { ...frame, ...space, ...operate, ...search, ...recall };

@@ -1,12 +1,12 @@
 /** The bank: its files, and one file section by section, with the notes that each rests on and its corrections by hand. */
 import { at, filePath, get, patch, post } from '../core/api.js';
 import { bytes } from '../core/format.js';
-import { useAction, useLive } from '../core/live.js';
+import { useAction, useEach, useLive } from '../core/live.js';
 import { Markdown, sectionsOf } from '../core/markdown.js';
 import { changeQuery, href } from '../core/router.js';
 import { canCorrect, may } from '../core/session.js';
 import { t } from '../core/texts.js';
-import { Answer, Badge, Choice, Empty, Heading, Loading, Panel, ProblemNote, Time } from '../parts/basic.js';
+import { Answer, Badge, Choice, Empty, Heading, One, Panel, ProblemNote, Time } from '../parts/basic.js';
 import { confirm } from '../parts/dialog.js';
 import { Field, useDraft } from '../parts/field.js';
 import { Note } from '../parts/notes.js';
@@ -106,32 +106,15 @@ export default function Bank({ params: { space, rest: path }, query }) {
 
 const STEP = 8;
 
-function useNotes(space, ids) {
-  const [notes, setNotes] = useState({});
-  const key = ids.join();
-  useEffect(() => {
-    const ended = new AbortController();
-    const ask = async () => {
-      for (const id of ids) {
-        const found = await get(at('spaces', space, 'notes', id), undefined, { signal: ended.signal }).catch((problem) => ({ problem }));
-        if (ended.signal.aborted) return;
-        setNotes((now) => ({ ...now, [id]: found }));
-      }
-    };
-    ask();
-    return () => ended.abort();
-  }, [space, key]);
-  return notes;
-}
-
 /** `known`: what the file says of the section: {sources: [{note_id, consolidation}], corrections, omitted}. */
 function SourceNotes({ space, known }) {
   const [shown, setShown] = useState(STEP);
   const newest = [...known.sources].reverse();
   const ids = newest.slice(0, shown).map((source) => source.note_id);
-  const notes = useNotes(space, ids);
+  const pathOf = (id) => at('spaces', space, 'notes', id);
+  const notes = useEach(ids.map(pathOf));
   return html`<div class="source-notes">
-    ${ids.map((id) => html`<div key=${id}>${!notes[id] ? html`<${Loading} lines=${2} />` : notes[id].problem ? html`<${ProblemNote} problem=${notes[id].problem} />` : html`<${Note} note=${notes[id]} />`}</div>`)}
+    ${ids.map((id) => html`<div key=${id}><${One} answer=${notes[pathOf(id)]}>${(note) => html`<${Note} note=${note} />`}</${One}></div>`)}
     ${newest.length > shown && html`<button class="plain" onClick=${() => setShown(shown + STEP)}>${t('sources.more', { n: newest.length - shown })}</button>`}
     ${known.omitted > 0 && html`<p class="quiet">${t('sources.omitted', { n: known.omitted })}</p>`}
     ${known.corrections.length > 0 && html`<p class="quiet">${t('sources.corrections')} ${known.corrections.map((number) => html`<a key=${number} href=${href('change', { space, number })}>${number}</a> `)}</p>`}

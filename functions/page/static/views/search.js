@@ -26,7 +26,7 @@ function Asked({ query }) {
   </form>`;
 }
 
-function Scopes({ scope }) {
+function Scopes({ scope, conversation }) {
   const on = (one) => !scope || scope.split(',').includes(one);
   const chip = (one, pressed) => html`<button key=${one} type="button" aria-pressed=${pressed} onClick=${() => changeQuery({ scope: withScope(scope, one) })}>${t(`scope.${one}`)}</button>`;
   return html`<div class="scopes">
@@ -35,6 +35,7 @@ function Scopes({ scope }) {
       ${scopes.map((one) => chip(one, Boolean(scope) && on(one)))}
     </div>
     <div class="choice" role="group" aria-label=${t('search.apart')} title=${t('search.apart')}>${apart.map((one) => chip(one, scope === one))}</div>
+    ${conversation && html`<button type="button" onClick=${() => changeQuery({ conversation: undefined })}>${t('search.one.conversation')} ×</button>`}
   </div>`;
 }
 
@@ -134,7 +135,7 @@ export default function Search({ params: { space }, query }) {
   return html`
     <${Heading} title=${t('nav.search')} above=${html`<a href=${href('space', { space })}>${space}</a>`} />
     <${Asked} query=${query} />
-    <${Scopes} scope=${query.scope} />
+    <${Scopes} scope=${query.scope} conversation=${query.conversation} />
     <${Filters} space=${space} query=${query} />
     ${!asked && html`<${Help} />`}
     ${asked && html`<div class=${live.loading && shown ? 'search-answer stale' : 'search-answer'} aria-busy=${live.loading}>
