@@ -321,7 +321,7 @@ def _complete_responses(made: dict[str, Any], operation: dict[str, Any], api: An
     if route in api.in_markdown:
         schema = {"type": "string", "description": "The same as Markdown, if `Accept` prefers it."}
         good["content"][negotiation.MARKDOWN] = {"schema": schema, **_rendered(good, api, route)}
-    if route in api.revalidated:
+    if route.startswith("GET "):
         _revalidate(operation, good)
     for also in api.also.get(route, ()):
         responses[str(int(also))] = {**good, "description": also.phrase}

@@ -1,16 +1,17 @@
-"""One command for all tables: `python -m benchmarks.scale growth`, `registry` or `queues` (docs/scale.md)."""
+"""One command for all tables: `python -m benchmarks.scale growth`, or another name of TABLES (docs/scale.md)."""
 
 import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from benchmarks.scale import growth, queues, registry
+from benchmarks.scale import growth, queues, registry, shares
 
 TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
     "growth": growth.table,
     "queues": queues.table,
     "registry": registry.table,
+    "shares": shares.table,
 }
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from benchmarks.scale.virtual import Schedule
@@ -29,16 +29,33 @@ class Tally:
         self.bytes: Counter[str] = Counter()
         self.peak: dict[str, tuple[int, str]] = {}
         """For reads and writes: the most in one second, and the prefix."""
+        self.rest: Counter[str] = Counter()
+        """Requests by verb that are about a space at rest (`is_at_rest`)."""
+        self.is_at_rest: Callable[[str], bool] = lambda _: False
+        self.most: dict[str, int] = {}
+        """Reads and writes that one prefix takes in a second. Empty: any number."""
+        self.throttled = 0
         self._second, self._now = -1, Counter[tuple[str, str]]()
 
     def count(self, who: str, name: str, key: str, size: int, now: float) -> None:
         """Take note of one request."""
         self.requests[who][NAMES[name]] += 1
         self.bytes[who] += size
+        if self.is_at_rest(key):
+            self.rest[NAMES[name]] += 1
+        self._begin(now)
+        self._now[_what(name), key.partition("/")[0]] += 1
+
+    def is_full(self, name: str, key: str, now: float) -> bool:
+        """Whether S3 refuses a request (503 SlowDown), since its prefix has had too many in this second."""
+        self._begin(now)
+        most = self.most.get(_what(name))
+        return most is not None and self._now[_what(name), key.partition("/")[0]] >= most
+
+    def _begin(self, now: float) -> None:
         if int(now) != self._second:
             self.close()
             self._second = int(now)
-        self._now["writes" if name in WRITES else "reads", key.partition("/")[0]] += 1
 
     def close(self) -> None:
         """End the present second."""
@@ -47,16 +64,30 @@ class Tally:
         self._now.clear()
 
 
+def _what(name: str) -> str:
+    return "writes" if name in WRITES else "reads"
+
+
 class TimedClient:
     """An S3 client whose requests take `seconds`, and longer for many bytes. `cpu`: how much slower the function's
-    machine computes than this one; 0 counts no computing.
+    machine computes than this one; 0 counts no computing. `heard` is called for each object that was put.
     """
 
     def __init__(
-        self, inner: Any, schedule: Schedule, tally: Tally, who: str, seconds: float, *, cpu: float = 0, mb: float = 60
+        self,
+        inner: Any,
+        schedule: Schedule,
+        tally: Tally,
+        who: str,
+        seconds: float,
+        *,
+        cpu: float = 0,
+        mb: float = 60,
+        heard: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._inner, self._schedule, self._tally = inner, schedule, tally
         self._seconds, self._cpu, self._rate = seconds, cpu, mb * 1_000_000
+        self._heard = heard
         self.who = who
 
     def __getattr__(self, name: str) -> Any:
@@ -68,6 +99,10 @@ class TimedClient:
             body = arguments.get("Body", b"")
             spent = (time.perf_counter() - self._schedule.resumed) * self._cpu
             self._schedule.sleep(self._seconds + spent + len(body) / self._rate)
+            while self._tally.is_full(name, _key(arguments), self._schedule.now):
+                # As the SDK does it.
+                self._tally.throttled += 1
+                self._schedule.sleep(1.0)
             try:
                 answer = inner(**arguments)
             except Exception:
@@ -76,6 +111,8 @@ class TimedClient:
             size = len(body) + answer.get("ContentLength", 0) * (name == "get_object")
             size += ENTRY_BYTES * (len(answer.get("Contents", ())) + len(answer.get("CommonPrefixes", ())))
             self._count(name, arguments, size)
+            if name == "put_object":
+                self._heard(arguments["Key"])
             if name == "get_object" and answer["ContentLength"] > 100_000:
                 self._schedule.sleep(answer["ContentLength"] / self._rate)
             return answer
@@ -84,4 +121,8 @@ class TimedClient:
         return call
 
     def _count(self, name: str, arguments: Mapping[str, Any], size: int) -> None:
-        self._tally.count(self.who, name, arguments.get("Key", arguments.get("Prefix", "")), size, self._schedule.now)
+        self._tally.count(self.who, name, _key(arguments), size, self._schedule.now)
+
+
+def _key(arguments: Mapping[str, Any]) -> str:
+    return str(arguments.get("Key", arguments.get("Prefix", "")))

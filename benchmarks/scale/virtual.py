@@ -111,6 +111,22 @@ class Schedule:
             ended.append(True)
 
 
+@dataclass
+class VirtualLock:
+    """A lock that pieces of work wait for in virtual time. A lock of threads would stop all of them."""
+
+    schedule: Schedule
+    taken: bool = False
+
+    def __enter__(self) -> None:
+        while self.taken:
+            self.schedule.sleep(0.01)
+        self.taken = True
+
+    def __exit__(self, *_: object) -> None:
+        self.taken = False
+
+
 @dataclass(frozen=True)
 class Pool:
     """The threads of a process's store, in virtual time."""

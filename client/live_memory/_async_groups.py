@@ -483,6 +483,10 @@ class AsyncNotesGroup(Group):
         """As `NotesGroup.get`."""
         return await self._invoke("get_note", locals())
 
+    async def get_life(self, space_id: str, note_id: str) -> models.NoteLifeView:
+        """As `NotesGroup.get_life`."""
+        return await self._invoke("get_note_life", locals())
+
     async def list(
         self,
         space_id: str,
@@ -495,6 +499,8 @@ class AsyncNotesGroup(Group):
         tag: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        ids: str | None = None,
+        status: Literal["live", "consolidated"] | None = None,
     ) -> models.NotePage:
         """As `NotesGroup.list`."""
         return await self._invoke("list_notes", locals())
@@ -618,6 +624,9 @@ class AsyncRunsGroup(Group):
         max_notes: int | None = None,
         dry_run: bool | None = None,
         replace: bool | None = None,
+        rules: str | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
+        notes_of: int | None = None,
     ) -> models.RunQueued:
         """As `RunsGroup.start`."""
         return await self._invoke("start_consolidation", locals())
@@ -798,7 +807,9 @@ class AsyncSpacesGroup(Group):
         """As `SpacesGroup.get_summary`."""
         return await self._invoke("get_summary", locals())
 
-    async def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.SpacePage:
+    async def list(
+        self, *, limit: int | None = None, cursor: str | None = None, waiting: bool | None = None
+    ) -> models.SpacePage:
         """As `SpacesGroup.list`."""
         return await self._invoke("list_spaces", locals())
 

@@ -411,7 +411,7 @@ class ConversationsGroup(Group):
 
         Create a conversation. All fields are optional. With `cwd` (and `host`) it can be found by its folder. The
         parameters that cut it into blocks are fixed now. A full update of its summaries can build them again with
-        other parameters.
+        other parameters. A token that has begun too many within a day gets 429.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1105,6 +1105,19 @@ class NotesGroup(Group):
         """
         return self._invoke("get_note", locals())
 
+    def get_life(self, space_id: str, note_id: str) -> models.NoteLifeView:
+        """Get the life of a note.
+
+        All that happened to a note, oldest first. The events name its author, the changes that folded it with their
+        sections, those that left it out or were undone, and the spaces into which it was promoted. They also name the
+        memories and backups that hold it, and its erasure. `sections` are those of the bank that rest on it now.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            note_id: The id of the note, from the answer that wrote it, or from any list.
+        """
+        return self._invoke("get_note_life", locals())
+
     def list(
         self,
         space_id: str,
@@ -1117,11 +1130,13 @@ class NotesGroup(Group):
         tag: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        ids: str | None = None,
+        status: Literal["live", "consolidated"] | None = None,
     ) -> models.NotePage:
-        """List live notes.
+        """List notes.
 
-        The notes that wait for a consolidation, newest first. All filters must match. Consolidated notes are in the
-        history, and each can still be read by its id.
+        The notes that wait for a consolidation, newest first. With `status=consolidated` the folded notes, those of
+        the newest change first. All filters must match. `ids` reads several notes at once, live or consolidated.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1133,6 +1148,10 @@ class NotesGroup(Group):
             tag: Only notes with this tag.
             since: Only documents of this time or later, ISO 8601, by default UTC.
             until: Only documents of this time or earlier, ISO 8601, by default UTC.
+            ids: Only these notes, live or consolidated: up to 100 ids, separated by commas. No filter may be given
+                with it. Notes that no longer exist are left out.
+            status: `live`: the notes that wait. `consolidated`: those that a consolidation has folded and no undo
+                gave back, newest change first. A page may hold fewer notes than `limit` and still have a next one.
         """
         return self._invoke("list_notes", locals())
 
@@ -1413,6 +1432,9 @@ class RunsGroup(Group):
         max_notes: int | None = None,
         dry_run: bool | None = None,
         replace: bool | None = None,
+        rules: str | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
+        notes_of: int | None = None,
     ) -> models.RunQueued:
         """Start a consolidation.
 
@@ -1420,7 +1442,9 @@ class RunsGroup(Group):
         answer: get the run (`Location`) until its status is final, or `awaiting_approval` in a space that requires
         approval. Without notes it ends with `nothing_to_do`. To fold only another agent's notes needs `admin`. While
         a plan waits for approval, the service refuses the run (`conflict`), except for a dry run or with `replace`.
-        Between two runs of a space that are started by hand, at least ten seconds must pass (`cooldown`).
+        Between two runs of a space that are started by hand, at least ten seconds must pass (`cooldown`). A dry run
+        can try other `rules`, and with `notes_of` fold the notes of an earlier change again into the bank as it stood
+        before.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1428,6 +1452,10 @@ class RunsGroup(Group):
             max_notes: Maximum number of notes; the oldest are taken. The service has a limit of its own.
             dry_run: Asks the LLM and stores the plan in the run. Nothing else is written.
             replace: Discards a plan that waits for approval. The new run makes another one.
+            rules: Only with `dry_run`: rules to try in the place of those of the space.
+            rules_template: Only with `dry_run`: a template of rules to try.
+            notes_of: Only with `dry_run`: the number of a consolidation. Its notes are taken in the place of the live
+                ones, and the bank as it stood before it, so that the plan can be compared with that change.
         """
         return self._invoke("start_consolidation", locals())
 
@@ -1814,7 +1842,9 @@ class SpacesGroup(Group):
         """
         return self._invoke("get_summary", locals())
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.SpacePage:
+    def list(
+        self, *, limit: int | None = None, cursor: str | None = None, waiting: bool | None = None
+    ) -> models.SpacePage:
         """List spaces.
 
         The spaces that the token may see, sorted by id.
@@ -1822,6 +1852,8 @@ class SpacesGroup(Group):
         Args:
             limit: Maximum number of items in the page.
             cursor: The `next_cursor` of the previous page. Default: the first page.
+            waiting: Whether to return what waits in each space, and what its next consolidation waits for. Two or
+                three more requests to the store for each space.
         """
         return self._invoke("list_spaces", locals())
 

@@ -12,7 +12,7 @@ from livemem import clock
 from livemem.conversations import update
 from livemem.conversations.summaries_job import SummariesJob
 from livemem.jobs.worker import Worked
-from livemem_http import metrics
+from livemem_http import metrics, waiting
 from livemem_http.environment import process
 from livemem_http.logs import entry, function_logger
 
@@ -23,8 +23,8 @@ def work(event: dict[str, Any], deadline: datetime, delivery: str) -> Sequence[W
     """Bring up the conversations of an event, or carry out an invocation."""
     if "Records" in event:
         event_keys = [unquote_plus(record.s3.get_object.key) for record in S3Event(event).records]
-        return update.hear(process(), event_keys, deadline, delivery)
-    return update.carry_out(process(), event, deadline, delivery)
+        return update.hear(process(), event_keys, deadline, delivery, waiting.waited(event))
+    return update.carry_out(process(), event, deadline, delivery, waiting.waited(event))
 
 
 @entry(logger)

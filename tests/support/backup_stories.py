@@ -120,11 +120,15 @@ def a_space_that_is_exported_and_imported(account: Account) -> None:
 
 def notes_that_are_erased(account: Account) -> None:
     note_id = full(account)
+    account.clock.move(1)
     back_up(account)
     call(account, "GET", f"{SPACE}/export", 200)
+    lived = call(account, "GET", f"{SPACE}/notes/{{note_id}}/life", 200, note_id=note_id)
+    assert {"written", "backed_up"} <= {event["what"] for event in lived["events"]}
     call(account, "DELETE", f"{SPACE}/notes/{{note_id}}", 422, note_id=note_id)
     told = call(account, "DELETE", f"{SPACE}/notes/{{note_id}}", 200, note_id=note_id, query={"erase": "true"})
     assert told["status"] == "done"
+    assert call(account, "GET", f"{SPACE}/notes/{{note_id}}/life", 200, note_id=note_id)["status"] == "erased"
     told = call(account, "DELETE", f"{SPACE}/notes", 200, query={"erase": "true", "agent": "admin"})
     assert len(call(account, "GET", f"{SPACE}/erasures", 200)["items"]) == 2
     call(account, "GET", f"{SPACE}/erasures/{{erasure_id}}", 200, erasure_id=told["erasure_id"])

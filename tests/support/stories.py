@@ -224,6 +224,7 @@ def tokens_with_a_list_of_spaces(account: Account) -> None:
     account.call("reads", "GET", SPACE, 200, token="lm_ann")
     account.note(token="lm_ann")
     account.start(token="lm_ann")
+    account.call("conversations", "POST", f"{SPACE}/conversations", 201, token="lm_ann")
     account.delete()
     account.call("reads", "GET", SPACE, 403, token="lm_ann")
 

@@ -8,7 +8,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, ClassVar
@@ -29,6 +29,7 @@ from livemem.errors import LiveMemoryError
 from livemem.jobs import counter
 from livemem.jobs import queue as queues
 from livemem.jobs import run as runs
+from livemem.jobs.shares import Waited
 from livemem.jobs.worker import Kind
 from livemem.llm.client import LlmError, Messages, Reply
 from livemem.llm.tool_calling import ToolReply
@@ -210,6 +211,31 @@ def worker_of(payload: Mapping[str, Any]) -> Function:
         "do": "backup",
     }
     return next(function for key, function in of.items() if key in payload)
+
+
+def carry_out(
+    payload: Mapping[str, Any],
+    process: Process,
+    until: datetime,
+    pause: Callable[[float], None],
+    waited: timedelta = timedelta(),
+) -> Any:
+    """Work off an invocation as the function that takes it does: the run of a consolidation, else what was done.
+    `waited`: how long it has waited for a slot.
+    """
+    function = worker_of(payload)
+    if function == "ask":
+        return asking.carry_on(
+            process, payload["space_id"], payload["job_id"], until, pause=pause, waited=Waited(waited)
+        )
+    if function == "summarize":
+        return update.carry_out(process, payload, until, getattr(payload, "delivery", ""), waited)
+    if function == "digest":
+        wanted = digesting.DigestOrder.of(payload, getattr(payload, "delivery", ""))
+        return digesting.carry_out(process, payload["space_id"], wanted, until)
+    if function == "backup":
+        return backup_work.carry_out(process, payload, until)
+    return consolidation.consolidate(process, payload["space_id"], payload["job_id"], deadline=until)
 
 
 class Invocation(dict[str, Any]):
@@ -448,17 +474,10 @@ class World:
         """
         todo = payload or self.queued.popleft()
         process, until = process or self.process, until or self.clock() + INVOCATION
-        function = worker_of(todo)
-        if function == "ask":
-            return asking.carry_on(process, todo["space_id"], todo["job_id"], until, pause=self.pass_time)
-        if function == "summarize":
-            return update.carry_out(process, todo, until, getattr(todo, "delivery", ""))
-        if function == "digest":
-            wanted = digesting.DigestOrder.of(todo, getattr(todo, "delivery", ""))
-            return digesting.carry_out(process, todo["space_id"], wanted, until)
-        if function == "backup":
-            return backup_work.carry_out(process, todo, until)
-        return consolidation.consolidate(process, todo["space_id"], todo["job_id"], deadline=until)
+        if worker_of(todo) == "backup":
+            # Who waits for a busy space lets time pass. Else it would wait for ever.
+            process = replace(process, store=replace(process.store, sleep=self.clock.move))
+        return carry_out(todo, process, until, self.pass_time)
 
     def consolidate(self, space_id: str = "demo", **order: Any) -> runs.Run:
         """Order a run and work it off."""

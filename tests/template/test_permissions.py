@@ -12,7 +12,7 @@ from tests.support.policy import Request, as_list, object_arn, role_name
 ROOT = Path(__file__).resolve().parents[2]
 FUNCTIONS = [
     *"Ingest Reads Search Indexer Admin Start Archives Backup Counter Consolidate Sweep".split(),
-    *"Conversations Summarize Memories Rooms Digest Questions Ask Mcp Page".split(),
+    *"Conversations Summarize Memories Rooms Digest Questions Ask Mcp Signin Page".split(),
 ]
 KEEPING = [name for name in FUNCTIONS if name != "Page"]
 """What has anything to do with the bucket."""
@@ -100,7 +100,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:GetObject",
             "alpha/_meta.json",
-            f"Ingest Reads Search Indexer Admin Conversations Summarize Rooms {REMEMBERING} {WORKERS}",
+            f"Ingest Reads Search Indexer Admin Conversations Summarize Rooms Signin {REMEMBERING} {WORKERS}",
         ),
         ("s3:PutObject", "alpha/_rules.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_rules.md", "Admin Archives Backup Sweep"),
@@ -121,7 +121,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:GetObject",
             "_system/tokens.json",
-            "Ingest Reads Search Admin Start Archives Backup Conversations Memories Rooms Questions Mcp",
+            "Ingest Reads Search Admin Start Archives Backup Conversations Memories Rooms Questions Mcp Signin",
         ),
         ("s3:GetObject", "alpha/_search/1-000001.sqlite", "Search Indexer Archives Backup Questions Ask Mcp"),
         # Orders to forget what is deleted lie there too.
@@ -132,9 +132,18 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "_system/tokens.json", "Admin Archives Backup"),
         ("s3:DeleteObject", "_system/tokens.json", ""),
         (
+            "s3:GetObject",
+            "_system/oauth/grants/01J.json",
+            "Reads Search Admin Start Archives Backup Conversations Memories Rooms Mcp Signin Sweep",
+        ),
+        ("s3:PutObject", "_system/oauth/grants/01J.json", "Archives Backup Signin"),
+        ("s3:DeleteObject", "_system/oauth/grants/01J.json", "Sweep"),
+        ("s3:GetObject", "_system/oauth/codes/ab.json", "Archives Backup Signin"),
+        ("s3:PutObject", "_system/oauth/redeemed/ab.json", "Archives Backup Signin"),
+        (
             "s3:PutObject",
             "_system/capability-check/conditional-writes",
-            f"Ingest Reads Admin {WORKERS} Conversations Summarize Rooms {REMEMBERING}",
+            f"Ingest Reads Admin {WORKERS} Conversations Summarize Rooms Signin {REMEMBERING}",
         ),
         (
             "s3:GetObject",

@@ -10,6 +10,7 @@ from livemem.process import Function
 from livemem.settings import Settings
 from livemem.store import timing
 from livemem_http import site
+from livemem_http.oauth import endpoints
 from scripts.openapi import load
 from tests.support.cases import each
 
@@ -97,6 +98,7 @@ ROUTES = {
         "POST /v1/uploads",
         "POST /v1/spaces/import",
         "DELETE /v1/spaces/{space_id}/notes/{note_id}",
+        "GET /v1/spaces/{space_id}/notes/{note_id}/life",
         "DELETE /v1/spaces/{space_id}/notes",
         "POST /v1/spaces/{space_id}/memories/{memory_id}/erase",
         "DELETE /v1/spaces/{space_id}/promotions/{promotion_id}",
@@ -154,9 +156,20 @@ ROUTES = {
         "GET /v1/spaces/{space_id}/ask/{request_id}",
     },
     "McpFunction": {"ANY /mcp"},
+    "SigninFunction": {
+        "GET /.well-known/oauth-protected-resource",
+        "GET /.well-known/oauth-protected-resource/mcp",
+        "GET /.well-known/oauth-authorization-server",
+        "GET /.well-known/oauth-authorization-server/mcp",
+        "GET /oauth/authorize",
+        "POST /oauth/authorize",
+        "POST /oauth/token",
+        "POST /oauth/revoke",
+        "POST /oauth/register",
+    },
 }
-NO_TABLE = {"McpFunction"}
-"""What has no table of routes in its code."""
+NO_TABLE = {"McpFunction", "SigninFunction"}
+"""What has no table of routes of the API in its code."""
 
 
 def events(function, kind):
@@ -185,6 +198,10 @@ def test_a_function_is_sent_exactly_the_routes_that_its_code_declares(functions,
 
     declared = site.ROUTES if name == "PageFunction" else code.api.needs
     assert set(declared) == set(routes(functions[name])) - {CATCH_ALL}
+
+
+def test_sign_in_is_sent_exactly_the_routes_that_its_code_has(functions):
+    assert set(endpoints.ROUTES) == set(routes(functions["SigninFunction"]))
 
 
 def test_every_route_is_part_of_the_one_api_in_payload_version_2(functions, of_type):

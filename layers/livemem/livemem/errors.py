@@ -217,6 +217,8 @@ CapName = Literal[
     "uploads_per_token_per_day",
     "backups_per_space_per_day",
     "exports_per_space_per_day",
+    "conversations_per_token_per_day",
+    "rooms_per_space_per_day",
     "asks_at_once_per_space",
     "asks_at_once_per_token",
 ]

@@ -143,6 +143,13 @@ class Settings(BaseSettings):
     """Questions that may be answered at once in one space. 0: any number."""
     asks_at_once_per_token: int = Field(default=10, ge=0, le=MOST_PLACES)
     """Questions of one token that may be answered at once. 0: any number."""
+    conversations_per_token_per_day: int = Field(default=1_000, ge=0, le=MOST_PLACES)
+    """Conversations that one token may begin within a day. 0: any number."""
+    rooms_per_space_per_day: int = Field(default=200, ge=0, le=MOST_PLACES)
+    """Rooms of one space that may get a first message within a day. 0: any number."""
+    work_at_once_per_space: int = Field(default=3, ge=0, le=MOST_PLACES)
+    """Conversations of one space that are summarised at once while other work waits for a slot, and as many questions
+    that are continued. 0: any number."""
     pending_note_limit: int = Field(default=86_400, ge=60)
     """Age at which a live note in a space with automatic consolidation turns health to `degraded`."""
 

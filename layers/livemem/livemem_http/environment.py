@@ -14,7 +14,7 @@ from livemem.process import Function, Process
 from livemem.settings import Settings, settings
 from livemem.store import clients
 from livemem.store.objects import open_store
-from livemem_http import tracing
+from livemem_http import tracing, waiting
 
 __all__ = ["process", "settings"]
 
@@ -25,7 +25,7 @@ def process() -> Process:
     configured: Settings = settings()
 
     def enqueue(function: Function, payload: Mapping[str, Any]) -> None:
-        clients.invoke_async(configured.function_name(function), tracing.onto_payload(payload))
+        clients.invoke_async(configured.function_name(function), waiting.stamped(tracing.onto_payload(payload)))
 
     store = open_store(configured)
     watch = Watch(store, timer=time.monotonic, in_background=background.in_background)

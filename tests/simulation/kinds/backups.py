@@ -3,7 +3,6 @@ is gone two daily looks later; no note is lost, and the lease is not stuck.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
@@ -111,8 +110,6 @@ def _look(scene: BackupScene, process: Process, until: datetime) -> None:
 
 
 def _go_on(scene: BackupScene, process: Process, until: datetime) -> None:
-    # Who waits for a busy space lets time pass.
-    process = replace(process, store=replace(process.store, sleep=scene.world.clock.move))
     scene.world.work(scene.run, process, until)
 
 
@@ -234,6 +231,7 @@ PAIRS = (
     Pair(RETENTION, CONFIRMATION, (lost, crossed), _two_old),
     Pair(CONFIRMATION, RETENTION, (late, cut), _two_old),
     Pair(LOOK, EDIT, (late, cut), _two_old),
+    Pair(LOOK, ORDERED_RUN, (late, cut), WAITS),
     Pair(LOOK, REMOVAL, (late, cut), _two_old),
     Pair(BACKUP, SWEEP_ALL, (cut,), WAITS),
     Pair(LEG, LEG, (cut,), _begun),

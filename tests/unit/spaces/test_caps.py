@@ -8,8 +8,12 @@ from livemem.access import rotation, secret, tokens
 from livemem.access.principal import Principal
 from livemem.archives import export
 from livemem.backups import taking
+from livemem.conversations import conversation as conversations
+from livemem.conversations.conversation import NewConversation
 from livemem.errors import CapReached, InvalidRequest, SpaceExists, TooLarge
 from livemem.restore import fork, importing
+from livemem.rooms import posting
+from livemem.rooms.message import MessageDraft
 from livemem.spaces import caps, lifecycle
 from livemem.store import keys
 from tests.support.actors import Actor
@@ -190,3 +194,46 @@ def test_caps_that_can_not_be_read_begin_anew():
     world.store.put(keys.caps_of_token("0a" * 32), b"broken")
     make(world, "one")
     refused(make, world, "two")
+
+
+def test_a_token_begins_so_many_conversations_a_day_and_a_refused_one_leaves_nothing():
+    world = World(conversations_per_token_per_day=2)
+    world.create_space("home")
+
+    def begin(who: Principal = ANN) -> None:
+        with caps.beginning_conversation(world.process, who):
+            conversations.create(world.process, "home", who.name, NewConversation())
+
+    begin()
+    begin()
+    there = world.keys("home/conversations/")
+
+    error = refused(begin)
+    assert (error.status, error.code, error.retry_after) == (429, "conversations_per_token_per_day", DAY)
+    assert world.keys("home/conversations/") == there
+    begin(EVERYONE)
+    world.clock.move(DAY)
+    begin()
+
+
+def test_so_many_rooms_of_a_space_get_a_first_message_on_a_day_and_those_go_on():
+    world = World(rooms_per_space_per_day=2)
+    for space_id in ("home", "other"):
+        world.create_space(space_id)
+
+    def say(room: str, space_id: str = "home", process=None) -> None:
+        posting.post(process or world.process, space_id, room, MessageDraft("Ann", "Hello."))
+
+    say("one")
+    say("two")
+    error = refused(say, "three")
+    assert (error.status, error.code, error.retry_after) == (429, "rooms_per_space_per_day", DAY)
+    assert not world.keys("home/rooms/three/")
+    # Rooms that were counted go on, also when a digest has emptied them, and in a new process.
+    for key in world.keys("home/rooms/one/"):
+        world.inner.delete_object(Bucket="bucket", Key=key)
+    say("one", process=world.new_process())
+    say("two")
+    say("three", "other")
+    world.clock.move(DAY)
+    say("three", process=world.new_process())

@@ -26,8 +26,9 @@ from livemem.errors import (
     RunError,
     StillAtWork,
 )
-from livemem.jobs import budget, places, worker
+from livemem.jobs import budget, places, shares, worker
 from livemem.jobs import job as jobs
+from livemem.jobs.shares import AT_ONCE, Share, Waited
 from livemem.jobs.worker import End, Kind, Wait, Work, Worked
 from livemem.llm.answering import OUT_OF_TIME, NoAnswer
 from livemem.process import Process
@@ -99,8 +100,10 @@ def carry_on(
     deadline: datetime,
     *,
     pause: Callable[[float], None] = time.sleep,
+    waited: Waited = AT_ONCE,
 ) -> Worked[Question]:
-    """Resume a question, until shortly before `deadline`, when the invocation ends.
+    """Resume a question, until shortly before `deadline`, when the invocation ends. If other work waits for a slot, and
+    its space has as many questions in progress as it may have, it is called later.
 
     Raises InvalidName, StoreUnavailable, and StillAtWork where another worker answers this question or another one of
     the user, so that Lambda tries again.
@@ -110,7 +113,16 @@ def carry_on(
     if not found or found.value.ended():
         caps.end_question(process, space_id, request_id)
         return Worked("ended" if found else "gone", found)
-    until = deadline - BEFORE_THE_END
+    most = process.settings.work_at_once_per_space
+    share = Share("ask", space_id, request_id, most, lambda other: KIND.payload(space_id, other))
+    with shares.shared(process, share, waited) as may_begin:
+        return _carry_on(process, found, deadline, pause) if may_begin else Worked("waiting", found)
+
+
+def _carry_on(
+    process: Process, found: Stored[Question], deadline: datetime, pause: Callable[[float], None]
+) -> Worked[Question]:
+    space_id, request_id, until = found.value.space_id, found.value.job_id, deadline - BEFORE_THE_END
     wait = Wait(min(until, process.clock() + MORE_WORK), pause)
     try:
         worked = worker.work(process, KIND, space_id, request_id, until, by_hand=True, found=found, wait=wait)

@@ -18,8 +18,9 @@ from livemem.conversations.summaries import Vanished
 from livemem.conversations.summaries_job import Redo, SummariesJob
 from livemem.conversations.summary_versions import At, Standing
 from livemem.errors import LiveMemoryError, ObjectUnreadable, OutOfTime, PreconditionLost, RunError, StillAtWork
-from livemem.jobs import places, worker
+from livemem.jobs import places, shares, worker
 from livemem.jobs.job import Failure, Progress
+from livemem.jobs.shares import Share, Waited
 from livemem.jobs.worker import End, Kind, Work, Worked
 from livemem.llm.answering import OUT_OF_TIME
 from livemem.llm.usage import Usage
@@ -40,17 +41,23 @@ REPLACED = Failure(code="replaced", detail="All summaries were made again in the
 
 
 def carry_out(
-    process: Process, payload: Mapping[str, Any], deadline: datetime, delivery: str = ""
+    process: Process,
+    payload: Mapping[str, Any],
+    deadline: datetime,
+    delivery: str = "",
+    waited: timedelta = timedelta(),
 ) -> list[Worked[SummariesJob]]:
     """Carry out the job of an invocation, or look at a conversation, until shortly before `deadline`. Another
-    invocation does the rest. `delivery` is the id of the invocation, which its retries share.
+    invocation does the rest. `delivery` is the id of the invocation, which its retries share. `waited`: how long it has
+    waited for a slot.
 
     Raises KeyError for an unknown kind, InvalidName, and so that Lambda tries again StoreUnavailable and StillAtWork.
     """
     space_id = all_keys.check_space_id(payload["space_id"])
     if "kind" not in payload:
         conversation_id = keys.check_conversation_id(payload["conversation_id"])
-        return [look(process, space_id, conversation_id, deadline, delivery=delivery)]
+        found = Waited(waited, in_line=bool(payload.get(shares.IN_LINE)))
+        return [_look_in_turn(process, space_id, conversation_id, deadline, delivery, found)]
     kind, conversation_id = KINDS[payload["kind"]], keys.check_conversation_id(payload["subject"])
     worked = worker.work(
         process,
@@ -70,10 +77,32 @@ def carry_out(
     return done
 
 
+def _look_in_turn(
+    process: Process, space_id: str, conversation_id: str, deadline: datetime, delivery: str, waited: Waited
+) -> Worked[SummariesJob]:
+    """Look at a conversation if its space may have one more in progress now. Else it is called later."""
+    share = Share(
+        "summarize",
+        space_id,
+        conversation_id,
+        process.settings.work_at_once_per_space,
+        lambda other: {"space_id": space_id, "conversation_id": other},
+    )
+    with shares.shared(process, share, waited) as may_begin:
+        if not may_begin:
+            return Worked("waiting")
+        return look(process, space_id, conversation_id, deadline, delivery=delivery)
+
+
 def hear(
-    process: Process, event_keys: Sequence[str], deadline: datetime, delivery: str = ""
+    process: Process,
+    event_keys: Sequence[str],
+    deadline: datetime,
+    delivery: str = "",
+    waited: timedelta = timedelta(),
 ) -> list[Worked[SummariesJob]]:
-    """Bring up the conversations to which the turns of these keys belong, once each. Other keys are ignored.
+    """Bring up the conversations to which the turns of these keys belong, once each. Other keys are ignored. `waited`:
+    how long the event has waited for a slot.
 
     Raises as carry_out. StillAtWork is raised after all of them were looked at.
     """
@@ -82,7 +111,7 @@ def hear(
     done, waits = [], None
     for one in wanted:
         try:
-            done.append(look(process, *one, deadline, delivery=delivery))
+            done.append(_look_in_turn(process, *one, deadline, delivery, Waited(waited)))
         except StillAtWork as error:
             waits = error
     if waits:

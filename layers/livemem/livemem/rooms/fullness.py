@@ -10,6 +10,7 @@ from cachetools import LRUCache
 
 from livemem.errors import LiveMemoryError, RoomFull
 from livemem.process import Process, Timer
+from livemem.spaces import caps
 from livemem.store import room_keys as keys
 
 logger = logging.getLogger(__name__)
@@ -76,13 +77,16 @@ class _Counts:
 def check(process: Process, space_id: str, room: str, coming: int) -> None:
     """Raise RoomFull where the room can't take `coming` more, and ask for a digest where it holds too many.
 
-    No request as a rule. 1 LIST per 1,000 messages at first and after 5 minutes, and each minute while it is full.
+    No request as a rule. 1 LIST per 1,000 messages at first and after 5 minutes, and each minute while it is full. If
+    the room is empty then, 1 GET, and once a day 1 PUT for the space's cap. Raises CapReached.
     """
     counts = process.cache(_Counts)
     figure = counts.figure(space_id, room)
     if figure is None:
         listed = process.store.scan(keys.room_prefix(space_id, room), limit=REFUSED + 1)
         figure = sum(1 for _ in listed)
+        if not figure:
+            caps.begin_room(process, space_id, room)
         counts.set(space_id, room, figure)
     if figure + coming > FULL and counts.may_force(space_id):
         try:

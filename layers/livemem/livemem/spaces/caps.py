@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 DAY = timedelta(days=1)
 QUESTION = timing.INVOCATION + timing.SKEW
 """How long a question keeps its place at most: longer than an invocation that answers it may live."""
+MOST_WAITING = 1_000
+"""Of a space's line. The sweep finds what does not fit into it."""
 SOON = 10
 """Seconds after which to ask again where a place is given back when something ends."""
 
@@ -47,6 +49,8 @@ class Places(Revised):
     """
 
     places: dict[str, list[TakenPlace]] = {}
+    waiting: dict[str, list[str]] = {}
+    """Ids of what waits for a place, by what it is for, the first at the beginning (jobs/shares.py)."""
 
     def standing(self, what: str, now: datetime) -> list[TakenPlace]:
         """The places that are still taken."""
@@ -70,11 +74,8 @@ def making_space(process: Process, principal: Principal) -> Iterator[None]:
 
     A token with `admin` for all spaces is not counted, since it could make itself another token.
     """
-    if "admin" in principal.permissions and not principal.space_ids:
-        yield
-        return
     cap = Cap("spaces_per_token_per_day", "spaces that this token has made within a day")
-    with _on_a_day(process, keys.caps_of_token(subject(process, principal)), "space", cap):
+    with _of_token(process, principal, "space", cap):
         yield
 
 
@@ -102,6 +103,24 @@ def making_archive(process: Process, space_id: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def beginning_conversation(process: Process, principal: Principal) -> Iterator[None]:
+    """Let a token begin a conversation, in the same way as a space, with the same exception."""
+    cap = Cap("conversations_per_token_per_day", "conversations that this token has begun within a day")
+    with _of_token(process, principal, "conversation", cap):
+        yield
+
+
+def begin_room(process: Process, space_id: str, room: str) -> None:
+    """Take a place for a room that holds no message, for a day: 1 GET, and 1 PUT unless it has one.
+
+    Raises CapReached.
+    """
+    cap = Cap("rooms_per_space_per_day", "rooms of this space that got a first message within a day")
+    place = TakenPlace(id=room, until=clock.iso(process.clock() + DAY))
+    _take(process, keys.caps_of_space(space_id), "room", place, [cap])
+
+
 def begin_question(process: Process, space_id: str, question_id: str, by: str) -> None:
     """Take a place for a question, until it has ended (`end_question`): 1 GET and 1 PUT. `by` is the asking token.
 
@@ -122,6 +141,44 @@ def end_question(process: Process, space_id: str, question_id: str) -> None:
         _give_back(process, keys.caps_of_space(space_id), "question", question_id)
 
 
+def enter(process: Process, space_id: str, what: str, one: str, most: int, life: timedelta) -> bool:
+    """Take one of a space's `most` places for something. If none is free, put it into the line, and return False: 1 GET
+    and 1 PUT, no PUT if it is in the line already. Work that has a place keeps it.
+    """
+    entered: list[bool] = []
+
+    def make(found: Places) -> Places | None:
+        now = process.clock()
+        others = [place for place in found.standing(what, now) if place.id != one]
+        line = found.waiting.get(what, [])
+        entered[:] = [len(others) < most]
+        if entered[0]:
+            place = TakenPlace(id=one, until=clock.iso(now + life))
+            return _with(found, what, [*others, place], [waits for waits in line if waits != one])
+        return None if one in line or len(line) >= MOST_WAITING else _with(found, what, others, [*line, one])
+
+    _change(process, keys.caps_of_space(space_id), make)
+    return entered[0]
+
+
+def leave(process: Process, space_id: str, what: str, one: str) -> str | None:
+    """Give the place back, and take the first of the line, if there is one: 1 GET and 1 PUT."""
+    called: list[str] = []
+
+    def make(found: Places) -> Places | None:
+        line = found.waiting.get(what, [])
+        called[:] = line[:1]
+        others = [place for place in found.places.get(what, []) if place.id != one]
+        return _with(found, what, others, line[1:])
+
+    _change(process, keys.caps_of_space(space_id), make)
+    return called[0] if called else None
+
+
+def _with(found: Places, what: str, places: list[TakenPlace], line: list[str]) -> Places:
+    return found.model_copy(update={"places": {**found.places, what: places}, "waiting": {**found.waiting, what: line}})
+
+
 def subject(process: Process, principal: Principal) -> str:
     """The name under which a token's places are kept: the hash of the first token that it was rotated from, without
     `sha256:`. So a rotation gives no new places.
@@ -135,6 +192,15 @@ def subject(process: Process, principal: Principal) -> str:
         seen.add(before)
         own = before
     return own.removeprefix("sha256:")
+
+
+@contextmanager
+def _of_token(process: Process, principal: Principal, what: str, cap: Cap) -> Iterator[None]:
+    if ("admin" in principal.permissions and not principal.space_ids) or not getattr(process.settings, cap.setting):
+        yield
+        return
+    with _on_a_day(process, keys.caps_of_token(subject(process, principal)), what, cap):
+        yield
 
 
 @contextmanager

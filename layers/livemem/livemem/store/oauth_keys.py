@@ -9,6 +9,7 @@ ATTEMPTS = f"{OAUTH}attempts/"
 CODES = f"{OAUTH}codes/"
 REDEEMED = f"{OAUTH}redeemed/"
 GRANTS = f"{OAUTH}grants/"
+WRONG_TOKENS = f"{OAUTH}wrong/"
 DOCUMENTS = f"{OAUTH}documents/"
 PLACE_DIGITS = 3
 """So there are 4,096 places for documents of clients, 24 MB at most, however many URLs are named."""
@@ -37,6 +38,11 @@ def grant(grant_id: str) -> str:
     if not GRANT_ID.fullmatch(grant_id):
         raise InvalidName("grant_id", "must be a ULID")
     return f"{GRANTS}{grant_id}.json"
+
+
+def wrong_tokens(digest: str) -> str:
+    """The key of how often a token was tried, by one digest of who tries it. Raises InvalidName."""
+    return f"{WRONG_TOKENS}{_checked(digest)}.json"
 
 
 def document(digest: str) -> str:

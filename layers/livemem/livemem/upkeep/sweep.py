@@ -16,6 +16,7 @@ from livemem.jobs import maintainable, run_retention
 from livemem.jobs.maintainable import MORE_WORK, OLDEST
 from livemem.process import Process
 from livemem.restore import provisioning
+from livemem.signin import grant_expiry
 from livemem.spaces import directory, due_index, lifecycle, pending
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due
@@ -105,6 +106,7 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
     elif everything:
         _remove_old_days(process)
         _remove_old_archives(process)
+        _remove_old_grants(process)
     return report
 
 
@@ -168,6 +170,9 @@ def _look_at_due(
             except LiveMemoryError as error:
                 logger.warning("due work was not checked", extra={"kind": kind, "error_code": error.code})
                 continue
+            except Exception as error:  # noqa: BLE001 - as for a space: what lies in one must not stop the sweep for all
+                logger.error("due work was not checked", extra={"kind": kind, "error": type(error).__name__})  # noqa: TRY400
+                continue
             for what, by_space in done.items():
                 for space_id, count in by_space.items():
                     report.add(space_id, {what: count})
@@ -202,6 +207,14 @@ def _remove_old_archives(process: Process) -> None:
         archive_expiry.expire(process)
     except LiveMemoryError as error:
         logger.warning("old archives were not removed", extra={"error_code": error.code})
+
+
+def _remove_old_grants(process: Process) -> None:
+    """Remove what sign-in has left behind (signin/grant_expiry.py)."""
+    try:
+        grant_expiry.expire(process)
+    except LiveMemoryError as error:
+        logger.warning("old grants were not removed", extra={"error_code": error.code})
 
 
 def _leave_to_the_next(process: Process, missed: Sequence[str], deadline: datetime) -> None:

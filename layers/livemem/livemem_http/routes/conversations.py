@@ -10,6 +10,7 @@ from livemem import clock, limits
 from livemem.conversations import conversation as conversations
 from livemem.conversations import log, orders, reading, removal, summaries_job, turn_import
 from livemem.conversations.log import Appended, Closed
+from livemem.spaces import caps
 from livemem.store import conversation_keys as keys
 from livemem.store import cursors, timing
 from livemem_http import metrics, transcripts
@@ -67,14 +68,23 @@ OfState = Annotated[
 ]
 
 
-@api.route("POST", ALL, needs="write", status=HTTPStatus.CREATED, tag="conversations", summary="Create a conversation")
+@api.route(
+    "POST",
+    ALL,
+    needs="write",
+    status=HTTPStatus.CREATED,
+    tag="conversations",
+    refuses=[HTTPStatus.TOO_MANY_REQUESTS],
+    summary="Create a conversation",
+)
 def create_conversation(space_id: str, body: OpenConversation | None = None) -> Response[ConversationView]:
     """Create a conversation. All fields are optional. With `cwd` (and `host`) it can be found by its folder. The
     parameters that cut it into blocks are fixed now. A full update of its summaries can build them again with other
-    parameters.
+    parameters. A token that has begun too many within a day gets 429.
     """
     wanted = (body or OpenConversation()).wanted()
-    made = conversations.create(process(), space_id, api.principal().name, wanted)
+    with caps.beginning_conversation(process(), api.principal()):
+        made = conversations.create(process(), space_id, api.principal().name, wanted)
     headers = {"Location": f"/v1/spaces/{space_id}/conversations/{made.conversation_id}"}
     return api.json(HTTPStatus.CREATED, ConversationView.of(made), headers=headers)
 

@@ -1,0 +1,67 @@
+"""How a client of sign-in comes and goes, told as in stories.py."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from livemem_http.oauth import metadata
+from livemem_http.routing import INVOKED_BY
+from tests.support.functions import request
+from tests.support.mcp_stories import use
+from tests.support.signing_in import ISSUER, Browser, Got, event_of, got, registered
+from tests.support.stories import RUNS, SPACE, Account, Story
+
+WEEK = 8 * 86_400
+OF_EACH_FUNCTION = (
+    ("reads", "GET", SPACE, 200),
+    ("search", "GET", f"{SPACE}/stale", 200),
+    ("conversations", "GET", f"{SPACE}/conversations", 200),
+    ("memories", "GET", f"{SPACE}/memories/recent", 200),
+    ("rooms", "GET", f"{SPACE}/rooms", 200),
+    # No client of sign-in is an administrator.
+    ("admin", "GET", "/v1/tokens", 403),
+    ("consolidate", "POST", RUNS, 202),
+    ("backup", "GET", "/v1/backups", 200),
+)
+
+
+def a_client_from_its_registration_to_its_end(account: Account) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OAUTH_ISSUER", ISSUER)
+        account.create()
+        account.put("broken/_meta.json")
+        wanted = {"name": "ann", "permissions": ["read", "write"], "space_ids": ["demo", "broken"]}
+        ann = account.call("admin", "POST", "/v1/tokens", 201, body=wanted)["token"]
+
+        def send(method: str, path: str, query: str, body: str, headers: Mapping[str, str]) -> Got:
+            account.called.add((method, path))
+            return got(account.service.invoke("signin", event_of(method, path, query, body, headers)))
+
+        for path in (metadata.PROTECTED, metadata.SERVER):
+            assert send("GET", path, "", "", {}).status == 200
+            assert send("GET", f"{path}{metadata.RESOURCE_PATH}", "", "", {}).status == 200
+        client, browser = registered(send), Browser(send)
+        first = browser.open(client.url())
+        assert browser.submit({**first.fields(), "token": "lm_wrong"}).status == 403
+        target = browser.allow(client.url(), ann).target()
+        issued = client.redeem(target).json()
+        issued = client.refresh(issued["refresh_token"]).json()
+        use(account, "note", category="todo", content="x", by=issued["access_token"])
+        for function, method, route, status in OF_EACH_FUNCTION:
+            assert _from_mcp(account, function, method, route, issued["access_token"]) == status, route
+        assert client.revoke(issued["access_token"]).status == 200
+        assert client.redeem(target).error() == "invalid_grant"
+        account.clock.move(WEEK)
+        account.sweep(everything=True, failed=["broken"])
+        assert not [key for key in account.service.written() if key.startswith("_system/oauth/")]
+
+
+def _from_mcp(account: Account, function: str, method: str, route: str, access: str) -> int:
+    """The status that a tool of MCP gets from the function that carries it out."""
+    path: Any = {"space_id": "demo"} if "{space_id}" in route else {}
+    answer: Any = account.service.invoke(function, {**request(method, route, token=access, **path), INVOKED_BY: "mcp"})
+    return int(answer["statusCode"])
+
+
+STORIES: list[Story] = [a_client_from_its_registration_to_its_end]
