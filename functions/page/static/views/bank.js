@@ -38,9 +38,9 @@ function Section({ space, file, section, known, open, canEdit, changed }) {
     ${section.path.length > 0 && html`<header><${`h${level}`}>${section.heading}</${`h${level}`}>
       <div class="section-tools">
         ${known?.verified_at && html`<span class="quiet" title=${t('bank.age.what')}><${Time} at=${known.verified_at} /></span>`}
-        ${known && html`<button class="plain" aria-expanded=${part === 'sources'} onClick=${() => toggle('sources')}>${count || known.corrections.length ? t('bank.rests', { n: count }) : t('bank.rests.none')}</button>`}
-        ${canEdit && html`<button class="plain" aria-expanded=${part === 'edit'} onClick=${() => toggle('edit')}>${t('bank.correct')}</button>`}
-        ${may('write') && known && html`<button class="plain" title=${t('bank.confirm.what')} onClick=${() => confirmSection(space, file, section, changed)}>${t('bank.confirm')}</button>`}
+        ${known && (section.raw || count > 0) && html`<button class="plain" aria-expanded=${part === 'sources'} onClick=${() => toggle('sources')}>${count || known.corrections.length ? t('bank.rests', { n: count }) : t('bank.rests.none')}</button>`}
+        ${canEdit && html`<button class="plain on-demand" aria-expanded=${part === 'edit'} onClick=${() => toggle('edit')}>${t('bank.correct')}</button>`}
+        ${may('write') && known && section.raw && html`<button class="plain on-demand" title=${t('bank.confirm.what')} onClick=${() => confirmSection(space, file, section, changed)}>${t('bank.confirm')}</button>`}
       </div></header>`}
     ${part === 'edit' ? html`<${SectionEdit} space=${space} file=${file} section=${section} done=${() => {
       setPart(undefined);
