@@ -74,8 +74,8 @@ class Module:
         if unknown := _LEFT.search(body):
             raise UnknownFormError(f"{self.name}: {unknown[0]}")
         if not given:
-            # A page's own script: nothing imports it, it stands last, and it may wait (`await`) where a function may not.
-            return body
+            # A page's own script. Nothing waits for its end: what it imports later needs the modules before it.
+            return f"(async()=>{{\n{body}}})();\n"
         return f"const {symbol(self.name)}=(()=>{{\n{body}return{{{given.lstrip(',')}}};\n}})();\n"
 
 
@@ -118,7 +118,11 @@ class Link:
         """The linked files by their name."""
         first = self._text(self.first, ())
         if not self.second:
-            default = f"export default {symbol(self.entry)}.default;\n" if "export default" in self.modules[self.entry].text else ""
+            default = (
+                f"export default {symbol(self.entry)}.default;\n"
+                if "export default" in self.modules[self.entry].text
+                else ""
+            )
             return {self.entry: first + default}
         used = sorted({one for name in self.second for one in self.modules[name].needs if one in self.first})
         shared = ",".join(map(symbol, used))

@@ -1,4 +1,4 @@
-"""The files of the page: read and linked once, named after their content, compressed once, with headers that bind a browser.
+"""The files of the page: read, linked and compressed once, named after their content, with headers that bind a browser.
 
 A page (`/`) is asked for again each time. It names its scripts and styles below `/assets/{version}/`, where
 `version` is a digest of all files. So they never change, and a browser keeps them for a year. Nothing here needs a

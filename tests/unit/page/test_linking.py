@@ -46,7 +46,10 @@ WHOLE = site(
         "let n = 0;\nexport const up = () => {\n  n += 1;\n};\nexport function count() {\n"
         "  // A comment.\n  return n;\n}\nexport class Never extends Error {}\n"
     ),
-    views__start="import { up } from '../core/counter.js';\nexport function Start() {\n  up();\n  return `start\n  imported`;\n}\n",
+    views__start=(
+        "import { up } from '../core/counter.js';\n"
+        "export function Start() {\n  up();\n  return `start\n  imported`;\n}\n"
+    ),
     views__other=(
         "import { up } from '../core/counter.js';\nimport { loud } from '../vendor/shout.js';\n"
         "export default function Other() {\n  up();\n  return loud('other');\n}\n"
@@ -88,7 +91,9 @@ def test_a_site_becomes_few_files_and_those_of_others_stay_as_they_are():
     ],
 )
 def test_what_cannot_be_linked_is_refused_and_named(text, why):
-    files = site(main="import { one } from './a.js';\n", a=text, other="import { one } from './a.js';\nexport const one = 1;\n")
+    files = site(
+        main="import { one } from './a.js';\n", a=text, other="import { one } from './a.js';\nexport const one = 1;\n"
+    )
 
     with pytest.raises(UnknownFormError) as refused:
         linked(files)
@@ -100,7 +105,8 @@ def test_the_page_itself_is_linked_whole_and_each_file_is_a_module_that_a_browse
     files = linked(bodies)
 
     scripts = {name for name in files if name.endswith(".js")}
-    assert scripts == {"main.js", LATER, "texts/en.js", "texts/fr.js", *(name for name in bodies if name.startswith("vendor/") and name.endswith(".js"))}
+    vendor = {name for name in bodies if name.startswith("vendor/") and name.endswith(".js")}
+    assert scripts == {"main.js", LATER, "texts/en.js", "texts/fr.js", *vendor}
     if NODE is None:
         pytest.skip("node is not installed")
     for name in scripts:

@@ -6,12 +6,12 @@ export const lives = ['12h', '7d', '30d', '1y'];
 /** Words separated by commas, each once. */
 export const subjectsIn = (text) => [...new Set(text.split(',').map((one) => one.trim()).filter(Boolean))];
 
-/** Merges that were not taken back: the last one of these is what a split takes back. */
+/** Merges that were not taken back: the last one is what a split takes back. One of the same words has nothing to split off. */
 export function openMerges(events) {
   const oldestFirst = [...events].sort((one, two) => one.number - two.number);
   const open = [];
   for (const event of oldestFirst) {
-    if (event.what === 'merged') open.push(event);
+    if (event.what === 'merged' && event.by !== 'text') open.push(event);
     if (event.what === 'split') open.pop();
   }
   return open;

@@ -64,7 +64,7 @@ export function Hit({ hit, space, place, most, near = false }) {
   const [why, setWhy] = useState(false);
   const home = hit.space_id ?? space;
   const link = linkOfHit(hit, home);
-  return html`<article class=${`hit ${hit.kind} ${near ? 'near' : ''}`}>
+  return html`<article class=${near ? 'hit near' : 'hit'}>
     <div class="hit-head"><span class="place">${number(place)}</span><span class="kind">${t(`found.kind.${hit.kind}`)}</span>
       <a class="hit-name" href=${link}><${Name} hit=${hit} /></a>
       ${hit.space_id && html`<${Badge}>${hit.space_id}</${Badge}>`}

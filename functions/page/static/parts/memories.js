@@ -70,10 +70,11 @@ export function NewMemory({ space, done }) {
   </form>`;
 }
 
-/** The events of one memory, newest first, looked for among the newest changes of all. `whole`: whether its beginning was found. */
+/** The events of one memory, newest first, looked for among the newest changes of all, once its `revision` is known. `whole`: whether its beginning was found. */
 export function useEvents(space, id, revision) {
   const [state, setState] = useState({});
   useEffect(() => {
+    if (revision === undefined) return undefined;
     const ended = new AbortController();
     const read = async () => {
       const found = [];
@@ -95,9 +96,10 @@ export function useEvents(space, id, revision) {
 /** What happened to a memory. `link`: whether it names which one. */
 export function MemoryEvent({ space, event, link = false }) {
   const changed = event.former !== undefined && event.former !== event.content;
-  return html`<div class="row"><b>${t(`memory.did.${event.what}`)}</b>
+  const what = event.what === 'corrected' && !changed && !event.corrected?.length ? 'confirmed' : event.what;
+  return html`<div class="row"><b>${t(`memory.did.${what}`)}</b>
       <span class="quiet">${t('memory.by', { name: event.author })} · <${Time} at=${event.at} /></span>
-      ${event.by && html`<span class="quiet">${t(`memory.merged.by.${event.by}`)}${event.score !== undefined && ` (${number(event.score, { maximumFractionDigits: 2 })})`}</span>`}
+      ${event.by && html`<span class="quiet">${t(`memory.merged.by.${event.by}`)}${event.by !== 'text' && event.score !== undefined && ` (${number(event.score, { maximumFractionDigits: 2 })})`}</span>`}
       ${event.corrected && !changed && html`<span class="quiet">${event.corrected.map((field) => t(`memory.field.${field}`)).join(', ')}</span>`}</div>
     ${link ? html`<p><a class="quiet-link" href=${href('memory', { space, memory: event.memory_id })}><${Words} text=${event.content} /></a></p>` : html`<p><${Words} text=${event.content} /></p>`}
     ${changed && html`<p class="former">${t(event.what === 'split' ? 'memory.split.off' : event.kept === 'former' ? 'memory.said.too' : 'memory.was')} <${Words} text=${event.former} /></p>`}

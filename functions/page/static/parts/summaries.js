@@ -12,7 +12,8 @@ import { Turns } from './turns.js';
 
 const PAGE = 50;
 export const summaryId = (summary) => `${summary.level}/${summary.number}`;
-export const range = ([first, last]) => (first === last ? number(first) : `${number(first)}–${number(last)}`);
+const range = ([first, last]) => (first === last ? number(first) : `${number(first)}–${number(last)}`);
+const covered = ({ covers: { turns } }) => ({ turns: range(turns), n: turns[1] - turns[0] + 1 });
 
 /** The summaries of a level from one number to another: pages, newest first, until all are there. */
 function useRange(space, conversation, level, [first, last]) {
@@ -70,10 +71,10 @@ export function Summary({ space, conversation, summary, focus = false, changed }
     toast({ text: t('summary.redo.done'), tone: 'good' });
     changed?.();
   });
-  const below = summary.level === 1 ? t('summary.open.turns', { turns: range(summary.covers.turns) }) : t('summary.open.below', { n: summary.children[1] - summary.children[0] + 1 });
+  const below = summary.level === 1 ? t('summary.open.turns', covered(summary)) : t('summary.open.below', { n: summary.children[1] - summary.children[0] + 1 });
   const tab = (what, label) => html`<button class="plain" aria-expanded=${open === what} onClick=${() => toggle(what)}>${label}</button>`;
   return html`<article class=${`summary ${focus ? 'focus' : ''}`}>
-    <header class="meta"><b>${t('summary.turns', { turns: range(summary.covers.turns) })}</b><span>${t('summary.level', { level: summary.level })}</span><${Time} at=${summary.range_end} />
+    <header class="meta"><b>${t('summary.turns', covered(summary))}</b><span>${t('summary.level', { level: summary.level })}</span><${Time} at=${summary.range_end} />
       ${summary.state === 'pending' && html`<${Badge} tone="warn">${t('summary.pending')}</${Badge}>`}
       ${(summary.flaws ?? []).map((flaw) => html`<${Badge} key=${flaw} tone="warn">${has(`summary.flaw.${flaw}`) ? t(`summary.flaw.${flaw}`) : flaw}</${Badge}>`)}</header>
     ${summary.summary ? html`<${LongText} text=${summary.summary} longest=${1200} open=${t('turn.whole')} />` : html`<p class="quiet">${t('summary.pending.what')}</p>`}

@@ -58,7 +58,7 @@ function Source({ space, source }) {
 function Lookups({ calls }) {
   if (!calls.length) return null;
   return html`<details class="folded"><summary>${t('ask.lookups', { n: calls.length })}</summary>
-    <ul class="lookups">${calls.map((call, index) => html`<li key=${index}><b>${has(`ask.tool.${call.name}`) ? t(`ask.tool.${call.name}`) : call.name}</b> <${Words} text=${askedOf(call)} />
+    <ul class="lookups">${calls.map((call, index) => html`<li key=${index}><b>${has(`ask.tool.${call.name}`) ? t(`ask.tool.${call.name}`) : call.name}</b> <${Words} text=${askedOf(call)} />${' '}
       <span class="quiet">${call.error ? visible(call.error) : t('ask.results', { n: call.results })} · ${duration(call.ms / 1000)}</span></li>`)}</ul></details>`;
 }
 

@@ -83,7 +83,7 @@ function Correct({ path, memory, close, done }) {
     event.preventDefault();
     if (change && value.content.trim()) save();
   };
-  return html`<form class="section-edit" onSubmit=${submit}>
+  return html`<form class="correct" onSubmit=${submit}>
     <${MemoryFields} value=${value} change=${(next) => setDraft(JSON.stringify(next))} error=${(field) => saving.problem?.fieldError?.(field)} life=${[['', t('memory.life.same')]]} />
     <${ProblemNote} problem=${saving.problem} />
     <div class="actions"><button class="main" disabled=${!change || !value.content.trim() || saving.busy}>${saving.busy ? t('working') : t('memory.save')}</button><button type="button" onClick=${close}>${t('close')}</button></div>
@@ -92,7 +92,7 @@ function Correct({ path, memory, close, done }) {
 
 async function forgetIt(space, memory) {
   const path = at('spaces', space, 'memories', memory.memory_id);
-  const gone = await confirm({ title: t('memory.forget.title'), body: html`<p>${t('memory.forget.what')}</p>`, yes: t('memory.forget.yes'), reason: 'optional', act: async (reason) => (await remove(path, { reason })) ?? true });
+  const gone = await confirm({ title: t('memory.forget.title'), body: html`<p>${t('memory.forget.what')}</p>`, yes: t('memory.forget.yes'), reason: 'required', act: async (reason) => (await remove(path, { reason })) ?? true });
   if (!gone) return;
   toast({ text: t('memory.forgotten'), tone: 'good', undo: () => post(`${path}/restore`) });
   go('memories', { space });
@@ -152,10 +152,12 @@ function Similar({ space, ids }) {
     <ul class="rows">${ids.map((id) => html`<li key=${id}><${One} answer=${found[pathOf(id)]}>${(memory) => html`<${MemoryRow} space=${space} memory=${memory} />`}</${One}></li>`)}</ul></${Panel}>`;
 }
 
-function History({ space, history }) {
+/** `known`: the former contents that the memory itself names, shown until its log is read. */
+function History({ space, history, known = [] }) {
   const { events, whole, problem } = history;
   return html`<${Panel} title=${t('memory.history')}>
     <${ProblemNote} problem=${problem} />
+    ${!events && known.map((former) => html`<p key=${former.at} class="former"><${Words} text=${former.content} /></p>`)}
     ${!events && html`<${Loading} />`}
     <ol class="life">${(events ?? []).map((event) => html`<li key=${event.number} class=${`event ${event.what}`}><${MemoryEvent} space=${space} event=${event} /></li>`)}</ol>
     ${events && !whole && !problem && html`<p class="quiet">${t('memory.history.cut')}</p>`}
@@ -184,7 +186,7 @@ function Present({ space, memory, history, refresh }) {
         ${(may('admin') || (own && may('write'))) && html`<button onClick=${() => forgetIt(space, memory)}>${t('memory.forget')}</button>`}
         ${may('admin') && html`<button class="plain grave-text" onClick=${() => eraseIt(space, memory.memory_id)}>${t('erase.button')}</button>`}</div>`}
       <${ProblemNote} problem=${verifying.problem} /></${Panel}>
-    <div class="columns"><div><${History} space=${space} history=${history} />
+    <div class="columns"><div><${History} space=${space} history=${history} known=${memory.history} />
       ${memory.similar_to?.length > 0 && html`<${Similar} space=${space} ids=${memory.similar_to} />`}</div>
       <aside><${Panel} title=${t('conversation.about')}><${Details} space=${space} memory=${memory} /></${Panel}></aside></div>`;
 }
@@ -206,8 +208,8 @@ function Gone({ space, id, history, problem, refresh }) {
 
 export function Memory({ params: { space, memory: id } }) {
   const live = useLive(at('spaces', space, 'memories', id), { every: EVERY });
-  const history = useEvents(space, id, `${live.data?.revision} ${live.problem?.status}`);
   const missing = live.problem?.status === 404;
+  const history = useEvents(space, id, missing ? 'gone' : live.data?.revision);
   return html`<${Heading} title=${t('memory')} above=${html`<a href=${href('memories', { space })}>${space} · ${t('nav.memories')}</a>`} />
     ${!missing && html`<${ProblemNote} problem=${live.problem} again=${live.refresh} />`}
     ${live.data && !missing && html`<${Present} space=${space} memory=${live.data} history=${history} refresh=${live.refresh} />`}

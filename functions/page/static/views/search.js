@@ -5,6 +5,7 @@ import { useLive } from '../core/live.js';
 import { changeQuery, href } from '../core/router.js';
 import { number, t } from '../core/texts.js';
 import { Badge, Empty, Heading, Loading, Panel, ProblemNote } from '../parts/basic.js';
+import { useMedia } from '../parts/diff.js';
 import { Field, Tick } from '../parts/field.js';
 import { CategoryFilter, DayFilter, TypedFilter, useTyped } from '../parts/filters.js';
 import { Hit, WhyNot } from '../parts/found.js';
@@ -55,8 +56,13 @@ function SpacesChoice({ space, chosen }) {
     ${several && html`<div class="spaces-ticks" role="group" aria-label=${t('search.spaces')}>${ids.map((id) => html`<${Tick} key=${id} label=${id} checked=${on.has(id)} onChange=${() => toggle(id)} />`)}</div>`}`;
 }
 
+const FILTERS = ['author', 'category', 'tag', 'since', 'until', 'newest', 'in'];
+
+/** Folded where the window is narrow, so that what was found is seen first. */
 function Filters({ space, query }) {
-  return html`<div class="filters">
+  const narrow = useMedia('(max-width: 860px)');
+  const used = FILTERS.filter((name) => query[name]).length;
+  return html`<details class="search-filters" open=${!narrow}><summary>${t('search.filters')}${used > 0 && html` <span class="count">${number(used)}</span>`}</summary><div class="filters">
     <${TypedFilter} name="author" label=${t('search.author')} value=${query.author} />
     <${CategoryFilter} value=${query.category} />
     <${TypedFilter} name="tag" label=${t('filter.tag')} value=${query.tag} />
@@ -64,7 +70,7 @@ function Filters({ space, query }) {
     <${DayFilter} name="until" label=${t('search.until')} value=${query.until} />
     <${Field} label=${t('search.order')} value=${query.newest ?? ''} onChange=${(newest) => changeQuery({ newest })} options=${[['', t('search.order.best')], ['1', t('search.order.newest')]]} />
     <${SpacesChoice} space=${space} chosen=${query.in} />
-  </div>`;
+  </div></details>`;
 }
 
 /** What the search itself says of its answer: whether it knows everything, and whether it went by meaning too. */
