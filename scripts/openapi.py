@@ -1,4 +1,4 @@
-"""Writes docs/openapi.json, docs/api.md and operations.json from the routes in the code, or checks them.
+"""Writes docs/openapi.json (also for the page), docs/api.md and operations.json from the routes, or checks them.
 
 python -m scripts.openapi           write them
 python -m scripts.openapi --check   exit 1 if something is not described, an example is wrong, or one of them is stale
@@ -25,6 +25,7 @@ from scripts import api_docs, api_examples, openapi_check, operation_table
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"
 GUIDE = ROOT / "docs" / "api.md"
+SERVED = ROOT / "functions" / "page" / "static" / "docs" / "openapi.json"
 HTTP_FUNCTIONS = (
     *("ingest", "reads", "search", "conversations", "memories", "rooms", "ask"),
     *("admin", "consolidate", "backup"),
@@ -447,6 +448,8 @@ def texts(made: dict[str, Any]) -> dict[Path, str]:
     """The files as they should be."""
     return {
         TARGET: json.dumps(made, indent=2, ensure_ascii=False) + "\n",
+        # For browsers: half as long, and still a line for each value, so that two changes can be merged.
+        SERVED: json.dumps(made, indent=0, separators=(",", ":"), ensure_ascii=False) + "\n",
         GUIDE: api_docs.guide(made),
         **dict.fromkeys(operation_table.TARGETS, operation_table.text(made)),
     }

@@ -127,6 +127,12 @@ class AsyncConsolidationsGroup(Group):
         """As `ConsolidationsGroup.get`."""
         return await self._invoke("get_consolidation", locals())
 
+    async def invariants(
+        self, space_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> models.InvariantPage:
+        """As `ConsolidationsGroup.invariants`."""
+        return await self._invoke("get_invariants", locals())
+
     async def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ChangePage:
         """As `ConsolidationsGroup.list`."""
         return await self._invoke("list_consolidations", locals())
@@ -230,6 +236,8 @@ class AsyncConversationsGroup(Group):
         *,
         level: int | None = None,
         state: Literal["sealed", "pending"] | None = None,
+        first: int | None = None,
+        last: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> models.SummaryPage:
@@ -250,6 +258,8 @@ class AsyncConversationsGroup(Group):
         limit: int | None = None,
         max_chars: int | None = None,
         order: Literal["newest", "oldest"] | None = None,
+        first: int | None = None,
+        last: int | None = None,
         cursor: str | None = None,
     ) -> models.TurnPage:
         """As `ConversationsGroup.list_turns`."""
@@ -322,6 +332,18 @@ class AsyncErasureGroup(Group):
         """As `ErasureGroup.erase_note`."""
         return await self._invoke("erase_note", locals())
 
+    async def erase_several(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+        erase: bool | None = None,
+    ) -> models.ErasureView:
+        """As `ErasureGroup.erase_several`."""
+        return await self._invoke("erase_several", locals())
+
     async def erase_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.ErasureView:
         """As `ErasureGroup.erase_turn`."""
         return await self._invoke("erase_turn", locals())
@@ -333,6 +355,17 @@ class AsyncErasureGroup(Group):
     async def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ErasurePage:
         """As `ErasureGroup.list`."""
         return await self._invoke("list_erasures", locals())
+
+    async def preview(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+    ) -> models.ErasurePreviewView:
+        """As `ErasureGroup.preview`."""
+        return await self._invoke("preview_erasure", locals())
 
 
 class AsyncJobsGroup(Group):
@@ -483,8 +516,8 @@ class AsyncNotesGroup(Group):
         """As `NotesGroup.get`."""
         return await self._invoke("get_note", locals())
 
-    async def get_life(self, space_id: str, note_id: str) -> models.NoteLifeView:
-        """As `NotesGroup.get_life`."""
+    async def life(self, space_id: str, note_id: str) -> models.NoteLifeView:
+        """As `NotesGroup.life`."""
         return await self._invoke("get_note_life", locals())
 
     async def list(
@@ -868,9 +901,17 @@ class AsyncTokensGroup(Group):
         """As `TokensGroup.create`."""
         return await self._invoke("create_token", locals())
 
+    async def create_page_code(self) -> models.PageCode:
+        """As `TokensGroup.create_page_code`."""
+        return await self._invoke("create_page_code", locals())
+
     async def delete(self, token_hash: str) -> None:
         """As `TokensGroup.delete`."""
         await self._invoke("delete_token", locals())
+
+    async def exchange_page_code(self, *, code: str) -> models.PageToken:
+        """As `TokensGroup.exchange_page_code`."""
+        return await self._invoke("exchange_page_code", locals())
 
     async def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.TokenPage:
         """As `TokensGroup.list`."""

@@ -288,6 +288,20 @@ class ConsolidationsGroup(Group):
         """
         return self._invoke("get_consolidation", locals())
 
+    def invariants(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.InvariantPage:
+        """Check the invariants.
+
+        Check in the bucket, now, that nothing of the space is lost, doubled or changed without a record. The answer
+        covers the newest `limit` changes; later pages cover older ones. Nothing is repaired. What can't be told
+        beside work in progress has no `holds`: ask again.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
+        """
+        return self._invoke("get_invariants", locals())
+
     def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ChangePage:
         """List the history.
 
@@ -521,6 +535,8 @@ class ConversationsGroup(Group):
         *,
         level: int | None = None,
         state: Literal["sealed", "pending"] | None = None,
+        first: int | None = None,
+        last: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> models.SummaryPage:
@@ -534,6 +550,8 @@ class ConversationsGroup(Group):
             conversation_id: The id of the conversation, from the answer that created it, or from any list.
             level: Only summaries of this level.
             state: `sealed`: only blocks and groups that have a summary. `pending`: only those that wait for one.
+            first: Only items with this number or a later one.
+            last: Only items with this number or an earlier one.
             limit: Maximum number of items in the page.
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """
@@ -562,11 +580,14 @@ class ConversationsGroup(Group):
         limit: int | None = None,
         max_chars: int | None = None,
         order: Literal["newest", "oldest"] | None = None,
+        first: int | None = None,
+        last: int | None = None,
         cursor: str | None = None,
     ) -> models.TurnPage:
         """List turns.
 
-        The turns of a conversation word for word. Only large results of tools are cut.
+        The turns of a conversation word for word. Only large results of tools are cut. `first` and `last` choose a
+        range of numbers, such as the turns that a summary covers.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -574,6 +595,8 @@ class ConversationsGroup(Group):
             limit: Maximum number of turns in the page.
             max_chars: Maximum number of characters in the turns of the page. The page has at least one turn.
             order: `newest` first, or `oldest` first.
+            first: Only items with this number or a later one.
+            last: Only items with this number or an earlier one.
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_turns", locals())
@@ -742,6 +765,31 @@ class ErasureGroup(Group):
         """
         return self._invoke("erase_note", locals())
 
+    def erase_several(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+        erase: bool | None = None,
+    ) -> models.ErasureView:
+        """Erase several things.
+
+        Erase notes, memories and turns for ever, at most 100 together, with one receipt. Each is erased as by its own
+        route. If one of them is unknown, nothing is erased (404): the preview names it. 202: the erasure continues
+        until it is complete, see `Location`. It cannot be undone.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            note_ids: The ids of notes, live or consolidated.
+            memory_ids: The ids of memories. Those that were merged with one go with it.
+            turns: Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were
+                captured from a turn go with it.
+            erase: Must be true, as a confirmation: it cannot be undone.
+        """
+        return self._invoke("erase_several", locals())
+
     def erase_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.ErasureView:
         """Erase a turn.
 
@@ -779,6 +827,29 @@ class ErasureGroup(Group):
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_erasures", locals())
+
+    def preview(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+    ) -> models.ErasurePreviewView:
+        """Preview an erasure.
+
+        Show what an erasure of notes, memories and turns would change or remove, and where, without their words.
+        Nothing is changed. In a large space the time of a request may not suffice: then `complete` is false. Former
+        versions of objects are not looked for.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            note_ids: The ids of notes, live or consolidated.
+            memory_ids: The ids of memories. Those that were merged with one go with it.
+            turns: Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were
+                captured from a turn go with it.
+        """
+        return self._invoke("preview_erasure", locals())
 
 
 class JobsGroup(Group):
@@ -1105,7 +1176,7 @@ class NotesGroup(Group):
         """
         return self._invoke("get_note", locals())
 
-    def get_life(self, space_id: str, note_id: str) -> models.NoteLifeView:
+    def life(self, space_id: str, note_id: str) -> models.NoteLifeView:
         """Get the life of a note.
 
         All that happened to a note, oldest first. The events name its author, the changes that folded it with their
@@ -1987,6 +2058,15 @@ class TokensGroup(Group):
         """
         return self._invoke("create_token", locals())
 
+    def create_page_code(self) -> models.PageCode:
+        """Make a code for the page.
+
+        Make a code that stands for the token of this request, for one minute and once. Open `path` at the address of
+        the service in a browser: the page exchanges the code for the token. So the token is in no address and no
+        history.
+        """
+        return self._invoke("create_page_code", locals())
+
     def delete(self, token_hash: str) -> None:
         """Remove a token.
 
@@ -1997,6 +2077,17 @@ class TokensGroup(Group):
             token_hash: The hash of the token, or at least its first 16 hex digits, if no other hash begins with them.
         """
         self._invoke("delete_token", locals())
+
+    def exchange_page_code(self, *, code: str) -> models.PageToken:
+        """Exchange a code for its token.
+
+        Get the token that a code stands for. Only the first request with a code gets it, within a minute. Any other
+        one gets a 401.
+
+        Args:
+            code: The code.
+        """
+        return self._invoke("exchange_page_code", locals())
 
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.TokenPage:
         """List tokens.

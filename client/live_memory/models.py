@@ -265,6 +265,20 @@ class DigestRetried(Model):
     """Number of messages that are in their rooms again. The next digest takes them."""
 
 
+class ErasureSelection(Model):
+    """Notes, memories and turns of a space, at most 100 together."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    note_ids: list[str] | None = []
+    """The ids of notes, live or consolidated."""
+    memory_ids: list[str] | None = []
+    """The ids of memories. Those that were merged with one go with it."""
+    turns: list[str] | None = []
+    """Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were captured from a turn go with it."""
+
+
 class FactView(Model):
     """A fact."""
 
@@ -471,6 +485,33 @@ class ImportedView(Model):
     """Number of lines that were not processed for lack of time. Send the same request again to continue."""
     redacted: dict[str, int] | None = None
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
+
+
+class InvariantView(Model):
+    """An invariant of a space."""
+
+    name: (
+        Literal[
+            "records_numbered",
+            "head_agrees",
+            "notes_once",
+            "records_joined",
+            "bank_recorded",
+            "sources_exist",
+            "nothing_orphaned",
+            "all_readable",
+        ]
+        | str
+    )
+    """`records_numbered`: each change from the oldest one on has one record. `notes_once`: each note is live or in one change that stands. `records_joined`: each change of a file begins with the text that the one before it left. `head_agrees`: the head of the space counts what the records show. `bank_recorded`: each file is as the last change of it left it. `sources_exist`: each section rests on notes that their change can hold. `nothing_orphaned`: no run is older than its time without an end. `all_readable`: no object is known that can't be read."""
+    holds: bool | None = None
+    """Whether it holds. Left out: it can't be told now, and `detail` says why."""
+    looked_at: int
+    """How many things were compared: records, notes, files, sources or runs."""
+    detail: str | None = None
+    """The finding, or why nothing can be told, as a sentence."""
+    evidence: list[str]
+    """What breaks it, at most 20 pieces: ids, paths, keys and numbers of changes."""
 
 
 class JobError(Model):
@@ -758,6 +799,22 @@ class NewConsolidation(Model):
     """Only with `dry_run`: a template of rules to try."""
     notes_of: int | None = None
     """Only with `dry_run`: the number of a consolidation. Its notes are taken in the place of the live ones, and the bank as it stood before it, so that the plan can be compared with that change."""
+
+
+class NewErasure(Model):
+    """Notes, memories and turns to erase for ever."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    note_ids: list[str] | None = []
+    """The ids of notes, live or consolidated."""
+    memory_ids: list[str] | None = []
+    """The ids of memories. Those that were merged with one go with it."""
+    turns: list[str] | None = []
+    """Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were captured from a turn go with it."""
+    erase: bool | None = False
+    """Must be true, as a confirmation: it cannot be undone."""
 
 
 class NewMemory(Model):
@@ -1065,6 +1122,36 @@ class NoteView(Model):
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
+class PageCode(Model):
+    """A code for the page."""
+
+    page_code: str
+    """The code."""
+    path: str
+    """The path of the page with the code, below the address of the service."""
+    expires_in: int
+    """For how many seconds the code can be exchanged."""
+
+
+class PageCodeExchange(Model):
+    """A code to exchange for its token."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    code: str
+    """The code."""
+
+
+class PageToken(Model):
+    """The token that a code stood for."""
+
+    token: str
+    """The token."""
+    name: str
+    """The name of the token."""
+
+
 class PastMoment(Model):
     """The change after which rules, synthesis and bank were as shown. The other fields are current."""
 
@@ -1102,6 +1189,28 @@ class PlanView(Model):
     """Estimated number of prompt tokens."""
     completion_tokens: int
     """Estimated number of completion tokens."""
+
+
+class PreviewItemView(Model):
+    """A note, memory or turn of the selection, or one that goes with it."""
+
+    id: str
+    """The id."""
+    kind: Literal["note", "memory", "turn"] | str
+    """The kind."""
+    state: Literal["in_space", "in_backups", "erased", "unknown"] | str
+    """`in_space`: the space holds its words. `in_backups`: only backups do. `erased`: nothing of it is left. `unknown`: it is nowhere, and an erasure of the selection is refused (404)."""
+    also: Literal[True] | None = None
+    """True: it goes with the selection: a merged memory, or a note captured from a turn."""
+
+
+class PreviewPlaceView(Model):
+    """The space, or one of its backups, with the number of its objects that would be changed or removed, by kind."""
+
+    backup_id: str | None = None
+    """The backup. Left out: the space itself."""
+    counts: dict[str, int]
+    """Number of objects by kind."""
 
 
 class Problem(Model):
@@ -2732,6 +2841,25 @@ class DigestView(Model):
     """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
 
 
+class ErasurePreviewView(Model):
+    """What an erasure would remove, and where. Nothing was changed."""
+
+    complete: bool
+    """False: the time did not suffice to look everywhere, and there is more."""
+    items: list[PreviewItemView]
+    """The selection, with the things that go with it."""
+    places: list[PreviewPlaceView]
+    """The places that hold or quote the words."""
+    files: list[str]
+    """The bank files that quote them word for word."""
+    sections: list[SectionToCorrect]
+    """The sections of the bank that rest on one of the notes, to correct."""
+    quoted_in: list[str]
+    """The ids of other notes and memories that quote them. They would not be changed."""
+    not_reached: list[str]
+    """The places that the service can't reach, as sentences."""
+
+
 class ErasureView(Model):
     """The receipt of an erasure. It holds nothing of what was erased."""
 
@@ -2748,9 +2876,9 @@ class ErasureView(Model):
     note_ids: list[str]
     """The ids of the erased notes."""
     memory_ids: list[str] | None = []
-    """The id of the erased memory, a ULID. The list is empty if no memory is erased."""
+    """The ids of the erased memories, ULIDs. The list is empty if no memory is erased."""
     turns: list[str] | None = []
-    """The erased turn: the id of the conversation and the number of the turn, separated by a slash."""
+    """The erased turns: the id of the conversation and the number of the turn, separated by a slash."""
     requested_by: str
     """The name of the token that requested it."""
     started_at: AwareDatetime
@@ -2874,6 +3002,21 @@ class HealthView(Model):
     """The result of each check, by its name. errors.md explains all values. With a token the checks include `oldest_pending_note_seconds`, `llm_last_call`, `llm_model` and `embeddings_model`."""
     spaces: list[SpaceProblem] | None = None
     """The spaces that need attention, of those that the token may see. Only with a token."""
+
+
+class InvariantPage(Model):
+    """The invariants of a space, as far as a part of its history shows them."""
+
+    holds: bool | None = None
+    """False: one is broken. Left out: none is broken, and one can't be told now."""
+    first: int
+    """The number of the oldest change on the page. 0: there is none."""
+    last: int
+    """The number of the newest change on the page."""
+    items: list[InvariantView]
+    """The invariants. Later pages have those of the records alone."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
 class JobStatusView(Model):

@@ -48,6 +48,7 @@ BODIES: dict[str, Any] = {
     f"POST {SPACE}/rooms/{{room}}/messages/batch": {"messages": [{"author": "Ann", "content": "x"}]},
     f"POST {SPACE}/quarantine": {"key": "mine/_runs/01ARZ3NDEKTSV4RRFFQ69G5FAV.json", "reason": "x"},
     "POST /v1/uploads": {"size": 1_000},
+    "POST /v1/page-codes/exchange": {"code": "x"},
     "POST /v1/spaces/import": {"space_id": "other", "upload_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"},
 }
 WITHOUT_STORE = {

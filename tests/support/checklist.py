@@ -16,7 +16,7 @@ CHECKLIST = {
     1: Line(
         "One authorisation function for every route; identity from each request.",
         (
-            "integration/test_security.py::test_1_only_health_is_open_to_anybody",
+            "integration/test_security.py::test_1_only_health_and_the_exchange_of_a_code_are_open_to_anybody",
             "integration/test_security.py::test_1_without_a_token_that_is_known_no_route_answers",
             "integration/test_security.py::test_1_a_route_is_closed_to_who_has_every_permission_but_the_one_it_needs",
             "integration/test_security.py::test_1_no_route_about_a_space_answers_who_may_only_use_another_whether_it_is_there_or_not",
@@ -41,6 +41,8 @@ CHECKLIST = {
             "integration/test_security.py::test_2_a_token_of_whatever_bytes_and_length_is_unknown_on_every_route_and_never_told_again",
             "integration/test_security.py::test_2_whatever_decides_about_a_token_compares_bytes_in_constant_time",
             "integration/test_security.py::test_2_nothing_in_the_bucket_holds_a_token_that_has_worked",
+            "unit/access/test_page_codes.py::test_of_many_who_redeem_a_code_at_once_one_gets_the_token",
+            "unit/access/test_page_codes.py::test_the_bucket_holds_neither_the_token_nor_the_code_before_and_after",
             "unit/access/test_tokens.py::test_a_token_has_256_random_bits_and_never_comes_twice",
             "unit/access/test_tokens.py::test_the_first_token_makes_the_registry_and_lets_its_agent_in",
             "unit/access/test_access.py::test_no_other_header_lets_in_or_makes_the_service_fail",
@@ -412,6 +414,42 @@ CHECKLIST = {
                     "test_a_name_or_a_host_that_looks_like_another_is_shown_as_what_it_is",
                 )
             ),
+        ),
+    ),
+    24: Line(
+        "An outside provider is believed only where it certainly says, to us and now, who a person in this browser is.",
+        (
+            *(
+                f"unit/signin/test_provider.py::{name}"
+                for name in (
+                    "test_nobody_signs_in_with_a_token",
+                    "test_a_shared_secret_does_not_count_even_where_the_provider_publishes_it",
+                    "test_a_code_of_another_sign_in_is_of_no_use",
+                    "test_a_code_that_comes_twice_is_of_no_use",
+                    "test_the_answer_of_another_provider_is_not_taken_to_this_one",
+                    "test_a_provider_is_not_believed_that_publishes",
+                    "test_no_token_belongs_to_an_address",
+                    "test_the_kelvin_sign_is_no_k",
+                    "test_an_address_and_its_proof_come_from_one_place",
+                    "test_a_thin_token_is_filled_up_for_the_same_person_alone",
+                    "test_tokens_that_have_ended_or_may_not_do_it_are_not_offered",
+                    "test_nothing_of_the_person_or_of_the_way_is_in_the_bucket",
+                )
+            ),
+            *(
+                f"unit/http/test_outside.py::{name}"
+                for name in (
+                    "test_nobody_is_led_to_the_provider_but_by_the_button_of_the_page",
+                    "test_who_begins_a_sign_in_can_not_have_another_person_finish_it",
+                    "test_a_code_of_another_person_is_not_taken_into_ones_own_sign_in",
+                    "test_a_return_counts_once",
+                    "test_a_return_that_is_none_is_told_on_the_page_of_sign_in",
+                    "test_a_cookie_that_is_none_leads_nowhere",
+                    "test_a_cookie_that_was_changed_is_checked_as_any_request",
+                    "test_a_person_without_a_token_is_told_who_they_are",
+                )
+            ),
+            "template/test_functions.py::test_only_sign_in_knows_an_outside_provider_and_where_its_secret_lies",
         ),
     ),
 }

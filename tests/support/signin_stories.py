@@ -2,16 +2,20 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
+import boto3
 import pytest
 
 from livemem_http.oauth import metadata
 from livemem_http.routing import INVOKED_BY
 from tests.support.functions import request
 from tests.support.mcp_stories import use
+from tests.support.provider import CLIENT_ID, EMAIL, SECRET, providing
 from tests.support.signing_in import ISSUER, Browser, Got, event_of, got, registered
 from tests.support.stories import RUNS, SPACE, Account, Story
 
+PROVIDER_SECRET = "/live-memory/oidc-secret"
 WEEK = 8 * 86_400
 OF_EACH_FUNCTION = (
     ("reads", "GET", SPACE, 200),
@@ -64,4 +68,31 @@ def _from_mcp(account: Account, function: str, method: str, route: str, access: 
     return int(answer["statusCode"])
 
 
-STORIES: list[Story] = [a_client_from_its_registration_to_its_end]
+def a_person_signs_in_with_an_outside_provider(account: Account) -> None:
+    with providing() as there, pytest.MonkeyPatch.context() as patch:
+        for name, value in (
+            ("OAUTH_ISSUER", ISSUER),
+            ("OIDC_ISSUER", there.issuer),
+            ("OIDC_CLIENT_ID", CLIENT_ID),
+            ("OIDC_CLIENT_SECRET", PROVIDER_SECRET),
+        ):
+            patch.setenv(name, value)
+        boto3.client("ssm").put_parameter(Name=PROVIDER_SECRET, Value=SECRET, Type="SecureString")
+        account.create()
+        wanted = {"name": "ann", "permissions": ["read"], "space_ids": ["demo"], "email": EMAIL}
+        account.call("admin", "POST", "/v1/tokens", 201, body=wanted)
+
+        def send(method: str, path: str, query: str, body: str, headers: Mapping[str, str]) -> Got:
+            account.called.add((method, path))
+            return got(account.service.invoke("signin", event_of(method, path, query, body, headers)))
+
+        client, browser = registered(send), Browser(send)
+        first = browser.open(client.url())
+        left = browser.submit(first.fields(), to=metadata.PROVIDER)
+        page = browser.open(f"{ISSUER}{metadata.CALLBACK}?{urlencode(there.let_in(left.target()))}")
+        assert client.redeem(browser.submit(page.fields()).target()).status == 200
+        account.clock.move(WEEK)
+        account.sweep(everything=True)
+
+
+STORIES: list[Story] = [a_client_from_its_registration_to_its_end, a_person_signs_in_with_an_outside_provider]

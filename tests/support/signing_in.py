@@ -114,11 +114,11 @@ class Browser:
         parts = urlsplit(url)
         return self._kept(self.send("GET", parts.path, parts.query, "", self._headers(headers)))
 
-    def submit(self, form: Mapping[str, Any], **headers: str) -> Got:
+    def submit(self, form: Mapping[str, Any], *, to: str = "/oauth/authorize", **headers: str) -> Got:
         """Send a form of a page of the service."""
         body = urlencode(dict(form), doseq=True)
         usual = {"content-type": "application/x-www-form-urlencoded", "origin": self.issuer}
-        return self._kept(self.send("POST", "/oauth/authorize", "", body, self._headers({**usual, **headers})))
+        return self._kept(self.send("POST", to, "", body, self._headers({**usual, **headers})))
 
     def allow(self, url: str, token: str, **choice: Any) -> Got:
         """Show the token, leave the choice as it is but for `choice`, and allow."""
@@ -137,6 +137,8 @@ class Browser:
         for line in answer.cookies:
             name, _, value = line.partition(";")[0].partition("=")
             self.cookies[name] = value
+            if "Max-Age=0" in line:
+                del self.cookies[name]
         return answer
 
 

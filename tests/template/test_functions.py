@@ -139,7 +139,8 @@ def test_each_function_runs_python_3_13_with_its_layers_on_the_chosen_architectu
     assert function["Architectures"] == [{"Ref": "Architecture"}]
     searches = [{"Ref": "SearchLayer"}] if name in SEARCHING else []
     speaks_mcp = [{"Ref": "McpLayer"}] if name == "McpFunction" else []
-    assert function["Layers"] == [{"Ref": "LivememLayer"}, *searches, *speaks_mcp]
+    signs_in = [{"Ref": "SigninLayer"}] if name == "SigninFunction" else []
+    assert function["Layers"] == [{"Ref": "LivememLayer"}, *searches, *speaks_mcp, *signs_in]
 
 
 def test_what_searches_has_room_for_its_views_and_the_indexer_for_a_copy_too(functions):
@@ -152,6 +153,9 @@ def test_what_searches_has_room_for_its_views_and_the_indexer_for_a_copy_too(fun
     assert room["Indexer"] >= 4 * FILES_BYTES
 
 
+PROVIDER = {"OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "OIDC_CLAIM", "OIDC_SCOPE"}
+
+
 @each("name", FUNCTIONS)
 def test_each_function_has_every_setting(functions, name):
     assert set(variables(functions[name])) >= SETTINGS
@@ -160,9 +164,17 @@ def test_each_function_has_every_setting(functions, name):
 def test_no_function_has_a_variable_that_is_no_setting(functions):
     declared = set().union(*(variables(function) for function in functions.values()))
 
-    keys = {"ADMIN_BOOTSTRAP_KEY_SHA256", "LLMAAS_API_KEY", "EMBEDDINGS_API_KEY"}
+    keys = {"ADMIN_BOOTSTRAP_KEY_SHA256", "LLMAAS_API_KEY", "EMBEDDINGS_API_KEY", *PROVIDER}
     names = {f"{name.upper()}_FUNCTION_NAME" for name in WITH_ROUTES}
     assert declared == SETTINGS | keys | names | {"POWERTOOLS_METRICS_NAMESPACE"}
+
+
+def test_only_sign_in_knows_an_outside_provider_and_where_its_secret_lies(functions):
+    told = {name for name, function in functions.items() if PROVIDER & set(variables(function))}
+
+    assert told == {"SigninFunction"}
+    assert set(variables(functions["SigninFunction"])) >= PROVIDER
+    assert variables(functions["SigninFunction"])["OIDC_CLIENT_SECRET"] == {"Ref": "OidcClientSecretParameter"}
 
 
 def test_whatever_the_code_reads_as_a_setting_can_be_set(functions):
@@ -249,7 +261,12 @@ def test_every_log_group_forgets(of_type):
 
 @pytest.mark.parametrize(
     ("name", "folder"),
-    [("LivememLayer", "layers/livemem"), ("SearchLayer", "layers/search"), ("McpLayer", "layers/mcp")],
+    [
+        ("LivememLayer", "layers/livemem"),
+        ("SearchLayer", "layers/search"),
+        ("McpLayer", "layers/mcp"),
+        ("SigninLayer", "layers/signin"),
+    ],
 )
 def test_each_layer_is_built_by_sam_for_the_runtime_and_the_architecture(source, name, folder):
     layer = source["Resources"][name]

@@ -131,6 +131,8 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/bank/_search/a.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "_system/tokens.json", "Admin Archives Backup"),
         ("s3:DeleteObject", "_system/tokens.json", ""),
+        ("s3:GetObject", f"_system/page_codes/{'0' * 64}.json", "Admin Archives Backup"),
+        ("s3:DeleteObject", f"_system/page_codes/{'0' * 64}.json", "Archives Backup Sweep"),
         (
             "s3:GetObject",
             "_system/oauth/grants/01J.json",
@@ -233,7 +235,8 @@ def test_only_what_starts_consolidations_or_hands_work_over_may_invoke_and_only_
     }
 
 
-KEYS_OF_MODELS = {
+SECRETS = {
+    "Signin": ["OidcClientSecretParameter"],
     "Consolidate": ["LlmApiKeyParameter"],
     "Reads": ["LlmApiKeyParameter", "EmbeddingsApiKeyParameter"],
     "Search": ["EmbeddingsApiKeyParameter"],
@@ -253,10 +256,10 @@ def test_only_what_asks_a_model_and_health_may_read_its_key_and_they_decrypt_not
         for name in FUNCTIONS
     }
     assert {name: len(found) for name, found in secret.items() if found} == {
-        name: 2 * len(keys) for name, keys in KEYS_OF_MODELS.items()
+        name: 2 * len(keys) for name, keys in SECRETS.items()
     }
 
-    for name, keys in KEYS_OF_MODELS.items():
+    for name, keys in SECRETS.items():
         for key, parameter, decrypt in zip(keys, secret[name][::2], secret[name][1::2], strict=True):
             assert parameter["Action"] == "ssm:GetParameter"
             assert parameter["Resource"]["Fn::Sub"].endswith(f":parameter${{{key}}}")
@@ -293,9 +296,9 @@ def test_the_documents_say_what_a_takeover_of_each_function_could_do(roles):
     assert say(0, "names of tokens", "everything in the bucket") == those("s3:GetObject", tokens)
     assert say(1, "**tokens**", "the same as `archives`") == those("s3:PutObject", tokens)
     assert say(1, "**backups**", "the same as `archives`") == those("s3:DeleteObject", backups)
-    assert say(0, "the models' keys") == {name for name, keys in KEYS_OF_MODELS.items() if len(keys) == 2}
+    assert say(0, "the models' keys") == {name for name, keys in SECRETS.items() if len(keys) == 2}
     for kind, key in (("LLM", "LlmApiKeyParameter"), ("embedding model", "EmbeddingsApiKeyParameter")):
-        assert say(0, f"the {kind}'s key") == {name for name, keys in KEYS_OF_MODELS.items() if keys == [key]}
+        assert say(0, f"the {kind}'s key") == {name for name, keys in SECRETS.items() if keys == [key]}
 
 
 def test_the_bucket_is_encrypted_private_versioned_and_kept(source):

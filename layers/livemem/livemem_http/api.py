@@ -252,6 +252,10 @@ class Api:
         found: Principal = self.resolver.context["principal"]
         return found
 
+    def token(self) -> str:
+        """The token of the request that is being answered, which was checked."""
+        return str(self.resolver.current_event.headers.get("authorization", "")).partition(" ")[2].strip(" \t")
+
     def caller(self) -> Principal | None:
         """The sender of the request, or None on a route that needs no token."""
         return self.resolver.context.get("principal")

@@ -29,6 +29,7 @@ _LATER = re.compile(r"import\('([^'\n]+)'\)")
 _CHOSEN = re.compile(r"import\(`([^`$\n]*)\$\{(\w+)\}([^`$\n]*)`\)")
 _LEFT = re.compile(r"^(?:import|export)(?=[\s{*'\"]).*", re.MULTILINE)
 _SCRIPT = re.compile(r'<script[^>]* src="__BASE__/([^"]+)"')
+_NAMED = re.compile(r'"__BASE__/([^"]+\.js)"')
 
 
 class UnknownFormError(ValueError):
@@ -175,6 +176,11 @@ def linked(bodies: Mapping[str, bytes]) -> dict[str, bytes]:
         for one in _chosen(modules, (*link.first, *link.second)):
             made |= Link(one, modules).files()
         files |= {name: text.encode() for name, text in made.items()}
+    for name, body in bodies.items():
+        if name.endswith(".html") and (gone := sorted({*_NAMED.findall(body.decode())} - files.keys())):
+            raise UnknownFormError(
+                f"{name} names {gone[0]}, which is linked into another file, or is no file of the page"
+            )
     return files
 
 

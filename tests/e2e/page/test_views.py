@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.client import Service
-from tests.support.browser import Visit
+from tests.support.browser import PATIENCE_MS, Visit
 
 STORY = Path(__file__).resolve().parents[3] / "examples" / "story"
 HOSTILE = [
@@ -16,6 +17,24 @@ HOSTILE = [
     "|a|b|c|d|\n|-|-|-|-|\n" + "|1|2|3|4|\n" * 2_500,
     "> " * 200 + "deep " + "*" * 500,
 ]
+COSTS = {
+    "start": 3,
+    "space": 6,
+    "bank": 6,
+    "file": 5,
+    "note": 4,
+    "history": 3,
+    "runs": 3,
+    "change": 4,
+    "then": 7,
+    "run": 3,
+    "review": 4,
+    "rules": 3,
+    "told": 4,
+    "settings": 4,
+}
+"""The most requests of the API that a view takes until all of it is shown, with those of the frame: who is signed in,
+and the list of spaces."""
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "locale": "fr-FR", "has_touch": True}
 WIDE = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light", "locale": "en-GB"}
 
@@ -66,6 +85,16 @@ def links(service: Service, space: str) -> dict[str, str]:
     }
 
 
+def opened(found: Visit, link: str) -> list[str]:
+    """Load a view as somebody does who follows its link from elsewhere; its requests until all of it is shown."""
+    found.page.goto("about:blank")
+    before = len(found.requests)
+    found.open(link)
+    found.page.locator("main h1").wait_for()
+    expect(found.page.locator("main .loading")).to_have_count(0, timeout=PATIENCE_MS)
+    return found.requests[before:]
+
+
 @pytest.mark.parametrize("look", [WIDE, PHONE], ids=["wide-light-en", "phone-dark-fr"])
 def test_every_view_opens_without_a_complaint_fits_the_window_and_has_no_grave_finding(signed_in, service, story, look):
     found: Visit = signed_in(**look)
@@ -74,15 +103,22 @@ def test_every_view_opens_without_a_complaint_fits_the_window_and_has_no_grave_f
     findings = []
 
     for view, link in links(service, story).items():
-        found.open(link)
-        found.page.locator("main h1").wait_for()
-        found.page.wait_for_load_state("networkidle")
+        opened(found, link)
         found.shot(f"{name}-{view}")
         too_wide = found.page.evaluate("document.documentElement.scrollWidth - innerWidth")
         findings += [f"{view}: {too_wide} px too wide"] if too_wide > 0 else []
         findings += [f"{view}: {one}" for one in found.grave_findings()]
 
     assert findings == []
+
+
+def test_no_view_costs_more_requests_than_is_written_here(signed_in, service, story):
+    found: Visit = signed_in()
+    places = links(service, story)
+
+    costs = {view: opened(found, places[view]) for view in COSTS}
+
+    assert {view: asked for view, asked in costs.items() if len(asked) > COSTS[view]} == {}
 
 
 def test_hostile_notes_are_shown_and_do_nothing(signed_in, story):

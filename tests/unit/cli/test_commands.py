@@ -62,6 +62,9 @@ KEPT = {
 FILE = {"path": "a.md", "size": 1, "last_modified": "2026-02-20T14:05:00Z"}
 
 
+PAGE_CODE = {"page_code": "x", "path": "/#code=x", "expires_in": 60}
+
+
 def page(*items: Any) -> dict[str, Any]:
     return {"items": list(items), "next_cursor": None}
 
@@ -118,6 +121,11 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     (("usage",), {"get_space_usage": USAGE}, USAGE),
     (("usage", "--all"), {"get_usage": USAGE}, USAGE),
     (("health",), {"get_health": HEALTH}, HEALTH),
+    (
+        ("open", "--print"),
+        {"create_page_code": PAGE_CODE},
+        {"url": "https://memory.example.org/#code=x", "expires_in": 60, "opened": False},
+    ),
     (
         ("review", "list"),
         {"get_space": SPACE, "get_run": run("awaiting_approval")},

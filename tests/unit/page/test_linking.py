@@ -100,13 +100,21 @@ def test_what_cannot_be_linked_is_refused_and_named(text, why):
     assert why in str(refused.value)
 
 
+def test_a_page_that_names_a_module_which_no_browser_can_load_any_more_is_refused():
+    files = site(main="import { one } from './a.js';\n", a="export const one = 1;\n")
+    files["index.html"] += b'<link rel="modulepreload" href="__BASE__/a.js">'
+
+    with pytest.raises(UnknownFormError, match=r"index\.html names a\.js"):
+        linked(files)
+
+
 def test_the_page_itself_is_linked_whole_and_each_file_is_a_module_that_a_browser_reads(tmp_path):
     bodies = {one.relative_to(STATIC).as_posix(): one.read_bytes() for one in STATIC.rglob("*") if one.is_file()}
     files = linked(bodies)
 
     scripts = {name for name in files if name.endswith(".js")}
     vendor = {name for name in bodies if name.startswith("vendor/") and name.endswith(".js")}
-    assert scripts == {"main.js", LATER, "texts/en.js", "texts/fr.js", *vendor}
+    assert scripts == {"main.js", "docs/main.js", LATER, "texts/en.js", "texts/fr.js", *vendor}
     if NODE is None:
         pytest.skip("node is not installed")
     for name in scripts:

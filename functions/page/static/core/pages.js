@@ -1,20 +1,23 @@
 /** Lists by pages: the first page stays current, further ones come by cursor when the reader gets there. */
 import { get } from './api.js';
 import { useLive } from './live.js';
-import { useEffect, useState } from '../vendor/preact.js';
+import { useEffect, useMemo, useState } from '../vendor/preact.js';
 
-/** The items of all pages in order, each id once. A newer page wins over an older one. */
+/** The items of all pages in order, each id once. A newer page wins over an older one. A page without repeats stays the same array. */
 export function joined(pages, idOf) {
   const seen = new Set();
-  return pages.map((page) =>
-    page.items.filter((item) => {
+  return pages.map(({ items }) => {
+    const fresh = items.filter((item) => {
       const id = idOf(item);
       if (seen.has(id)) return false;
       seen.add(id);
       return true;
-    }),
-  );
+    });
+    return fresh.length === items.length ? items : fresh;
+  });
 }
+
+const NONE = { pages: [], cursor: undefined, busy: false };
 
 /**
  * Returns {pages, count, more, loadMore, loading, loadingMore, problem, refresh, first}.
@@ -26,7 +29,7 @@ export function usePages(path, { query, every = 0, idOf = (item) => item.id, lim
   const [rest, setRest] = useState({ key, pages: [], cursor: undefined, problem: undefined, busy: false });
   useEffect(() => setRest({ key, pages: [], cursor: undefined, problem: undefined, busy: false }), [key]);
 
-  const mine = rest.key === key ? rest : { pages: [], cursor: undefined, busy: false };
+  const mine = rest.key === key ? rest : NONE;
   const cursor = mine.pages.length ? mine.cursor : first.data?.next_cursor;
   const loadMore = async () => {
     if (!cursor || mine.busy) return;
@@ -43,7 +46,7 @@ export function usePages(path, { query, every = 0, idOf = (item) => item.id, lim
       setRest((now) => ({ ...now, busy: false, problem }));
     }
   };
-  const pages = first.data ? joined([first.data, ...mine.pages], idOf) : [];
+  const pages = useMemo(() => (first.data ? joined([first.data, ...mine.pages], idOf) : []), [first.data, mine.pages]);
   return {
     pages,
     count: pages.reduce((sum, page) => sum + page.length, 0),

@@ -5,7 +5,7 @@ import { Empty, Loading, ProblemNote } from './basic.js';
 
 /** One page: drawn again only if its items, or what `mark` names, changed. */
 function Page({ items, row, idOf, mark }) {
-  return useMemo(() => html`<ul class="page">${items.map((item) => html`<li key=${idOf(item)}>${row(item)}</li>`)}</ul>`, [items.map(idOf).join(' '), mark]);
+  return useMemo(() => html`<ul class="page">${items.map((item) => html`<li key=${idOf(item)}>${row(item)}</li>`)}</ul>`, [items, mark]);
 }
 
 function More({ load, busy }) {

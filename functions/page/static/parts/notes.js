@@ -41,6 +41,7 @@ export function NoteMeta({ note, link = true }) {
     ${note.author && note.author !== note.agent && html`<span>${t('note.author', { author: note.author })}</span>`}
     ${link ? html`<a class="when" href=${href('note', { space: note.space_id, note: note.note_id })}><${Time} at=${note.timestamp} /></a>` : html`<${Time} at=${note.timestamp} />`}
     ${note.tags.map((tag) => html`<span key=${tag} class="tag">${visible(tag)}</span>`)}
+    ${note.consolidation && html`<a href=${href('change', { space: note.space_id, number: note.consolidation })}>${t('start.change', { n: note.consolidation })}</a>`}
     <${Origin} note=${note} />
     ${note.malformed && html`<${Badge} tone="warn">${t('note.malformed')}</${Badge}>`}
   </div>`;

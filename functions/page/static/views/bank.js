@@ -1,12 +1,12 @@
 /** The bank: its files, and one file section by section, with the notes that each rests on and its corrections by hand. */
 import { at, filePath, get, patch, post } from '../core/api.js';
 import { bytes } from '../core/format.js';
-import { useAction, useEach, useLive } from '../core/live.js';
+import { useAction, useLive } from '../core/live.js';
 import { Markdown, sectionsOf } from '../core/markdown.js';
 import { changeQuery, href } from '../core/router.js';
 import { canCorrect, may } from '../core/session.js';
 import { t } from '../core/texts.js';
-import { Answer, Badge, Choice, Empty, Heading, One, Panel, ProblemNote, Time } from '../parts/basic.js';
+import { Answer, Badge, Choice, Empty, Heading, Panel, ProblemNote, Time } from '../parts/basic.js';
 import { confirm } from '../parts/dialog.js';
 import { Field, useDraft } from '../parts/field.js';
 import { Note } from '../parts/notes.js';
@@ -111,10 +111,9 @@ function SourceNotes({ space, known }) {
   const [shown, setShown] = useState(STEP);
   const newest = [...known.sources].reverse();
   const ids = newest.slice(0, shown).map((source) => source.note_id);
-  const pathOf = (id) => at('spaces', space, 'notes', id);
-  const notes = useEach(ids.map(pathOf));
+  const live = useLive(ids.length ? at('spaces', space, 'notes') : undefined, { query: { ids: ids.join() } });
   return html`<div class="source-notes">
-    ${ids.map((id) => html`<div key=${id}><${One} answer=${notes[pathOf(id)]}>${(note) => html`<${Note} note=${note} />`}</${One}></div>`)}
+    ${ids.length > 0 && html`<${Answer} live=${live}>${({ items }) => items.map((note) => html`<${Note} key=${note.note_id} note=${note} />`)}</${Answer}>`}
     ${newest.length > shown && html`<button class="plain" onClick=${() => setShown(shown + STEP)}>${t('sources.more', { n: newest.length - shown })}</button>`}
     ${known.omitted > 0 && html`<p class="quiet">${t('sources.omitted', { n: known.omitted })}</p>`}
     ${known.corrections.length > 0 && html`<p class="quiet">${t('sources.corrections')} ${known.corrections.map((number) => html`<a key=${number} href=${href('change', { space, number })}>${number}</a> `)}</p>`}

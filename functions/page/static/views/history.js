@@ -40,7 +40,7 @@ function Changes({ space }) {
 
 function Runs({ space }) {
   const list = usePages(at('spaces', space, 'runs'), { every: EVERY, idOf: (run) => run.run_id, limit: 30 });
-  return html`<${PagedList} list=${list} idOf=${(run) => `${run.run_id} ${run.status} ${run.step ?? ''}`} row=${(run) => html`<${RunRow} run=${run} />`} empty=${html`<${Empty} title=${t('runs.none')} />`} />`;
+  return html`<${PagedList} list=${list} idOf=${(run) => run.run_id} row=${(run) => html`<${RunRow} run=${run} />`} empty=${html`<${Empty} title=${t('runs.none')} />`} />`;
 }
 
 export function History({ params: { space }, query }) {

@@ -1,50 +1,41 @@
 /** The life of one note as a line: from its writing to the bank, the backups, and its erasure. */
-import { at, get, remove } from '../core/api.js';
+import { at, remove } from '../core/api.js';
 import { useLive } from '../core/live.js';
 import { go, href } from '../core/router.js';
 import { may } from '../core/session.js';
 import { t } from '../core/texts.js';
-import { Answer, Badge, Copy, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
+import { Answer, Badge, Copy, Heading, Panel, Time, Words } from '../parts/basic.js';
 import { confirm } from '../parts/dialog.js';
 import { NoteMeta } from '../parts/notes.js';
 import { Markdown } from '../core/markdown.js';
-import { html, useEffect, useState } from '../vendor/preact.js';
+import { html } from '../vendor/preact.js';
 
-/** Where a note is in a change: the sections that cite it, or why none does. */
-export function placesIn(change, id) {
-  const sections = change.changes.flatMap((file) => (file.edits ?? []).filter((edit) => edit.notes?.includes(id)).map((edit) => ({ path: file.path, heading: edit.heading, op: edit.op })));
-  const discarded = change.discarded.find((one) => one.note_id === id || one.note === id);
-  return { sections, discarded: discarded && (discarded.reason ?? ''), uncited: change.uncited.includes(id) };
+const TONES = { discarded: '', uncited: 'warn', left_out: 'warn', taken_back: 'warn', erased: 'bad' };
+
+function Places({ space, files }) {
+  return (files ?? []).map((file) => html`<p key=${file.path} class="place"><a href=${href('file', { space, rest: file.path }, { section: file.sections[0]?.join(' > ') })}>${file.path}</a>
+    ${file.edits.map((edit) => html` › <${Words} text=${edit.heading.replace(/#+ /g, '')} />`)}</p>`);
 }
 
-/** The events of a life, oldest first, of what the API says of the note, its change, and the backups since. */
-export function eventsOf(note, change, backups, takenBack) {
-  const events = [{ at: note.timestamp, kind: 'written' }];
-  if (note.source?.conversation_id) events[0].kind = 'captured';
-  if (note.source?.space_id) events[0].kind = 'promoted';
-  if (change) {
-    events.push({ at: change.committed_at, kind: 'folded', change });
-    if (change.undone) events.push({ at: takenBack?.committed_at ?? change.committed_at, kind: 'undone', change: takenBack ?? change });
-  }
-  for (const backup of backups ?? []) {
-    if (backup.complete && backup.created_at >= note.timestamp) events.push({ at: backup.created_at, kind: 'backup', backup });
-  }
-  return events.sort((one, two) => one.at.localeCompare(two.at));
+/** The link to what an event names. */
+function Named({ space, event }) {
+  if (event.conversation_id) return html`<a href=${href('conversation', { space, conversation: event.conversation_id }, { turn: event.turns?.[0] })}>${t('note.captured', { turns: (event.turns ?? []).join('–') })}</a>`;
+  if (event.memory_id) return html`<a href=${href('memory', { space, memory: event.memory_id })}>${t('memory')}</a>`;
+  if (event.erasure_id) return html`<a href=${href('erasure', { space, erasure: event.erasure_id })}>${t('erasure.receipt')}</a>`;
+  if (event.backup_id) return html`<a href=${href('operatePart', { part: 'backups' }, { space })}>${event.backup_id}</a>`;
+  if (event.space_id) return html`<a href=${event.note_id ? href('note', { space: event.space_id, note: event.note_id }) : href('space', { space: event.space_id })}>${event.space_id}</a>`;
+  return null;
 }
 
-function Event({ space, note, event }) {
-  const { kind, change, backup } = event;
-  const places = kind === 'folded' && change.changes ? placesIn(change, note.note_id) : undefined;
-  return html`<li class=${`event ${kind}`}>
-    <div class="row"><b>${t(`life.${kind}`)}</b><span class="quiet"><${Time} at=${event.at} exact=${true} /></span></div>
-    ${kind === 'written' && html`<p>${t('life.written.by', { agent: note.agent })}</p>`}
-    ${kind === 'captured' && html`<p><a href=${href('conversation', { space, conversation: note.source.conversation_id }, { turn: note.source.turns?.[0] })}>${t('note.captured', { turns: (note.source.turns ?? []).join('–') })}</a></p>`}
-    ${kind === 'promoted' && html`<p><a href=${href('note', { space: note.source.space_id, note: note.source.note_id })}>${t('note.promoted', { space: note.source.space_id })}</a></p>`}
-    ${change && html`<p><a href=${href('change', { space, number: change.number })}>${t('start.change', { n: change.number })}</a>${change.model && html` · ${change.model}`}${change.approved_by && html` · ${t('change.approved', { name: change.approved_by })}`}</p>`}
-    ${places?.sections.map((place) => html`<p class="place"><a href=${href('file', { space, rest: place.path })}>${place.path}</a> › <${Words} text=${place.heading.replace(/#+ /g, '')} /></p>`)}
-    ${places?.discarded !== undefined && html`<p><${Badge}>${t('life.discarded')}</${Badge}> <${Words} text=${places.discarded} /></p>`}
-    ${places?.uncited && html`<p><${Badge} tone="warn">${t('life.uncited')}</${Badge}> ${t('life.uncited.what')}</p>`}
-    ${backup && html`<p><code>${backup.backup_id}</code> <${Words} text=${backup.description} /></p>`}
+function Event({ space, event }) {
+  return html`<li class=${`event ${event.what}`}>
+    <div class="row"><b>${t(`life.${event.what}`)}</b><span class="quiet"><${Time} at=${event.at} exact=${true} /></span>${event.undone && html`<${Badge}>${t('change.undone')}</${Badge}>`}</div>
+    ${(event.by || event.model) && html`<p>${event.by && t('life.by', { name: event.by })}${event.model && html` ${event.model}`}</p>`}
+    ${event.consolidation && html`<p><a href=${href('change', { space, number: event.consolidation })}>${t('start.change', { n: event.consolidation })}</a></p>`}
+    ${!event.consolidation && event.run_id && html`<p><a href=${href('run', { space, run: event.run_id })}>${t('run.one')}</a></p>`}
+    <${Places} space=${space} files=${event.files} />
+    <p><${Named} space=${space} event=${event} /></p>
+    ${event.reason && html`<p><${Badge} tone=${TONES[event.what]}>${t('reason')}</${Badge}> <${Words} text=${event.reason} /></p>`}
   </li>`;
 }
 
@@ -61,34 +52,19 @@ async function erase(space, id) {
   if (receipt) go('erasure', { space, erasure: receipt.erasure_id });
 }
 
-function useLife(space, note) {
-  const [life, setLife] = useState({});
-  useEffect(() => {
-    if (!note) return undefined;
-    const ended = new AbortController();
-    const ask = async () => {
-      const options = { signal: ended.signal };
-      const change = note.consolidation ? await get(at('spaces', space, 'consolidations', note.consolidation), undefined, options) : undefined;
-      setLife({ change });
-      const backups = await get(at('spaces', space, 'backups'), { limit: 20 }, options).catch(() => undefined);
-      if (!ended.signal.aborted) setLife({ change, backups: backups?.items });
-    };
-    ask().catch((problem) => ended.signal.aborted || setLife({ problem }));
-    return () => ended.abort();
-  }, [space, note]);
-  return life;
-}
+/** The sections of today that rest on the note. */
+const Resting = ({ space, sections }) => sections.length > 0 && html`<${Panel} title=${t('life.sections')}><ul class="rows tight">${sections.map((one) => html`<li key=${`${one.path} ${one.section.join()}`}><a href=${href('file', { space, rest: one.path }, { section: one.section.map((line) => line.replace(/^#+ /, '')).join(' > ') })}>${one.path} › ${one.section.at(-1)?.replace(/^#+ /, '')}</a></li>`)}</ul></${Panel}>`;
 
 export default function NoteLife({ params: { space, note: id } }) {
   const live = useLive(at('spaces', space, 'notes', id), { every: 15_000 });
-  const { change, backups, problem } = useLife(space, live.data);
+  const life = useLive(at('spaces', space, 'notes', id, 'life'), { every: 15_000 });
   return html`<${Heading} title=${t('life.title')} above=${html`<a href=${href('space', { space })}>${space}</a>`}>
       ${may('admin') && live.data && html`<button class="plain grave-text" onClick=${() => erase(space, id)}>${t('erase.button')}</button>`}</${Heading}>
     <${Answer} live=${live}>${(note) => html`
       <${Panel}><${NoteMeta} note=${note} link=${false} /><div class="note-whole"><${Markdown} text=${note.content} /></div>
         <p class="meta"><${Copy} text=${`notes/${note.note_id}`} /></p></${Panel}>
-      <${Panel} title=${t('life.line')} class="open"><${ProblemNote} problem=${problem} />
-        <ol class="life">${eventsOf(note, change, backups).map((event) => html`<${Event} key=${`${event.kind} ${event.at}`} space=${space} note=${note} event=${event} />`)}
-          <li class=${`event now ${note.status}`}><b>${t(`life.now.${note.status}`)}</b><p class="quiet">${t(`life.now.${note.status}.what`)}</p></li></ol>
-      </${Panel}>`}</${Answer}>`;
+      <${Panel} title=${t('life.line')} class="open"><${Answer} live=${life} lines=${5}>${({ events, status }) => html`
+        <ol class="life">${events.map((event, index) => html`<${Event} key=${index} space=${space} event=${event} />`)}
+          <li class=${`event now ${status}`}><b>${t(`life.now.${status}`)}</b><p class="quiet">${t(`life.now.${status}.what`)}</p></li></ol>`}</${Answer}></${Panel}>
+      ${life.data && html`<${Resting} space=${space} sections=${life.data.sections} />`}`}</${Answer}>`;
 }

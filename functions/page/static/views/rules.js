@@ -11,33 +11,32 @@ import { goes, PlanBody, RunBadge, RunProblem, Steps } from '../parts/records.js
 import { toast } from '../parts/toast.js';
 import { html, useState } from '../vendor/preact.js';
 
-/** The change whose notes a dry run takes again where no note is live: the newest consolidation. */
-async function notesToTry(space) {
-  const info = await get(at('spaces', space));
-  if (info.live.notes_count > 0) return undefined;
-  const { items } = await get(at('spaces', space, 'consolidations'), { limit: 20 });
-  return items.find((change) => change.kind === 'consolidation' && !change.undone)?.number;
-}
-
-function Tried({ space, id, title }) {
+function Tried({ space, id }) {
   const live = useLive(at('spaces', space, 'runs', id), { every: 800 });
-  return html`<${Panel} title=${title} class="open"><${Answer} live=${live}>${(run) => html`
+  return html`<${Panel} title=${t('rules.by.new')} class="open"><${Answer} live=${live}>${(run) => html`
     <p class="row"><${RunBadge} run=${run} /></p>${goes(run) && html`<${Steps} run=${run} />`}<${RunProblem} run=${run} />
     <${Facts} items=${[[t('fact.tokens'), run.metrics?.llm_tokens_used && number(run.metrics.llm_tokens_used)], [t('fact.notes'), run.metrics?.notes_processed], [t('fact.seconds'), run.metrics?.duration_seconds && t('seconds', { n: number(run.metrics.duration_seconds, { maximumFractionDigits: 1 }) })]]} />
     ${run.plan && html`<${PlanBody} plan=${run.plan} />`}`}</${Answer}></${Panel}>`;
 }
 
+/** What the rules of then made of the same notes. */
+function Made({ space, number: n }) {
+  const live = useLive(at('spaces', space, 'consolidations', n));
+  return html`<${Panel} title=${t('rules.by.then', { n })} class="open"><${Answer} live=${live}>${(change) => html`<${PlanBody} plan=${change} />`}</${Answer}></${Panel}>`;
+}
+
 function Edit({ space, rules, refresh }) {
+  const changes = useLive(at('spaces', space, 'consolidations'), { query: { limit: 20 } });
+  const last = changes.data?.items.find((change) => change.kind === 'consolidation' && !change.undone)?.number;
+  const [notes, setNotes] = useState(undefined);
+  const chosen = notes ?? (last ? 'last' : 'live');
   const [text, setText, forget] = useDraft(`rules.${space}`, rules);
   const [reason, setReason, forgetReason] = useDraft(`rules.${space}.reason`);
   const [tried, setTried] = useState(undefined);
   const [attempt, trying] = useAction(async () => {
-    const body = { dry_run: true, notes_of: await notesToTry(space) };
-    const present = await post(at('spaces', space, 'consolidations'), body);
-    setTried({ present: present.run_id });
-    if (text === rules) return;
-    const other = await post(at('spaces', space, 'consolidations'), { ...body, rules: text });
-    setTried({ present: present.run_id, other: other.run_id });
+    const of = chosen === 'last' ? last : undefined;
+    const run = await post(at('spaces', space, 'consolidations'), { dry_run: true, rules: text, notes_of: of });
+    setTried({ id: run.run_id, of });
   });
   const [save, saving] = useAction(async () => {
     await put(at('spaces', space, 'rules'), { rules: text, reason: reason || undefined });
@@ -56,10 +55,10 @@ function Edit({ space, rules, refresh }) {
     <div class="actions"><button class="main" onClick=${save} disabled=${!changed || saving.busy}>${saving.busy ? t('working') : t('rules.save')}</button>
       <button onClick=${attempt} disabled=${trying.busy}>${trying.busy ? t('working') : t('rules.try')}</button>
       ${changed && html`<button class="plain" onClick=${forget}>${t('rules.back')}</button>`}</div>
+    ${last && html`<p><${Choice} label=${t('rules.try.notes')} value=${chosen} onChange=${setNotes} options=${[{ value: 'last', label: t('rules.try.last', { n: last }) }, { value: 'live', label: t('rules.try.live') }]} /></p>`}
     <p class="hint">${t('rules.try.what')}</p>
   </${Panel}>
-  ${tried && html`<div class=${tried.other ? 'columns half' : ''}><${Tried} key=${tried.present} space=${space} id=${tried.present} title=${t('rules.by.present')} />
-    ${tried.other && html`<${Tried} key=${tried.other} space=${space} id=${tried.other} title=${t('rules.by.new')} />`}</div>`}`;
+  ${tried && html`<div class=${tried.of ? 'columns half' : ''}>${tried.of && html`<${Made} space=${space} number=${tried.of} />`}<${Tried} key=${tried.id} space=${space} id=${tried.id} /></div>`}`;
 }
 
 export default function Rules({ params: { space } }) {

@@ -3,7 +3,7 @@ import { at, patch, post, remove } from '../core/api.js';
 import { bytes } from '../core/format.js';
 import { useAction, useLive } from '../core/live.js';
 import { usePages } from '../core/pages.js';
-import { go, href } from '../core/router.js';
+import { changeQuery, go, href } from '../core/router.js';
 import { may } from '../core/session.js';
 import { number, t } from '../core/texts.js';
 import { Badge, Empty, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
@@ -21,11 +21,14 @@ const LATEST = 4000;
 const idOf = (note) => note.note_id;
 
 function Filters({ query }) {
+  const statuses = ['live', 'consolidated'].map((name) => [name, t(`filter.status.${name}`)]);
   return html`<div class="filters">
+    <${Field} label=${t('filter.status')} options=${statuses} value=${query.status ?? 'live'} onChange=${(status) => changeQuery({ status: status === 'live' ? '' : status })} />
     <${CategoryFilter} value=${query.category} />
     <${TypedFilter} name="agent" label=${t('filter.agent')} value=${query.agent} />
     <${TypedFilter} name="tag" label=${t('filter.tag')} value=${query.tag} />
     <${DayFilter} name="since" label=${t('filter.since')} value=${query.since} />
+    <${DayFilter} name="until" label=${t('filter.until')} value=${query.until} />
   </div>`;
 }
 
@@ -98,8 +101,12 @@ function Chosen({ space, chosen, clear, refresh }) {
   return html`<div class="chosen"><b>${t('chosen', { n: chosen.size })}</b><button class="grave" onClick=${erase}>${t('erase.button')}</button><button onClick=${clear}>${t('chosen.clear')}</button></div>`;
 }
 
+/** The beginning and the end of a day on the reader's calendar, as the API takes times. */
+const dayStart = (day) => day && new Date(`${day}T00:00:00`).toISOString();
+const dayEnd = (day) => day && new Date(`${day}T23:59:59.999`).toISOString();
+
 function Timeline({ space, query }) {
-  const filters = { category: query.category, agent: query.agent, tag: query.tag, since: query.since };
+  const filters = { status: query.status, category: query.category, agent: query.agent, tag: query.tag, since: dayStart(query.since), until: dayEnd(query.until) };
   const list = usePages(at('spaces', space, 'notes'), { query: filters, every: LATEST, idOf });
   const fresh = useFresh(list);
   const [chosen, setChosen] = useState(new Set());
@@ -143,12 +150,10 @@ export default function Space({ params: { space }, query }) {
 const WHILE_AT_WORK = 1000;
 const AT_REST = 5000;
 
-/** When the next consolidation comes, as far as the space itself says it. */
+/** What the next consolidation waits for, as the service says it. */
 function Due({ space }) {
-  const missing = Math.max(0, space.consolidation_threshold - space.live.notes_count);
-  if (space.pending_plan) return html`<p>${t('due.plan')}</p>`;
-  if (space.auto_paused) return html`<p>${t('due.paused')}</p>`;
-  return html`<p>${missing > 0 ? t('due.missing', { n: missing }) : t('due.now')}</p>`;
+  const { why, notes_missing: n, not_before: then, detail } = space.waiting.next_run;
+  return html`<p>${t(`next.${why}.what`, { n: n ?? 0, detail: detail ?? '' })} ${then && html`<${Time} at=${then} />`}</p>`;
 }
 
 function Meter({ space }) {
@@ -166,8 +171,9 @@ function Waiting({ space, run, refresh }) {
     refresh();
   });
   return html`<${Panel} title=${t('due.title')}>
-    <p class="big-number"><b>${number(space.live.notes_count)}</b> <span class="quiet">${t('due.of', { n: space.consolidation_threshold })}</span></p>
+    <p class="big-number"><b>${number(space.waiting.notes_count)}${space.waiting.exact ? '' : '+'}</b> <span class="quiet">${t('due.of', { n: space.consolidation_threshold })}</span></p>
     <${Meter} space=${space} /><${Due} space=${space} />
+    ${space.waiting.oldest_note_at && html`<p class="quiet">${t('start.oldest')} <${Time} at=${space.waiting.oldest_note_at} /></p>`}
     ${space.pending_plan && html`<p><a class="button" href=${href('review', { space: space.space_id, run: space.pending_plan.run_id })}>${t('due.read.plan', { n: space.pending_plan.notes_count })}</a></p>`}
     <${ProblemNote} problem=${starting.problem ?? resuming.problem} />
     ${may('write') && !goes(run ?? {}) && html`<div class="actions">

@@ -125,10 +125,18 @@ def show_token(process: Process, request: AuthorizationRequest, nonce: str, toke
         raise TokenRefused("replaced", "This token was replaced by another one. Sign in with that.")
     if not principal.permissions & set(request.scope):
         raise TokenRefused("no_right", "This token has none of the rights that are asked for.")
-    require_conditional_writes(process.store)
-    attempt = Attempt(token_hash=principal.token_hash, request=request.digest(nonce))
-    stored.create(process.store, oauth_keys.attempt(token_digest(ticket)), attempt, process.new_id)
+    note_shown(process, request, nonce, principal, ticket)
     return principal
+
+
+def note_shown(process: Process, request: AuthorizationRequest, nonce: str, principal: Principal, ticket: str) -> None:
+    """Note under a new random `ticket` that the person in this browser may use the token of this principal: 1 PUT.
+
+    Raises StoreUnavailable, ConditionalWritesUnsupported.
+    """
+    require_conditional_writes(process.store)
+    attempt = Attempt(token_hash=principal.token_hash or "", request=request.digest(nonce))
+    stored.create(process.store, oauth_keys.attempt(token_digest(ticket)), attempt, process.new_id)
 
 
 def approve(

@@ -25,7 +25,7 @@ def register(metadata: Mapping[str, Any]) -> Client:
 
     Every such client is a public one, also one that asks for a secret. The answer says that (RFC 7591, 3.2.1).
     """
-    client = described("", {**metadata, "token_endpoint_auth_method": "none"})
+    client = described("", metadata)
     client_id = _encode(client.name, client.redirect_uris)
     if len(client_id) > ID_CHARACTERS:
         raise Refused("invalid_client_metadata", "The registration is too long: name fewer redirect addresses.")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from livemem.access import page_codes
 from livemem.archives import archive_expiry
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
 from livemem.jobs import maintainable, run_retention
@@ -107,6 +108,7 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
         _remove_old_days(process)
         _remove_old_archives(process)
         _remove_old_grants(process)
+        _remove_old_page_codes(process)
     return report
 
 
@@ -215,6 +217,14 @@ def _remove_old_grants(process: Process) -> None:
         grant_expiry.expire(process)
     except LiveMemoryError as error:
         logger.warning("old grants were not removed", extra={"error_code": error.code})
+
+
+def _remove_old_page_codes(process: Process) -> None:
+    """Remove codes by which browsers got a token (access/page_codes.py)."""
+    try:
+        page_codes.remove_old(process)
+    except LiveMemoryError as error:
+        logger.warning("old codes of the page were not removed", extra={"error_code": error.code})
 
 
 def _leave_to_the_next(process: Process, missed: Sequence[str], deadline: datetime) -> None:

@@ -38,7 +38,7 @@ _NONCE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 @dataclass(frozen=True)
-class _Visit:
+class Visit:
     """A request that is valid, and the browser that it came from."""
 
     issuer: str
@@ -47,6 +47,8 @@ class _Visit:
     asked: Mapping[str, str]
     wanted: AuthorizationRequest
     nonce: str
+    provider: str
+    """The host of the outside provider with which a person may sign in. Empty without one."""
 
     @property
     def host(self) -> str:
@@ -64,33 +66,41 @@ class _Visit:
 
 def show(process: Process, issuer: str, request: Request) -> Answer:
     """The first page."""
-    found = _visit(process, issuer, request, request.query())
-    return found if isinstance(found, dict) else _token_page(found, cookie=_cookie(issuer, found.nonce))
+    found = visit_of(process, issuer, request, request.query())
+    return found if isinstance(found, dict) else token_page(found, cookie=nonce_cookie(issuer, found.nonce))
 
 
 def decide(process: Process, issuer: str, request: Request) -> Answer:
     """What a person sent from one of the pages: a token, or a choice."""
     sent = request.form()
-    found = _visit(process, issuer, request, sent)
+    found = sealed(process, issuer, request, sent)
+    if isinstance(found, dict):
+        return found
+    ticket = sent.one("ticket")
+    return _choose(process, found, sent, ticket) if ticket else _show_token(process, found, request, sent)
+
+
+def sealed(process: Process, issuer: str, request: Request, sent: Sent) -> Visit | Answer:
+    """The visit whose page sent this form, or the page that refuses it."""
+    found = visit_of(process, issuer, request, sent)
     if isinstance(found, dict):
         return found
     # Of a form that another page made a browser tells the origin, and has no nonce for it.
     foreign = request.headers.get("origin", issuer) != issuer
     if foreign or not hmac.compare_digest(sent.one("seal").encode(errors="replace"), found.seal().encode()):
-        return _failure(issuer, found.words, "foreign", HTTPStatus.FORBIDDEN)
-    ticket = sent.one("ticket")
-    return _choose(process, found, sent, ticket) if ticket else _show_token(process, found, request, sent)
+        return failure(issuer, found.words, "foreign", HTTPStatus.FORBIDDEN)
+    return found
 
 
 def failed(issuer: str, request: Request, error: LiveMemoryError) -> Answer:
     """The page for an error that is not of the person's doing."""
     words = Words.of(request)
     if isinstance(error, Refused):
-        return _failure(issuer, words, "refused", HTTPStatus.BAD_REQUEST, reason=problems.shown(error.detail))
-    return _failure(issuer, words, "unavailable", error.status)
+        return failure(issuer, words, "refused", HTTPStatus.BAD_REQUEST, reason=problems.shown(error.detail))
+    return failure(issuer, words, "unavailable", error.status)
 
 
-def _visit(process: Process, issuer: str, request: Request, sent: Sent) -> _Visit | Answer:
+def visit_of(process: Process, issuer: str, request: Request, sent: Sent) -> Visit | Answer:
     """The visit, or the page that refuses it."""
     words = Words.of(request)
     asked = sent.only(*ASKED)
@@ -102,44 +112,46 @@ def _visit(process: Process, issuer: str, request: Request, sent: Sent) -> _Visi
         state = {"state": asked["state"][: consent.STATE_CHARACTERS]} if "state" in asked else {}
         back = _told(uri, {**told, **state, "iss": issuer})
         host = client_metadata.redirect_host(uri)
-        return _failure(issuer, words, "refused", HTTPStatus.BAD_REQUEST, back=(host, back), reason=error.detail)
-    nonce = request.cookie(_cookie_name(issuer))
+        return failure(issuer, words, "refused", HTTPStatus.BAD_REQUEST, back=(host, back), reason=error.detail)
+    nonce = request.cookie(cookie_name(issuer))
     if not _NONCE.fullmatch(nonce):
         nonce = secrets.token_urlsafe(32)
-    return _Visit(issuer, words, client, asked, wanted, nonce)
+    provider = urlsplit(process.settings.oidc_issuer or "").netloc
+    return Visit(issuer, words, client, asked, wanted, nonce, provider)
 
 
-def _show_token(process: Process, visit: _Visit, request: Request, sent: Sent) -> Answer:
+def _show_token(process: Process, visit: Visit, request: Request, sent: Sent) -> Answer:
     ticket = secrets.token_urlsafe(32)
     try:
         with wrong_tokens.counted(process, visit.seal(), request.address()):
             principal = consent.show_token(process, visit.wanted, visit.nonce, sent.one("token").strip(), ticket)
     except Unauthenticated:
-        return _token_page(visit, "unknown_token")
+        return token_page(visit, visit.words("unknown_token"))
     except TokenRefused as error:
-        return _token_page(visit, error.reason)
+        return token_page(visit, visit.words(error.reason))
     except TooSoon as error:
         minutes = str(math.ceil((error.retry_after or 0) / 60))
         headers = {"Retry-After": str(error.retry_after)}
-        return _failure(
+        return failure(
             visit.issuer, visit.words, "too_many", HTTPStatus.TOO_MANY_REQUESTS, headers=headers, minutes=minutes
         )
-    return _consent_page(process, visit, principal, ticket)
+    return consent_page(process, visit, principal, ticket)
 
 
-def _choose(process: Process, visit: _Visit, sent: Sent, ticket: str) -> Answer:
+def _choose(process: Process, visit: Visit, sent: Sent, ticket: str) -> Answer:
     scope, space_ids = sent.all("right"), sent.all("space_id")
     everything = sent.one("spaces") == "all"
     code = secrets.token_urlsafe(32)
     try:
         if not scope or not (everything or space_ids):
             principal = consent.holder(process, visit.wanted, visit.nonce, ticket)
-            error = "choose_spaces" if scope else "choose_rights"
-            return _consent_page(process, visit, principal, ticket, error)
+            # Who has only chosen a token has not seen these yet.
+            error = "" if sent.one("token_chosen") else "choose_spaces" if scope else "choose_rights"
+            return consent_page(process, visit, principal, ticket, error)
         chosen = [] if everything else space_ids
         consent.approve(process, visit.wanted, visit.nonce, ticket, scope=scope, space_ids=chosen, code=code)
     except (Unauthenticated, Forbidden):
-        return _failure(visit.issuer, visit.words, "ended", HTTPStatus.FORBIDDEN, back=_back(visit))
+        return failure(visit.issuer, visit.words, "ended", HTTPStatus.FORBIDDEN, back=_back(visit))
     words, target = visit.words, visit.target(code=code)
     content = pages.fill(
         "leaving",
@@ -151,15 +163,16 @@ def _choose(process: Process, visit: _Visit, sent: Sent, ticket: str) -> Answer:
     return pages.page(words, visit.issuer, words("title_done"), content, leads_to=target)
 
 
-def _token_page(visit: _Visit, error: str = "", *, cookie: str | None = None) -> Answer:
+def token_page(visit: Visit, error: str = "", *, cookie: str | None = None) -> Answer:
+    """The first page. `error`: why the person is still there."""
     words = visit.words
     title = words("title_token", client=_called(visit))
     content = pages.fill(
         "token",
         title=title,
         w_intro=words("intro", client=_called(visit)),
-        client=_client(visit),
-        error=pages.notice("error", words(error) if error else ""),
+        client=client_of(visit),
+        error=pages.notice("error", error),
         action=metadata.AUTHORIZE,
         hidden=pages.hidden({**visit.asked, "seal": visit.seal()}),
         w_token=words("token"),
@@ -167,19 +180,33 @@ def _token_page(visit: _Visit, error: str = "", *, cookie: str | None = None) ->
         w_continue=words("continue"),
         w_cancel=words("cancel"),
         cancel=visit.target(error="access_denied"),
+        provider=_provider(visit),
     )
     status = HTTPStatus.FORBIDDEN if error else HTTPStatus.OK
     return pages.page(words, visit.issuer, title, content, status=status, cookie=cookie)
 
 
-def _consent_page(process: Process, visit: _Visit, principal: Principal, ticket: str, error: str = "") -> Answer:
+def _provider(visit: Visit) -> Html:
+    """The other way to say who one is: the outside provider."""
+    if not visit.provider:
+        return Html("")
+    return pages.fill(
+        "provider",
+        action=metadata.PROVIDER,
+        w_or=visit.words("or"),
+        w_provider=visit.words("with_provider", host=visit.provider),
+    )
+
+
+def consent_page(process: Process, visit: Visit, principal: Principal, ticket: str, error: str = "") -> Answer:
+    """The second page, for a person who has shown that a token is theirs."""
     words = visit.words
     title = words("title_consent", client=_called(visit))
     content = pages.fill(
         "consent",
         title=title,
         w_signed_in=words("signed_in", agent=principal.name),
-        client=_client(visit),
+        client=client_of(visit),
         error=pages.notice("error", words(error) if error else ""),
         action=metadata.AUTHORIZE,
         hidden=pages.hidden({**visit.asked, "seal": visit.seal(), "ticket": ticket}),
@@ -195,7 +222,7 @@ def _consent_page(process: Process, visit: _Visit, principal: Principal, ticket:
     return pages.page(words, visit.issuer, title, content, status=HTTPStatus.BAD_REQUEST if error else HTTPStatus.OK)
 
 
-def _client(visit: _Visit) -> Html:
+def client_of(visit: Visit) -> Html:
     """The client, its wishes, and where it sends the person. The name proves nothing, the host does."""
     words = visit.words
     local = client_metadata.is_loopback(visit.wanted.redirect_uri)
@@ -212,7 +239,7 @@ def _client(visit: _Visit) -> Html:
     )
 
 
-def _published(visit: _Visit) -> Html:
+def _published(visit: Visit) -> Html:
     """The host of the client's document, if it has one. Nobody else can publish there."""
     address = urlsplit(visit.client.client_id)
     if address.scheme != "https":
@@ -220,24 +247,24 @@ def _published(visit: _Visit) -> Html:
     return pages.row(visit.words("published_by"), address.netloc)
 
 
-def _called(visit: _Visit) -> str:
+def _called(visit: Visit) -> str:
     return visit.client.name or visit.host
 
 
-def _spaces(process: Process, visit: _Visit, principal: Principal) -> Html:
+def _spaces(process: Process, visit: Visit, principal: Principal) -> Html:
     """The choice of spaces. The one that the client's URL names is chosen already (`/mcp?space=demo`)."""
     words = visit.words
     found, more = directory.page(process, principal, limit=MOST_LISTED, after=None)
     listed = [meta.space_id for meta in found]
     named = parse_qs(urlsplit(visit.asked.get("resource", "")).query).get("space", [""])[0]
     wanted = {named} if named in listed else set(listed)
-    boxes = [_box("checkbox", "space_id", one, one, checked=one in wanted) for one in listed]
+    boxes = [box("checkbox", "space_id", one, one, checked=one in wanted) for one in listed]
     if len(listed) == 1 and len(principal.space_ids) == 1:
         return pages.joined(boxes)
     everything = named not in listed
     parts = [
-        _box("radio", "spaces", "all", words("all_spaces"), checked=everything, identity="all"),
-        *([_box("radio", "spaces", "these", words("only_these"), checked=not everything)] if boxes else []),
+        box("radio", "spaces", "all", words("all_spaces"), checked=everything, identity="all"),
+        *([box("radio", "spaces", "these", words("only_these"), checked=not everything)] if boxes else []),
         Html('<div class="list">'),
         *boxes,
         *([Html(f"<small>{words('more_spaces', number=str(MOST_LISTED))}</small>")] if more else []),
@@ -251,10 +278,10 @@ def _right(words: Words, scope: str, wanted: AuthorizationRequest, principal: Pr
         return Html("")
     may = scope in principal.permissions
     text = words(f"{scope}_text") if may else words("lacking")
-    return _box("checkbox", "right", scope, words(scope), checked=may, disabled=not may, more=text)
+    return box("checkbox", "right", scope, words(scope), checked=may, disabled=not may, more=text)
 
 
-def _box(
+def box(
     kind: str,
     name: str,
     value: str,
@@ -265,17 +292,18 @@ def _box(
     more: str = "",
     identity: str = "",
 ) -> Html:
+    """A box to tick, or a button to choose, with its text."""
     marks = f"{' checked' if checked else ''}{' disabled' if disabled else ''}"
     marks += f' id="{identity}"' if identity else ""
     told = escape(text) + (f" <small>{escape(more)}</small>" if more else "")
     return Html(f'<label><input type="{kind}" name="{name}" value="{escape(value)}"{marks}><span>{told}</span></label>')
 
 
-def _back(visit: _Visit) -> tuple[str, str]:
+def _back(visit: Visit) -> tuple[str, str]:
     return visit.host, visit.target(error="access_denied")
 
 
-def _failure(
+def failure(
     issuer: str,
     words: Words,
     name: str,
@@ -299,11 +327,18 @@ def _told(uri: str, told: Mapping[str, str]) -> str:
     return f"{uri}{'&' if '?' in uri else '?'}{urlencode(told)}"
 
 
-def _cookie_name(issuer: str) -> str:
+def cookie_name(issuer: str) -> str:
+    """The name of the cookie that holds the nonce."""
     # The prefix keeps other hosts of the domain from setting it. Browsers want https for it.
     return "__Host-livemem" if issuer.startswith("https:") else "livemem"
 
 
-def _cookie(issuer: str, nonce: str) -> str:
+def nonce_cookie(issuer: str, nonce: str) -> str:
+    """The cookie that ties pages to the browser."""
+    return cookie(issuer, cookie_name(issuer), nonce, 3_600)
+
+
+def cookie(issuer: str, name: str, value: str, seconds: int) -> str:
+    """A cookie that no script reads, and that no other site sends but by a link."""
     secure = "; Secure" if issuer.startswith("https:") else ""
-    return f"{_cookie_name(issuer)}={nonce}; Path=/; HttpOnly; SameSite=Lax; Max-Age=3600{secure}"
+    return f"{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}"

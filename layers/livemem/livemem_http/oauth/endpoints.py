@@ -11,7 +11,7 @@ from livemem.errors import LiveMemoryError
 from livemem.process import Process
 from livemem.signin.refusal import Refused
 from livemem_http import problems, routing
-from livemem_http.oauth import authorization, metadata, tokens
+from livemem_http.oauth import authorization, metadata, outside, tokens
 from livemem_http.oauth.request import Answer, Request, json_answer
 from livemem_http.routing import RouteNotFound
 
@@ -37,6 +37,8 @@ ROUTES: Mapping[str, Endpoint] = {
     f"GET {metadata.SERVER}{metadata.RESOURCE_PATH}": _authorization_server,
     f"GET {metadata.AUTHORIZE}": authorization.show,
     f"POST {metadata.AUTHORIZE}": authorization.decide,
+    f"POST {metadata.PROVIDER}": outside.leave,
+    f"GET {metadata.CALLBACK}": outside.come_back,
     f"POST {metadata.TOKEN}": tokens.issue,
     f"POST {metadata.REVOKE}": tokens.revoke,
     f"POST {metadata.REGISTER}": tokens.register,
@@ -62,7 +64,7 @@ def handle(process: Callable[[], Process], event: Mapping[str, Any]) -> Answer:
         return problems.as_event_answer(error, request_id)
     except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
         known = problems.own(error, request_id)
-        if event.get("routeKey", "").endswith(metadata.AUTHORIZE):
+        if event.get("routeKey", "").endswith(metadata.PAGES):
             return authorization.failed(issuer, Request.of(event), known)
         return _refused(known)
 

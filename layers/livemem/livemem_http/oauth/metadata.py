@@ -8,6 +8,10 @@ RESOURCE_PATH = "/mcp"
 PROTECTED = "/.well-known/oauth-protected-resource"
 SERVER = "/.well-known/oauth-authorization-server"
 AUTHORIZE, TOKEN, REVOKE, REGISTER = "/oauth/authorize", "/oauth/token", "/oauth/revoke", "/oauth/register"
+PROVIDER, CALLBACK = "/oauth/oidc", "/oauth/callback"
+"""The way to an outside provider, and back."""
+PAGES = (AUTHORIZE, PROVIDER, CALLBACK)
+"""What people see. All else is for clients."""
 
 
 def resource(issuer: str) -> str:

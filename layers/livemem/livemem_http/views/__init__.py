@@ -93,6 +93,9 @@ _MODULES = {
     ),
     "tokens": (
         "NewToken",
+        "PageCode",
+        "PageCodeExchange",
+        "PageToken",
         "Revocation",
         "Rotation",
         "TokenChange",

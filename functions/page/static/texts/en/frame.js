@@ -126,8 +126,6 @@ export default {
   'start.spaces': 'Spaces',
   'start.count': '{n}{plus}',
   'start.plan': 'a plan waits for you',
-  'start.paused': 'paused',
-  'start.paused.why': 'No consolidation starts by itself here, after an undo or a refused plan.',
   'start.notes': { one: '{n} note waits', other: '{n} notes wait' },
   'start.nothing': 'nothing waits',
   'start.change': 'Change {n}',

@@ -50,8 +50,11 @@ export default {
   'rules.saved': 'The rules are changed. The next consolidation uses them.',
   'rules.back': 'Back to the present rules',
   'rules.try': 'Try them: dry run',
-  'rules.try.what': 'A dry run asks the model about the live notes, by the present and by the new rules, and writes nothing. Without live notes it takes those of the last consolidation again. It costs tokens.',
-  'rules.by.present': 'By the present rules',
+  'rules.try.what': 'A dry run asks the model what these rules would make of the notes, and writes nothing. It costs tokens.',
+  'rules.by.then': 'What change {n} made of them',
+  'rules.try.notes': 'On which notes',
+  'rules.try.last': 'The notes of change {n} again',
+  'rules.try.live': 'The live notes',
   'rules.by.new': 'By the new rules',
 
   'settings.saved': 'The settings are saved.',

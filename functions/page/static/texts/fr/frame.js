@@ -126,8 +126,6 @@ export default {
   'start.spaces': 'Espaces',
   'start.count': '{n}{plus}',
   'start.plan': 'un plan vous attend',
-  'start.paused': 'en pause',
-  'start.paused.why': 'Aucune consolidation ne démarre d’elle-même ici, après une annulation ou un plan refusé.',
   'start.notes': { one: '{n} note attend', other: '{n} notes attendent' },
   'start.nothing': 'rien n’attend',
   'start.change': 'Changement {n}',

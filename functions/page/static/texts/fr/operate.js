@@ -50,8 +50,11 @@ export default {
   'rules.saved': 'Les règles sont changées. La prochaine consolidation les utilise.',
   'rules.back': 'Revenir aux règles présentes',
   'rules.try': 'Les essayer à blanc',
-  'rules.try.what': 'Un essai à blanc interroge le modèle sur les notes en attente, selon les règles présentes et selon les nouvelles, et n’écrit rien. Sans notes en attente, il reprend celles de la dernière consolidation. Il coûte des tokens.',
-  'rules.by.present': 'Selon les règles présentes',
+  'rules.try.what': 'Un essai à blanc demande au modèle ce que ces règles feraient des notes, et n’écrit rien. Il coûte des tokens.',
+  'rules.by.then': 'Ce que le changement {n} en a fait',
+  'rules.try.notes': 'Sur quelles notes',
+  'rules.try.last': 'Les notes du changement {n} encore',
+  'rules.try.live': 'Les notes en attente',
   'rules.by.new': 'Selon les nouvelles règles',
 
   'settings.saved': 'Les réglages sont enregistrés.',

@@ -91,7 +91,7 @@ export function Tokens() {
   return html`${made && html`<${Made} made=${made} close=${() => setMade(undefined)} />`}
     <${Panel} title=${t('ops.tokens')} side=${html`<button onClick=${() => setOpen(!open)} aria-expanded=${open}>${open ? t('close') : t('tokens.new')}</button>`}>
       ${open && html`<${NewToken} made=${done} />`}
-      <${PagedList} list=${list} idOf=${(token) => `${token.hash} ${token.revoked} ${token.last_used_at ?? ''}`} row=${(token) => html`<${Token} token=${token} refresh=${list.refresh} />`} /></${Panel}>`;
+      <${PagedList} list=${list} idOf=${(token) => token.hash} row=${(token) => html`<${Token} token=${token} refresh=${list.refresh} />`} /></${Panel}>`;
 }
 
 const connectionId = (one) => one.connection_id ?? one.grant_id ?? one.id;

@@ -86,7 +86,7 @@ export function Backups({ query }) {
   const list = usePages(query.space ? at('spaces', query.space, 'backups') : '/v1/backups', { idOf: (backup) => `${backup.space_id} ${backup.backup_id}`, every: 6000 });
   return html`<${Panel} title=${t('backups.new')}><${NewBackup} ids=${ids} space=${query.space} refresh=${list.refresh} /></${Panel}>
     <${Panel} title=${query.space ? t('backups.of', { space: query.space }) : t('ops.backups')} side=${query.space && html`<button class="plain" onClick=${() => changeQuery({ space: undefined })}>${t('usage.all')}</button>`}>
-      <${PagedList} list=${list} idOf=${(backup) => `${backup.space_id} ${backup.backup_id} ${backup.complete}`} row=${(backup) => html`<${Backup} backup=${backup} refresh=${list.refresh} />`} empty=${html`<${Empty} title=${t('backups.none')}><p>${t('backups.none.what')}</p></${Empty}>`} /></${Panel}>
+      <${PagedList} list=${list} idOf=${(backup) => `${backup.space_id} ${backup.backup_id}`} row=${(backup) => html`<${Backup} backup=${backup} refresh=${list.refresh} />`} empty=${html`<${Empty} title=${t('backups.none')}><p>${t('backups.none.what')}</p></${Empty}>`} /></${Panel}>
     <${Retention} />`;
 }
 

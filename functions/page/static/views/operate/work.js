@@ -84,7 +84,7 @@ export function Jobs({ query }) {
       <${Field} label=${t('jobs.kind')} value=${query.kind ?? ''} onChange=${(kind) => changeQuery({ kind })} options=${[['', t('filter.any')], ...KINDS.filter((kind) => kind !== 'summaries').map((kind) => [kind, t(`jobkind.${kind}`)])]} />
       <${Field} label=${t('jobs.status')} value=${query.status ?? ''} onChange=${(status) => changeQuery({ status })} options=${[['', t('filter.any')], ...Object.keys(TONES).map((status) => [status, t(`job.${status}`)])]} />
     </div>
-    <${Panel}><${PagedList} list=${shown} idOf=${(job) => `${job.job} ${job.status} ${job.progress?.done ?? ''}`} row=${(job) => html`<${Job} job=${job} refresh=${list.refresh} />`} empty=${html`<${Empty} title=${t('jobs.none')} />`} /></${Panel}>`;
+    <${Panel}><${PagedList} list=${shown} idOf=${(job) => job.job} row=${(job) => html`<${Job} job=${job} refresh=${list.refresh} />`} empty=${html`<${Empty} title=${t('jobs.none')} />`} /></${Panel}>`;
 }
 
 const PRICE = 'livemem.price';
