@@ -16,7 +16,7 @@ FACTS = [
     "The port of Kiel answers 503 between two and three at night.",
     "Bob is allergic to peanuts.",
     "We deploy on Thursdays.",
-    *(f"Ferry {n} leaves pier {'ABCDEF'[n % 6]} at {6 + n:02d}:15 with a crew of {4 + n % 5}." for n in range(12)),
+    *(f"Ferry {n} leaves pier {'ABCDEF'[n % 6]} at {6 + n:02d}:15 with a crew of {4 + n % 5}." for n in range(5)),
 ]
 TURNS: list[dict[str, Any]] = [
     {
