@@ -28,7 +28,7 @@ GUIDE = ROOT / "docs" / "api.md"
 SERVED = ROOT / "functions" / "page" / "static" / "docs" / "openapi.json"
 HTTP_FUNCTIONS = (
     *("ingest", "reads", "search", "conversations", "memories", "rooms", "ask"),
-    *("admin", "consolidate", "backup"),
+    *("admin", "consolidate", "backup", "signin"),
 )
 # Python's names of groups are not part of the regular expressions of JSON Schema.
 PATH_PARAMETERS: dict[str, dict[str, Any]] = {
@@ -117,6 +117,11 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
+    "connection_id": {
+        "description": "The id of the connection, from the list.",
+        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
+        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
+    },
     "token_hash": {
         "description": "The hash of the token, or at least its first 16 hex digits, if no other hash begins with them.",
         "example": "9f86d081884c7d65",
@@ -194,6 +199,7 @@ TAGS = {
     "erasure": "The words of a note, a memory or a turn are removed from the whole bucket, with a receipt.",
     "upkeep": "Work of an operator: retention, garbage collection, and repair of unreadable objects.",
     "tokens": "A token names its agent, permissions and spaces. Admins make tokens; each token can replace itself.",
+    "connections": "Clients that signed in by OAuth and act for a token. A person can list and end them.",
     "consolidations": "The history: each change of the bank and the rules, with its notes and diffs, and the undo.",
 }
 TOKEN = {

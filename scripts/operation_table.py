@@ -19,6 +19,7 @@ TARGETS = (
 FUNCTIONS = {
     **{name: name for name in ("ingest", "reads", "search", "conversations", "memories", "rooms", "admin", "archives")},
     "questions": "ask",
+    "connections": "signin",
     "consolidations": "start",
 }
 """The modules of routes, and the function that answers theirs."""

@@ -120,6 +120,18 @@ class AsyncBankGroup(Group):
         return await self._invoke("put_bank_file", locals())
 
 
+class AsyncConnectionsGroup(Group):
+    """Clients that signed in by OAuth and act for a token. A person can list and end them."""
+
+    async def end(self, connection_id: str) -> None:
+        """As `ConnectionsGroup.end`."""
+        await self._invoke("end_connection", locals())
+
+    async def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.ConnectionPage:
+        """As `ConnectionsGroup.list`."""
+        return await self._invoke("list_connections", locals())
+
+
 class AsyncConsolidationsGroup(Group):
     """The history: each change of the bank and the rules, with its notes and diffs, and the undo."""
 
@@ -1015,6 +1027,11 @@ class AsyncGroups:
     def bank(self) -> AsyncBankGroup:
         """The Markdown files that an agent loads, and corrections of them by hand."""
         return AsyncBankGroup(self._invoke)
+
+    @property
+    def connections(self) -> AsyncConnectionsGroup:
+        """Clients that signed in by OAuth and act for a token. A person can list and end them."""
+        return AsyncConnectionsGroup(self._invoke)
 
     @property
     def consolidations(self) -> AsyncConsolidationsGroup:

@@ -274,6 +274,33 @@ class BankGroup(Group):
         return self._invoke("put_bank_file", locals())
 
 
+class ConnectionsGroup(Group):
+    """Clients that signed in by OAuth and act for a token. A person can list and end them."""
+
+    def end(self, connection_id: str) -> None:
+        """End a connection.
+
+        End a client's connection. Its tokens are refused within 30 seconds. The client has to sign in again. Ending
+        it again changes nothing.
+
+        Args:
+            connection_id: The id of the connection, from the list.
+        """
+        self._invoke("end_connection", locals())
+
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.ConnectionPage:
+        """List connections.
+
+        List the clients that signed in with the caller's token and still work. An admin gets those of all tokens that
+        it manages. A service without sign-in has no such route (404).
+
+        Args:
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
+        """
+        return self._invoke("list_connections", locals())
+
+
 class ConsolidationsGroup(Group):
     """The history: each change of the bank and the rules, with its notes and diffs, and the undo."""
 
@@ -2297,6 +2324,11 @@ class Groups:
     def bank(self) -> BankGroup:
         """The Markdown files that an agent loads, and corrections of them by hand."""
         return BankGroup(self._invoke)
+
+    @property
+    def connections(self) -> ConnectionsGroup:
+        """Clients that signed in by OAuth and act for a token. A person can list and end them."""
+        return ConnectionsGroup(self._invoke)
 
     @property
     def consolidations(self) -> ConsolidationsGroup:

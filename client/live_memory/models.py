@@ -215,6 +215,29 @@ class ClosingView(Model):
     """The number of the newest turn, after which the conversation is closed."""
 
 
+class ConnectionView(Model):
+    """A client that a person has allowed to act for a token."""
+
+    connection_id: str
+    """The id of the connection."""
+    name: str
+    """The name of the token for which the client acts. Its notes carry it."""
+    client_name: str
+    """The name that the client gives itself. Any client can take any name."""
+    redirect_host: str
+    """The host to which the person was sent back: `claude.ai`, or the scheme of an app."""
+    permissions: list[str]
+    """The rights that the person chose."""
+    space_ids: list[str]
+    """The spaces that the person chose. Empty: all spaces of the token."""
+    created_at: AwareDatetime
+    """The time when it was allowed, UTC."""
+    last_used_at: AwareDatetime | None = None
+    """The time of the last use, UTC, with a precision of about ten minutes. Left out: no use was recorded."""
+    expires_at: AwareDatetime
+    """The time when it ends if the client does not refresh its tokens before."""
+
+
 class ConversationView(Model):
     """A conversation."""
 
@@ -2735,6 +2758,15 @@ class ChangePage(Model):
     """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
     items: list[ChangeSummary]
     """The changes, newest first."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
+class ConnectionPage(Model):
+    """A page of connections."""
+
+    items: list[ConnectionView]
+    """The connections that work, oldest first."""
     next_cursor: str | None = None
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 

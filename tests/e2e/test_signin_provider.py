@@ -8,9 +8,8 @@ import html
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -18,7 +17,8 @@ import pytest
 
 from tests.e2e.client import Service
 from tests.e2e.stack import KIND, ROOT, Running, Stack, free_ports, give_up, started
-from tests.support.signing_in import Browser, Got, registered
+from tests.support.signing_in import Browser, registered
+from tests.support.signing_in_over_http import over_http
 
 CLIENT = {"OIDC_CLIENT_ID": "live-memory", "OIDC_CLIENT_SECRET": "a-secret-of-the-test"}
 FORM = re.compile(r'<form[^>]*action="([^"]*)"')
@@ -68,17 +68,6 @@ def signing_in(
     finally:
         wrong = stack.stop()
     assert not wrong, wrong
-
-
-def over_http(url: str) -> Any:
-    def send(method: str, path: str, query: str, body: str, headers: Mapping[str, str]) -> Got:
-        answer = httpx2.request(
-            method, f"{url}{path}{'?' if query else ''}{query}", content=body, headers=dict(headers)
-        )
-        cookies = tuple(answer.headers.get_list("set-cookie"))
-        return Got(answer.status_code, dict(answer.headers), answer.text, cookies)
-
-    return send
 
 
 def at_the_provider(url: str, name: str, back: str) -> str:

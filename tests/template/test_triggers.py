@@ -12,6 +12,7 @@ from livemem.settings import Settings
 from livemem.store import timing
 from livemem_http import site
 from livemem_http.oauth import endpoints
+from livemem_http.routes import connections
 from scripts.openapi import load
 from tests.support.cases import each
 
@@ -174,8 +175,11 @@ ROUTES = {
         "POST /oauth/oidc",
         "GET /oauth/callback",
         "POST /oauth/token",
+        "POST /token",
         "POST /oauth/revoke",
         "POST /oauth/register",
+        "GET /v1/connections",
+        "DELETE /v1/connections/{connection_id}",
     },
 }
 NO_TABLE = {"McpFunction", "SigninFunction"}
@@ -211,7 +215,7 @@ def test_a_function_is_sent_exactly_the_routes_that_its_code_declares(functions,
 
 
 def test_sign_in_is_sent_exactly_the_routes_that_its_code_has(functions):
-    assert set(endpoints.ROUTES) == set(routes(functions["SigninFunction"]))
+    assert {*endpoints.ROUTES, *connections.api.needs} == set(routes(functions["SigninFunction"]))
 
 
 def test_every_route_is_part_of_the_one_api_in_payload_version_2(functions, of_type):

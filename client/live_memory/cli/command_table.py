@@ -120,6 +120,9 @@ COMMANDS = {
     "space": Row(OPERATE, "commands.spaces:app", "Create, show, change, fork or delete a space."),
     "backup": Row(OPERATE, "commands.backups:app", "Take, list, restore, download or delete backups."),
     "token": Row(OPERATE, "commands.tokens:app", "Make, list, revoke and rotate tokens."),
+    "connections": Row(
+        OPERATE, "commands.connections:app", "List the clients that signed in with your token, or end one."
+    ),
     "api": Row(
         OPERATE,
         "generic.group:app",

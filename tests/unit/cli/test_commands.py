@@ -30,6 +30,16 @@ RECEIPT = {
     "not_reached": ["Archives that were downloaded."],
 }
 TOKEN_MADE = {"hash": "sha256:0", "name": "agent", "token": "lm_New", "permissions": ["read"], "revoked": False}
+CONNECTION = {
+    "connection_id": "7",
+    "name": "ann",
+    "client_name": "Claude",
+    "redirect_host": "claude.ai",
+    "permissions": ["read"],
+    "space_ids": [],
+    "created_at": "2026-02-20T09:00:00Z",
+    "expires_at": "2026-05-21T09:00:00Z",
+}
 PROMOTED = {"promotion_id": "9", "space_id": "team", "kind": "memory", "id": "2", "already_known": True}
 DONE = {"request_id": "1", "status": "done", "message": "Ines.", "sources": [], "session": "s"}
 SPACE = {
@@ -105,6 +115,8 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     (("token", "list"), {"list_tokens": page(TOKEN_MADE)}, {"items": [TOKEN_MADE]}),
     (("token", "revoke", "0", "-y"), {"revoke_token": TOKEN_MADE}, TOKEN_MADE),
     (("token", "rotate"), {"rotate_token": TOKEN_MADE}, TOKEN_MADE),
+    (("connections",), {"list_connections": page(CONNECTION)}, {"items": [CONNECTION]}),
+    (("connections", "end", "7", "-y"), {"end_connection": None}, {"connection_id": "7", "ended": True}),
     (("backup", "create"), {"create_backup": BACKUP}, BACKUP),
     (("backup", "list"), {"list_backups": page(BACKUP)}, {"items": [BACKUP]}),
     (("backup", "list", "--all"), {"list_all_backups": page(BACKUP)}, {"items": [BACKUP]}),

@@ -1,6 +1,6 @@
 """Whether the invariants of a space hold, looked at in the bucket when somebody asks. Nothing is stored or repaired."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from livemem.audit import invariant_checks as checks
@@ -67,8 +67,9 @@ def page(process: Process, space_id: str, *, limit: int, before: int | None = No
     """The invariants, over `limit` changes with a number below `before`, the newest ones first.
 
     2 GET of the head. 1 LIST per 1,000 changes, and 1 GET for each of the page. 1 LIST per 1,000 live notes, at most
-    20. On the page of the newest changes also 1 LIST of the bank, 2 GET for each file, at most 200, 2 for rules and
-    synthesis, 1 LIST of the due index, and the requests of orphans.find. Raises NotFound.
+    20. On the page of the newest changes also 1 LIST of the bank, 1 GET for each file, at most 200, and for each
+    record that wrote one, 2 for rules and synthesis, 1 LIST of the due index, and the requests of orphans.find. Raises
+    NotFound.
     """
     seen = _look(process, space_id, limit, before)
     found = _judge(process, seen)
@@ -141,15 +142,20 @@ def _bank(process: Process, space_id: str) -> _Bank:
         item = process.store.get(keys.recorded(space_id, path))
         if item:
             texts[path] = recorded.digest(item.body.decode(errors="replace"))
-    sources = process.store.map(lambda file: _sources(process, space_id, file), found)
+    by_record: dict[str, list[str]] = {}
+    for file in found:
+        if file.record:
+            by_record.setdefault(file.record, []).append(file.path)
+    parts = process.store.map(lambda one: _sources(process, space_id, *one), by_record.items())
     unread = {entry.key.removeprefix(keys.bank_prefix(space_id)) for entry in listed[MOST_FILES:]}
-    return _Bank(texts, {file.path: notes for file, notes in zip(found, sources, strict=True)}, unread)
+    return _Bank(texts, {path: notes for part in parts for path, notes in part.items()}, unread)
 
 
-def _sources(process: Process, space_id: str, file: files.File) -> Mapping[str, int]:
-    writer = records.find(process, space_id, file.record, []) if file.record else None
-    kept = writer.sources_of(file.path) if writer else None
-    return kept.notes if kept else {}
+def _sources(process: Process, space_id: str, record: str, paths: Sequence[str]) -> Mapping[str, Mapping[str, int]]:
+    """The sources of these files, of the record that wrote them last: 1 GET."""
+    writer = records.find(process, space_id, record, [])
+    kept = ((path, writer.sources_of(path)) for path in paths) if writer else ()
+    return {path: sources.notes for path, sources in kept if sources}
 
 
 def _orphans(process: Process, head: Head) -> Invariant:

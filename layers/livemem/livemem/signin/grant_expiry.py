@@ -1,5 +1,5 @@
-"""What sign-in leaves behind is removed once a day: codes, shown tokens and tries when they are a day old, and grants a
-week after their end.
+"""What sign-in leaves behind is removed once a day: codes, shown tokens, tries and documents of clients when they
+are a day old, and grants a week after their end.
 """
 
 import logging
@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from livemem.access.grant import Grant
 from livemem.process import Process
+from livemem.signin import exchange
 from livemem.store import oauth_keys, stored
 from livemem.store.objects import Entry
 
@@ -15,7 +16,9 @@ logger = logging.getLogger(__name__)
 KEPT = timedelta(days=1)
 """Longer than any of them counts, and than a late request may take."""
 ENDED_KEPT = timedelta(days=7)
-PASSING = (oauth_keys.CODES, oauth_keys.REDEEMED, oauth_keys.ATTEMPTS, oauth_keys.WRONG_TOKENS)
+USE_KEPT = exchange.GRANT_LIFE + ENDED_KEPT
+"""A grant whose last use is older has ended, or is not used."""
+PASSING = (oauth_keys.CODES, oauth_keys.REDEEMED, oauth_keys.ATTEMPTS, oauth_keys.WRONG_TOKENS, oauth_keys.DOCUMENTS)
 """Codes before the marks that they were used: a code without its mark could be used again."""
 
 
@@ -31,6 +34,7 @@ def expire(process: Process) -> int:
     passed = [entry.key for prefix in PASSING for entry in listed if _is_old(entry, prefix, KEPT)]
     old = [entry for entry in listed if _is_old(entry, oauth_keys.GRANTS, ENDED_KEPT)]
     over = process.store.map(lambda entry: _is_over(process, entry), old)
+    passed += [entry.key for entry in listed if _is_old(entry, oauth_keys.USED, USE_KEPT)]
     doomed = [*passed, *(entry.key for entry, ended in zip(old, over, strict=True) if ended)]
     process.store.delete_many(doomed)
     return len(doomed)

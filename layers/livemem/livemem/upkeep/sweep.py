@@ -17,7 +17,6 @@ from livemem.jobs import maintainable, run_retention
 from livemem.jobs.maintainable import MORE_WORK, OLDEST
 from livemem.process import Process
 from livemem.restore import provisioning
-from livemem.signin import grant_expiry
 from livemem.spaces import directory, due_index, lifecycle, pending
 from livemem.spaces import head as heads
 from livemem.spaces.due_index import Due
@@ -213,6 +212,11 @@ def _remove_old_archives(process: Process) -> None:
 
 def _remove_old_grants(process: Process) -> None:
     """Remove what sign-in has left behind (signin/grant_expiry.py)."""
+    if process.settings.oauth_issuer is None:
+        return
+    # A service without sign-in never loads it.
+    from livemem.signin import grant_expiry  # noqa: PLC0415
+
     try:
         grant_expiry.expire(process)
     except LiveMemoryError as error:

@@ -40,6 +40,7 @@ ROUTES: Mapping[str, Endpoint] = {
     f"POST {metadata.PROVIDER}": outside.leave,
     f"GET {metadata.CALLBACK}": outside.come_back,
     f"POST {metadata.TOKEN}": tokens.issue,
+    f"POST {metadata.REFRESH_BY_DEFAULT}": tokens.issue,
     f"POST {metadata.REVOKE}": tokens.revoke,
     f"POST {metadata.REGISTER}": tokens.register,
 }

@@ -8,6 +8,8 @@ RESOURCE_PATH = "/mcp"
 PROTECTED = "/.well-known/oauth-protected-resource"
 SERVER = "/.well-known/oauth-authorization-server"
 AUTHORIZE, TOKEN, REVOKE, REGISTER = "/oauth/authorize", "/oauth/token", "/oauth/revoke", "/oauth/register"
+REFRESH_BY_DEFAULT = "/token"
+"""The official SDK refreshes here when it starts with kept tokens: it reads the metadata again only after a 401."""
 PROVIDER, CALLBACK = "/oauth/oidc", "/oauth/callback"
 """The way to an outside provider, and back."""
 PAGES = (AUTHORIZE, PROVIDER, CALLBACK)
