@@ -135,7 +135,7 @@ export default function Search({ params: { space }, query }) {
   const live = useLive(asked ? path : undefined, { query: parameters });
   const last = useRef(undefined);
   if (live.data) last.current = live.data;
-  // The last answer stays, paler, until the next one is there: a list that vanishes at each letter cannot be read.
+  // The last answer stays until the next one is there: a list that vanishes at each letter cannot be read.
   const shown = live.data ?? (live.loading ? last.current : undefined);
   useEffect(() => setLimit(STEPS[0]), [asked, query.scope, query.in]);
   return html`
@@ -144,7 +144,7 @@ export default function Search({ params: { space }, query }) {
     <${Scopes} scope=${query.scope} conversation=${query.conversation} />
     <${Filters} space=${space} query=${query} />
     ${!asked && html`<${Help} />`}
-    ${asked && html`<div class=${live.loading && shown ? 'search-answer stale' : 'search-answer'} aria-busy=${live.loading}>
+    ${asked && html`<div class="search-answer" aria-busy=${live.loading}>
       <${ProblemNote} problem=${live.problem} again=${live.refresh} />
       ${!shown && live.loading && html`<${Loading} lines=${8} />`}
       ${shown && html`<${Found} space=${space} answer=${shown} path=${path} parameters=${parameters} limit=${limit} setLimit=${setLimit} one=${one} />`}
