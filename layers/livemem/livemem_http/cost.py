@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 
-from livemem.errors import NotConfigured
 from livemem_http import environment
 
 HEADER = "Server-Timing"
@@ -35,7 +34,6 @@ def header(begun: Begun) -> dict[str, str]:
 
 
 def _sent() -> Counter[str]:
-    try:
-        return environment.process().store.sent.so_far()
-    except NotConfigured:
-        return Counter()
+    # A process that is not made yet has sent nothing, and need not be made for this.
+    made = environment.process.cache_info().currsize
+    return environment.process().store.sent.so_far() if made else Counter()

@@ -299,6 +299,16 @@ def test_a_dry_run_shows_its_plan(desk: CliHarness):
     assert desk.asked[0][1]["dry_run"] is True
 
 
+def test_rules_and_earlier_notes_are_tried_in_a_dry_run_without_being_told_to(desk: CliHarness, tmp_path: Path):
+    rules = tmp_path / "rules.md"
+    rules.write_text("Keep two logs.")
+    desk.answers = {"start_consolidation": run("queued"), "get_run": run("ok", plan={"changes": [], "synthesis": "s"})}
+
+    assert desk.say("consolidate", "--rules", str(rules), "--notes-of", "3").code == 0
+
+    assert desk.asked[0][1] == {"space_id": "demo", "dry_run": True, "rules": "Keep two logs.", "notes_of": 3}
+
+
 def test_waiting_tells_each_step_once_on_stderr(desk: CliHarness):
     steps = [run("queued"), run("running", step="asking"), run("running", step="asking"), run("ok", consolidation=4)]
     desk.answers = {"start_consolidation": run("queued"), "get_run": steps}

@@ -46,7 +46,7 @@ def info(process: Process, space_id: str) -> Info:
 
 
 @dataclass(frozen=True)
-class Listed:
+class SpaceAtGlance:
     """A space in a list. `waiting`: what waits in it, if that was asked for."""
 
     meta: Meta
@@ -55,9 +55,9 @@ class Listed:
 
 def page(
     process: Process, principal: Principal, *, limit: int, after: str | None, waiting: bool = False
-) -> tuple[list[Listed], str | None]:
+) -> tuple[list[SpaceAtGlance], str | None]:
     """A page of the principal's spaces (directory.page). With `waiting` `next_run.look` for each of them."""
     found, more = directory.page(process, principal, limit=limit, after=after)
     if not waiting:
-        return [Listed(meta) for meta in found], more
-    return process.store.map(lambda meta: Listed(meta, next_run.look(process, meta)), found), more
+        return [SpaceAtGlance(meta) for meta in found], more
+    return process.store.map(lambda meta: SpaceAtGlance(meta, next_run.look(process, meta)), found), more

@@ -21,7 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from livemem.errors import ConditionalWritesUnsupported, PreconditionLost, StoreUnavailable
 from livemem.settings import Settings
 from livemem.store import clients, failures
-from livemem.store.request_counts import Counted, RequestCounts
+from livemem.store.request_counts import CountingS3, RequestCounts
 from livemem.store.thread_pool import ThreadPool
 
 if TYPE_CHECKING:
@@ -290,9 +290,11 @@ class Store:
 def open_store(settings: Settings) -> Store:
     """The store of the settings, with clients of its own."""
     sent = RequestCounts()
-    v4: Any = Counted(clients.s3_client(settings), sent)
+    v4: Any = CountingS3(clients.s3_client(settings), sent)
     # Some stores (Dell ECS) take SigV2 only for object requests and SigV4 only for HEAD and LIST.
-    plain: Any = Counted(clients.s3_client(settings, signature="s3"), sent) if settings.s3_signature == "hybrid" else v4
+    plain: Any = (
+        CountingS3(clients.s3_client(settings, signature="s3"), sent) if settings.s3_signature == "hybrid" else v4
+    )
     return Store(settings.s3_bucket_name, v4, plain, gives_sha256=settings.s3_endpoint_url is None, sent=sent)
 
 

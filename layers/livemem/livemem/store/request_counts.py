@@ -42,7 +42,7 @@ class RequestCounts:
             return Counter(self._counts)
 
 
-class Counted:
+class CountingS3:
     """An S3 client whose requests are counted."""
 
     def __init__(self, client: Any, counts: RequestCounts) -> None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from livemem.changes.rules_change import NewRules
     from livemem.consolidation.space_change import Changed, SpaceUpdate
     from livemem.jobs.next_run import Waiting
-    from livemem.recall.overview import Info, Listed
+    from livemem.recall.overview import Info, SpaceAtGlance
     from livemem.recall.summary import WholeSpace
     from livemem.spaces import lifecycle
 
@@ -248,7 +248,7 @@ class ListedSpace(SpaceView):
     ] = None
 
     @classmethod
-    def of_listed(cls, listed: "Listed") -> "ListedSpace":
+    def of_listed(cls, listed: "SpaceAtGlance") -> "ListedSpace":
         waits = listed.waiting
         return cls(**SpaceView.of(listed.meta).model_dump(), waiting=WaitingView.of(waits) if waits else None)
 
