@@ -110,7 +110,7 @@ class Link:
         return self._closure(dict.fromkeys(wanted), self.first)
 
     def later(self, target: str) -> str:
-        """What stands in the place of an import that is made when it is needed."""
+        """The code that replaces an import which is made when it is needed."""
         if target in self.first:
             return f"Promise.resolve().then(()=>{symbol(target)})"
         return f"import('./{LATER}').then(m=>m.{symbol(target)})"
