@@ -1,5 +1,5 @@
 /** A space now: new notes as they come; beside them what waits for whom, the run at work, the last changes and the files. */
-import { at, patch, post, remove } from '../core/api.js';
+import { at, patch, post } from '../core/api.js';
 import { bytes } from '../core/format.js';
 import { useAction, useLive } from '../core/live.js';
 import { usePages } from '../core/pages.js';
@@ -7,7 +7,7 @@ import { changeQuery, go, href } from '../core/router.js';
 import { may } from '../core/session.js';
 import { number, t } from '../core/texts.js';
 import { Badge, Empty, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
-import { confirm } from '../parts/dialog.js';
+import { erase } from '../parts/erasing.js';
 import { Field, useDraft } from '../parts/field.js';
 import { CATEGORIES, CategoryFilter, DayFilter, TypedFilter } from '../parts/filters.js';
 import { PagedList } from '../parts/list.js';
@@ -18,6 +18,8 @@ import { toast } from '../parts/toast.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 
 const LATEST = 4000;
+/** Of one receipt. */
+const MOST_ERASED = 100;
 const idOf = (note) => note.note_id;
 
 function Filters({ query }) {
@@ -75,30 +77,8 @@ function useFresh(list) {
   return fresh;
 }
 
-/** Several notes erased, one receipt each. What is done is done: a failure stops the rest and says how far it came. */
-async function eraseAll(space, ids) {
-  const receipts = [];
-  for (const id of ids) receipts.push(await remove(at('spaces', space, 'notes', id), { erase: true }));
-  return receipts;
-}
-
-function Chosen({ space, chosen, clear, refresh }) {
-  const erase = async () => {
-    const receipts = await confirm({
-      title: t('erase.title', { n: chosen.size }),
-      body: html`<p>${t('erase.what')}</p><p>${t('erase.never')}</p>`,
-      yes: t('erase.yes'),
-      grave: true,
-      typed: space,
-      act: () => eraseAll(space, [...chosen]),
-    });
-    if (!receipts) return;
-    clear();
-    refresh();
-    if (receipts.length === 1) go('erasure', { space, erasure: receipts[0].erasure_id });
-    else toast({ text: t('erase.done', { n: receipts.length }), tone: 'good', link: { href: href('settings', { space }), label: t('erase.receipts') } });
-  };
-  return html`<div class="chosen"><b>${t('chosen', { n: chosen.size })}</b><button class="grave" onClick=${erase}>${t('erase.button')}</button><button onClick=${clear}>${t('chosen.clear')}</button></div>`;
+function Chosen({ space, chosen, clear }) {
+  return html`<div class="chosen"><b>${t('chosen', { n: chosen.size })}</b><button class="grave" disabled=${chosen.size > MOST_ERASED} onClick=${() => erase(space, { note_ids: [...chosen] })}>${t('erase.button')}</button><button onClick=${clear}>${t('chosen.clear')}</button></div>`;
 }
 
 /** The beginning and the end of a day on the reader's calendar, as the API takes times. */
@@ -127,7 +107,7 @@ function Timeline({ space, query }) {
     : html`<${Empty} title=${t('notes.none')}><p>${t('notes.none.what')} <a href=${href('history', { space })}>${t('nav.history')}</a></p><details class="connect-more"><summary>${t('start.connect')}</summary><${Connect} space=${space} /></details></${Empty}>`;
   return html`<${Panel} title=${t('notes.title')} side=${may('admin') && list.count > 0 && html`<button class="plain" onClick=${() => (choosing ? clear() : setChoosing(true))}>${choosing ? t('cancel') : t('choose')}</button>`}>
     <${Filters} query=${query} />
-    ${chosen.size > 0 && html`<${Chosen} space=${space} chosen=${chosen} clear=${clear} refresh=${list.refresh} />`}
+    ${chosen.size > 0 && html`<${Chosen} space=${space} chosen=${chosen} clear=${clear} />`}
     <${PagedList} class="thread-list" list=${list} idOf=${idOf} empty=${empty} mark=${`${choosing} ${chosen.size} ${[...fresh].join()}`}
       row=${(note) => html`<${Note} note=${note} fresh=${fresh.has(note.note_id)} choose=${choose} />`} />
   </${Panel}>`;
