@@ -47,7 +47,7 @@ function View({ route: { name, params, query } }) {
 
 /** A code of `livemem open` becomes a session; a kept token is asked who it is. */
 function useBegun(code) {
-  const { token, who } = useStore(session);
+  const { token, who, asked } = useStore(session);
   const [problem, setProblem] = useState(undefined);
   const [exchanging, setExchanging] = useState(Boolean(code));
   useEffect(() => {
@@ -58,7 +58,7 @@ function useBegun(code) {
       .finally(() => setExchanging(false));
   }, [code]);
   useEffect(() => {
-    if (!token || who || exchanging) return undefined;
+    if (!token || asked || exchanging) return undefined;
     let timer;
     const ask = () =>
       get('/v1/whoami').then(setWho, (failed) => {
@@ -67,7 +67,7 @@ function useBegun(code) {
       });
     ask();
     return () => clearTimeout(timer);
-  }, [token, who, exchanging]);
+  }, [token, asked, exchanging]);
   return { token, who, problem, exchanging };
 }
 

@@ -3,21 +3,27 @@ import { makeStore } from './store.js';
 import { tabStorage } from './storage.js';
 
 const KEY = 'livemem.token';
+const WHO = 'livemem.who';
 
-/** `token`: the secret. `who`: the answer of `/v1/whoami`. `ended`: why the last session ended. */
-export const session = makeStore({ token: tabStorage.get(KEY), who: undefined, ended: undefined });
+/** `token`: the secret. `who`: the answer of `/v1/whoami`. `asked`: whether it is of this visit. `ended`: why the last session ended. */
+export const session = makeStore({ token: tabStorage.get(KEY), who: tabStorage.get(WHO), ended: undefined });
 
 export function signIn(token, who) {
   tabStorage.set(KEY, token);
-  session.set({ token, who, ended: undefined });
+  tabStorage.set(WHO, who);
+  session.set({ token, who, asked: true, ended: undefined });
 }
 
 export function signOut(ended) {
   tabStorage.set(KEY, undefined);
+  tabStorage.set(WHO, undefined);
   session.set({ token: undefined, who: undefined, ended });
 }
 
+/** What `/v1/whoami` says now. A view is drawn by the last answer meanwhile, so that it need not wait. */
 export function setWho(who) {
+  if (JSON.stringify(who) === JSON.stringify(session.get().who)) return;
+  tabStorage.set(WHO, who);
   session.set((now) => ({ ...now, who }));
 }
 
