@@ -302,7 +302,9 @@ def test_a_function_service_that_fails_for_one_space_does_not_stop_the_others():
 
 
 @each(("seconds", "looked_at"), [(10, 0), (30, 0), (31, 64), (900, 70)])
-def test_a_daily_sweep_that_runs_out_of_time_stops_between_two_rounds_and_the_next_sweep_looks_at_the_rest(seconds: int, looked_at: int):
+def test_a_daily_sweep_that_runs_out_of_time_stops_between_two_rounds_and_the_next_sweep_looks_at_the_rest(
+    seconds: int, looked_at: int
+):
     world = World()
     for number in range(70):
         world.create_space(f"space-{number:02d}")

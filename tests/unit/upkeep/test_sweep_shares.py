@@ -203,7 +203,9 @@ def looked_at(world: World) -> list[str]:
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_a_daily_sweep_that_runs_out_of_time_is_continued_by_the_next_sweeps_until_each_space_was_looked_at_once(killed):
+def test_a_daily_sweep_that_runs_out_of_time_is_continued_by_the_next_sweeps_until_each_space_was_looked_at_once(
+    killed,
+):
     names = [f"space-{number:04}" for number in range(1_000)]
     world = slow_world(*names, seconds=0.9)
     if killed:

@@ -29,7 +29,7 @@ def end(rest: Sequence[Due]) -> str:
 
 
 def spaces(rest: Sequence[Due], ids: Sequence[str]) -> list[str]:
-    """Which of all spaces (sorted) are left: those from the entry's space on, up to the one with which the sweep began."""
+    """Which of all spaces (sorted) are left: from the entry's space on, up to the one with which the sweep began."""
     begin, stop = _latest(rest).space_id, end(rest)
     if begin < stop:
         return [one for one in ids if begin <= one < stop]

@@ -1,8 +1,9 @@
 """The sweep finishes what events and retries did not. Every 15 minutes it looks at the due spaces, once a day at all.
 
-It lists the due index once (spaces/due_index.py), which also says what the last daily look has not reached. Each package looks at the due entries of its kinds, and maintains its
-part of the due spaces. This module only walks through them, and handles the orphans of interrupted deletions and
-creations, and spaces that are being provisioned.
+It lists the due index once (spaces/due_index.py). The index also says what the last daily look has not reached
+(daily_rest.py). Each package looks at the due entries of its kinds, and maintains its part of the due spaces. This
+module only walks through them, and handles the orphans of interrupted deletions and creations, and spaces that are
+being provisioned.
 """
 
 import logging
