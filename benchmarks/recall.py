@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, ValidationError
 
 from livemem.search import passages, ranking, whitening, words
+from livemem.search.traits import traits
 
 FIRST = (5, 10, 25, 50)
 OF_VECTORS = ("cosine", "around", "replies")
@@ -165,7 +166,9 @@ def view(conversation: Conversation, vectors: Floats, owner: NDArray[np.int64]) 
             numbers, offsets = postings.setdefault(term, ([], []))
             numbers.append(number)
             offsets.append(offset)
-    traits = [words.traits(document.text) for document in documents]
+    found = [traits(document.text) for document in documents]
+    # As of notes and paragraphs, which nobody said to anybody.
+    said = np.array([bool(document.role or author(document)) for document in documents])
     owners = np.array([at for at, _ in cut], np.int32)
     corpus = ranking.corpus(
         owner=owners,
@@ -173,8 +176,9 @@ def view(conversation: Conversation, vectors: Floats, owner: NDArray[np.int64]) 
         group=np.array([document.session for document in documents], np.int32),
         roles=np.array([ROLES.get(document.role, ranking.NO_ROLE) for document in documents], np.int8),
         times=np.array(times(documents)),
-        asks=np.array([trait.asks for trait in traits]),
-        tells=np.array([trait.tells for trait in traits]),
+        asks=np.array([one.asks for one in found]) & said,
+        tells=np.array([one.tells for one in found]) & said,
+        holds=np.array([one.holds for one in found], np.int8),
     )
     held = {term: (np.array(a, np.int32), np.array(b, np.int32)) for term, (a, b) in postings.items()}
     fitted = fit(vectors, owner, owners)
@@ -346,6 +350,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--vectors", choices=["given", "local", "none"], default="given", help="over HTTP: the embedding model"
     )
+    parser.add_argument("--only-search", action="store_true", help="over HTTP: ask no contexts, for a whole set")
     options = parser.parse_args(arguments)
     try:
         loaded = [part(read(folder), options.conversations, options.questions) for folder in options.data]
@@ -355,7 +360,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.through == "http":
         from benchmarks import recall_http  # noqa: PLC0415 - it imports this module
 
-        recall_http.show(loaded, options.ways.split(","), options.vectors)
+        recall_http.show(loaded, options.ways.split(","), options.vectors, contexts=not options.only_search)
         return 0
     measured = [ask(one) for one in loaded]
     sets = [asked for asked, _ in measured]

@@ -261,8 +261,8 @@ def wait_for_vectors(bench: Bench, taken: Taken) -> None:
     raise TimeoutError(f"the vectors of {taken.space} were not there after {PATIENCE} s")
 
 
-def ask(bench: Bench, conversation: Conversation, taken: Taken, row: Row) -> None:
-    """Ask all questions about a conversation."""
+def ask(bench: Bench, conversation: Conversation, taken: Taken, row: Row, *, contexts: bool) -> None:
+    """Ask all questions about a conversation: the search, and the two contexts too if `contexts`."""
     below = f"/spaces/{taken.space}"
     for question in conversation.questions:
         q = quote(question.text.replace('"', " "))
@@ -277,6 +277,8 @@ def ask(bench: Bench, conversation: Conversation, taken: Taken, row: Row) -> Non
         ten = hits[:10]
         row.precision.append(100 * sum(one in wanted for one in ten) / len(ten) if ten else 0.0)
         row.others.append(float(len(set(ten) - set(taken.ids))))
+        if not contexts:
+            continue
         told: list[Any] = []
         row.of_context.append(timed(lambda: told.append(bench.ok("GET", f"{below}/context?q={q}"))))  # noqa: B023
         shown = {one["id"] for one in told[0]["items"]}
@@ -308,7 +310,7 @@ def of_function(loaded: Loaded, model: Vectors) -> Row:
     return row
 
 
-def rows(loaded: Loaded, ways: Sequence[Way], model: Vectors) -> Iterator[Row]:
+def rows(loaded: Loaded, ways: Sequence[Way], model: Vectors, *, contexts: bool) -> Iterator[Row]:
     """A row for the function and for each way in."""
     yield of_function(loaded, model)
     variables = {"EMBEDDINGS_API_URL": "off"} if model == "none" else {}
@@ -327,15 +329,15 @@ def rows(loaded: Loaded, ways: Sequence[Way], model: Vectors) -> Iterator[Row]:
                 if model != "none":
                     wait_for_vectors(bench, taken)
                 print(f"{taken.space}: taken in and indexed after {time.monotonic() - began:.0f} s", file=sys.stderr)
-                ask(bench, conversation, taken, row)
+                ask(bench, conversation, taken, row, contexts=contexts)
             yield row
 
 
-def show(folders: Sequence[Loaded], ways: Sequence[Way], model: Vectors) -> None:
+def show(folders: Sequence[Loaded], ways: Sequence[Way], model: Vectors, *, contexts: bool) -> None:
     """Print a table for each folder."""
     for loaded in folders:
         count = sum(len(one.questions) for one in loaded.dataset.conversations)
         print(f"\n{loaded.dataset.name}: {len(loaded.dataset.conversations)} conversations, {count} questions\n")
         print(f"| {' | '.join(HEAD)} |\n{'|---' * len(HEAD)}|")
-        for row in rows(loaded, ways, model):
+        for row in rows(loaded, ways, model, contexts=contexts):
             print(f"| {' | '.join(row.cells())} |", flush=True)

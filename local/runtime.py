@@ -179,6 +179,7 @@ class Runtime:
             admin_key.VARIABLE: key_sha256,
             # The template's value is the name of a parameter that exists on AWS only.
             "LLMAAS_API_KEY": self.config.outer.get("LLMAAS_API_KEY", ""),
+            "OAUTH_ISSUER": self._issuer(),
             **embeddings.provide(self.config.embeddings, self.config.outer, offline_url),
         }
         if not self.config.embedded:
@@ -194,6 +195,11 @@ class Runtime:
         if self.config.llm_url is None:
             provided |= {"LLMAAS_MODEL": OFFLINE_MODEL, "LLMAAS_API_KEY": "offline"}
         return provided
+
+    def _issuer(self) -> str:
+        """The address for sign-in. That of a service for this machine alone is known, another one its user names."""
+        own = "" if self.config.shared or not is_loopback(self._server.host) else self._server.url
+        return self.config.outer.get("OAUTH_ISSUER", own)
 
     def _answer(self, request: Request) -> Response:
         if self._lambda_api is None or self._http_api is None:

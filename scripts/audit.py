@@ -15,6 +15,7 @@ LOCKS = (
     "layers/livemem/requirements.txt",
     "layers/search/requirements.txt",
     "layers/mcp/requirements.txt",
+    "layers/signin/requirements.txt",
     "requirements-dev.txt",
     "requirements-image.txt",
     "requirements-sam.txt",

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # The layers first: the development lock is constrained to their versions, so tests run with what Lambda runs with.
-for name in layers/livemem/requirements layers/search/requirements layers/mcp/requirements requirements-dev requirements-image requirements-sam requirements-audit; do
+for name in layers/livemem/requirements layers/search/requirements layers/mcp/requirements layers/signin/requirements requirements-dev requirements-image requirements-sam requirements-audit; do
     .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
         --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
         "$@" --output-file "$name.txt" "$name.in"

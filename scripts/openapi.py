@@ -1,4 +1,4 @@
-"""Writes docs/openapi.json, docs/api.md and operations.json from the routes in the code, or checks them.
+"""Writes docs/openapi.json (also for the page), docs/api.md and operations.json from the routes, or checks them.
 
 python -m scripts.openapi           write them
 python -m scripts.openapi --check   exit 1 if something is not described, an example is wrong, or one of them is stale
@@ -25,9 +25,10 @@ from scripts import api_docs, api_examples, openapi_check, operation_table
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "openapi.json"
 GUIDE = ROOT / "docs" / "api.md"
+SERVED = ROOT / "functions" / "page" / "static" / "docs" / "openapi.json"
 HTTP_FUNCTIONS = (
     *("ingest", "reads", "search", "conversations", "memories", "rooms", "ask"),
-    *("admin", "consolidate", "backup"),
+    *("admin", "consolidate", "backup", "signin"),
 )
 # Python's names of groups are not part of the regular expressions of JSON Schema.
 PATH_PARAMETERS: dict[str, dict[str, Any]] = {
@@ -116,6 +117,11 @@ PATH_PARAMETERS: dict[str, dict[str, Any]] = {
         "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
         "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
     },
+    "connection_id": {
+        "description": "The id of the connection, from the list.",
+        "example": "01KHXE5Q2V8R0M4T6W9YBNCD3F",
+        "schema": {"pattern": f"^{keys.RUN_ID.pattern}$"},
+    },
     "token_hash": {
         "description": "The hash of the token, or at least its first 16 hex digits, if no other hash begins with them.",
         "example": "9f86d081884c7d65",
@@ -193,6 +199,7 @@ TAGS = {
     "erasure": "The words of a note, a memory or a turn are removed from the whole bucket, with a receipt.",
     "upkeep": "Work of an operator: retention, garbage collection, and repair of unreadable objects.",
     "tokens": "A token names its agent, permissions and spaces. Admins make tokens; each token can replace itself.",
+    "connections": "Clients that signed in by OAuth and act for a token. A person can list and end them.",
     "consolidations": "The history: each change of the bank and the rules, with its notes and diffs, and the undo.",
 }
 TOKEN = {
@@ -321,7 +328,7 @@ def _complete_responses(made: dict[str, Any], operation: dict[str, Any], api: An
     if route in api.in_markdown:
         schema = {"type": "string", "description": "The same as Markdown, if `Accept` prefers it."}
         good["content"][negotiation.MARKDOWN] = {"schema": schema, **_rendered(good, api, route)}
-    if route in api.revalidated:
+    if route.startswith("GET "):
         _revalidate(operation, good)
     for also in api.also.get(route, ()):
         responses[str(int(also))] = {**good, "description": also.phrase}
@@ -447,6 +454,8 @@ def texts(made: dict[str, Any]) -> dict[Path, str]:
     """The files as they should be."""
     return {
         TARGET: json.dumps(made, indent=2, ensure_ascii=False) + "\n",
+        # For browsers: half as long, and still a line for each value, so that two changes can be merged.
+        SERVED: json.dumps(made, indent=0, separators=(",", ":"), ensure_ascii=False) + "\n",
         GUIDE: api_docs.guide(made),
         **dict.fromkeys(operation_table.TARGETS, operation_table.text(made)),
     }

@@ -19,6 +19,7 @@ TARGETS = (
 FUNCTIONS = {
     **{name: name for name in ("ingest", "reads", "search", "conversations", "memories", "rooms", "admin", "archives")},
     "questions": "ask",
+    "connections": "signin",
     "consolidations": "start",
 }
 """The modules of routes, and the function that answers theirs."""
@@ -31,6 +32,8 @@ SHORT = {
     "get_health": "health",
     "get_whoami": "whoami",
     "start_consolidation": "start",
+    "get_note_life": "life",
+    "get_invariants": "invariants",
 }
 """Names within a group that the rule of `short` does not give."""
 METHODS = ("get", "post", "put", "patch", "delete")

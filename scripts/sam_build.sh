@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 ARCHITECTURE=${ARCHITECTURE:-arm64}
 BUILD_DIR=${BUILD_DIR:-.aws-sam/build}
-LAYERS=(LivememLayer:layers/livemem SearchLayer:layers/search McpLayer:layers/mcp)
+LAYERS=(LivememLayer:layers/livemem SearchLayer:layers/search McpLayer:layers/mcp SigninLayer:layers/signin)
 WHEELS=$PWD/.aws-sam/wheels/$ARCHITECTURE
 # What Amazon Linux 2023, under the python3.13 runtime, can load (glibc 2.34).
 case $ARCHITECTURE in

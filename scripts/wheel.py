@@ -22,12 +22,13 @@ ROOT = Path(__file__).resolve().parent.parent
 SERVER = "live_memory/_server"
 EXTRA = "server"
 _DATA = {".py", ".typed", ".md", ".json", ".toml", ".yaml", ".in"}
-_OF_THE_PAGE = {".html", ".js", ".css", ".svg", ".png"}
+_OF_PAGES = {".html", ".js", ".css", ".svg", ".png"}
 FOLDERS = {
     "client/live_memory": "live_memory",
     **{name: f"{SERVER}/{name}" for name in ("layers", "functions", "local")},
 }
 """The folders of the repository that are in the package, and their places in it."""
+PAGE = "functions/page/static"
 # Useful in a checkout alone: the demos, and the runtime that builds with SAM and Docker.
 _LEFT_OUT = {"local/demo", "local/sam"}
 _MOMENT = (1980, 1, 1, 0, 0, 0)
@@ -93,7 +94,8 @@ def _contents() -> Iterator[tuple[str, bytes]]:
     for source, target in FOLDERS.items():
         for file in sorted((ROOT / source).rglob("*")):
             relative = file.relative_to(ROOT)
-            if file.suffix in _DATA | _OF_THE_PAGE and not any(relative.is_relative_to(one) for one in _LEFT_OUT):
+            known = file.suffix in _DATA | _OF_PAGES or (file.suffix == ".txt" and relative.is_relative_to(PAGE))
+            if known and not any(relative.is_relative_to(one) for one in _LEFT_OUT):
                 yield f"{target}/{file.relative_to(ROOT / source).as_posix()}", file.read_bytes()
     yield f"{SERVER}/template.yaml", (ROOT / "template.yaml").read_bytes()
 

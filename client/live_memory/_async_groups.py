@@ -120,12 +120,30 @@ class AsyncBankGroup(Group):
         return await self._invoke("put_bank_file", locals())
 
 
+class AsyncConnectionsGroup(Group):
+    """Clients that signed in by OAuth and act for a token. A person can list and end them."""
+
+    async def end(self, connection_id: str) -> None:
+        """As `ConnectionsGroup.end`."""
+        await self._invoke("end_connection", locals())
+
+    async def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.ConnectionPage:
+        """As `ConnectionsGroup.list`."""
+        return await self._invoke("list_connections", locals())
+
+
 class AsyncConsolidationsGroup(Group):
     """The history: each change of the bank and the rules, with its notes and diffs, and the undo."""
 
     async def get(self, space_id: str, number: str) -> models.ChangeDetail:
         """As `ConsolidationsGroup.get`."""
         return await self._invoke("get_consolidation", locals())
+
+    async def invariants(
+        self, space_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> models.InvariantPage:
+        """As `ConsolidationsGroup.invariants`."""
+        return await self._invoke("get_invariants", locals())
 
     async def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ChangePage:
         """As `ConsolidationsGroup.list`."""
@@ -230,6 +248,8 @@ class AsyncConversationsGroup(Group):
         *,
         level: int | None = None,
         state: Literal["sealed", "pending"] | None = None,
+        first: int | None = None,
+        last: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> models.SummaryPage:
@@ -250,6 +270,8 @@ class AsyncConversationsGroup(Group):
         limit: int | None = None,
         max_chars: int | None = None,
         order: Literal["newest", "oldest"] | None = None,
+        first: int | None = None,
+        last: int | None = None,
         cursor: str | None = None,
     ) -> models.TurnPage:
         """As `ConversationsGroup.list_turns`."""
@@ -322,6 +344,18 @@ class AsyncErasureGroup(Group):
         """As `ErasureGroup.erase_note`."""
         return await self._invoke("erase_note", locals())
 
+    async def erase_several(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+        erase: bool | None = None,
+    ) -> models.ErasureView:
+        """As `ErasureGroup.erase_several`."""
+        return await self._invoke("erase_several", locals())
+
     async def erase_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.ErasureView:
         """As `ErasureGroup.erase_turn`."""
         return await self._invoke("erase_turn", locals())
@@ -333,6 +367,17 @@ class AsyncErasureGroup(Group):
     async def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ErasurePage:
         """As `ErasureGroup.list`."""
         return await self._invoke("list_erasures", locals())
+
+    async def preview(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+    ) -> models.ErasurePreviewView:
+        """As `ErasureGroup.preview`."""
+        return await self._invoke("preview_erasure", locals())
 
 
 class AsyncJobsGroup(Group):
@@ -483,6 +528,10 @@ class AsyncNotesGroup(Group):
         """As `NotesGroup.get`."""
         return await self._invoke("get_note", locals())
 
+    async def life(self, space_id: str, note_id: str) -> models.NoteLifeView:
+        """As `NotesGroup.life`."""
+        return await self._invoke("get_note_life", locals())
+
     async def list(
         self,
         space_id: str,
@@ -495,6 +544,8 @@ class AsyncNotesGroup(Group):
         tag: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        ids: str | None = None,
+        status: Literal["live", "consolidated"] | None = None,
     ) -> models.NotePage:
         """As `NotesGroup.list`."""
         return await self._invoke("list_notes", locals())
@@ -618,6 +669,9 @@ class AsyncRunsGroup(Group):
         max_notes: int | None = None,
         dry_run: bool | None = None,
         replace: bool | None = None,
+        rules: str | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
+        notes_of: int | None = None,
     ) -> models.RunQueued:
         """As `RunsGroup.start`."""
         return await self._invoke("start_consolidation", locals())
@@ -798,7 +852,9 @@ class AsyncSpacesGroup(Group):
         """As `SpacesGroup.get_summary`."""
         return await self._invoke("get_summary", locals())
 
-    async def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.SpacePage:
+    async def list(
+        self, *, limit: int | None = None, cursor: str | None = None, waiting: bool | None = None
+    ) -> models.SpacePage:
         """As `SpacesGroup.list`."""
         return await self._invoke("list_spaces", locals())
 
@@ -857,9 +913,17 @@ class AsyncTokensGroup(Group):
         """As `TokensGroup.create`."""
         return await self._invoke("create_token", locals())
 
+    async def create_page_code(self) -> models.PageCode:
+        """As `TokensGroup.create_page_code`."""
+        return await self._invoke("create_page_code", locals())
+
     async def delete(self, token_hash: str) -> None:
         """As `TokensGroup.delete`."""
         await self._invoke("delete_token", locals())
+
+    async def exchange_page_code(self, *, code: str) -> models.PageToken:
+        """As `TokensGroup.exchange_page_code`."""
+        return await self._invoke("exchange_page_code", locals())
 
     async def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.TokenPage:
         """As `TokensGroup.list`."""
@@ -963,6 +1027,11 @@ class AsyncGroups:
     def bank(self) -> AsyncBankGroup:
         """The Markdown files that an agent loads, and corrections of them by hand."""
         return AsyncBankGroup(self._invoke)
+
+    @property
+    def connections(self) -> AsyncConnectionsGroup:
+        """Clients that signed in by OAuth and act for a token. A person can list and end them."""
+        return AsyncConnectionsGroup(self._invoke)
 
     @property
     def consolidations(self) -> AsyncConsolidationsGroup:

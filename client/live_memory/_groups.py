@@ -274,6 +274,33 @@ class BankGroup(Group):
         return self._invoke("put_bank_file", locals())
 
 
+class ConnectionsGroup(Group):
+    """Clients that signed in by OAuth and act for a token. A person can list and end them."""
+
+    def end(self, connection_id: str) -> None:
+        """End a connection.
+
+        End a client's connection. Its tokens are refused within 30 seconds. The client has to sign in again. Ending
+        it again changes nothing.
+
+        Args:
+            connection_id: The id of the connection, from the list.
+        """
+        self._invoke("end_connection", locals())
+
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.ConnectionPage:
+        """List connections.
+
+        List the clients that signed in with the caller's token and still work. An admin gets those of all tokens that
+        it manages. A service without sign-in has no such route (404).
+
+        Args:
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
+        """
+        return self._invoke("list_connections", locals())
+
+
 class ConsolidationsGroup(Group):
     """The history: each change of the bank and the rules, with its notes and diffs, and the undo."""
 
@@ -287,6 +314,20 @@ class ConsolidationsGroup(Group):
             number: The number of the change in the history of the space, from 1.
         """
         return self._invoke("get_consolidation", locals())
+
+    def invariants(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.InvariantPage:
+        """Check the invariants.
+
+        Check in the bucket, now, that nothing of the space is lost, doubled or changed without a record. The answer
+        covers the newest `limit` changes; later pages cover older ones. Nothing is repaired. What can't be told
+        beside work in progress has no `holds`: ask again.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
+        """
+        return self._invoke("get_invariants", locals())
 
     def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.ChangePage:
         """List the history.
@@ -521,6 +562,8 @@ class ConversationsGroup(Group):
         *,
         level: int | None = None,
         state: Literal["sealed", "pending"] | None = None,
+        first: int | None = None,
+        last: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> models.SummaryPage:
@@ -534,6 +577,8 @@ class ConversationsGroup(Group):
             conversation_id: The id of the conversation, from the answer that created it, or from any list.
             level: Only summaries of this level.
             state: `sealed`: only blocks and groups that have a summary. `pending`: only those that wait for one.
+            first: Only items with this number or a later one.
+            last: Only items with this number or an earlier one.
             limit: Maximum number of items in the page.
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """
@@ -562,11 +607,14 @@ class ConversationsGroup(Group):
         limit: int | None = None,
         max_chars: int | None = None,
         order: Literal["newest", "oldest"] | None = None,
+        first: int | None = None,
+        last: int | None = None,
         cursor: str | None = None,
     ) -> models.TurnPage:
         """List turns.
 
-        The turns of a conversation word for word. Only large results of tools are cut.
+        The turns of a conversation word for word. Only large results of tools are cut. `first` and `last` choose a
+        range of numbers, such as the turns that a summary covers.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -574,6 +622,8 @@ class ConversationsGroup(Group):
             limit: Maximum number of turns in the page.
             max_chars: Maximum number of characters in the turns of the page. The page has at least one turn.
             order: `newest` first, or `oldest` first.
+            first: Only items with this number or a later one.
+            last: Only items with this number or an earlier one.
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_turns", locals())
@@ -742,6 +792,31 @@ class ErasureGroup(Group):
         """
         return self._invoke("erase_note", locals())
 
+    def erase_several(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+        erase: bool | None = None,
+    ) -> models.ErasureView:
+        """Erase several things.
+
+        Erase notes, memories and turns for ever, at most 100 together, with one receipt. Each is erased as by its own
+        route. If one of them is unknown, nothing is erased (404): the preview names it. 202: the erasure continues
+        until it is complete, see `Location`. It cannot be undone.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            note_ids: The ids of notes, live or consolidated.
+            memory_ids: The ids of memories. Those that were merged with one go with it.
+            turns: Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were
+                captured from a turn go with it.
+            erase: Must be true, as a confirmation: it cannot be undone.
+        """
+        return self._invoke("erase_several", locals())
+
     def erase_turn(self, space_id: str, conversation_id: str, turn_index: str) -> models.ErasureView:
         """Erase a turn.
 
@@ -779,6 +854,29 @@ class ErasureGroup(Group):
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_erasures", locals())
+
+    def preview(
+        self,
+        space_id: str,
+        *,
+        note_ids: Sequence[str] | None = None,
+        memory_ids: Sequence[str] | None = None,
+        turns: Sequence[str] | None = None,
+    ) -> models.ErasurePreviewView:
+        """Preview an erasure.
+
+        Show what an erasure of notes, memories and turns would change or remove, and where, without their words.
+        Nothing is changed. In a large space the time of a request may not suffice: then `complete` is false. Former
+        versions of objects are not looked for.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            note_ids: The ids of notes, live or consolidated.
+            memory_ids: The ids of memories. Those that were merged with one go with it.
+            turns: Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were
+                captured from a turn go with it.
+        """
+        return self._invoke("preview_erasure", locals())
 
 
 class JobsGroup(Group):
@@ -1105,6 +1203,19 @@ class NotesGroup(Group):
         """
         return self._invoke("get_note", locals())
 
+    def life(self, space_id: str, note_id: str) -> models.NoteLifeView:
+        """Get the life of a note.
+
+        All that happened to a note, oldest first. The events name its author, the changes that folded it with their
+        sections, those that left it out or were undone, and the spaces into which it was promoted. They also name the
+        memories and backups that hold it, and its erasure. `sections` are those of the bank that rest on it now.
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            note_id: The id of the note, from the answer that wrote it, or from any list.
+        """
+        return self._invoke("get_note_life", locals())
+
     def list(
         self,
         space_id: str,
@@ -1117,11 +1228,13 @@ class NotesGroup(Group):
         tag: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        ids: str | None = None,
+        status: Literal["live", "consolidated"] | None = None,
     ) -> models.NotePage:
-        """List live notes.
+        """List notes.
 
-        The notes that wait for a consolidation, newest first. All filters must match. Consolidated notes are in the
-        history, and each can still be read by its id.
+        The notes that wait for a consolidation, newest first. With `status=consolidated` the folded notes, those of
+        the newest change first. All filters must match. `ids` reads several notes at once, live or consolidated.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1133,6 +1246,10 @@ class NotesGroup(Group):
             tag: Only notes with this tag.
             since: Only documents of this time or later, ISO 8601, by default UTC.
             until: Only documents of this time or earlier, ISO 8601, by default UTC.
+            ids: Only these notes, live or consolidated: up to 100 ids, separated by commas. No filter may be given
+                with it. Notes that no longer exist are left out.
+            status: `live`: the notes that wait. `consolidated`: those that a consolidation has folded and no undo
+                gave back, newest change first. A page may hold fewer notes than `limit` and still have a next one.
         """
         return self._invoke("list_notes", locals())
 
@@ -1413,6 +1530,9 @@ class RunsGroup(Group):
         max_notes: int | None = None,
         dry_run: bool | None = None,
         replace: bool | None = None,
+        rules: str | None = None,
+        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
+        notes_of: int | None = None,
     ) -> models.RunQueued:
         """Start a consolidation.
 
@@ -1420,7 +1540,9 @@ class RunsGroup(Group):
         answer: get the run (`Location`) until its status is final, or `awaiting_approval` in a space that requires
         approval. Without notes it ends with `nothing_to_do`. To fold only another agent's notes needs `admin`. While
         a plan waits for approval, the service refuses the run (`conflict`), except for a dry run or with `replace`.
-        Between two runs of a space that are started by hand, at least ten seconds must pass (`cooldown`).
+        Between two runs of a space that are started by hand, at least ten seconds must pass (`cooldown`). A dry run
+        can try other `rules`, and with `notes_of` fold the notes of an earlier change again into the bank as it stood
+        before.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1428,6 +1550,10 @@ class RunsGroup(Group):
             max_notes: Maximum number of notes; the oldest are taken. The service has a limit of its own.
             dry_run: Asks the LLM and stores the plan in the run. Nothing else is written.
             replace: Discards a plan that waits for approval. The new run makes another one.
+            rules: Only with `dry_run`: rules to try in the place of those of the space.
+            rules_template: Only with `dry_run`: a template of rules to try.
+            notes_of: Only with `dry_run`: the number of a consolidation. Its notes are taken in the place of the live
+                ones, and the bank as it stood before it, so that the plan can be compared with that change.
         """
         return self._invoke("start_consolidation", locals())
 
@@ -1814,7 +1940,9 @@ class SpacesGroup(Group):
         """
         return self._invoke("get_summary", locals())
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.SpacePage:
+    def list(
+        self, *, limit: int | None = None, cursor: str | None = None, waiting: bool | None = None
+    ) -> models.SpacePage:
         """List spaces.
 
         The spaces that the token may see, sorted by id.
@@ -1822,6 +1950,8 @@ class SpacesGroup(Group):
         Args:
             limit: Maximum number of items in the page.
             cursor: The `next_cursor` of the previous page. Default: the first page.
+            waiting: Whether to return what waits in each space, and what its next consolidation waits for. Two or
+                three more requests to the store for each space.
         """
         return self._invoke("list_spaces", locals())
 
@@ -1955,6 +2085,15 @@ class TokensGroup(Group):
         """
         return self._invoke("create_token", locals())
 
+    def create_page_code(self) -> models.PageCode:
+        """Make a code for the page.
+
+        Make a code that stands for the token of this request, for one minute and once. Open `path` at the address of
+        the service in a browser: the page exchanges the code for the token. So the token is in no address and no
+        history.
+        """
+        return self._invoke("create_page_code", locals())
+
     def delete(self, token_hash: str) -> None:
         """Remove a token.
 
@@ -1965,6 +2104,17 @@ class TokensGroup(Group):
             token_hash: The hash of the token, or at least its first 16 hex digits, if no other hash begins with them.
         """
         self._invoke("delete_token", locals())
+
+    def exchange_page_code(self, *, code: str) -> models.PageToken:
+        """Exchange a code for its token.
+
+        Get the token that a code stands for. Only the first request with a code gets it, within a minute. Any other
+        one gets a 401.
+
+        Args:
+            code: The code.
+        """
+        return self._invoke("exchange_page_code", locals())
 
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> models.TokenPage:
         """List tokens.
@@ -2174,6 +2324,11 @@ class Groups:
     def bank(self) -> BankGroup:
         """The Markdown files that an agent loads, and corrections of them by hand."""
         return BankGroup(self._invoke)
+
+    @property
+    def connections(self) -> ConnectionsGroup:
+        """Clients that signed in by OAuth and act for a token. A person can list and end them."""
+        return ConnectionsGroup(self._invoke)
 
     @property
     def consolidations(self) -> ConsolidationsGroup:

@@ -215,6 +215,29 @@ class ClosingView(Model):
     """The number of the newest turn, after which the conversation is closed."""
 
 
+class ConnectionView(Model):
+    """A client that a person has allowed to act for a token."""
+
+    connection_id: str
+    """The id of the connection."""
+    name: str
+    """The name of the token for which the client acts. Its notes carry it."""
+    client_name: str
+    """The name that the client gives itself. Any client can take any name."""
+    redirect_host: str
+    """The host to which the person was sent back: `claude.ai`, or the scheme of an app."""
+    permissions: list[str]
+    """The rights that the person chose."""
+    space_ids: list[str]
+    """The spaces that the person chose. Empty: all spaces of the token."""
+    created_at: AwareDatetime
+    """The time when it was allowed, UTC."""
+    last_used_at: AwareDatetime | None = None
+    """The time of the last use, UTC, with a precision of about ten minutes. Left out: no use was recorded."""
+    expires_at: AwareDatetime
+    """The time when it ends if the client does not refresh its tokens before."""
+
+
 class ConversationView(Model):
     """A conversation."""
 
@@ -263,6 +286,20 @@ class DigestRetried(Model):
 
     messages: int
     """Number of messages that are in their rooms again. The next digest takes them."""
+
+
+class ErasureSelection(Model):
+    """Notes, memories and turns of a space, at most 100 together."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    note_ids: list[str] | None = []
+    """The ids of notes, live or consolidated."""
+    memory_ids: list[str] | None = []
+    """The ids of memories. Those that were merged with one go with it."""
+    turns: list[str] | None = []
+    """Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were captured from a turn go with it."""
 
 
 class FactView(Model):
@@ -471,6 +508,33 @@ class ImportedView(Model):
     """Number of lines that were not processed for lack of time. Send the same request again to continue."""
     redacted: dict[str, int] | None = None
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
+
+
+class InvariantView(Model):
+    """An invariant of a space."""
+
+    name: (
+        Literal[
+            "records_numbered",
+            "head_agrees",
+            "notes_once",
+            "records_joined",
+            "bank_recorded",
+            "sources_exist",
+            "nothing_orphaned",
+            "all_readable",
+        ]
+        | str
+    )
+    """`records_numbered`: each change from the oldest one on has one record. `notes_once`: each note is live or in one change that stands. `records_joined`: each change of a file begins with the text that the one before it left. `head_agrees`: the head of the space counts what the records show. `bank_recorded`: each file is as the last change of it left it. `sources_exist`: each section rests on notes that their change can hold. `nothing_orphaned`: no run is older than its time without an end. `all_readable`: no object is known that can't be read."""
+    holds: bool | None = None
+    """Whether it holds. Left out: it can't be told now, and `detail` says why."""
+    looked_at: int
+    """How many things were compared: records, notes, files, sources or runs."""
+    detail: str | None = None
+    """The finding, or why nothing can be told, as a sentence."""
+    evidence: list[str]
+    """What breaks it, at most 20 pieces: ids, paths, keys and numbers of changes."""
 
 
 class JobError(Model):
@@ -719,6 +783,15 @@ class MessagesPosted(Model):
     """One result for each message of the request."""
 
 
+class NamingEditView(Model):
+    """An edit of a section that names the note as its source."""
+
+    op: str
+    """The edit. `confirm_section`: the note confirms what the section says."""
+    heading: str
+    """The heading that the edit addresses."""
+
+
 class NewBackup(Model):
     """A backup to be taken. With a description it is made even if nothing has changed since the last one."""
 
@@ -743,6 +816,28 @@ class NewConsolidation(Model):
     """Asks the LLM and stores the plan in the run. Nothing else is written."""
     replace: bool | None = False
     """Discards a plan that waits for approval. The new run makes another one."""
+    rules: str | None = None
+    """Only with `dry_run`: rules to try in the place of those of the space."""
+    rules_template: Literal["standard", "journal", "research", "support"] | None = None
+    """Only with `dry_run`: a template of rules to try."""
+    notes_of: int | None = None
+    """Only with `dry_run`: the number of a consolidation. Its notes are taken in the place of the live ones, and the bank as it stood before it, so that the plan can be compared with that change."""
+
+
+class NewErasure(Model):
+    """Notes, memories and turns to erase for ever."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    note_ids: list[str] | None = []
+    """The ids of notes, live or consolidated."""
+    memory_ids: list[str] | None = []
+    """The ids of memories. Those that were merged with one go with it."""
+    turns: list[str] | None = []
+    """Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were captured from a turn go with it."""
+    erase: bool | None = False
+    """Must be true, as a confirmation: it cannot be undone."""
 
 
 class NewMemory(Model):
@@ -967,6 +1062,21 @@ class NewUpload(Model):
     """Size of the archive in bytes, at most 1 GiB. The URL accepts an upload of exactly this size."""
 
 
+class NextRunView(Model):
+    """What the next automatic consolidation waits for."""
+
+    why: Literal["review", "running", "queued", "held", "after_failure", "paused", "by_hand", "due", "threshold"] | str
+    """`review`: a plan waits for approval. `running`, `queued`: a run is at work, or will be. `held`: other work holds the space. `after_failure`: automatic runs wait after a failure. `paused`. `by_hand`: the threshold is 0. `due`: enough notes wait, and a run will start. `threshold`: more notes are needed."""
+    notes_missing: int | None = None
+    """Only with `threshold`: number of notes that are missing."""
+    run_id: str | None = None
+    """Only with `review`, `running` and `queued`: the run."""
+    not_before: AwareDatetime | None = None
+    """Only with `after_failure`: the end of the wait, UTC."""
+    detail: str | None = None
+    """The reason of a pause, the code of the failure, or the kind of work that holds the space."""
+
+
 class NoteOriginView(Model):
     """
     The source of a note that nobody wrote here: turns of a conversation from which it was captured, or a note of
@@ -1035,6 +1145,36 @@ class NoteView(Model):
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
 
 
+class PageCode(Model):
+    """A code for the page."""
+
+    page_code: str
+    """The code."""
+    path: str
+    """The path of the page with the code, below the address of the service."""
+    expires_in: int
+    """For how many seconds the code can be exchanged."""
+
+
+class PageCodeExchange(Model):
+    """A code to exchange for its token."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    code: str
+    """The code."""
+
+
+class PageToken(Model):
+    """The token that a code stood for."""
+
+    token: str
+    """The token."""
+    name: str
+    """The name of the token."""
+
+
 class PastMoment(Model):
     """The change after which rules, synthesis and bank were as shown. The other fields are current."""
 
@@ -1072,6 +1212,28 @@ class PlanView(Model):
     """Estimated number of prompt tokens."""
     completion_tokens: int
     """Estimated number of completion tokens."""
+
+
+class PreviewItemView(Model):
+    """A note, memory or turn of the selection, or one that goes with it."""
+
+    id: str
+    """The id."""
+    kind: Literal["note", "memory", "turn"] | str
+    """The kind."""
+    state: Literal["in_space", "in_backups", "erased", "unknown"] | str
+    """`in_space`: the space holds its words. `in_backups`: only backups do. `erased`: nothing of it is left. `unknown`: it is nowhere, and an erasure of the selection is refused (404)."""
+    also: Literal[True] | None = None
+    """True: it goes with the selection: a merged memory, or a note captured from a turn."""
+
+
+class PreviewPlaceView(Model):
+    """The space, or one of its backups, with the number of its objects that would be changed or removed, by kind."""
+
+    backup_id: str | None = None
+    """The backup. Left out: the space itself."""
+    counts: dict[str, int]
+    """Number of objects by kind."""
 
 
 class Problem(Model):
@@ -1254,6 +1416,15 @@ class RemovedBackup(Model):
     """Size of its objects in bytes; 0 if it is not known."""
 
 
+class RestingSectionView(Model):
+    """A section of the bank that rests on the note."""
+
+    path: str
+    """The path of the file below the bank."""
+    section: list[str]
+    """The headings from the outermost one to the section."""
+
+
 class Restoration(Model):
     """The id of the restored space. Without a body, it is the space's own id."""
 
@@ -1411,6 +1582,10 @@ class RunView(Model):
     """The maximum number of notes that was requested."""
     dry_run: bool | None = False
     """Whether the run only shows a plan."""
+    rules: str | None = None
+    """Only for a dry run of other rules: these rules."""
+    notes_of: int | None = None
+    """Only for a dry run over the notes of an earlier change: its number."""
     queued_at: AwareDatetime
     """The time of the request, UTC."""
     started_at: AwareDatetime | None = None
@@ -2156,6 +2331,19 @@ class ToolCallView(Model):
     """Size in bytes of a result above 32 kB. In a list, `result` has only its beginning. The route of the single turn returns the whole result."""
 
 
+class TouchedFileView(Model):
+    """A bank file into which a change folded the note."""
+
+    path: str
+    """The path of the file below the bank."""
+    action: str
+    """`created`, `updated` (the whole file), `edited` (by section) or `deleted`."""
+    edits: list[NamingEditView]
+    """The edits that name the note."""
+    sections: list[list[str]]
+    """The sections that rested on the note from then on, each by its headings."""
+
+
 class Tunables(Model):
     """
     The parameters that cut a conversation into blocks and groups. An omitted parameter keeps its value, or has the
@@ -2339,6 +2527,19 @@ class UsedOnDay(Model):
     """Total number of tokens."""
     date: date_aliased
     """A day, UTC."""
+
+
+class WaitingView(Model):
+    """The notes that wait for a consolidation. Notes that are too large for a prompt are not counted."""
+
+    notes_count: int
+    """Number of notes that wait."""
+    exact: bool
+    """False if more notes wait than `notes_count`."""
+    oldest_note_at: AwareDatetime | None = None
+    """The time when the oldest of them was written, UTC."""
+    next_run: NextRunView
+    """When the next automatic consolidation starts."""
 
 
 class WhoAmI(Model):
@@ -2561,6 +2762,15 @@ class ChangePage(Model):
     """Send this value as `cursor` to get the next page. Null: this is the last page."""
 
 
+class ConnectionPage(Model):
+    """A page of connections."""
+
+    items: list[ConnectionView]
+    """The connections that work, oldest first."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
 class ConversationDetail(Model):
     """A conversation with the progress of its turns and summaries."""
 
@@ -2663,6 +2873,25 @@ class DigestView(Model):
     """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
 
 
+class ErasurePreviewView(Model):
+    """What an erasure would remove, and where. Nothing was changed."""
+
+    complete: bool
+    """False: the time did not suffice to look everywhere, and there is more."""
+    items: list[PreviewItemView]
+    """The selection, with the things that go with it."""
+    places: list[PreviewPlaceView]
+    """The places that hold or quote the words."""
+    files: list[str]
+    """The bank files that quote them word for word."""
+    sections: list[SectionToCorrect]
+    """The sections of the bank that rest on one of the notes, to correct."""
+    quoted_in: list[str]
+    """The ids of other notes and memories that quote them. They would not be changed."""
+    not_reached: list[str]
+    """The places that the service can't reach, as sentences."""
+
+
 class ErasureView(Model):
     """The receipt of an erasure. It holds nothing of what was erased."""
 
@@ -2679,9 +2908,9 @@ class ErasureView(Model):
     note_ids: list[str]
     """The ids of the erased notes."""
     memory_ids: list[str] | None = []
-    """The id of the erased memory, a ULID. The list is empty if no memory is erased."""
+    """The ids of the erased memories, ULIDs. The list is empty if no memory is erased."""
     turns: list[str] | None = []
-    """The erased turn: the id of the conversation and the number of the turn, separated by a slash."""
+    """The erased turns: the id of the conversation and the number of the turn, separated by a slash."""
     requested_by: str
     """The name of the token that requested it."""
     started_at: AwareDatetime
@@ -2807,6 +3036,21 @@ class HealthView(Model):
     """The spaces that need attention, of those that the token may see. Only with a token."""
 
 
+class InvariantPage(Model):
+    """The invariants of a space, as far as a part of its history shows them."""
+
+    holds: bool | None = None
+    """False: one is broken. Left out: none is broken, and one can't be told now."""
+    first: int
+    """The number of the oldest change on the page. 0: there is none."""
+    last: int
+    """The number of the newest change on the page."""
+    items: list[InvariantView]
+    """The invariants. Later pages have those of the records alone."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
 class JobStatusView(Model):
     """A job of any kind, and its status. The kind's own route shows its result."""
 
@@ -2883,6 +3127,116 @@ class JobView(Model):
     """Number of summaries that could be made and are still missing."""
     error: JobProblem | None = None
     """The reason why the job failed, or the error after which a `queued` job waits."""
+
+
+class LifeEventView(Model):
+    """One event in the life of a note."""
+
+    what: (
+        Literal[
+            "written",
+            "captured",
+            "promoted_here",
+            "came_with_space",
+            "promoted",
+            "planned",
+            "left_out",
+            "folded",
+            "discarded",
+            "uncited",
+            "archived",
+            "taken_back",
+            "returned",
+            "remembered",
+            "backed_up",
+            "erased",
+        ]
+        | str
+    )
+    """`written`, `captured` (from a conversation) or `promoted_here` (from another space): how it began. `came_with_space`: the space was restored, forked or imported. `promoted`: copied into another space. `planned`: a plan that waits for approval takes it. `left_out`: a change neither used nor discarded it, so it stayed live. `folded`: a change put it into the bank. `discarded`, `uncited`: a change took it without using it. `archived`: garbage collection moved it into the history. `taken_back`: its promotion was taken back. `returned`: an undo made it live again. `remembered`: a memory names it as its source. `backed_up`: a backup holds it. `erased`: its words were erased."""
+    at: AwareDatetime
+    """The time of the event, UTC."""
+    by: str | None = None
+    """The name of the token. Left out: no token did it, or it is not known."""
+    reason: str | None = None
+    """Why the note was discarded, archived or taken back."""
+    model: str | None = None
+    """The model that was asked. Left out: no model was asked."""
+    consolidation: int | None = None
+    """The number of the change."""
+    undone: Literal[True] | None = None
+    """True: that change was undone later."""
+    undoes: int | None = None
+    """Only for `returned`: the number of the change that was undone."""
+    run_id: str | None = None
+    """The run that made the change or the plan."""
+    files: list[TouchedFileView] | None = None
+    """Only for `folded`: the files that the note went into."""
+    space_id: str | None = None
+    """The other space. Left out: there is none, or the token may not see it."""
+    note_id: str | None = None
+    """Only for `promoted_here`: the note of the other space."""
+    promotion_id: str | None = None
+    """The id of the promotion, to take it back."""
+    conversation_id: str | None = None
+    """Only for `captured`: the conversation."""
+    turns: list[Any] | None = None
+    """Only for `captured`: the first and the last turn."""
+    memory_id: str | None = None
+    """Only for `remembered`: the memory."""
+    backup_id: str | None = None
+    """The backup."""
+    erasure_id: str | None = None
+    """Only for `erased`: the id of the receipt."""
+
+
+class ListedSpace(Model):
+    """A space in a list."""
+
+    space_id: str
+    """The id of the space."""
+    description: str
+    """The purpose of the space."""
+    owner: str | None = None
+    """The responsible person or team, if one was given."""
+    created_at: AwareDatetime
+    """The time of creation, UTC."""
+    last_consolidation: AwareDatetime | None = None
+    """The time when the last consolidation was committed, UTC."""
+    consolidation_count: int
+    """Number of consolidations that were not undone."""
+    total_notes_processed: int
+    """Number of notes that these consolidations folded."""
+    version: int
+    """The layout version of `_meta.json`."""
+    rev: int
+    """The revision of `_meta.json`. It grows with each write."""
+    uid: str
+    """A ULID that distinguishes the space from a deleted space with the same id."""
+    consolidation_threshold: int
+    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
+    auto_paused: bool
+    """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
+    corrections: Literal["admin", "write"] | str
+    """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
+    consolidation_mode: Literal["auto", "review"] | str | None = "auto"
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
+    capture_allowed: bool | None = True
+    """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
+    pending_plan: PendingPlan | None = None
+    """The plan that waits for approval. No other plan is made while it waits."""
+    language: str | None = None
+    """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
+    timezone: str | None = None
+    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
+    changes: int
+    """The number of the newest change in the history: consolidation, correction, rules or undo."""
+    rules_changed_at: str | None = None
+    """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
+    committed_run: str | None = None
+    """The run whose change is committed and still being applied. Usually left out."""
+    waiting: WaitingView | None = None
+    """The notes that wait for a consolidation. Only with `waiting=true`."""
 
 
 class LiveNotes(Model):
@@ -3015,6 +3369,25 @@ class NewMemories(Model):
     )
     memories: list[NewMemory]
     """The memories, stored in this order."""
+
+
+class NoteLifeView(Model):
+    """The life of a note."""
+
+    unreadable: list[str] | None = None
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    note_id: str
+    """The id of the note: the time when it was written (UTC), its agent, its category, and 8 hex digits."""
+    status: Literal["live", "consolidated", "erased"] | str
+    """The state of the note now. `erased`: nothing of its words is left."""
+    consolidation: int | None = None
+    """The number of the change that holds the note now. Left out: the note is live."""
+    events: list[LifeEventView]
+    """The events, oldest first."""
+    sections: list[RestingSectionView]
+    """The sections of the bank that rest on the note now."""
+    unread: int | None = None
+    """Only if more than 64 changes may hold the note: the number of older ones that were not read."""
 
 
 class NoteList(Model):
@@ -3264,12 +3637,14 @@ class SpaceInfo(Model):
     """The number and size of the bank files."""
     synthesis_exists: bool
     """Whether the space has a synthesis."""
+    waiting: WaitingView
+    """The notes that wait, and what the next consolidation waits for."""
 
 
 class SpacePage(Model):
     """A page of spaces."""
 
-    items: list[SpaceView]
+    items: list[ListedSpace]
     """The spaces that the token may see, sorted by id."""
     next_cursor: str | None = None
     """Send this value as `cursor` to get the next page. Null: this is the last page."""

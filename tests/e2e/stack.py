@@ -39,18 +39,21 @@ class Running:
 
 
 class Stack:
-    """A service that is started with an empty data folder, `data`; who needs it waits for it with `started`."""
+    """A service that is started with an empty data folder, `data`, and more variables; who needs it waits for it with
+    `started`.
+    """
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, **variables: str) -> None:
         self.data = data
         self._containers = _containers()
         environment = {
             **os.environ,
-            "PORT": str(_free_ports(4)) if KIND == "sam" else "0",
+            "PORT": str(free_ports(4)) if KIND == "sam" else "0",
             "LIVEMEM_DATA_DIR": str(data),
             # So that it is met, and costs no minutes.
             "CONSOLIDATION_COOLDOWN_SECONDS": "1",
             "PYTHONPATH": f"{ROOT / 'layers' / 'livemem'}{os.pathsep}{ROOT}",
+            **variables,
         }
         with _output(data).open("wb") as file:
             self.process = subprocess.Popen(
@@ -116,7 +119,7 @@ def _containers() -> set[str]:
     return set(subprocess.run(command, capture_output=True, text=True, check=False).stdout.split())
 
 
-def _free_ports(count: int) -> int:
+def free_ports(count: int) -> int:
     """The first of `count` free neighbours, away from the ports of SAM's containers and of outgoing connections."""
     for first in range(14_300, 30_000, 10):
         try:

@@ -5,18 +5,24 @@ The suite is a package of npm, got by scripts/conformance.sh.
 
 import json
 import re
+import socket
 import subprocess
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.e2e.spaces import fresh_space
 from tests.e2e.stack import ROOT, give_up
 from tests.support.relay import relayed
+from tests.support.signing_in import Browser, registered
+from tests.support.signing_in_over_http import over_http
 
 EXPECTED = ROOT / "tests" / "e2e" / "conformance" / "expected-failures.yml"
 SECONDS = 900
 """On `sam local` each of some hundred requests may start a container."""
+AUTHORIZATION = {"authorization-server-metadata-endpoint", "authorization-code-grant"}
+"""The scenarios for authorization servers: without one of them the test would prove less than it says."""
 FAILED = ("FAILURE", "WARNING")
 """As the suite itself counts where it is given what is expected: also what a server should do, or cannot be tested."""
 SCENARIO = re.compile(r"^  - ([a-z0-9-]+)$", re.MULTILINE)
@@ -47,6 +53,37 @@ def test_every_scenario_passes_or_is_explained(suite, service, running, tmp_path
     assert expected - set(failed) == set(), "these pass now, or are gone: name them no more"
     assert done.returncode == 0, done.stdout[-2_000:]
     assert {"server-initialize", "tools-list", "http-header-validation", "dns-rebinding-protection"} <= set(found)
+
+
+def test_every_scenario_of_an_authorization_server_passes(suite, service, running, tmp_path):
+    """The suite starts a client and prints where a person has to go; here a program goes there."""
+    if httpx.get(f"{running.url}/.well-known/oauth-authorization-server").status_code != 200:
+        give_up("this service has no sign-in")
+    send, port = over_http(running.url), _free_port()
+    client = registered(send, running.url, f"http://127.0.0.1:{port}/callback")
+    command = [*suite, "authorization", "--url", running.url, "--client-id", client.client_id]
+    command += ["--resource", f"{running.url}/mcp", "-p", str(port), "-o", str(tmp_path)]
+    with fresh_space(service, 0) as space:
+        token = service.tokens.create(name="ann", permissions=["read", "write"], space_ids=[space]).token
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as program:
+            told = []
+            for line in program.stdout or ():
+                told.append(line)
+                if line.startswith(f"{running.url}/oauth/authorize?"):
+                    target = Browser(send, running.url).allow(line.strip(), token).target()
+                if line.startswith("Callback server started"):
+                    httpx.get(target)
+            program.wait(SECONDS)
+
+    found = _results(tmp_path)
+    assert {name.removeprefix("authorization-server-") for name in found} == AUTHORIZATION, "".join(told)
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    assert program.returncode == 0, "".join(told)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 def _results(folder: Path) -> dict[str, list[str]]:

@@ -793,3 +793,22 @@ def test_a_space_may_ask_for_approval_from_its_creation_on(demo):
 
     assert body(made)["consolidation_mode"] == "review"
     assert "pending_plan" not in body(made)
+
+
+def test_notes_are_listed_by_their_state_or_by_their_ids(demo):
+    note_id = body(append(demo, "We keep S3."))["note_id"]
+
+    def listed(**query: str):
+        return demo.http("reads", "GET", f"{SPACE}/notes", space_id="demo", query=query)
+
+    assert body(listed(status="consolidated"))["items"] == []
+    assert [note["content"] for note in body(listed(ids=note_id))["items"]] == ["We keep S3."]
+    for wrong, field in (
+        ({"status": "gone"}, "status"),
+        ({"status": "consolidated", "order": "asc"}, "order"),
+        ({"ids": note_id, "agent": "ann"}, "ids"),
+        ({"ids": ",".join([note_id] * 101 + [f"{note_id[:-8]}{n:08x}" for n in range(101)])}, "ids"),
+        ({"status": "consolidated", "cursor": "x"}, "cursor"),
+    ):
+        refused = listed(**wrong)
+        assert (refused["statusCode"], body(refused)["errors"][0]["field"]) == (422, field), wrong

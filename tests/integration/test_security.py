@@ -57,8 +57,12 @@ CLOSED = those(lambda need: need != "nothing")
 UNKNOWN = (401, "unauthenticated")
 
 
-def test_1_only_health_is_open_to_anybody():
-    assert those(lambda need: need == "nothing") == {"GET /v1/health"}
+OPEN = {"GET /v1/health", "POST /v1/page-codes/exchange"}
+"""What needs no token. The exchange needs a code, which is as hard to guess."""
+
+
+def test_1_only_health_and_the_exchange_of_a_code_are_open_to_anybody():
+    assert those(lambda need: need == "nothing") == OPEN
 
 
 @pytest.mark.parametrize("token", [None, "lm_unknown"])
@@ -216,11 +220,13 @@ def test_2_nothing_in_the_bucket_holds_a_token_that_has_worked(roles: dict[str, 
         account.start(token=TOKEN)
         account.work()
         account.note(token=BOOTSTRAP_KEY)
+        code = account.call("admin", "POST", "/v1/page-codes", 201, token=TOKEN)["page_code"]
         s3 = account.service.s3
         stored = b"".join(s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() for key in account.service.written())
 
     assert b"sha256:" in stored
     assert TOKEN.encode() not in stored
+    assert code.encode() not in stored
     assert BOOTSTRAP_KEY.encode() not in stored
 
 

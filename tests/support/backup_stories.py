@@ -120,13 +120,23 @@ def a_space_that_is_exported_and_imported(account: Account) -> None:
 
 def notes_that_are_erased(account: Account) -> None:
     note_id = full(account)
+    account.clock.move(1)
     back_up(account)
     call(account, "GET", f"{SPACE}/export", 200)
+    lived = call(account, "GET", f"{SPACE}/notes/{{note_id}}/life", 200, note_id=note_id)
+    assert {"written", "backed_up"} <= {event["what"] for event in lived["events"]}
+    assert call(account, "GET", f"{SPACE}/invariants", 200)["holds"]
     call(account, "DELETE", f"{SPACE}/notes/{{note_id}}", 422, note_id=note_id)
+    another = {"note_ids": [account.note(content="The gate code is 4712 at noon.")]}
+    found = call(account, "POST", f"{SPACE}/erasures/preview", 200, body=another)
+    assert [item["state"] for item in found["items"]] == ["in_space"]
+    call(account, "POST", f"{SPACE}/erasures", 422, body=another)
+    assert call(account, "POST", f"{SPACE}/erasures", 200, body={**another, "erase": True})["status"] == "done"
     told = call(account, "DELETE", f"{SPACE}/notes/{{note_id}}", 200, note_id=note_id, query={"erase": "true"})
     assert told["status"] == "done"
+    assert call(account, "GET", f"{SPACE}/notes/{{note_id}}/life", 200, note_id=note_id)["status"] == "erased"
     told = call(account, "DELETE", f"{SPACE}/notes", 200, query={"erase": "true", "agent": "admin"})
-    assert len(call(account, "GET", f"{SPACE}/erasures", 200)["items"]) == 2
+    assert len(call(account, "GET", f"{SPACE}/erasures", 200)["items"]) == 3
     call(account, "GET", f"{SPACE}/erasures/{{erasure_id}}", 200, erasure_id=told["erasure_id"])
     for job in call(account, "GET", f"{SPACE}/jobs", 200)["items"]:
         assert call(account, "GET", "/v1/jobs/{job}", 200, job=job["job"]) == job

@@ -8,6 +8,7 @@ another host.
 import os
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ GRAVE = ("serious", "critical")
 INSTALL_SECONDS = 600
 """As root, Chromium may have to be installed first."""
 PATIENCE_MS = 20_000
+COST = re.compile(r"(\d+) ([A-Z]+)")
+"""In the header Server-Timing of an answer."""
 VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (event) =>
   console.error("policy violation:", event.violatedDirective, event.blockedURI, event.sample));
@@ -45,6 +48,8 @@ class Visit:
     troubles: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     """`GET /v1/spaces 200` of each answer of the API, in order."""
+    store: Counter[str] = field(default_factory=Counter)
+    """The requests to the store that these answers took, by kind."""
 
     def open(self, link: str = "#/") -> None:
         """Open a view by its link."""
@@ -107,6 +112,8 @@ class Visit:
             self.troubles.append(f"another host: {response.url}")
         if address.path.startswith("/v1/"):
             self.requests.append(f"{response.request.method} {address.path} {response.status}")
+            told = response.headers.get("server-timing", "")
+            self.store.update({kind: int(count) for count, kind in COST.findall(told)})
         if response.status >= 400 and response.status not in self.allowed:
             self.troubles.append(f"answer: {response.request.method} {response.url} {response.status}")
 

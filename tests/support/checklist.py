@@ -16,7 +16,7 @@ CHECKLIST = {
     1: Line(
         "One authorisation function for every route; identity from each request.",
         (
-            "integration/test_security.py::test_1_only_health_is_open_to_anybody",
+            "integration/test_security.py::test_1_only_health_and_the_exchange_of_a_code_are_open_to_anybody",
             "integration/test_security.py::test_1_without_a_token_that_is_known_no_route_answers",
             "integration/test_security.py::test_1_a_route_is_closed_to_who_has_every_permission_but_the_one_it_needs",
             "integration/test_security.py::test_1_no_route_about_a_space_answers_who_may_only_use_another_whether_it_is_there_or_not",
@@ -41,6 +41,8 @@ CHECKLIST = {
             "integration/test_security.py::test_2_a_token_of_whatever_bytes_and_length_is_unknown_on_every_route_and_never_told_again",
             "integration/test_security.py::test_2_whatever_decides_about_a_token_compares_bytes_in_constant_time",
             "integration/test_security.py::test_2_nothing_in_the_bucket_holds_a_token_that_has_worked",
+            "unit/access/test_page_codes.py::test_of_many_who_redeem_a_code_at_once_one_gets_the_token",
+            "unit/access/test_page_codes.py::test_the_bucket_holds_neither_the_token_nor_the_code_before_and_after",
             "unit/access/test_tokens.py::test_a_token_has_256_random_bits_and_never_comes_twice",
             "unit/access/test_tokens.py::test_the_first_token_makes_the_registry_and_lets_its_agent_in",
             "unit/access/test_access.py::test_no_other_header_lets_in_or_makes_the_service_fail",
@@ -195,12 +197,18 @@ CHECKLIST = {
         ),
     ),
     12: Line(
-        "Web: no CORS by default.",
+        "Web: no CORS by default; the page runs its own files alone, and no text of a note.",
         (
             "integration/test_content.py::test_12_no_page_of_another_origin_is_let_in_by_any_route",
             "template/test_security.py::test_12_the_api_lets_no_page_of_another_origin_in",
+            "template/test_permissions.py::test_what_serves_the_page_may_do_nothing_but_log",
+            "unit/http/test_site.py::test_every_answer_carries_the_policy",
+            "unit/http/test_site.py::test_whatever_is_no_file_of_this_version_is_a_problem_document_that_no_cache_keeps",
+            "unit/http/test_site.py::test_every_file_has_a_known_type_and_nothing_in_a_page_needs_what_the_policy_forbids",
+            "e2e/page/test_serving.py::test_a_script_a_style_and_a_picture_that_do_not_come_from_the_service_are_refused_and_noticed",
+            "e2e/page/test_views.py::test_hostile_notes_are_shown_and_do_nothing",
+            "e2e/page/test_journeys.py::test_a_code_in_the_address_signs_in_once_and_leaves_the_address",
         ),
-        not_there_yet="a page: there is none, nothing but the API is served",
     ),
     13: Line(
         "AWS: roles, bucket, throttling, access logs, secrets, alarms.",
@@ -412,6 +420,114 @@ CHECKLIST = {
                     "test_a_name_or_a_host_that_looks_like_another_is_shown_as_what_it_is",
                 )
             ),
+        ),
+    ),
+    24: Line(
+        "An outside provider is believed only where it certainly says, to us and now, who a person in this browser is.",
+        (
+            *(
+                f"unit/signin/test_provider.py::{name}"
+                for name in (
+                    "test_nobody_signs_in_with_a_token",
+                    "test_a_shared_secret_does_not_count_even_where_the_provider_publishes_it",
+                    "test_a_code_of_another_sign_in_is_of_no_use",
+                    "test_a_code_that_comes_twice_is_of_no_use",
+                    "test_the_answer_of_another_provider_is_not_taken_to_this_one",
+                    "test_a_provider_is_not_believed_that_publishes",
+                    "test_no_token_belongs_to_an_address",
+                    "test_the_kelvin_sign_is_no_k",
+                    "test_an_address_and_its_proof_come_from_one_place",
+                    "test_a_thin_token_is_filled_up_for_the_same_person_alone",
+                    "test_tokens_that_have_ended_or_may_not_do_it_are_not_offered",
+                    "test_nothing_of_the_person_or_of_the_way_is_in_the_bucket",
+                )
+            ),
+            *(
+                f"unit/http/test_outside.py::{name}"
+                for name in (
+                    "test_nobody_is_led_to_the_provider_but_by_the_button_of_the_page",
+                    "test_who_begins_a_sign_in_can_not_have_another_person_finish_it",
+                    "test_a_code_of_another_person_is_not_taken_into_ones_own_sign_in",
+                    "test_a_return_counts_once",
+                    "test_a_return_that_is_none_is_told_on_the_page_of_sign_in",
+                    "test_a_cookie_that_is_none_leads_nowhere",
+                    "test_a_cookie_that_was_changed_is_checked_as_any_request",
+                    "test_a_person_without_a_token_is_told_who_they_are",
+                )
+            ),
+            "template/test_functions.py::test_only_sign_in_knows_an_outside_provider_and_where_its_secret_lies",
+        ),
+    ),
+    25: Line(
+        "Nobody is sent to a client, and no client gets anything, without a choice of a person in that very browser.",
+        (
+            *(
+                f"unit/http/test_oauth.py::{name}"
+                for name in (
+                    "test_nobody_is_sent_to_an_address_that_is_not_the_clients",
+                    "test_a_request_with_an_error_leads_back_only_if_the_person_wants_to",
+                    "test_a_parameter_that_comes_twice_is_refused",
+                    "test_a_form_counts_only_in_the_browser_that_it_was_made_for",
+                    "test_a_shown_token_is_of_use_in_no_other_browser",
+                    "test_a_shown_token_counts_for_ten_minutes",
+                    "test_nobody_chooses_more_than_was_asked_for_or_than_the_token_may",
+                    "test_no_page_can_be_framed_run_or_kept",
+                    "test_a_client_on_ones_own_machine_is_warned_of",
+                    "test_the_cookie_is_of_no_use_to_scripts_or_other_hosts",
+                    "test_five_wrong_tokens_end_a_request",
+                    "test_twenty_wrong_tokens_an_hour_end_an_address",
+                    "test_behind_a_proxy_nobody_locks_out_all_others",
+                    "test_registrations_leave_nothing_in_the_bucket",
+                    "test_no_body_makes_the_service_fail",
+                )
+            ),
+            "unit/signin/test_exchange.py::test_nobody_is_redirected_to",
+            "unit/signin/test_exchange.py::test_no_client_registers",
+            "unit/signin/test_exchange.py::test_a_request_is_refused_for",
+            "unit/signin/test_exchange.py::test_the_bootstrap_key_signs_nobody_in",
+            "unit/signin/test_attacks.py::test_each_way_back_to_a_client_names_the_service",
+            "unit/signin/test_attacks.py::test_a_flood_of_sign_ins_leaves_a_bounded_number_of_objects_that_the_sweep_removes",
+            "e2e/page/test_consent.py::test_no_other_page_can_frame_it_or_send_its_form",
+        ),
+    ),
+    26: Line(
+        "A client's token opens /mcp alone, never more than its person's token, and ends with it; a replay ends it.",
+        (
+            *(
+                f"unit/mcp/test_connections.py::{name}"
+                for name in (
+                    "test_with_a_token_that_is_none_it_is_told_so",
+                    "test_from_outside_an_access_token_opens_mcp_alone",
+                    "test_even_from_within_nobody_gets_a_token_by_a_connection",
+                    "test_a_tool_that_no_client_can_be_allowed_is_unknown",
+                    "test_a_tool_that_needs_another_right_is_refused_by_the_status",
+                    "test_a_connection_that_ends_during_a_call_ends_it_by_the_status",
+                    "test_ending_the_token_ends_its_connections",
+                    "test_a_grant_that_says_admin_is_none",
+                    "test_without_an_issuer_nothing_is_told_and_nothing_opened",
+                )
+            ),
+            *(
+                f"unit/signin/test_exchange.py::{name}"
+                for name in (
+                    "test_a_code_that_comes_twice_makes_no_second_grant_and_ends_the_first",
+                    "test_a_code_is_of_use_only_to_the_client_that_asked",
+                    "test_a_code_lives_for_a_minute",
+                    "test_a_refresh_token_from_before_ends_the_grant",
+                    "test_a_guess_ends_no_grant",
+                    "test_no_token_code_or_ticket_is_in_the_bucket",
+                    "test_a_token_that_ends_takes_its_grants_with_it",
+                )
+            ),
+            "unit/signin/test_attacks.py::test_whatever_decides_about_a_secret_compares_in_constant_time",
+            "unit/signin/test_attacks.py::test_a_right_that_the_token_loses_is_lost_to_its_connections",
+            "unit/signin/test_attacks.py::test_a_code_in_another_browsers_hands_makes_no_tokens_without_the_verifier",
+            "unit/signin/test_connections_list.py::test_nobody_sees_or_ends_what_is_of_others",
+            "unit/signin/test_connections_list.py::test_a_connection_cannot_end_or_list_connections",
+            "unit/signin/test_connections_list.py::test_who_ends_a_connection_ends_its_tokens",
+            "simulation/test_kills.py::test_an_action_that_is_killed_or_fails_at_any_request_keeps_what_is_promised",
+            "simulation/test_pairs.py::test_two_actions_keep_what_is_promised_whatever_happens_between_them",
+            "e2e/test_sign_in.py::test_no_token_code_or_ticket_is_in_the_logs",
         ),
     ),
 }

@@ -12,7 +12,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
-from livemem.llm.api import parameter_provider
+from livemem.outbound.secret_parameter import parameter_provider
 from livemem_http import environment
 from scripts.openapi import load
 

@@ -20,7 +20,11 @@ ACCOUNT = "123456789012"
 BUCKET = "live-memory"
 STACK = "live-memory"
 # Parameters without a default, and one whose emptiness would hide what the role is for.
-GIVEN = {"BucketName": BUCKET, "EmbeddingsApiKeyParameter": "/live-memory/embeddings-api-key"}
+GIVEN = {
+    "BucketName": BUCKET,
+    "EmbeddingsApiKeyParameter": "/live-memory/embeddings-api-key",
+    "OidcClientSecretParameter": "/live-memory/oidc-secret",
+}
 PSEUDO_PARAMETERS = {
     "AWS::Partition": "aws",
     "AWS::Region": REGION,

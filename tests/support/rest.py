@@ -6,6 +6,7 @@ What the bucket alone tells is checked in tests/support/audit.py.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from livemem.audit import invariants
 from livemem.changes import rules_change
 from livemem.changes.orphans import QUIET_AFTER
 from livemem.changes.rules_change import NewRules
@@ -137,7 +138,16 @@ def check_rest(world: World, space_id: str, acknowledged: Iterable[str], *, uniq
     """Check a world that has come to rest. `unique`: each text was posted once."""
     found = audit(world.inner.objects, space_id, acknowledged, unique=unique)
     wrong = [f"at rest: {code}" for code in _problems(world, space_id) if code not in LASTING]
-    return found + Audit(wrong_reads=_wrong_reads(world, space_id), wrong_health=wrong)
+    wrong_reads = [*_wrong_reads(world, space_id), *_broken_invariants(world, space_id)]
+    return found + Audit(wrong_reads=wrong_reads, wrong_health=wrong)
+
+
+def _broken_invariants(world: World, space_id: str) -> Iterator[str]:
+    """The invariants that the service itself says are broken, or that it can't tell."""
+    if _head(world, space_id):
+        for one in invariants.page(world.with_parts(), space_id, limit=PAGE).invariants:
+            if not one.holds:
+                yield f"{one.name} {one.holds}: {one.detail} {', '.join(one.evidence)}"
 
 
 def check_alive(world: World, space_id: str) -> Audit:

@@ -13,6 +13,7 @@ VALUES = {
     "number": "1",
     "path": "a/b.md",
     "token_hash": "0123456789abcdef",
+    "connection_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "backup_id": "2026-02-20T02-00-00",
     "erasure_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "promotion_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",

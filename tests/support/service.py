@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from livemem import background
-from livemem.llm.api import parameter_provider
+from livemem.outbound.secret_parameter import parameter_provider
 from livemem.settings import Settings
 from livemem.store import clients
 from tests.support.bucket import FakeS3

@@ -88,7 +88,7 @@ class Account:
         story(self)
 
     def call(
-        self, function: str, method: str, route: str, status: int, *, token: str = BOOTSTRAP_KEY, **rest: Any
+        self, function: str, method: str, route: str, status: int, *, token: str | None = BOOTSTRAP_KEY, **rest: Any
     ) -> Any:
         """The body of the answer, which must have this status."""
         self.called.add((method, route))
@@ -239,10 +239,16 @@ def a_token_from_its_making_to_its_end(account: Account) -> None:
     token = "/v1/tokens/{token_hash}"
     account.call("admin", "PATCH", token, 200, body={"permissions": ["read"]}, **one)
     new = account.call("admin", "POST", "/v1/tokens/self/rotate", 201, token=made["token"])
+    code = account.call("admin", "POST", "/v1/page-codes", 201, token=new["token"])["page_code"]
+    exchange = "/v1/page-codes/exchange"
+    assert account.call("admin", "POST", exchange, 200, token=None, body={"code": code})["token"] == new["token"]
+    account.call("admin", "POST", exchange, 401, token=None, body={"code": code})
     account.call("admin", "POST", f"{token}/revoke", 200, **one)
     account.call("reads", "GET", SPACE, 401, token=new["token"])
     account.call("admin", "DELETE", token, 204, **one)
     assert account.call("admin", "POST", "/v1/tokens/purge", 200)["purged"] == 1
+    account.clock.move(48 * HOUR)
+    account.sweep(everything=True)
 
 
 def a_space_from_its_creation_to_its_deletion(account: Account) -> None:

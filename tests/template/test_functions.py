@@ -33,6 +33,7 @@ FUNCTIONS = {
     "AskFunction": "functions/ask",
     "McpFunction": "functions/mcp",
     "PageFunction": "functions/page",
+    "SigninFunction": "functions/signin",
 }
 HTTP_FUNCTIONS = {
     "IngestFunction",
@@ -46,6 +47,7 @@ HTTP_FUNCTIONS = {
     "QuestionsFunction",
     "RoomsFunction",
     "McpFunction",
+    "SigninFunction",
 }
 SEARCHING = {
     f"{name}Function" for name in ("Search", "Indexer", "Memories", "Rooms", "Digest", "Questions", "Ask", "Mcp")
@@ -88,6 +90,7 @@ SETTINGS = {
     "WORK_AT_ONCE_PER_SPACE",
     "ASKS_AT_ONCE_PER_SPACE",
     "ASKS_AT_ONCE_PER_TOKEN",
+    "OAUTH_ISSUER",
     "REDACT_SECRETS",
     "READ_CACHE_MB",
     "ROOM_MIN_RELEVANCE",
@@ -136,7 +139,8 @@ def test_each_function_runs_python_3_13_with_its_layers_on_the_chosen_architectu
     assert function["Architectures"] == [{"Ref": "Architecture"}]
     searches = [{"Ref": "SearchLayer"}] if name in SEARCHING else []
     speaks_mcp = [{"Ref": "McpLayer"}] if name == "McpFunction" else []
-    assert function["Layers"] == [{"Ref": "LivememLayer"}, *searches, *speaks_mcp]
+    signs_in = [{"Ref": "SigninLayer"}] if name == "SigninFunction" else []
+    assert function["Layers"] == [{"Ref": "LivememLayer"}, *searches, *speaks_mcp, *signs_in]
 
 
 def test_what_searches_has_room_for_its_views_and_the_indexer_for_a_copy_too(functions):
@@ -149,6 +153,9 @@ def test_what_searches_has_room_for_its_views_and_the_indexer_for_a_copy_too(fun
     assert room["Indexer"] >= 4 * FILES_BYTES
 
 
+PROVIDER = {"OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "OIDC_CLAIM", "OIDC_SCOPE"}
+
+
 @each("name", FUNCTIONS)
 def test_each_function_has_every_setting(functions, name):
     assert set(variables(functions[name])) >= SETTINGS
@@ -157,16 +164,24 @@ def test_each_function_has_every_setting(functions, name):
 def test_no_function_has_a_variable_that_is_no_setting(functions):
     declared = set().union(*(variables(function) for function in functions.values()))
 
-    keys = {"ADMIN_BOOTSTRAP_KEY_SHA256", "LLMAAS_API_KEY", "EMBEDDINGS_API_KEY"}
+    keys = {"ADMIN_BOOTSTRAP_KEY_SHA256", "LLMAAS_API_KEY", "EMBEDDINGS_API_KEY", *PROVIDER}
     names = {f"{name.upper()}_FUNCTION_NAME" for name in WITH_ROUTES}
     assert declared == SETTINGS | keys | names | {"POWERTOOLS_METRICS_NAMESPACE"}
+
+
+def test_only_sign_in_knows_an_outside_provider_and_where_its_secret_lies(functions):
+    told = {name for name, function in functions.items() if PROVIDER & set(variables(function))}
+
+    assert told == {"SigninFunction"}
+    assert set(variables(functions["SigninFunction"])) >= PROVIDER
+    assert variables(functions["SigninFunction"])["OIDC_CLIENT_SECRET"] == {"Ref": "OidcClientSecretParameter"}
 
 
 def test_whatever_the_code_reads_as_a_setting_can_be_set(functions):
     declared = set().union(*(variables(function) for function in functions.values()))
 
-    # The key itself is for processes that no template starts, and sign-in has no routes yet.
-    assert {name.upper() for name in Settings.model_fields} - declared == {"ADMIN_BOOTSTRAP_KEY", "OAUTH_ISSUER"}
+    # The key itself is for processes that no template starts.
+    assert {name.upper() for name in Settings.model_fields} - declared == {"ADMIN_BOOTSTRAP_KEY"}
 
 
 def test_only_what_answers_http_has_the_hash_of_the_bootstrap_key_and_nothing_has_the_key(functions):
@@ -207,7 +222,9 @@ def test_mcp_knows_the_true_name_of_what_carries_its_tools_out(functions, invoke
     told = variables(functions["McpFunction"])[f"{invoked.upper()}_FUNCTION_NAME"]
 
     assert told == functions[f"{invoked}Function"]["FunctionName"]
-    assert {key.removesuffix("Function") for key in HTTP_FUNCTIONS} - {"Ingest", "Questions", "Mcp"} == set(WITH_ROUTES)
+    assert {key.removesuffix("Function") for key in HTTP_FUNCTIONS} - {"Ingest", "Questions", "Mcp", "Signin"} == set(
+        WITH_ROUTES
+    )
 
 
 @each("name", sorted(HTTP_FUNCTIONS))
@@ -244,7 +261,12 @@ def test_every_log_group_forgets(of_type):
 
 @pytest.mark.parametrize(
     ("name", "folder"),
-    [("LivememLayer", "layers/livemem"), ("SearchLayer", "layers/search"), ("McpLayer", "layers/mcp")],
+    [
+        ("LivememLayer", "layers/livemem"),
+        ("SearchLayer", "layers/search"),
+        ("McpLayer", "layers/mcp"),
+        ("SigninLayer", "layers/signin"),
+    ],
 )
 def test_each_layer_is_built_by_sam_for_the_runtime_and_the_architecture(source, name, folder):
     layer = source["Resources"][name]

@@ -8,7 +8,12 @@ from scripts import audit
 from tests.support.cases import each
 
 ROOT = Path(__file__).resolve().parents[2]
-LAYERS = ["layers/livemem/requirements", "layers/search/requirements", "layers/mcp/requirements"]
+LAYERS = [
+    "layers/livemem/requirements",
+    "layers/search/requirements",
+    "layers/mcp/requirements",
+    "layers/signin/requirements",
+]
 LOCKS = [*LAYERS, "requirements-dev", "requirements-image", "requirements-sam", "requirements-audit"]
 
 

@@ -21,7 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TOPIC = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
 SEARCHING = {"SearchFunction", "IndexerFunction"}
 TALKING = {"ConversationsFunction", "SummarizeFunction"}
-AGENTS = {"McpFunction"}
+SIGN_IN = {"SigninFunction"}
+AGENTS = {"McpFunction", *SIGN_IN}
 PAGE = {"PageFunction"}
 REMEMBERING = {f"{name}Function" for name in ("Memories", "Rooms", "Digest", "Questions", "Ask")}
 EVERYTHING = (
@@ -248,7 +249,7 @@ def test_an_event_in_the_failure_queue_raises_an_alarm(alarms):
                 for name in ("Ingest", "Reads", "Admin", "Start", "Archives", "Counter", "Conversations")
             },
         ),
-        ("SlowMemoryAlarm", {"MemoriesFunction", "RoomsFunction", "QuestionsFunction", "McpFunction"}),
+        ("SlowMemoryAlarm", {f"{name}Function" for name in ("Memories", "Rooms", "Questions", "Mcp", "Signin")}),
         ("SlowBackupAlarm", {"BackupFunction"}),
         ("SlowConsolidationAlarm", {"ConsolidateFunction"}),
         ("SlowSweepAlarm", {"SweepFunction"}),
@@ -339,7 +340,7 @@ def test_the_dashboard_shows_every_alarm_and_every_function(dashboard, alarms):
     others = {f"{name}Function" for name in ("Start", "Admin", "Archives", "Questions", "Rooms")}
     others |= {f"{name}Function" for name in ("Conversations", "Memories")}
     assert [dimensions for _, name, dimensions in drawn(dashboard) if name == "Throttles"] == [()]
-    left_out = {"Errors": PAGE, "Duration": unheard | others}
+    left_out = {"Errors": PAGE | SIGN_IN, "Duration": unheard | others | SIGN_IN}
     for metric, hidden in left_out.items():
         shown = {dict(dimensions)["FunctionName"] for _, name, dimensions in drawn(dashboard) if name == metric}
         assert shown == EVERYTHING - hidden, metric

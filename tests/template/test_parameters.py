@@ -138,6 +138,13 @@ CERTIFICATE = "certificate/0a1b-2c3d"
         ("LlmApiKeyParameter", ["/live-memory/llm-api-key"], ["sk-123", "live-memory/key", "/"]),
         ("EmbeddingsApiUrl", ["", "https://api.openai.com/v1"], ["api.openai.com", "https:// x"]),
         ("EmbeddingsApiKeyParameter", ["", "/live-memory/embeddings-api-key"], ["sk-123", "live-memory/key", "/"]),
+        ("OidcClientSecretParameter", ["", "/live-memory/oidc-secret"], ["s3cret", "live-memory/oidc", "/"]),
+        (
+            "OidcIssuer",
+            ["", "https://login.example/tenant/v2.0"],
+            ["http://login.example", "https://a@b.c", "login.example"],
+        ),
+        ("OidcScope", ["openid", "openid email groups"], ["", "email", "openid  email"]),
     ],
 )
 def test_a_parameter_takes_what_is_right_and_refuses_what_would_fail_later(source, name, good, bad):

@@ -12,7 +12,7 @@ from tests.support.policy import Request, as_list, object_arn, role_name
 ROOT = Path(__file__).resolve().parents[2]
 FUNCTIONS = [
     *"Ingest Reads Search Indexer Admin Start Archives Backup Counter Consolidate Sweep".split(),
-    *"Conversations Summarize Memories Rooms Digest Questions Ask Mcp Page".split(),
+    *"Conversations Summarize Memories Rooms Digest Questions Ask Mcp Signin Page".split(),
 ]
 KEEPING = [name for name in FUNCTIONS if name != "Page"]
 """What has anything to do with the bucket."""
@@ -100,7 +100,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:GetObject",
             "alpha/_meta.json",
-            f"Ingest Reads Search Indexer Admin Conversations Summarize Rooms {REMEMBERING} {WORKERS}",
+            f"Ingest Reads Search Indexer Admin Conversations Summarize Rooms Signin {REMEMBERING} {WORKERS}",
         ),
         ("s3:PutObject", "alpha/_rules.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:DeleteObject", "alpha/_rules.md", "Admin Archives Backup Sweep"),
@@ -121,7 +121,7 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         (
             "s3:GetObject",
             "_system/tokens.json",
-            "Ingest Reads Search Admin Start Archives Backup Conversations Memories Rooms Questions Mcp",
+            "Ingest Reads Search Admin Start Archives Backup Conversations Memories Rooms Questions Mcp Signin",
         ),
         ("s3:GetObject", "alpha/_search/1-000001.sqlite", "Search Indexer Archives Backup Questions Ask Mcp"),
         # Orders to forget what is deleted lie there too.
@@ -131,10 +131,21 @@ def test_every_function_gets_404_and_not_403_for_a_missing_key(statements, name)
         ("s3:PutObject", "alpha/bank/_search/a.md", "Admin Archives Backup Consolidate Sweep"),
         ("s3:PutObject", "_system/tokens.json", "Admin Archives Backup"),
         ("s3:DeleteObject", "_system/tokens.json", ""),
+        ("s3:GetObject", f"_system/page_codes/{'0' * 64}.json", "Admin Archives Backup"),
+        ("s3:DeleteObject", f"_system/page_codes/{'0' * 64}.json", "Archives Backup Sweep"),
+        (
+            "s3:GetObject",
+            "_system/oauth/grants/01J.json",
+            "Reads Search Admin Start Archives Backup Conversations Memories Rooms Mcp Signin Sweep",
+        ),
+        ("s3:PutObject", "_system/oauth/grants/01J.json", "Archives Backup Signin"),
+        ("s3:DeleteObject", "_system/oauth/grants/01J.json", "Sweep"),
+        ("s3:GetObject", "_system/oauth/codes/ab.json", "Archives Backup Signin"),
+        ("s3:PutObject", "_system/oauth/redeemed/ab.json", "Archives Backup Signin"),
         (
             "s3:PutObject",
             "_system/capability-check/conditional-writes",
-            f"Ingest Reads Admin {WORKERS} Conversations Summarize Rooms {REMEMBERING}",
+            f"Ingest Reads Admin {WORKERS} Conversations Summarize Rooms Signin {REMEMBERING}",
         ),
         (
             "s3:GetObject",
@@ -224,7 +235,8 @@ def test_only_what_starts_consolidations_or_hands_work_over_may_invoke_and_only_
     }
 
 
-KEYS_OF_MODELS = {
+SECRETS = {
+    "Signin": ["OidcClientSecretParameter"],
     "Consolidate": ["LlmApiKeyParameter"],
     "Reads": ["LlmApiKeyParameter", "EmbeddingsApiKeyParameter"],
     "Search": ["EmbeddingsApiKeyParameter"],
@@ -244,10 +256,10 @@ def test_only_what_asks_a_model_and_health_may_read_its_key_and_they_decrypt_not
         for name in FUNCTIONS
     }
     assert {name: len(found) for name, found in secret.items() if found} == {
-        name: 2 * len(keys) for name, keys in KEYS_OF_MODELS.items()
+        name: 2 * len(keys) for name, keys in SECRETS.items()
     }
 
-    for name, keys in KEYS_OF_MODELS.items():
+    for name, keys in SECRETS.items():
         for key, parameter, decrypt in zip(keys, secret[name][::2], secret[name][1::2], strict=True):
             assert parameter["Action"] == "ssm:GetParameter"
             assert parameter["Resource"]["Fn::Sub"].endswith(f":parameter${{{key}}}")
@@ -284,9 +296,9 @@ def test_the_documents_say_what_a_takeover_of_each_function_could_do(roles):
     assert say(0, "names of tokens", "everything in the bucket") == those("s3:GetObject", tokens)
     assert say(1, "**tokens**", "the same as `archives`") == those("s3:PutObject", tokens)
     assert say(1, "**backups**", "the same as `archives`") == those("s3:DeleteObject", backups)
-    assert say(0, "the models' keys") == {name for name, keys in KEYS_OF_MODELS.items() if len(keys) == 2}
+    assert say(0, "the models' keys") == {name for name, keys in SECRETS.items() if len(keys) == 2}
     for kind, key in (("LLM", "LlmApiKeyParameter"), ("embedding model", "EmbeddingsApiKeyParameter")):
-        assert say(0, f"the {kind}'s key") == {name for name, keys in KEYS_OF_MODELS.items() if keys == [key]}
+        assert say(0, f"the {kind}'s key") == {name for name, keys in SECRETS.items() if keys == [key]}
 
 
 def test_the_bucket_is_encrypted_private_versioned_and_kept(source):

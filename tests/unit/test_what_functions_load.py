@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,9 @@ print(*(name for name in sys.argv[2].split() if name in sys.modules))
 """
 
 
-def loaded(functions: str) -> list[str]:
+def loaded(functions: str, names: Sequence[str] = HEAVY) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, functions, " ".join(HEAVY)],
+        [sys.executable, "-c", PROGRAM, functions, " ".join(names)],
         cwd=ROOT,
         env={"PYTHONPATH": "layers/livemem:.", "AWS_DEFAULT_REGION": "eu-west-1"},
         capture_output=True,
@@ -42,3 +43,20 @@ def test_no_other_function_loads_what_a_search_needs():
 @pytest.mark.process
 def test_a_search_does():
     assert loaded("search") == [*HEAVY]
+
+
+@pytest.mark.process
+def test_what_only_sign_in_with_a_provider_needs_is_loaded_when_somebody_does():
+    all_of_them = " ".join(sorted(folder.name for folder in (ROOT / "functions").iterdir() if folder.is_dir()))
+
+    assert loaded(all_of_them, ("jwt",)) == []
+
+
+@pytest.mark.process
+def test_sign_in_is_loaded_by_its_own_function_alone():
+    """The others learn of a grant when a token of one comes; till then they have nothing of it."""
+    others = {folder.name for folder in (ROOT / "functions").iterdir() if folder.is_dir()} - {"signin"}
+    names = ("livemem.signin", "livemem.access.grant", "livemem.store.oauth_keys", "livemem_http.oauth")
+
+    assert loaded(" ".join(sorted(others)), names) == []
+    assert set(loaded("signin", names)) == set(names)

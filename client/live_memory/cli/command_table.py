@@ -41,6 +41,9 @@ COMMANDS = {
     "show": Row(READ, "commands.asking:show", "Show all of a space: rules, synthesis, bank, newest notes."),
     "bank": Row(READ, "commands.asking:bank", "List the files of the bank, or show one."),
     "tail": Row(READ, "commands.tail:tail", "Follow the new notes of a space until Ctrl-C."),
+    "open": Row(
+        READ, "commands.opening:open_page", "Open the page of the service in a browser, signed in with your token."
+    ),
     "note": Row(WRITE, "commands.notes:note", "Write a note; with --batch many."),
     "remember": Row(WRITE, "commands.notes:remember", "Store a fact."),
     "promote": Row(
@@ -117,6 +120,9 @@ COMMANDS = {
     "space": Row(OPERATE, "commands.spaces:app", "Create, show, change, fork or delete a space."),
     "backup": Row(OPERATE, "commands.backups:app", "Take, list, restore, download or delete backups."),
     "token": Row(OPERATE, "commands.tokens:app", "Make, list, revoke and rotate tokens."),
+    "connections": Row(
+        OPERATE, "commands.connections:app", "List the clients that signed in with your token, or end one."
+    ),
     "api": Row(
         OPERATE,
         "generic.group:app",

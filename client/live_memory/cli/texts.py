@@ -1,6 +1,7 @@
 """Makes texts of others safe for a terminal: notes and banks may hold anything."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from live_memory._invisible import json_escaped, visible
@@ -48,3 +49,24 @@ def moment(iso: str | None) -> str:
 def count(number: int, noun: str) -> str:
     """`1 note`, `3 notes`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+_NEXT_RUN = {
+    "review": "after the plan of run {run_id} is approved or refused",
+    "running": "run {run_id} is at work",
+    "queued": "run {run_id} is queued",
+    "held": "after other work on the space ({detail})",
+    "after_failure": "not before {not_before}, after a failure ({detail})",
+    "paused": "paused ({detail})",
+    "by_hand": "only by hand",
+    "due": "now",
+    "threshold": "after {notes_missing} more notes",
+}
+
+
+def next_run(found: Mapping[str, Any] | None) -> str:
+    """What the next consolidation of a space waits for. Nothing for a service that does not say it."""
+    if not found:
+        return ""
+    known = {"detail": "no reason is known", **found, "not_before": moment(found.get("not_before"))}
+    return _NEXT_RUN[found["why"]].format(**known)

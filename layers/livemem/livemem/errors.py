@@ -326,6 +326,13 @@ class NotConfigured(LiveMemoryError):
     code = "not_configured"
 
 
+class ProviderFailed(LiveMemoryError):
+    """The outside provider of sign-in does not answer, or not so that one could know who the person is."""
+
+    status = 503
+    code = "provider_failed"
+
+
 class RunError(LiveMemoryError):
     """A run ends in `error` with this code and detail. Every note stays live."""
 

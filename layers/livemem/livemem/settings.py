@@ -31,6 +31,8 @@ PREFIX_CHARACTERS = 500
 MOST_PLACES = 1_000
 """The largest cap: as many places as one small document holds (spaces/caps.py)."""
 
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
@@ -48,10 +50,19 @@ def _http_url(value: str) -> str:
 def _issuer(value: str) -> str:
     """An address that clients compare byte for byte: without a path, a query, or a slash at its end."""
     url = urlsplit(_http_url(value))
-    if url.scheme != "https" and url.hostname not in ("127.0.0.1", "::1", "localhost"):
+    if url.scheme != "https" and url.hostname not in LOOPBACK:
         raise ValueError("must be an https URL (http on loopback alone)")
     if value != f"{url.scheme}://{url.netloc}" or "@" in url.netloc or value != value.lower():
         raise ValueError("must be scheme and host alone, in lower case, without a slash at the end")
+    return value
+
+
+def _oidc_issuer(value: str) -> str:
+    url = urlsplit(_http_url(value))
+    if url.scheme != "https" and url.hostname not in LOOPBACK:
+        raise ValueError("must be an https URL (http on loopback alone)")
+    if url.query or url.fragment or "@" in url.netloc:
+        raise ValueError("must be a URL without user, query and fragment")
     return value
 
 
@@ -180,6 +191,20 @@ class Settings(BaseSettings):
 
     oauth_issuer: Annotated[str, AfterValidator(_issuer)] | None = None
     """The public address of the service, for sign-in by OAuth (`https://memory.example.org`). None: no sign-in."""
+
+    oidc_issuer: Annotated[str, AfterValidator(_oidc_issuer)] | None = None
+    """The address of an outside provider (OpenID Connect) by which people may sign in instead of showing a token, byte
+    for byte as it names itself. None: tokens alone.
+    """
+    oidc_client_id: str = ""
+    oidc_client_secret: str = ""
+    """The secret, or the name of the parameter that holds it. Empty: a public client."""
+    oidc_claim: str = Field(default="email", min_length=1, max_length=100)
+    """What of a person leads to tokens: `email` to those with this e-mail address, another claim to those whose name is
+    a value of it.
+    """
+    oidc_scope: str = Field(default="openid email", max_length=500)
+    """What the provider is asked for."""
 
     redact_secrets: bool = False
     """Whether texts that look like secrets are removed from everything that is written (redaction). Recorded turns and

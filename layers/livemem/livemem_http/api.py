@@ -26,7 +26,7 @@ from livemem.errors import AnswerTooLarge, NotConfigured
 from livemem.recall.render_memory import Lang
 from livemem.store import keys
 from livemem.text.invisible import visible
-from livemem_http import bodies, environment, negotiation, problems, queries, routing, sending, texts
+from livemem_http import bodies, cost, environment, negotiation, problems, queries, routing, sending, texts
 from livemem_http.routing import Match
 
 logger = logging.getLogger(__name__)
@@ -99,7 +99,6 @@ class Api:
         self.needs: dict[str, Needs] = {}
         self.also: dict[str, tuple[HTTPStatus, ...]] = {}
         self.in_markdown: dict[str, Renderer] = {}
-        self.revalidated: set[str] = set()
         self.lines: dict[str, Lines] = {}
         self.resolver.exception_handler(Exception)(self._answer_error)
 
@@ -112,7 +111,6 @@ class Api:
         status: int = HTTPStatus.OK,
         also: Collection[HTTPStatus] = (),
         markdown: Renderer | None = None,
-        revalidated: bool = False,
         lines: Lines | None = None,
         tag: str | None = None,
         refuses: Collection[int] = (),
@@ -121,10 +119,11 @@ class Api:
         """Declare a route. `path` as in the template, `{name}` for one part, `{path+}` for the rest of the path.
 
         `also`: other statuses of the same answer, for OpenAPI. `markdown` makes the Markdown form of what the handler
-        returns, for clients that prefer `text/markdown`. `revalidated`: the answer has an ETag, and is not sent again
-        to a client that names it (304). `lines`: the body is no JSON object, and is read with `text`. OpenAPI has the
-        handler's name as the operation's id, its docstring as the description, and puts it under `tag`. `refuses`:
-        statuses of errors beyond those that its path and method imply.
+        returns, for clients that prefer `text/markdown`. `lines`: the body is no JSON object, and is read with `text`.
+        OpenAPI has the handler's name as the operation's id, its docstring as the description, and puts it under `tag`.
+        `refuses`: statuses of errors beyond those that its path and method imply.
+
+        The answer to every GET has an ETag, and is not sent again to a client that names it (304).
         """
         key = f"{method} {path}"
         self.needs[key] = needs
@@ -141,8 +140,6 @@ class Api:
         }
         if markdown is not None:
             self.in_markdown[key] = markdown
-        if revalidated:
-            self.revalidated.add(key)
         if lines is not None:
             self.lines[key] = lines
 
@@ -176,17 +173,19 @@ class Api:
 
     def handle(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         """Answer one HTTP API event (payload 2.0)."""
+        begun = cost.begin()
         try:
-            return self._answer(event, context)
+            answer = self._answer(event, context)
         except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
-            return problems.as_event_answer(error, self._request_id(event))
+            answer = problems.as_event_answer(error, self._request_id(event))
+        return {**answer, "headers": {**answer["headers"], **cost.header(begun)}}
 
     def _answer(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         match = routing.match(event, self.needs)
         body = bodies.read_text(event)
         # API Gateway hands names over in lower case; `sam local` capitalises them.
         headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
-        principal = self._authorise(match, headers)
+        principal = self._authorise(match, headers, grants=routing.INVOKED_BY in event)
         for given in (match.parameters, event.get("queryStringParameters") or {}, headers):
             texts.check(given)
         queries.check_names(event, self._query_names(match))
@@ -201,7 +200,7 @@ class Api:
         headers["content-type"] = negotiation.JSON
         answer = self.resolver.resolve({**event, "body": body, "isBase64Encoded": False, "headers": headers}, context)
         answer["body"] = texts.sendable(answer["body"] or "")
-        if match.key in self.revalidated and answer["statusCode"] == HTTPStatus.OK:
+        if match.reads and answer["statusCode"] == HTTPStatus.OK:
             answer = sending.revalidated(answer, headers.get("if-none-match"))
         answer = sending.compressed(answer, headers.get("accept-encoding"))
         # Problem documents are short, so what is too large is the answer to a request that succeeded.
@@ -215,7 +214,7 @@ class Api:
             )
         return answer
 
-    def _authorise(self, match: Match, headers: Mapping[str, str]) -> Principal | None:
+    def _authorise(self, match: Match, headers: Mapping[str, str], *, grants: bool) -> Principal | None:
         needs, space_id = self.needs[match.key], match.parameters.get("space_id")
         authorization, key = headers.get("authorization"), headers.get("idempotency-key")
         if needs == "nothing" and not authorization:
@@ -227,6 +226,8 @@ class Api:
                 needs=needs if needs in PERMISSIONS else None,  # type: ignore[arg-type]
                 space_id=space_id,
                 rotation=secret.rotation_digest(key) if needs == "rotation" and key else None,
+                # A client of sign-in acts for a token, and never gets that or another one.
+                grants=grants and needs != "rotation",
             )
         except NotConfigured:
             # No token can be trusted. This caller gets what everybody gets (health says why).
@@ -250,6 +251,10 @@ class Api:
         """The sender of the request that is being answered."""
         found: Principal = self.resolver.context["principal"]
         return found
+
+    def token(self) -> str:
+        """The token of the request that is being answered, which was checked."""
+        return str(self.resolver.current_event.headers.get("authorization", "")).partition(" ")[2].strip(" \t")
 
     def caller(self) -> Principal | None:
         """The sender of the request, or None on a route that needs no token."""

@@ -13,6 +13,11 @@ from urllib.parse import unquote
 
 from livemem.errors import LiveMemoryError
 
+INVOKED_BY = "invokedBy"
+"""The member of an event by which one function of the service tells another one that it invokes it. API Gateway makes
+all events for requests from outside, and none with this member.
+"""
+
 _PLACE = re.compile(r"\{(\w+)(\+?)\}")
 
 

@@ -1,6 +1,6 @@
 """The files of the page: read once, named after their content, compressed once, with the headers that bind a browser.
 
-A page (`/`) is asked for again each time. It names its scripts and styles below `/assets/{version}/`, where
+A page (`/`, `/docs`) is asked for again each time. It names its scripts and styles below `/assets/{version}/`, where
 `version` is a digest of all files. So they never change, and a browser keeps them for a year. Nothing here needs a
 token, a setting or the store: the page opens also while the service is not configured.
 """
@@ -18,7 +18,7 @@ from typing import Any
 from livemem_http import negotiation, problems, routing, sending
 
 ASSET = "/assets/{version}/{path+}"
-PAGES = {"/": "index.html"}
+PAGES = {"/": "index.html", "/docs": "docs.html"}
 """The file of each page, by its path."""
 ROUTES = {f"{method} {path}": path for path in (*PAGES, ASSET) for method in ("GET", "HEAD")}
 BASE = b"__BASE__"

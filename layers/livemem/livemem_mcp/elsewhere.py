@@ -19,7 +19,7 @@ from livemem.errors import FieldError, InvalidRequest, LiveMemoryError, StoreUna
 from livemem.settings import settings
 from livemem.store import clients
 from livemem.text.invisible import json_escaped
-from livemem_http import tracing
+from livemem_http import routing, tracing
 from livemem_http.api import Api, Renderer
 from livemem_mcp.session import McpSession
 from livemem_mcp.tool import ToolAnswer
@@ -69,6 +69,7 @@ def event_of(session: McpSession, operation: Mapping[str, Any], arguments: Mappi
     path = _PLACE.sub(lambda place: _segment(place, parameters[place[1]]), f"/v1{operation['path']}")
     event: dict[str, Any] = {
         "version": "2.0",
+        routing.INVOKED_BY: "mcp",
         "routeKey": _route(operation),
         "rawPath": path,
         "rawQueryString": urlencode(query),

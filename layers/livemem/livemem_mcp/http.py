@@ -20,7 +20,7 @@ from livemem.process import Process
 from livemem.store import timing
 from livemem_http import bodies, problems, queries, sending, tracing
 from livemem_http.routing import request_context
-from livemem_mcp import envelope, server
+from livemem_mcp import challenge, envelope, server
 from livemem_mcp.session import TOOLSETS, Invoke, McpSession, Toolset, default_space
 
 QUERY = {"toolset", "space", "structured"}
@@ -40,6 +40,7 @@ def handle(
     `pause` waits so many seconds.
     """
     request_id = str(request_context(event).get("requestId", ""))
+    issuer = process.settings.oauth_issuer
     try:
         answer = _answer(process, event, invoke, pause, request_id)
         answer = sending.compressed(answer, _headers(event).get("accept-encoding"))
@@ -48,7 +49,8 @@ def handle(
                 f"The answer is larger than {limits.ANSWER_BYTES} bytes: ask for its parts one by one."
             )
     except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
-        return problems.as_event_answer(error, request_id)
+        answer = problems.as_event_answer(error, request_id)
+        return challenge.added(answer, issuer, error, _headers(event)) if issuer else answer
     return answer
 
 
@@ -57,7 +59,12 @@ def _answer(
 ) -> dict[str, Any]:
     headers = _headers(event)
     _check_origin(event, headers)
-    principal = decision.authorise(process, headers.get("authorization"), needs=None, space_id=None)
+    principal = decision.authorise(process, headers.get("authorization"), needs=None, space_id=None, grants=True)
+    if principal.connection:
+        # A service without sign-in never loads it.
+        from livemem.signin import connection_use  # noqa: PLC0415
+
+        connection_use.note(process, principal.connection)
     method = _method(event)
     if method != "POST":
         # Neither a stream of the server's own (GET) nor a session to end (DELETE) is offered.
@@ -82,8 +89,12 @@ def _answer(
         structured=_structured(event),
         accept_language=headers.get("accept-language", ""),
     )
+    challenge.check_scope(session, message)
     mcp = server.build(session)
-    return asyncio.run(_exchange(mcp, method, headers, body.encode(errors="replace")))
+    answer = asyncio.run(_exchange(mcp, method, headers, body.encode(errors="replace")))
+    if session.ended:
+        raise session.ended[0]
+    return answer
 
 
 def _wanted(event: Mapping[str, Any]) -> tuple[Toolset, str | None]:

@@ -3,6 +3,7 @@
 import functools
 import json
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Any
 
 import mcp_types as types
@@ -26,7 +27,6 @@ LISTS_KEPT_MS = 300_000
 
 def build(session: McpSession) -> Server[Any]:
     """The server that answers this one request, on behalf of its sender."""
-    request_id = session.request_id
     tools = {tool.name: tool for tool in toolsets.of(session)}
 
     async def list_tools(_context: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -36,7 +36,7 @@ def build(session: McpSession) -> Server[Any]:
     async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         return called(session, tools, params.name, params.arguments or {})
 
-    @_told(request_id)
+    @_told(session)
     def list_resources(params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         found, more = resources.listed(session, params.cursor if params else None)
         return types.ListResourcesResult(resources=found, next_cursor=more)
@@ -47,7 +47,7 @@ def build(session: McpSession) -> Server[Any]:
         _check_whole(params)
         return types.ListResourceTemplatesResult(resource_templates=resources.templates())
 
-    @_told(request_id, about=lambda params: {"uri": params.uri})
+    @_told(session, about=lambda params: {"uri": params.uri})
     def read_resource(params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         text = visible(resources.read(session, params.uri))
         return types.ReadResourceResult(
@@ -58,11 +58,11 @@ def build(session: McpSession) -> Server[Any]:
         _check_whole(params)
         return types.ListPromptsResult(prompts=prompts.listed(session))
 
-    @_told(request_id)
+    @_told(session)
     def get_prompt(params: types.GetPromptRequestParams) -> types.GetPromptResult:
         return prompts.get(session, params.name, params.arguments or {})
 
-    @_told(request_id)
+    @_told(session)
     def complete(params: types.CompleteRequestParams) -> types.CompleteResult:
         known = params.context.arguments if params.context else None
         argument = params.argument
@@ -109,7 +109,7 @@ def called(
         data = visible_values(answer.data) if session.structured else None
         _check_size(tool, text, data)
     except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
-        return _failed(problems.own(error, session.request_id), session.request_id)
+        return _failed(_known(session, error), session.request_id)
     content = types.TextContent(text=text)
     return types.CallToolResult(content=[content], structured_content=data, is_error=answer.failed)
 
@@ -122,6 +122,14 @@ def _check_size(tool: McpTool, text: str, data: Any) -> None:
         raise AnswerTooLarge(f"{answer_is} larger than {limits.ANSWER_BYTES} bytes: ask for its parts one by one.")
 
 
+def _known(session: McpSession, error: Exception) -> LiveMemoryError:
+    """The error as one of ours. For a token that has ended the answer gets its status, too (http.py)."""
+    known = problems.own(error, session.request_id)
+    if known.status == HTTPStatus.UNAUTHORIZED:
+        session.ended.append(known)
+    return known
+
+
 def _failed(error: LiveMemoryError, request_id: str) -> types.CallToolResult:
     again = f" Try again in {error.retry_after} s." if error.retry_after is not None else ""
     of_ours = f" Request {request_id}." if error.status >= 500 else ""
@@ -130,7 +138,7 @@ def _failed(error: LiveMemoryError, request_id: str) -> types.CallToolResult:
 
 
 def _told(
-    request_id: str, about: Callable[[Any], Any] | None = None
+    session: McpSession, about: Callable[[Any], Any] | None = None
 ) -> Callable[[Callable[[Any], Any]], Callable[[Any, Any], Awaitable[Any]]]:
     """A handler whose errors become errors of the protocol. `about` makes their data from the request's parameters."""
 
@@ -142,7 +150,7 @@ def _told(
             except MCPError:
                 raise
             except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
-                known = problems.own(error, request_id)
+                known = _known(session, error)
                 # Of a resource that there is not, too, as of 2026-07-28; older clients know -32002 for that, and treat
                 # each error of a read alike.
                 code = types.INVALID_PARAMS if known.status < 500 else types.INTERNAL_ERROR

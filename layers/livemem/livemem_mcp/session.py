@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
 from livemem.access import decision
 from livemem.access.principal import Permission, Principal
-from livemem.errors import InvalidRequest
+from livemem.errors import InvalidRequest, LiveMemoryError
 from livemem.process import Process
 from livemem.recall.render_memory import Lang
 from livemem.store import keys
@@ -43,6 +43,8 @@ class McpSession:
     pause: Callable[[float], None] = time.sleep
     structured: bool = True
     accept_language: str = ""
+    ended: list[LiveMemoryError] = field(default_factory=list)
+    """Errors of a token that ended during the request. They become the status of the answer."""
 
     def may(self, needs: Needs) -> bool:
         """Whether the token has the permission."""
@@ -61,14 +63,14 @@ class McpSession:
         chosen = space_id or self.space
         if chosen is None:
             raise InvalidRequest.of("space_id", "name the space: `list_spaces` lists them")
-        decision.authorise(self.process, self.authorization, needs=needs, space_id=chosen)
+        decision.authorise(self.process, self.authorization, needs=needs, space_id=chosen, grants=True)
         return keys.check_space_id(chosen)
 
     def enter_any(self, needs: Permission) -> Principal:
         """The caller of a call in several spaces, once the permission is granted. Access to each space is checked where
         they are named. Raises Unauthenticated, Forbidden.
         """
-        return decision.authorise(self.process, self.authorization, needs=needs, space_id=None)
+        return decision.authorise(self.process, self.authorization, needs=needs, space_id=None, grants=True)
 
 
 def default_space(principal: Principal, named: str | None) -> str | None:

@@ -11,6 +11,7 @@ from tests.simulation.kinds.garbage import GARBAGE
 from tests.simulation.kinds.memories import MEMORIES
 from tests.simulation.kinds.promotions import PROMOTIONS
 from tests.simulation.kinds.questions import QUESTIONS
+from tests.simulation.kinds.sign_in import SIGN_IN
 
 KINDS = (
     CONSOLIDATION,
@@ -24,4 +25,5 @@ KINDS = (
     MEMORIES,
     DIGESTS,
     QUESTIONS,
+    SIGN_IN,
 )

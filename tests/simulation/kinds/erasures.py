@@ -14,9 +14,12 @@ from livemem.consolidation.space_change import SpaceUpdate
 from livemem.conversations import log, orders
 from livemem.conversations.turn import Draft as TurnDraft
 from livemem.conversations.turn import ToolCall
-from livemem.erasure import erasure
+from livemem.erasure import erasure, several
+from livemem.erasure.several import Selection
 from livemem.errors import NotFound
 from livemem.markdown.edits import Edit
+from livemem.memories import storing
+from livemem.memories.memory import MemoryDraft
 from livemem.notes.appending import NoteDraft
 from livemem.notes.idempotency import append_once
 from livemem.process import Process
@@ -39,12 +42,15 @@ Work = Callable[[Any, Process, datetime], Any]
 
 
 class ErasureScene(Scene):
-    """`erased`: the id of the note or turn. `others`: notes that nobody erases."""
+    """`erased`: the id of the note or turn. `selection`: what is erased together with it. `others`: notes that nobody
+    erases.
+    """
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
         world.inner.versioned = True
         self.erased = ""
+        self.selection: Selection | None = None
         self.others: list[str] = []
 
     def state(self) -> Any:
@@ -53,7 +59,8 @@ class ErasureScene(Scene):
 
     def prepare(self, action: Action) -> None:
         super().prepare(action)
-        self.others = [other for other in notes_of(self.world) if other != self.erased]
+        gone = {self.erased, *(self.selection.note_ids if self.selection else ())}
+        self.others = [other for other in notes_of(self.world) if other not in gone]
 
     def left(self, action: Action, actor: Actor) -> None:
         super().left(action, actor)
@@ -161,6 +168,21 @@ def said(scene: ErasureScene) -> None:
     long_ago(scene)
 
 
+def of_all_kinds(scene: ErasureScene) -> None:
+    """The turn, a note and a memory that say the same, all in a backup."""
+    said_now(scene)
+    world = scene.world
+    world.clock.move(1)
+    note = world.note(f"{SECRET}.")
+    until = world.clock() + INVOCATION
+    made = storing.store(world.process, SPACE, "ann", MemoryDraft(f"{SECRET}."), op_id="secret", until=until)
+    scene.selection = Selection([note.note_id], [made.memory.memory_id], [scene.erased])
+    world.clock.move(60)
+    world.back_up(SPACE)
+    leave_archive(world)
+    long_ago(scene)
+
+
 def leave_archive(world: World) -> None:
     """An archive to be downloaded, and one that is being made."""
     store, key = world.inner, keys.export(SPACE, "2026-02-20T14-00-02")
@@ -211,6 +233,8 @@ def _heard(before: Before) -> Before:
 
 
 def erase(scene: ErasureScene, process: Process, until: datetime) -> Any:
+    if scene.selection:
+        return several.erase_several(process, EVERYONE, SPACE, scene.selection, until, erase=True)
     turn = conversation_keys.parse_turn_id(scene.erased)
     if turn:
         return erasure.erase_turn(process, EVERYONE, SPACE, *turn, until)
@@ -267,6 +291,7 @@ ACTIONS = (
     _action("erasure of a note that is given back", erase, given_back),
     _action("erasure of a note that is planned", erase, planned),
     _action("erasure of a turn that is summarised", erase, said),
+    _action("erasure of a turn, a note and a memory at once", erase, of_all_kinds),
     NEXT,
     SECOND_LOOK,
 )

@@ -30,6 +30,16 @@ RECEIPT = {
     "not_reached": ["Archives that were downloaded."],
 }
 TOKEN_MADE = {"hash": "sha256:0", "name": "agent", "token": "lm_New", "permissions": ["read"], "revoked": False}
+CONNECTION = {
+    "connection_id": "7",
+    "name": "ann",
+    "client_name": "Claude",
+    "redirect_host": "claude.ai",
+    "permissions": ["read"],
+    "space_ids": [],
+    "created_at": "2026-02-20T09:00:00Z",
+    "expires_at": "2026-05-21T09:00:00Z",
+}
 PROMOTED = {"promotion_id": "9", "space_id": "team", "kind": "memory", "id": "2", "already_known": True}
 DONE = {"request_id": "1", "status": "done", "message": "Ines.", "sources": [], "session": "s"}
 SPACE = {
@@ -60,6 +70,9 @@ KEPT = {
 }
 
 FILE = {"path": "a.md", "size": 1, "last_modified": "2026-02-20T14:05:00Z"}
+
+
+PAGE_CODE = {"page_code": "x", "path": "/#code=x", "expires_in": 60}
 
 
 def page(*items: Any) -> dict[str, Any]:
@@ -102,6 +115,8 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     (("token", "list"), {"list_tokens": page(TOKEN_MADE)}, {"items": [TOKEN_MADE]}),
     (("token", "revoke", "0", "-y"), {"revoke_token": TOKEN_MADE}, TOKEN_MADE),
     (("token", "rotate"), {"rotate_token": TOKEN_MADE}, TOKEN_MADE),
+    (("connections",), {"list_connections": page(CONNECTION)}, {"items": [CONNECTION]}),
+    (("connections", "end", "7", "-y"), {"end_connection": None}, {"connection_id": "7", "ended": True}),
     (("backup", "create"), {"create_backup": BACKUP}, BACKUP),
     (("backup", "list"), {"list_backups": page(BACKUP)}, {"items": [BACKUP]}),
     (("backup", "list", "--all"), {"list_all_backups": page(BACKUP)}, {"items": [BACKUP]}),
@@ -118,6 +133,11 @@ DAILY: list[tuple[tuple[str, ...], dict[str, Any], Any]] = [
     (("usage",), {"get_space_usage": USAGE}, USAGE),
     (("usage", "--all"), {"get_usage": USAGE}, USAGE),
     (("health",), {"get_health": HEALTH}, HEALTH),
+    (
+        ("open", "--print"),
+        {"create_page_code": PAGE_CODE},
+        {"url": "https://memory.example.org/#code=x", "expires_in": 60, "opened": False},
+    ),
     (
         ("review", "list"),
         {"get_space": SPACE, "get_run": run("awaiting_approval")},
@@ -277,6 +297,16 @@ def test_a_dry_run_shows_its_plan(desk: CliHarness):
     assert "created a.md" in said.out
     assert "+y" in said.out
     assert desk.asked[0][1]["dry_run"] is True
+
+
+def test_rules_and_earlier_notes_are_tried_in_a_dry_run_without_being_told_to(desk: CliHarness, tmp_path: Path):
+    rules = tmp_path / "rules.md"
+    rules.write_text("Keep two logs.")
+    desk.answers = {"start_consolidation": run("queued"), "get_run": run("ok", plan={"changes": [], "synthesis": "s"})}
+
+    assert desk.say("consolidate", "--rules", str(rules), "--notes-of", "3").code == 0
+
+    assert desk.asked[0][1] == {"space_id": "demo", "dry_run": True, "rules": "Keep two logs.", "notes_of": 3}
 
 
 def test_waiting_tells_each_step_once_on_stderr(desk: CliHarness):

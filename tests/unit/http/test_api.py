@@ -1,6 +1,7 @@
 """What the edge does with a handler's answer, on a function with routes of its own."""
 
 import json
+import re
 
 import pytest
 from aws_lambda_powertools.event_handler import Response
@@ -61,9 +62,11 @@ def test_markdown_keeps_the_status_and_the_headers_of_the_answer(api):
     answer = ask(api, "POST", "/v1/text", "text/markdown")
 
     assert (answer["statusCode"], answer["body"]) == (201, "x" * 50)
+    cost = answer["headers"].pop("Server-Timing")
     assert answer["headers"] == {
         "Location": "/v1/text", "Content-Type": "text/markdown; charset=utf-8", "Vary": "Accept"
     }  # fmt: skip
+    assert re.fullmatch(r'store;desc="none", total;dur=\d+\.\d', cost)
 
 
 @pytest.mark.parametrize(

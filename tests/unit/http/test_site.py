@@ -23,6 +23,7 @@ ELSEWHERE = re.compile(r"""(?:src|href|url\(|from\s|import)\s*=?\s*["'(]?\s*(?:h
 def folder(tmp_path) -> Path:
     (tmp_path / "vendor").mkdir()
     (tmp_path / "index.html").write_text('<script type="module" src="__BASE__/page.js"></script>')
+    (tmp_path / "docs.html").write_text("<title>The HTTP API</title>")
     (tmp_path / "page.js").write_text("export const long = 1;\n" * 100)
     (tmp_path / "vendor" / "dot.png").write_bytes(b"\x89PNG\x00\xff")
     (tmp_path / "secret.key").write_text("of no known type")
@@ -97,7 +98,7 @@ def test_long_files_are_compressed_for_those_who_take_it(pages):
 
 
 def test_head_has_the_headers_of_get(pages):
-    for route, path in (("/", {}), (site.ASSET, {"version": pages.version, "path": "page.js"})):
+    for route, path in (("/", {}), ("/docs", {}), (site.ASSET, {"version": pages.version, "path": "page.js"})):
         assert ask(pages, "HEAD", route, **path) == ask(pages, "GET", route, **path)
 
 
@@ -148,10 +149,10 @@ def test_every_answer_carries_the_policy(pages):
 def test_the_function_serves_its_own_files_without_a_setting_or_the_store(monkeypatch):
     monkeypatch.delenv("S3_BUCKET_NAME", raising=False)
     handler = loaded("page").handler
-    first = handler(request("GET", "/", token=None), Context())
+    pages = [handler(request("GET", path, token=None), Context()) for path in site.PAGES]
 
-    assert first["statusCode"] == 200
-    named = re.findall(r'(?:src|href)="(/assets/[^"]+)"', body(first).decode())
+    assert [page["statusCode"] for page in pages] == [200] * len(site.PAGES)
+    named = [path for page in pages for path in re.findall(r'(?:src|href)="(/assets/[^"]+)"', body(page).decode())]
     assert named
     for path in named:
         version, _, name = path.removeprefix("/assets/").partition("/")

@@ -534,3 +534,48 @@ def test_a_note_of_an_unknown_space_tells_that_the_space_is_unknown():
 def test_what_is_no_note_id_is_refused(note_id: str):
     with pytest.raises(InvalidName):
         pages.get(space_with_notes(0).process, "demo", note_id)
+
+
+def test_notes_are_read_by_their_ids_wherever_they_are_in_the_order_of_the_ids():
+    world = World()
+    world.create_space()
+    folded = [world.note(f"folded {number}") for number in range(3)]
+    world.clock.move(60)
+    world.consolidate()
+    world.clock.move(60)
+    live = world.note("live")
+    gone = "20260101T000000_ann_todo_00000000"
+    world.new_process()
+    world.client.reset()
+
+    wanted = [live.note_id, folded[2].note_id, gone, folded[0].note_id, live.note_id]
+    found = pages.of_ids(world.process, "demo", wanted)
+
+    assert [(note.content, note.status, note.consolidation) for note in found] == [
+        ("live", "live", None),
+        ("folded 2", "consolidated", 1),
+        ("folded 0", "consolidated", 1),
+    ]
+    # The head, four ids, the record.
+    assert world.client.counts["GET"] <= 1 + 4 + 1 + 1
+    assert found == [pages.get(world.process, "demo", note.note_id) for note in found]
+
+
+def test_notes_that_an_undo_gave_back_are_live():
+    world = World()
+    world.create_space()
+    note = world.note("folded, then given back")
+    world.clock.move(60)
+    world.consolidate()
+    world.undo(1)
+
+    assert [one.status for one in pages.of_ids(world.process, "demo", [note.note_id])] == ["live"]
+
+
+@pytest.mark.parametrize("ids", [[], [""], ["x"], [f"20260101T000000_ann_todo_{n:08x}" for n in range(101)]])
+def test_ids_that_are_none_or_too_many_are_refused(ids: list[str]):
+    world = World()
+    world.create_space()
+
+    with pytest.raises(InvalidRequest):
+        pages.of_ids(world.process, "demo", ids)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from livemem.search import ranking
 from livemem.search.ranking import ASSISTANT, NO_ROLE, USER, corpus, rank
-from livemem.search.words import parse, terms, traits
+from livemem.search.traits import traits
+from livemem.search.words import parse, terms
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon"]
 DAY = 86_400.0
@@ -34,6 +35,7 @@ class Held:
             np.array(times or [math.nan] * len(texts)),
             np.array([one.asks for one in found], np.bool_),
             np.array([one.tells for one in found], np.bool_),
+            np.array([one.holds for one in found], np.int8),
         )
 
     def instances(self, term):
@@ -193,6 +195,22 @@ def test_what_a_person_said_comes_before_what_a_model_answered():
 def test_the_named_author_comes_first():
     held = Held(["alpha", "alpha"])
     assert best(held.rank("alpha", named=flags(False, True))) == 1
+
+
+def test_what_the_question_asks_for_comes_first():
+    texts = ["the party is at the lake", "the party was last week", "the party of 40 people", "the party of Zoé"]
+    held = Held(texts, [0, 1, 2, 3])
+    assert best(held.rank("when is the party")) == 1
+    assert best(held.rank("how many came to the party")) == 2
+    assert best(held.rank("who gives the party")) == 3
+    assert "sought" not in held.rank("party").parts
+
+
+def test_the_only_text_with_a_number_is_not_the_answer_to_every_how_many():
+    held = Held(["keys and more keys", *["x"] * 400, "40"], list(range(402)))
+    found = held.rank("how many keys")
+    assert found.parts["sought"].max() == pytest.approx(ranking.WEIGHTS["sought"] * ranking.SOUGHT)
+    assert best(found) == 0
 
 
 def test_two_words_side_by_side_count_more_than_apart():

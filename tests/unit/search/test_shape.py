@@ -28,8 +28,8 @@ def read(number, texts):
             f"group {part}",
             f"{number:03d}",
             time=f"2026-02-20T{10 + number // 2:02d}:00:00Z" if number else "",
-            author=f"author {part}",
-            role=("", "user", "assistant", "tool")[part],
+            author=f"author {part + number % 3}",
+            role=("person" if number % 4 == 0 else "", "user", "assistant", "tool")[part],
         )
         for place, (part, text) in enumerate(texts)
     )
@@ -100,3 +100,34 @@ def test_people_who_talk_without_an_assistant_have_no_role(tmp_path):
     ]
     user, assistant = ranking.USER, ranking.ASSISTANT
     assert corpus_of(tmp_path, *documents).roles.tolist() == [0, 0, user, user, assistant, user, user]
+
+
+def note(number, minute, author, role="person", text="I ask?"):
+    time = f"2026-02-20T{14 + minute // 60:02d}:{minute % 60:02d}:00Z"
+    return Document(str(number), "note", text, "day", f"{number:03d}", time=time, author=author, role=role)
+
+
+def test_notes_of_what_several_people_said_are_a_talk(tmp_path):
+    documents = [
+        note(1, 0, "ann"),
+        note(2, 0, "ann"),
+        note(3, 50, "bob"),
+        # After more than an hour there is only one who speaks.
+        note(4, 111, "bob"),
+        # Agents write about their work, side by side.
+        note(5, 112, "agent-one", ""),
+        note(6, 112, "agent-two", ""),
+        note(7, 113, "ann"),
+    ]
+    found = corpus_of(tmp_path, *documents)
+    assert found.asks.tolist() == [True] * 3 + [False] * 4
+    assert found.tells.tolist() == found.asks.tolist()
+    # All other notes of a day are neighbours.
+    assert found.group.tolist() == [0] * 7
+
+
+def test_a_pause_of_an_hour_ends_a_talk_in_notes(tmp_path):
+    documents = [note(1, 0, "ann"), note(2, 1, "bob"), note(3, 62, "ann"), note(4, 63, "bob")]
+    found = corpus_of(tmp_path, *documents)
+    assert found.asks.all()
+    assert found.group.tolist() == [0, 0, 1, 1]

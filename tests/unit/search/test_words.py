@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from livemem.search import words
 from livemem.search.dates import Date
-from livemem.search.words import Query, marks, names, parse, terms, traits
+from livemem.search.words import Query, marks, names, parse, terms
 from tests.support.cases import each
 
 ANY = st.text(st.characters(exclude_categories=()), max_size=200)
@@ -175,13 +175,6 @@ def test_marks_show_the_words_that_match():
     assert [text[start:end] for start, end in marks(text, query)] == ["déploiement", "read_file", "budget", "Budget"]
     assert marks("nothing here", parse("elsewhere")) == []
     assert [("configured"[a:b]) for a, b in marks("configured", parse("conf*"))] == ["configured"]
-
-
-def test_a_text_tells_whether_it_asks_and_speaks_of_oneself():
-    assert traits("What do you think?") == words.Traits(asks=True, tells=False)
-    assert traits("I moved my team to Lyon.").tells
-    assert traits("J'ai choisi mon équipe.").tells
-    assert not traits("").asks
 
 
 def test_a_query_names_an_author_by_a_word_of_the_name():

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from live_memory.cli import exits, showing, texts, waiting
+from live_memory.cli import exits, reading, showing, texts, waiting
 from live_memory.cli.options import Json, Space, Wait, Yes
 from live_memory.cli.output import Output
 from live_memory.cli.session import Session, opened
@@ -28,12 +28,28 @@ def consolidate(
     replace: Annotated[
         bool, typer.Option("--replace", help="Discard the plan that waits for approval, and make another.")
     ] = False,
+    rules: Annotated[
+        str | None, typer.Option("--rules", help="Try the rules of this file; `-` reads stdin. Nothing is changed.")
+    ] = None,
+    notes_of: Annotated[
+        int | None,
+        typer.Option("--notes-of", min=1, help="Try it with the notes of this change, and the bank of before."),
+    ] = None,
     space: Space = None,
     json: Json = False,
 ) -> None:
     """Fold the live notes into the bank. Exit code 7: there was nothing to fold; 5: another run is at work."""
     with opened(ctx, json=json, space=space) as session:
-        arguments = {"agent": agent, "max_notes": max_notes, "dry_run": dry_run or None, "replace": replace or None}
+        # Rules and notes to try are those of a dry run.
+        dry_run = dry_run or rules is not None or notes_of is not None
+        arguments = {
+            "agent": agent,
+            "max_notes": max_notes,
+            "dry_run": dry_run or None,
+            "replace": replace or None,
+            "rules": reading.file(rules, "The rules") if rules else None,
+            "notes_of": notes_of,
+        }
         queued = session.here("start_consolidation", **arguments)
         if not (wait or dry_run):
             session.out.result(queued, lambda: session.out.text(queued["run_id"]))

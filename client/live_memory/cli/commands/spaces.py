@@ -64,6 +64,7 @@ def _space(out: Output, found: dict[str, Any]) -> None:
         ["paused", "yes" if found["auto_paused"] else "no"],
         ["mode", found.get("consolidation_mode")],
         ["plan that waits", (found.get("pending_plan") or {}).get("run_id")],
+        ["next consolidation", texts.next_run((found.get("waiting") or {}).get("next_run"))],
     ]
     out.table(["", ""], rows)
 

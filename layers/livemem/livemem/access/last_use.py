@@ -25,31 +25,36 @@ MOST_NOTED = 10_000
 
 
 class _Noted:
-    """The hashes whose use this process noted in the last ten minutes."""
+    """The keys under which this process noted a use in the last ten minutes."""
 
     def __init__(self, timer: Timer) -> None:
-        self._hashes = TTLCache[str, None](MOST_NOTED, NOTED_SECONDS, timer)
+        self._keys = TTLCache[str, None](MOST_NOTED, NOTED_SECONDS, timer)
         self._lock = threading.Lock()
 
-    def is_new(self, token_hash: str) -> bool:
+    def is_new(self, key: str) -> bool:
         with self._lock:
-            if token_hash in self._hashes:
+            if key in self._keys:
                 return False
-            self._hashes[token_hash] = None
+            self._keys[key] = None
             return True
 
 
 def note(process: Process, token_hash: str) -> None:
     """Note in the background that the token is used now: 1 PUT, if this process did not do so for ten minutes."""
-    if not process.cache(_Noted).is_new(token_hash):
+    note_under(process, keys.last_used(token_hash))
+
+
+def note_under(process: Process, key: str) -> None:
+    """The same under any key. The object keeps the time alone."""
+    if not process.cache(_Noted).is_new(key):
         return
     moment = f"{clock.iso(process.clock())}\n".encode()
 
     def write() -> None:
         try:
-            process.store.put(keys.last_used(token_hash), moment, content_type="text/plain")
+            process.store.put(key, moment, content_type="text/plain")
         except LiveMemoryError as error:
-            logger.info("the use of a token was not noted", extra={"error_code": error.code})
+            logger.info("a use was not noted", extra={"error_code": error.code})
 
     process.in_background(write)
 

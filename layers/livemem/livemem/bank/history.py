@@ -72,21 +72,24 @@ def page(
     names = records.names(process, space_id, since=first, limit=limit)
     shown = [name for name in reversed(names) if name.number < top]
     read = records.read_each(process, space_id, shown)
-    gone = _gone(process, meta, first)
+    gone = was_undone(process, meta, first)
     # A lifecycle rule may have removed the oldest records.
-    more = first > 1 and (len(shown) == top - first or _any_before(process, space_id, first))
+    more = first > 1 and (len(shown) == top - first or any_before(process, space_id, first))
     if missing is not None:
         missing += [keys.record(space_id, name) for name, record in read if not isinstance(record, Record)]
     items = [summary(record, undone=gone(record)) for _, record in read if isinstance(record, Record)]
     return items, first if more else None
 
 
-def _any_before(process: Process, space_id: str, number: int) -> bool:
+def any_before(process: Process, space_id: str, number: int) -> bool:
+    """Whether there is a record of an earlier change: 1 LIST."""
     return any(name.number < number for name in records.names(process, space_id, limit=1))
 
 
-def _gone(process: Process, meta: Meta, first: int) -> Callable[[Record], bool]:
-    """Whether a change from number `first` on was undone. The head shows it, or in an old space all later records."""
+def was_undone(process: Process, meta: Meta, first: int) -> Callable[[Record], bool]:
+    """Tells of a change from number `first` on whether it was undone. The head shows it, or in an old space all later
+    records.
+    """
     if meta.undone is None:
         later = records.names(process, meta.space_id, since=first)
         read = records.read_each(process, meta.space_id, later)
@@ -102,7 +105,7 @@ def read(process: Process, space_id: str, number: int) -> RecordDetail:
     """One change with sources, diffs and metrics. Raises NotFound."""
     meta = heads.load(process, space_id).meta
     record = records.get(process, space_id, number)
-    undone = _gone(process, meta, number)(record)
+    undone = was_undone(process, meta, number)(record)
     return detail(space_id, record, undone=undone, held=_holders(process, space_id, record, undone))
 
 

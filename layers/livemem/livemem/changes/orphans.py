@@ -38,6 +38,8 @@ class OrphanedRuns:
     more: bool
     reviews: Sequence[str] = ()
     """Runs with an orphaned plan: it waits for no approval."""
+    looked_at: int = 0
+    """How many runs were looked at."""
 
 
 class _Ended:
@@ -73,7 +75,7 @@ def find(process: Process, head: Head, *, ends: bool = True) -> OrphanedRuns:
     unasked = [run_id for run_id in asked if standing.get(run_id, "ended") == "ended"]
     seen_until = _seen_until(process, [run_id for run_id in run_ids if standing[run_id] != "ended"], run_ids)
     more = max(run_ids, default=None) != seen_until or len(listed) == MOST_LISTED
-    return OrphanedRuns(left, seen_until, more, _of_nobody(process, head, unasked))
+    return OrphanedRuns(left, seen_until, more, _of_nobody(process, head, unasked), len(run_ids))
 
 
 def _of_nobody(process: Process, head: Head, run_ids: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
+from livemem import clock
 from livemem.bank import files
 from livemem.bank.files import BankFile
 from livemem.changes import records
@@ -127,7 +128,7 @@ def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Co
     waiting = sum(contents.note_name(entry).note_id not in aside for entry in listed)
     if not run.by_hand() and waiting < head.meta.consolidation_threshold:
         raise NothingToDo("The space has fewer live notes than its threshold.")
-    empty = _surroundings(process, head)
+    empty = _surroundings(process, head, run)
     fixed = empty.fixed()
     room = whole - fixed
     known = _still_too_large(head.meta.oversized_notes, listed, room)
@@ -136,27 +137,40 @@ def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Co
     found = _oldest(process, space_id, candidates, run.agent, most=most, room=room)
     too_large = {**known, **found.too_large}
     if too_large and not found.notes and fixed + prompt.least_room(answer_limit) > whole:
-        raise _bank_too_large(empty.bank, fixed, whole)
+        raise bank_too_large(empty.bank, fixed, whole)
     notes = [note for note, _ in found.notes]
     count = prompt.fitting(notes, fixed=fixed, most=whole, answer_limit=answer_limit)
+    taken = [(note, NoteSource.of(note.note_id, body)) for note, body in found.notes[:count]]
     return replace(
-        empty,
-        notes=notes[:count],
-        sources=[NoteSource.of(note.note_id, body) for note, body in found.notes[:count]],
-        remaining=found.waiting + len(notes) - count,
+        filled(empty, taken, remaining=found.waiting + len(notes) - count),
         oversized_notes=OversizedNotes(beside=fixed, needs=too_large) if too_large else OversizedNotes(),
     )
 
 
-def _surroundings(process: Process, head: Head) -> Collected:
+def filled(empty: Collected, taken: Sequence[tuple[Note, NoteSource]], *, remaining: int) -> Collected:
+    """The prompt with these notes. `remaining`: notes that wait for the next run."""
+    notes, sources = [note for note, _ in taken], [source for _, source in taken]
+    return replace(empty, notes=notes, sources=sources, remaining=remaining)
+
+
+def rules_changed_at(process: Process, head: Head, run: Run, rules: str) -> str | None:
+    """When the rules of the prompt were changed, if no consolidation knows of it: now, for a dry run of other rules
+    than the space's `rules`.
+    """
+    changed = run.rules is not None and run.rules != rules
+    return clock.iso(process.clock()) if changed else head.meta.rules_changed_at
+
+
+def _surroundings(process: Process, head: Head, run: Run) -> Collected:
     """The parts of a prompt other than notes. Raises RunError."""
     space_id = head.meta.space_id
     rules, synthesis = process.store.get_many([keys.rules(space_id), keys.synthesis(space_id)])
     if not rules:
         raise RunError("rules_missing", "The space has no _rules.md.")
+    text = rules.body.decode(errors="replace")
     return Collected(
-        rules=rules.body.decode(errors="replace"),
-        rules_changed_at=head.meta.rules_changed_at,
+        rules=text if run.rules is None else run.rules,
+        rules_changed_at=rules_changed_at(process, head, run, text),
         language=head.meta.language,
         synthesis=records.Before(etag=synthesis.etag, content=synthesis.body.decode(errors="replace"))
         if synthesis
@@ -209,7 +223,8 @@ def _oldest(
     return _Read(found, too_large, len(listed) - position)
 
 
-def _bank_too_large(bank: Sequence[BankFile], fixed: int, most: int) -> RunError:
+def bank_too_large(bank: Sequence[BankFile], fixed: int, most: int) -> RunError:
+    """The error of a run in whose prompt there is no room for notes."""
     largest = max(bank, key=lambda file: len(file.content), default=None)
     what = f"; its largest file is {largest.path}" if largest else ""
     return RunError(

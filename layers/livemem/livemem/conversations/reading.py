@@ -18,6 +18,8 @@ from livemem.store import conversation_keys as keys
 
 TurnOrder = Literal["newest", "oldest"]
 State = Literal["sealed", "pending"]
+EVERY = (1, keys.LAST_TURN)
+"""All numbers of turns and summaries."""
 MOST_OPEN = 2_000
 """Turns behind the last boundary that are read to count their characters."""
 
@@ -206,17 +208,19 @@ def turns(
     max_chars: int | None = None,
     after: int | None = None,
     order: TurnOrder = "newest",
+    within: tuple[int, int] = EVERY,
 ) -> Page:
     """Whole turns, up to `limit`, `max_chars` characters and PAGE_BYTES, but at least one: 1 LIST, 1 GET each.
+    `within`: the first and the last number of those that are wanted.
 
     Raises NotFound.
     """
     conversations.load(process, space_id, conversation_id)
-    last = log.last_index(process, space_id, conversation_id)
+    first, last = within[0], min(within[1], log.last_index(process, space_id, conversation_id))
     if order == "newest":
-        wanted = range(min(last, after - 1) if after is not None else last, 0, -1)
+        wanted = range(min(last, after - 1) if after is not None else last, first - 1, -1)
     else:
-        wanted = range(after + 1 if after is not None else 1, last + 1)
+        wanted = range(max(first, after + 1) if after is not None else first, last + 1)
     chosen: list[Turn] = []
     missing: list[str] = []
     chars = size = 0
@@ -273,10 +277,11 @@ def summary_page(
     state: State | None,
     limit: int,
     after: tuple[int, int] | None,
+    within: tuple[int, int] = EVERY,
     missing: list[str] | None = None,
 ) -> tuple[list[Item], tuple[int, int] | None]:
     """The boundaries of a level, or of all, with their summaries: the highest level and the newest first. Also the
-    level and number after which the next page begins.
+    level and number after which the next page begins. `within`: the first and the last number of those that are wanted.
 
     A boundary is left out where it or its summary cannot be read. That key is added to `missing`. Raises NotFound.
     """
@@ -285,7 +290,7 @@ def summary_page(
     wanted: list[tuple[int, int, str | None]] = []
     for one in sorted(keys.LEVELS, reverse=True) if level is None else [level]:
         there = summaries.current(process, layers, one)
-        for number in range(layers.boundaries[one], 0, -1):
+        for number in range(min(layers.boundaries[one], within[1]), within[0] - 1, -1):
             fits = state is None or (number in there) == (state == "sealed")
             if fits and (after is None or (-one, -number) > (-after[0], -after[1])):
                 wanted.append((one, number, there.get(number)))

@@ -54,8 +54,8 @@ def erase_note(
     InvalidName, NotFound, Busy, PreconditionLost, StoreUnavailable.
     """
     keys.parse_note_id(note_id)
-    _check_meant(erase=erase)
-    return _order(process, principal, space_id, ErasureTarget(frozenset({note_id})), deadline)
+    check_meant(erase=erase)
+    return order(process, principal, space_id, ErasureTarget(frozenset({note_id})), deadline)
 
 
 def erase_agent(
@@ -63,8 +63,8 @@ def erase_agent(
 ) -> Receipt:
     """The same for all notes of an agent that there are now. NotFound where there is none."""
     keys.check_agent(agent)
-    _check_meant(erase=erase)
-    return _order(process, principal, space_id, ErasureTarget(agent=agent), deadline)
+    check_meant(erase=erase)
+    return order(process, principal, space_id, ErasureTarget(agent=agent), deadline)
 
 
 def erase_memory(process: Process, principal: Principal, space_id: str, memory_id: str, deadline: datetime) -> Receipt:
@@ -77,7 +77,7 @@ def erase_memory(process: Process, principal: Principal, space_id: str, memory_i
     memory_keys.check_memory_id(memory_id)
     keys.check_space_id(space_id)
     ids = erasing.joined(process, space_id, memory_id)
-    return _order(process, principal, space_id, ErasureTarget(memory_ids=ids), deadline)
+    return order(process, principal, space_id, ErasureTarget(memory_ids=ids), deadline)
 
 
 def erase_turn(
@@ -88,20 +88,30 @@ def erase_turn(
     """
     conversation_keys.check_conversation_id(conversation_id)
     one = conversation_keys.turn_id(conversation_id, index)
-    return _order(process, principal, space_id, ErasureTarget(turns=frozenset({one})), deadline)
+    return order(process, principal, space_id, ErasureTarget(turns=frozenset({one})), deadline)
 
 
-def _check_meant(*, erase: bool) -> None:
+def check_meant(*, erase: bool) -> None:
+    """Raise InvalidRequest unless the caller says that it is meant."""
     if not erase:
         raise InvalidRequest.of("erase", "must be true: notes are never deleted, but they can be erased for ever")
 
 
-def _order(process: Process, principal: Principal, space_id: str, wanted: ErasureTarget, deadline: datetime) -> Receipt:
+def order(
+    process: Process,
+    principal: Principal,
+    space_id: str,
+    wanted: ErasureTarget,
+    deadline: datetime,
+    *,
+    each: frozenset[str] = frozenset(),
+) -> Receipt:
+    """Begin an erasure, or continue it. Raises NotFound where none of the wanted is known, or one of `each` is not."""
     keys.check_space_id(space_id)
     require_conditional_writes(process.store)
     uid = heads.load(process, space_id).meta.uid
     due_index.leave(process, space_id)
-    work = Work(process, KIND, Stored("", _new(process, principal, space_id, uid, wanted), ""), deadline)
+    work = Work(process, KIND, Stored("", new_receipt(process, principal, space_id, uid, wanted), ""), deadline)
     with _leased(work) as head:
         # Raises where it can't be continued: then nothing is begun.
         named = head.meta.erasing_now()
@@ -123,11 +133,27 @@ def _order(process: Process, principal: Principal, space_id: str, wanted: Erasur
                 # Raises where it may be in a record that was set aside: nobody could promise that it is gone.
                 records.find_note(process, space_id, keys.parse_note_id(note_id))
             raise _unknown(wanted)
+        if found:
+            _check_each(process, space_id, found, each)
         begun = _begin(work, principal, head, wanted, found)
         # A worker without its lease may have committed before the swap of the head: then the notes are elsewhere now.
         # Memories are stored under no lease: where they are is told when nobody stores more to one (_erase).
         same = begun.meta.changes == head.meta.changes and not wanted.memory_ids
         return _go_on(work, found if same else None, taken=True).job or work.job
+
+
+def _check_each(process: Process, space_id: str, found: Occurrences, each: frozenset[str]) -> None:
+    """Raise NotFound for one that is nowhere: nothing is erased before the caller knows."""
+    for one in sorted(each - found.known):
+        if keys.RUN_ID.fullmatch(one):
+            if not erasing.is_known(process, space_id, one):
+                raise NotFound("memory", one)
+        elif conversation_keys.parse_turn_id(one):
+            raise NotFound("turn", one)
+        else:
+            # As above.
+            records.find_note(process, space_id, keys.parse_note_id(one))
+            raise NotFound("note", one)
 
 
 def _unknown(wanted: ErasureTarget) -> NotFound:
@@ -173,7 +199,8 @@ def _fence(process: Process, head: Head) -> None:
     recovery.recover(process, swapped)
 
 
-def _new(process: Process, principal: Principal, space_id: str, uid: str, wanted: ErasureTarget) -> Receipt:
+def new_receipt(process: Process, principal: Principal, space_id: str, uid: str, wanted: ErasureTarget) -> Receipt:
+    """The receipt of an erasure that begins now. It is not stored yet."""
     now = clock.iso_millis(process.clock())
     return Receipt(
         job_id=process.new_id(),
@@ -200,10 +227,9 @@ def _begin(
     A receipt that the head has never named does not count: nothing was erased for it.
     """
     process, receipt = work.process, work.job
-    copies = _copies(process, principal, receipt.space_id)
-    told: dict[str, object] = {"not_reached": [*NOT_REACHED, *([TOOLS] if wanted.turns else []), *copies]}
+    told: dict[str, object] = {"not_reached": not_reached(process, principal, receipt.space_id, wanted)}
     if found and wanted.has_notes:
-        told["note_ids"] = sorted(found.known)
+        told["note_ids"] = sorted(found.known - wanted.memory_ids - wanted.turns)
     key = KIND.key_of(receipt.space_id, receipt.job_id)
     work.stored = jobs.create(process, key, receipt.changed(told))
     swapped = heads.update(process, receipt.space_id, lambda meta: _begun(meta, head, receipt.job_id), known=head)
@@ -224,6 +250,11 @@ def _at_work(meta: Meta, head: Head, erasure_id: str) -> dict[str, object]:
         # A worker that stood still and lost the lease must not remove another's from the head.
         raise Busy(ANOTHER)
     return {"erasing": (meta.erasing or Erasing()).model_copy(update={"at_work": erasure_id})}
+
+
+def not_reached(process: Process, principal: Principal, space_id: str, wanted: ErasureTarget) -> list[str]:
+    """The places that an erasure does not reach, as sentences: the requests of _copies."""
+    return [*NOT_REACHED, *([TOOLS] if wanted.turns else []), *_copies(process, principal, space_id)]
 
 
 def _copies(process: Process, principal: Principal, space_id: str) -> list[str]:

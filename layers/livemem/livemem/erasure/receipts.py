@@ -17,7 +17,7 @@ from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Meta
 from livemem.spaces.head_fields import Erasing
-from livemem.store import keys
+from livemem.store import keys, timing
 from livemem.store.stored import Stored
 
 NOT_REACHED = (
@@ -28,6 +28,7 @@ NOT_REACHED = (
     "Paraphrases by a model: the sections that rest on the note are listed, correct them.",
     "Notes and memories of others that quote it: they are listed, erase them too if necessary.",
 )
+MOST_OF_NOTE = 100
 TOOLS = "Inputs and results of tools in the turn: they were removed with it, and were not searched for elsewhere."
 PROMOTED = "It was promoted into the space {!r}: erase the copy there as well."
 VERSIONS_UNREACHABLE = "Former versions of objects: the store does not let the service see or remove them."
@@ -96,6 +97,21 @@ def page(
     found = process.store.map(lambda erasure_id: find(process, space_id, erasure_id, missing), shown)
     visible = [saved.value for saved in found if saved and _began(saved.value, at_work)]
     return visible, shown[-1] if len(ids) > limit else None
+
+
+def of_note(process: Process, space_id: str, note_id: str) -> list[Receipt]:
+    """The receipts of erasures of the note, of the newest 100 since it was written: 1 LIST per 1,000 receipts since, 1
+    GET for each of the 100. Raises InvalidName, NotFound.
+    """
+    written = keys.parse_note_id(note_id).timestamp
+    at_work = heads.load_recent(process, space_id).meta.erasing_now()
+    prefix = keys.erasures_prefix(space_id)
+    # Another machine made the id of the receipt: its clock may be behind.
+    since = keys.run_moment(max(int((written - timing.APART).timestamp() * 1_000), 0))
+    listed = process.store.scan(prefix, start_after=f"{prefix}{since}")
+    ids = [parsed for entry in listed if (parsed := keys.parse_erasure(entry.key))]
+    found = process.store.map(lambda one: find(process, space_id, one), ids[-MOST_OF_NOTE:])
+    return [one.value for one in found if one and note_id in one.value.note_ids and _began(one.value, at_work)]
 
 
 def _began(receipt: Receipt, at_work: str | None) -> bool:

@@ -120,13 +120,16 @@ def clear_strays(process: Process, space_id: str) -> None:
             catalog.clear(process, space_id, backup_id)
 
 
-def look(work: Work[Receipt], found: Occurrences, task: ErasureTask, skip: str) -> Rewrites:
+def look(
+    work: Work[Receipt], found: Occurrences, task: ErasureTask, skip: str, seen: Rewrites | None = None
+) -> Rewrites:
     """Find the objects to change, but for the object named `skip`: 1 LIST per 1,000 objects, 1 GET for each that is not
     the same as one that was read before, 1 GET for each backup's manifest. Raises OutOfTime.
 
-    Without pieces to look for it reads only the objects that can hold or name the erased ones.
+    Without pieces to look for it reads only the objects that can hold or name the erased ones. `seen`: where they are
+    entered, for a caller that wants to know what was found before the time ran out.
     """
-    process, seen = work.process, Rewrites()
+    process, seen = work.process, Rewrites() if seen is None else seen
     for place in places(process, task.space_id):
         here = replace(task, held=frozenset(found.held[place]))
         listed = [(name, entry) for name, entry in place.entries(process) if name != skip and concerns(name, task)]

@@ -41,7 +41,7 @@ def erase(work: Work[Receipt], found: Occurrences) -> None:
         rewriting.clear_unfinished(process, receipt.space_id)
     for memory_id in receipt.memory_ids:
         erasing.renew_snapshots(process, receipt.space_id, memory_id)
-    task = _task(process, receipt, found)
+    task = task_of(process, receipt, found)
     own = f"_erasures/{receipt.job_id}.json"
     seen = rewriting.look(work, found, task, own)
     # Before anything is changed: else nobody would know later what a worker changed that died.
@@ -63,7 +63,8 @@ def erase(work: Work[Receipt], found: Occurrences) -> None:
     _clear_versions(work, lambda: former_versions.clear_former(work))
 
 
-def _task(process: Process, receipt: Receipt, found: Occurrences) -> ErasureTask:
+def task_of(process: Process, receipt: Receipt, found: Occurrences) -> ErasureTask:
+    """The erasure of what was found, with the pieces of its texts. No request."""
     contents = {
         text for one, bodies in found.bodies.items() for body in bodies for text in erased.contents_of(one, body)
     }

@@ -29,6 +29,12 @@ class RunOrder:
     dry_run: bool = False
     requested_by: str | None = None
     replace: bool = False
+    rules: str | None = None
+    """Only for a dry run: these rules in the place of the space's."""
+    rules_template: str | None = None
+    """The same by a template's name, until the order is checked (consolidation/dry_run_order.py)."""
+    notes_of: int | None = None
+    """Only for a dry run: the notes of this change in the place of the live ones."""
 
 
 def order(process: Process, principal: Principal, space_id: str, wanted: RunOrder) -> Run:
@@ -61,6 +67,8 @@ def enqueue(process: Process, head: Head, wanted: RunOrder, *, run_id: str) -> R
         max_notes=wanted.max_notes,
         dry_run=wanted.dry_run,
         replace=wanted.replace,
+        rules=wanted.rules,
+        notes_of=wanted.notes_of,
         requested_by=wanted.requested_by,
         created_at=clock.iso_millis(process.clock()),
     )

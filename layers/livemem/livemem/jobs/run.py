@@ -18,7 +18,7 @@ from livemem.spaces import unreadable, usage_counts
 from livemem.spaces.usage_counts import WAITS
 from livemem.store import keys
 from livemem.store.stored import Read, Stored
-from livemem.store.stored_documents import Count, Line, Moment, Position
+from livemem.store.stored_documents import Count, Line, Moment, Number, Position
 
 Result = Literal["ok", "nothing_to_do", "busy", "error", "awaiting_approval", "refused", "superseded"]
 State = Literal["queued", "running", Result]
@@ -53,6 +53,10 @@ class Run(Job):
     dry_run: bool = False
     replace: bool = False
     """Whether the run may replace a plan that waits for approval."""
+    rules: str | None = None
+    """Of a dry run by other rules than the space's: these rules."""
+    notes_of: Number | None = None
+    """Of a dry run over the notes of an earlier change: its number."""
     base: Position | None = None
     """Number of the newest change when the run began. Its commit gets the next number."""
     consolidation: Position | None = None

@@ -3,12 +3,13 @@
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from livemem.background import within
 from livemem.errors import LiveMemoryError
 from livemem.llm import advice
+from livemem.outbound import secret_parameter
+from livemem.outbound.secret_parameter import SecretUnreadable
 from livemem.text.excerpt import excerpt
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ T = TypeVar("T")
 Headers = Callable[[], Mapping[str, str]]
 """The headers that a request of this moment gets beside the SDK's own."""
 
-KEY_SECONDS = 300
-"""How long a key read from its parameter is kept. A new key takes effect without a deployment."""
 ANSWER_BYTES = 8 * 1024 * 1024
 """Most bytes of one answer's body. 100,000 tokens of an answer are about 400 kB, and 2.4 MB if all is escaped."""
 
@@ -220,30 +219,8 @@ def key_of(api: LlmApi) -> str:
     """The API's key. Raises the API's error if the key can't be read, is invalid, or there is no API."""
     if not api.url:
         raise api.failed("not_configured", f"{api.variable}_API_URL is not set.")
-    # On AWS the setting is the name of a SecureString parameter; names that matter begin with a slash, keys never do.
-    named = api.key.startswith("/")
-    # A file's last line break is no part of the key in it.
-    key = (_parameter(api) if named else api.key).strip()
-    if (named and not key) or not (key.isascii() and key.isprintable()):
-        raise api.failed("key_unreadable", f"The {api.title}'s key is empty, or has characters that no key can have.")
-    return key or "none"
-
-
-def _parameter(api: LlmApi) -> str:
-    from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415
-    from botocore.exceptions import BotoCoreError  # noqa: PLC0415
-
     try:
-        return str(parameter_provider().get(api.key, max_age=KEY_SECONDS, decrypt=True))
-    except (parameters.exceptions.GetParameterError, BotoCoreError) as error:
-        raise api.failed("key_unreadable", f"The parameter with the {api.title}'s key can't be read.") from error
-
-
-@lru_cache(maxsize=1)
-def parameter_provider() -> Any:
-    """The reader of parameters, which caches them (KEY_SECONDS)."""
-    from aws_lambda_powertools.utilities.parameters import SSMProvider  # noqa: PLC0415
-    from botocore.config import Config  # noqa: PLC0415
-
-    # Health waits for it: with botocore's own limits (a minute, several times) the function would end first.
-    return SSMProvider(boto_config=Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 2}))
+        key = secret_parameter.read(api.key, f"{api.title}'s key")
+    except SecretUnreadable as error:
+        raise api.failed("key_unreadable", str(error)) from error
+    return key or "none"

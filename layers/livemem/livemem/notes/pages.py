@@ -19,6 +19,9 @@ TAG_SCAN = 500
 """Most notes read for one page with a filter by tag. Tags are in the notes, all other filters are about names."""
 
 
+IDS_MOST = 100
+"""Notes that one request names."""
+
 NAMES_SCAN = 5_000
 """Most names that are checked for one page: a LIST gives 1,000."""
 
@@ -82,14 +85,47 @@ def get(process: Process, space_id: str, note_id: str) -> Note:
     heads.load(process, space_id)
     kept = records.find_note(process, space_id, name)
     if kept and kept.consolidation is not None:
-        note = notes.parse_note(space_id, name, kept.body)
-        return replace(note, status="consolidated", consolidation=kept.consolidation)
+        return recorded(space_id, name, kept.body, kept.consolidation)
     # It may have been consolidated, and undone, between the two looks; or a late request has removed it after an undo.
     found = found or process.store.get(keys.note(space_id, note_id))
     there = found or kept
     if not there:
         raise NotFound("note", note_id)
     return notes.parse_note(space_id, name, there.body)
+
+
+def of_ids(process: Process, space_id: str, note_ids: Sequence[str]) -> list[Note]:
+    """Notes by their ids, live or consolidated, in the order of the ids. Those that no longer exist are left out.
+
+    1 GET each; of those that are not live 1 LIST, and the records that can hold them. Raises InvalidRequest, NotFound
+    (the space).
+    """
+    names = [keys.parse_note_id(note_id) for note_id in dict.fromkeys(note_ids)]
+    if not 0 < len(names) <= IDS_MOST:
+        raise InvalidRequest.of("ids", f"must name 1 to {IDS_MOST} notes")
+    heads.load_recent(process, space_id)
+    there = process.store.get_many([keys.note(space_id, name.note_id) for name in names])
+    hidden = late_duplicates.hidden(process, space_id, [found for found in there if found])
+    live = {
+        name.note_id: found.body
+        for name, found in zip(names, there, strict=True)
+        if found and name.note_id not in hidden
+    }
+    kept = records.find_notes(process, space_id, [name for name in names if name.note_id not in live])
+    shown = []
+    for name in names:
+        held = kept.get(name.note_id)
+        if name.note_id in live:
+            shown.append(notes.parse_note(space_id, name, live[name.note_id]))
+        elif held:
+            shown.append(recorded(space_id, name, held.body, held.consolidation))
+    return shown
+
+
+def recorded(space_id: str, name: keys.NoteName, body: bytes, consolidation: int | None) -> Note:
+    """A note of the records, with the consolidation that holds it. None: an undo gave it back, and it is live."""
+    note = notes.parse_note(space_id, name, body)
+    return note if consolidation is None else replace(note, status="consolidated", consolidation=consolidation)
 
 
 def page(

@@ -6,7 +6,8 @@ memories show it.
 """
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from datetime import datetime
 from functools import partial
 from typing import ClassVar, Self
 
@@ -99,6 +100,14 @@ def enter_copy(process: Process, space_id: str, source_id: str, target: str) -> 
     An erasure of the source tells of these spaces.
     """
     process.store.put(keys.copy(space_id, source_id, target), b"", content_type=stored_documents.JSON)
+
+
+def copies_of(process: Process, space_id: str, source_id: str) -> Iterator[tuple[str, datetime]]:
+    """The spaces into which the note or memory was promoted, or was about to be, and when last: 1 LIST per 1,000."""
+    for entry in process.store.scan(keys.copies_prefix(space_id, source_id)):
+        parsed = keys.parse_copy(entry.key)
+        if parsed:
+            yield parsed.target, entry.last_modified
 
 
 def copied_to(process: Process, space_id: str, source_ids: Collection[str]) -> list[str]:

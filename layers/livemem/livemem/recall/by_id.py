@@ -152,9 +152,8 @@ def _of_talk(name: str) -> Look:
 
 def _turn(process: Process, space_id: str, conversation_id: str, index: int) -> Thing:
     """The turn, with the one before and the one behind it."""
-    first = max(1, index - 1)
     page = conversations.turns(
-        process, space_id, conversation_id, limit=index + 2 - first, after=first - 1, order="oldest"
+        process, space_id, conversation_id, limit=3, order="oldest", within=(max(1, index - 1), index + 1)
     )
     if index not in {turn.turn_index for turn in page.turns}:
         key = conversation_keys.turn(space_id, conversation_id, index)
@@ -164,7 +163,6 @@ def _turn(process: Process, space_id: str, conversation_id: str, index: int) -> 
 
 def _summary(process: Process, space_id: str, conversation_id: str, level: int, number: int) -> Thing:
     missing: list[str] = []
-    # A page has the newest first: it begins below the number that is one higher.
     found, _ = conversations.summary_page(
         process,
         space_id,
@@ -172,12 +170,13 @@ def _summary(process: Process, space_id: str, conversation_id: str, level: int, 
         level=level,
         state="sealed",
         limit=1,
-        after=(level, number + 1),
+        after=None,
+        within=(number, number),
         missing=missing,
     )
     if missing:
         raise unreadable.error(missing[0])
-    if [one.number for one in found] != [number]:
+    if not found:
         raise NotFound("summary", f"{level}/{number}")
     return Thing("summary", found[0])
 

@@ -15,7 +15,7 @@ from livemem.notes import note as notes
 from livemem.notes.note import Note, PromotedFrom
 from livemem.process import Process
 from livemem.recall import conversation_documents, memory_documents, room_documents
-from livemem.search.documents import WORDLESS, Document, Reading, storable
+from livemem.search.documents import PERSON, WORDLESS, Document, Reading, storable
 from livemem.search.view import DocumentSource, SearchView, held
 from livemem.spaces import contents
 from livemem.store import keys
@@ -105,6 +105,7 @@ def _of_note(note: Note, kind: str, name: keys.NoteName, more: dict[str, str]) -
         position=f"{said}_{keys.compact_time(name.timestamp)}_{name.suffix}_{name.agent}",
         time=clock.iso(clock.parse(note.moment)),
         author=storable(note.speaker),
+        role=PERSON if note.author else "",
         category=note.category,
         tags=tuple(dict.fromkeys(storable(tag) for tag in note.tags)),
         source=more | _origin(note),

@@ -14,7 +14,7 @@ from functools import lru_cache
 from livemem.recall.memory_documents import MEMORY
 from livemem.search import words
 from livemem.search.engine import Hit
-from livemem.search.evidence import LIKELY, STRAY
+from livemem.search.evidence import LIKELY
 from livemem.search.words import Query
 
 ENOUGH_WORDS, ENOUGH_SHARE = 2, 1 / 3
@@ -22,7 +22,10 @@ ENOUGH_WORDS, ENOUGH_SHARE = 2, 1 / 3
 UNLIKELY = 0.2
 """The cosine below which one shared word of several is chance: "my flight is on time" and "it saves time". It loses
 0.2 % of the evidence of LoCoMo, and a tenth of the other texts (docs/search.md).
-A search, whose caller judges, takes STRAY.
+"""
+UNLIKELY_FOUND = 0.15
+"""The same in a search, whose caller judges: in a small space the one right text may be only a little nearer than
+others. It loses no evidence of LoCoMo and CNIL-FR (docs/recall.md).
 """
 LOOKED_AT = 10
 """The first hits of a search, of which one has to pass. With 25 the same evidence is found, and less nonsense is
@@ -66,7 +69,7 @@ class RelevanceFloor:
         """
         if query.phrases or query.excluded or query.prefixes:
             return None
-        floor = replace(cls.of(text), unlikely=STRAY)
+        floor = replace(cls.of(text), unlikely=UNLIKELY_FOUND)
         if floor.small_talk and filtered:
             return None
         return replace(floor, wanted=frozenset(query.words)) if floor.small_talk else floor

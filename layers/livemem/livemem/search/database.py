@@ -10,7 +10,7 @@ import apsw
 
 logger = logging.getLogger(__name__)
 
-SCHEMA = 9
+SCHEMA = 10
 """Grows with every change of the tables, of the indexed terms of a text, or of the documents made from objects."""
 
 _TABLES = """
@@ -28,8 +28,8 @@ CREATE TABLE documents(
     role TEXT NOT NULL, category TEXT NOT NULL, source TEXT NOT NULL, expires TEXT NOT NULL,
     -- What is not ranked with the others (documents.Document.aside).
     aside TEXT NOT NULL,
-    -- What the text is like (words.Traits).
-    asks INTEGER NOT NULL, tells INTEGER NOT NULL
+    -- What the text is like (traits.Traits).
+    asks INTEGER NOT NULL, tells INTEGER NOT NULL, holds INTEGER NOT NULL
 );
 -- Apart from the rest, which is read whole whenever something has changed.
 CREATE TABLE texts(n INTEGER PRIMARY KEY, text TEXT NOT NULL, more TEXT NOT NULL);

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+PERSON = "person"
+"""The role of a note that says whose words it holds."""
 TOOLS, QUESTIONS, WORDLESS = "tools", "questions", "wordless"
 """Names of documents that are aside: calls of tools, questions to the memory with their answers, texts without a word
 to look for. Nobody finds the last. Documents that are aside have no part in the ranking of all others.
@@ -31,7 +33,7 @@ class Document:
     author: str = ""
     role: str = ""
     """Of a turn of a conversation: `user` for a person's words, `assistant` for a model's answer; `tool` and `system`
-    for text that nobody said.
+    for text that nobody said. Of a note: PERSON, or empty.
     """
     category: str = ""
     tags: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from livemem.search import database, passages, words
 from livemem.search.database import Unusable
 from livemem.search.documents import WORDLESS, Document, Reading
+from livemem.search.traits import traits
 from livemem.store import vector_file
 
 _PLACES = 1 << 20
@@ -54,7 +55,8 @@ class Columns(NamedTuple):
     authors: Sequence[str]
     asks: Sequence[int]
     tells: Sequence[int]
-    """The last two as in words.Traits."""
+    holds: Sequence[int]
+    """The last three as in traits.Traits."""
 
 
 class Passages(NamedTuple):
@@ -179,7 +181,7 @@ class Index:
         return str(key)
 
     def _put(self, document: Document, reading: Reading, number: int | None) -> None:
-        traits = words.traits(document.text)
+        found = traits(document.text)
         more = json.dumps(dict(document.more), ensure_ascii=False) if document.more else ""
         values = {
             "id": document.id,
@@ -195,8 +197,9 @@ class Index:
             "source": json.dumps(dict(document.source), ensure_ascii=False),
             "expires": document.expires,
             "aside": document.aside or ("" if _says_something(document) else WORDLESS),
-            "asks": traits.asks,
-            "tells": traits.tells,
+            "asks": found.asks,
+            "tells": found.tells,
+            "holds": found.holds,
         }
         same = (
             number is not None
@@ -256,7 +259,7 @@ class Index:
         order. Those that are `aside` under a name, instead of all others.
         """
         found = self._some(
-            "SELECT n, kind, part, position, role, time, author, asks, tells FROM documents WHERE aside = ?",
+            "SELECT n, kind, part, position, role, time, author, asks, tells, holds FROM documents WHERE aside = ?",
             numbers,
             aside,
             " ORDER BY part, position, n",

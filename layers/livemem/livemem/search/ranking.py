@@ -28,14 +28,15 @@ WEIGHTS: Mapping[str, float] = {
     "cover": 0.3,
     "pairs": 0.1,
     "group": 0.5,
-    "dates": 1.5,
-    "near": 0.9,
+    "dates": 1.1,
+    "near": 1.2,
     "author": 1.4,
+    "sought": 1.5,
     "role": 1.6,
-    "tells": 1.0,
+    "tells": 1.2,
     "asks": -0.6,
     "answers": 0.25,
-    "cosine": 0.9,
+    "cosine": 0.8,
     "around": 1.0,
     "replies": 0.35,
 }
@@ -55,6 +56,8 @@ POOL = 500
 """So many documents, the best by words and as many by cosines, determine the spread of a part if there are more."""
 HIGHEST = np.float32(7)
 """Standard deviations that a part may have at most, so that a trait of one document does not decide everything."""
+SOUGHT = np.float32(3)
+"""The same for `sought`. Where a single document holds a number, "how many" still asks for the right one."""
 
 K1, B = 0.9, 0.4
 REACH, DECAY = 4, 0.4
@@ -91,9 +94,11 @@ class Corpus:
     times: NDArray[np.float64]
     """Of every document its time in seconds since 1970, NaN where it has none."""
     asks: Flags
-    """Of every document whether a question is in it (`words.traits`)."""
+    """Of every document whether a question is in it (traits.py)."""
     tells: Flags
-    """Of every document whether someone speaks of themselves in it (`words.traits`)."""
+    """Of every document whether someone speaks of themselves in it (traits.py)."""
+    holds: NDArray[np.int8]
+    """Of every document the kinds of answers that it holds (traits.py)."""
     passages: Floats
     """Of every document its number of passages."""
     first: NDArray[np.int64]
@@ -132,6 +137,7 @@ def corpus(
     times: NDArray[np.float64],
     asks: Flags,
     tells: Flags,
+    holds: NDArray[np.int8],
 ) -> Corpus:
     """A corpus with all that can be computed before a query is known.
 
@@ -150,7 +156,7 @@ def corpus(
     days = _days(times)
     years = tuple(np.unique(days[0][days[0] > 0]).tolist())
     return Corpus(
-        owner, group, roles, times, asks, tells, passages, first, where, shares, days, years,
+        owner, group, roles, times, asks, tells, holds, passages, first, where, shares, days, years,
         length / length.mean() if count else length,
         groups / groups.mean() if count else groups,
     )  # fmt: skip
@@ -204,7 +210,8 @@ def rank(
     for name, values in found.items():
         share = trust if name in OF_WORDS else meaning if name in OF_MEANING else 1.0
         weight = recency if name == "recency" else weights.get(name, 0.0) * share
-        if weight and (part := _standard(values, pool)).any():
+        highest = SOUGHT if name == "sought" else HIGHEST
+        if weight and (part := _standard(values, pool, highest)).any():
             parts[name] = np.float32(weight) * part
     scores = np.sum(list(parts.values()), axis=0, dtype=np.float64) if parts else np.zeros(count)
     return Ranking(np.where(allowed, scores, -np.inf), matched & allowed, parts)
@@ -254,6 +261,8 @@ def _priors(documents: Corpus, query: Query, named: Flags | None) -> dict[str, F
     }
     if named is not None:
         found["author"] = named.astype(np.float32)
+    if query.sought:
+        found["sought"] = (documents.holds & query.sought != 0).astype(np.float32)
     if query.dates:
         found |= _dated(documents, query.dates[:DATES])
     return found
@@ -400,7 +409,7 @@ def _pool(found: Mapping[str, Floats], candidates: Flags | None) -> Flags | None
     return pool
 
 
-def _standard(values: Floats, pool: Flags | None) -> Floats:
+def _standard(values: Floats, pool: Flags | None, highest: np.float32 = HIGHEST) -> Floats:
     """With mean 0 and spread 1 over the pool; 0 where all are alike there."""
     among = values if pool is None else values[pool]
     if not len(among):
@@ -411,4 +420,4 @@ def _standard(values: Floats, pool: Flags | None) -> Floats:
     if spread <= 1e-5 * max(1.0, abs(float(mean))):
         return np.zeros(len(values), np.float32)
     found = (apart if pool is None else values - mean) / np.float32(spread)
-    return np.clip(found, -HIGHEST, HIGHEST, out=found)
+    return np.clip(found, -highest, highest, out=found)

@@ -10,6 +10,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from livemem.search import ranking
+from livemem.search.documents import PERSON
 from livemem.search.index import Columns, Index, Passages
 from livemem.search.ranking import Corpus, Instances
 
@@ -21,8 +22,9 @@ SILENT = {"tool", "system"}
 """Roles in which nobody speaks."""
 ROLES = {"user": ranking.USER, "assistant": ranking.ASSISTANT}
 SESSION_SECONDS = 3_600.0
-"""A pause of this length in a conversation or a room ends a session. What follows is no neighbour of what was before:
-people have moved on to other subjects. Neighbours and the part `group` of the ranking are those of the session.
+"""A pause of this length in what was said ends a session. What follows is no neighbour of what was before: people have
+moved on to other subjects. Neighbours and the part `group` of the ranking are those of the session. Notes of what
+several people said without such a pause are a talk too.
 """
 KEPT_BYTES = 16 << 20
 """Of the places of words in memory."""
@@ -58,7 +60,12 @@ class IndexShape:
     group: Numbers
     """Of every document the number of its group."""
     spoken: NDArray[np.bool_]
-    """Of every document whether somebody said it, to a model or to others."""
+    """Of every document whether somebody said it, to a model or to others, in a conversation or a room."""
+    quoted: NDArray[np.bool_]
+    """Of every document whether it is a note of what a person said."""
+    asks: NDArray[np.bool_]
+    tells: NDArray[np.bool_]
+    """Of every document its own traits; `corpus` has those that count, of what was said."""
     roles: NDArray[np.int8]
     """Of every document its own role; `corpus` has those that count (`_heard`)."""
     beginnings: Numbers
@@ -101,10 +108,12 @@ class _Documents:
     groups: dict[str, int]
     group: Numbers
     spoken: NDArray[np.bool_]
+    quoted: NDArray[np.bool_]
     roles: NDArray[np.int8]
     times: NDArray[np.float64]
     asks: NDArray[np.bool_]
     tells: NDArray[np.bool_]
+    holds: NDArray[np.int8]
 
 
 def shape(index: Index, aside: str = "") -> IndexShape:
@@ -150,10 +159,12 @@ def _merged(old: IndexShape, stays: NDArray[np.bool_], fresh: _Documents) -> _Do
         fresh.groups,
         merged(old.group, fresh.group),
         merged(old.spoken, fresh.spoken),
+        merged(old.quoted, fresh.quoted),
         merged(old.roles, fresh.roles),
         merged(corpus.times, fresh.times),
-        merged(corpus.asks, fresh.asks),
-        merged(corpus.tells, fresh.tells),
+        merged(old.asks, fresh.asks),
+        merged(old.tells, fresh.tells),
+        merged(corpus.holds, fresh.holds),
     )
 
 
@@ -177,7 +188,6 @@ def _documents(rows: Columns, authors: list[str], kinds: list[str], groups: dict
     by_kind = {kind: place for place, kind in enumerate(kinds)}
     for kind in rows.kinds:
         by_kind.setdefault(kind, len(by_kind))
-    # Whether a text asks, or speaks of its author, matters for spoken kinds only.
     said = zip(rows.kinds, rows.roles, strict=True)
     spoken = np.array([kind in SPOKEN and role not in SILENT for kind, role in said], dtype=np.bool_)
     return _Documents(
@@ -190,10 +200,12 @@ def _documents(rows: Columns, authors: list[str], kinds: list[str], groups: dict
         groups,
         np.array([groups[group] for group in rows.parts], dtype=np.int64),
         spoken,
+        np.array([role == PERSON for role in rows.roles], dtype=np.bool_),
         np.array([ROLES.get(role, ranking.NO_ROLE) for role in rows.roles], dtype=np.int8),
         seconds(rows.times),
-        spoken & np.array(rows.asks, dtype=np.bool_),
-        spoken & np.array(rows.tells, dtype=np.bool_),
+        np.array(rows.asks, dtype=np.bool_),
+        np.array(rows.tells, dtype=np.bool_),
+        np.array(rows.holds, dtype=np.int8),
     )
 
 
@@ -222,14 +234,17 @@ def _made(
     owner = document_at[owners]
     order = np.lexsort((beginnings, owner))
     owner, numbers = owner[order], numbers[order]
+    said = documents.spoken | _talks(documents)
     corpus = ranking.corpus(
         owner.astype(np.int32),
         lengths[order].astype(np.int32),
-        np.cumsum(_begins(documents), dtype=np.int32),
+        np.cumsum(_begins(documents, said), dtype=np.int32),
         _heard(documents),
         documents.times,
-        documents.asks,
-        documents.tells,
+        # Whether a text asks, or speaks of its author, matters only if somebody said it.
+        documents.asks & said,
+        documents.tells & said,
+        documents.holds,
     )
     return IndexShape(
         documents.numbers,
@@ -246,6 +261,9 @@ def _made(
         documents.groups,
         documents.group,
         documents.spoken,
+        documents.quoted,
+        documents.asks,
+        documents.tells,
         documents.roles,
         beginnings[order],
         lengths[order],
@@ -254,12 +272,25 @@ def _made(
     )
 
 
-def _begins(documents: _Documents) -> NDArray[np.bool_]:
+def _begins(documents: _Documents, said: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Of every document whether another group, or another session of what was said, begins with it."""
     new = np.zeros(len(documents.numbers), dtype=np.bool_)
-    pause = documents.spoken[1:] & (np.diff(documents.times) > SESSION_SECONDS)
+    pause = said[1:] & (np.diff(documents.times) > SESSION_SECONDS)
     new[1:] = (documents.group[1:] != documents.group[:-1]) | pause
     return new
+
+
+def _talks(documents: _Documents) -> NDArray[np.bool_]:
+    """Of every document whether it is a note of a talk: of what several people said, one soon after the other."""
+    quoted = documents.quoted
+    if not quoted.any():
+        return quoted
+    # Another talk begins where a group or a session does, and where notes begin that nobody said.
+    talk = np.cumsum(_begins(documents, quoted) | np.append(True, quoted[1:] != quoted[:-1]))
+    speakers = np.unique(np.stack([talk[quoted], documents.author[quoted]]), axis=1)
+    several = np.bincount(speakers[0], minlength=int(talk[-1]) + 1) > 1
+    found: NDArray[np.bool_] = quoted & several[talk]
+    return found
 
 
 def _heard(documents: _Documents) -> NDArray[np.int8]:

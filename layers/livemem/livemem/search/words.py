@@ -18,6 +18,7 @@ from functools import lru_cache
 import Stemmer
 
 from livemem.search.dates import Date, dates
+from livemem.search.sought import sought
 
 LONGEST = 64
 """Characters of a term. A longer word keeps its beginning, so that a prefix finds it, and a hash for the rest."""
@@ -92,17 +93,6 @@ across throughout conversation conversations bring brought walk regarding relate
 stated sorte sortes genre selon résumer résumé décrire mentionner mentionné liste lister ordre expliquer dire dit
 raconter discuter discuté différents différentes aspects conversations
 """
-_FIRST_PERSON = "i me my mine myself je j moi mon ma mes m"
-
-
-@dataclass(frozen=True)
-class Traits:
-    """Traits of a text, independent of the question."""
-
-    asks: bool
-    """It holds a question mark."""
-    tells: bool
-    """Its speaker speaks of themselves: I, my; je, mon."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +112,8 @@ class Query:
 
     dates: tuple[Date, ...] = ()
     """Dates that it names. The documents of that time rank higher, none is left out."""
+    sought: int = 0
+    """The kind of answer that it asks for (search/sought.py). Documents that hold one rank higher."""
 
 
 def terms(text: str) -> list[str]:
@@ -132,11 +124,6 @@ def terms(text: str) -> list[str]:
     its parts.
     """
     return [term for chunk in _CHUNK.findall(text) for term in _terms_of(chunk)]
-
-
-def traits(text: str) -> Traits:
-    """The traits of a text. The ranking uses them for each document."""
-    return Traits(any(mark in text for mark in "?？؟"), not first_person_terms().isdisjoint(terms(text)))
 
 
 def names(query: Query, author: str) -> bool:
@@ -167,7 +154,14 @@ def parse(query: str) -> Query:
     ranking = tuple(word for word in words if word not in stop_terms())
     if not ranking and not prefixes:
         ranking = tuple(words)
-    return Query(ranking, tuple(dict.fromkeys(phrases)), tuple(dict.fromkeys(excluded)), tuple(prefixes), dates(query))
+    return Query(
+        ranking,
+        tuple(dict.fromkeys(phrases)),
+        tuple(dict.fromkeys(excluded)),
+        tuple(prefixes),
+        dates(query),
+        sought(query),
+    )
 
 
 # A word or phrase stands at the beginning or behind white space; all else, such as a quote within a word, is text.
@@ -240,12 +234,6 @@ def says_something(text: str) -> bool:
     said = [term for term in terms(text) if any(map(str.isalnum, term))]
     talk = small_talk_terms()
     return bool(said) and (talk.isdisjoint(said) or any(term not in talk | stop_terms() for term in said))
-
-
-@lru_cache(maxsize=1)
-def first_person_terms() -> frozenset[str]:
-    """The terms by which someone speaks of themselves."""
-    return frozenset(_FIRST_PERSON.split())
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -8,6 +8,7 @@ may name any URL. So a process fetches a few a second at most, and the bucket ha
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -109,12 +110,21 @@ def _fetched(process: Process, cache: _Cache, url: str, key: str, found: Stored[
         raise _unusable(url, "the document there is of another client_id")
     try:
         client = described(url, metadata)
+        if not _is_public(metadata):
+            raise Refused("invalid_client_metadata", "Only public clients: token_endpoint_auth_method must be none.")
     except Refused as error:
         raise _unusable(url, error.detail) from None
     document = ClientDocument(client_id=url, client_name=client.name, redirect_uris=list(client.redirect_uris))
     with suppress(PreconditionLost):
         stored.create(process.store, key, document, process.new_id, over=found)
     return client
+
+
+def _is_public(metadata: Mapping[str, Any]) -> bool:
+    """Whether the client asks for tokens without a secret. ChatGPT prefers a signature, and offers `none` beside it."""
+    methods = metadata.get("token_endpoint_auth_methods_supported")
+    offered = methods if isinstance(methods, list) else ()
+    return metadata.get("token_endpoint_auth_method", "none") == "none" or "none" in offered
 
 
 def _unusable(url: str, why: str) -> Refused:

@@ -50,8 +50,6 @@ def described(client_id: str, metadata: Mapping[str, Any]) -> Client:
                 "invalid_redirect_uri",
                 "A redirect address must be https, http on loopback, or a scheme of an app, without user or fragment.",
             )
-    if not _is_public(metadata):
-        raise Refused("invalid_client_metadata", "Only public clients: token_endpoint_auth_method must be none.")
     name = metadata.get("client_name")
     name = visible(" ".join(name.split()))[:NAME_CHARACTERS] if isinstance(name, str) else ""
     return Client(client_id, name, tuple(uris))
@@ -67,13 +65,6 @@ def is_loopback(uri: str) -> bool:
     """Whether the address is on the person's own machine."""
     parts = urlsplit(uri)
     return parts.scheme == "http" and parts.hostname in LOOPBACK
-
-
-def _is_public(metadata: Mapping[str, Any]) -> bool:
-    """Whether the client asks for tokens without a secret. ChatGPT prefers a signature, and offers `none` beside it."""
-    methods = metadata.get("token_endpoint_auth_methods_supported")
-    offered = methods if isinstance(methods, list) else ()
-    return metadata.get("token_endpoint_auth_method", "none") == "none" or "none" in offered
 
 
 def _fits(uri: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import timedelta
+from typing import Literal
 
 from livemem.access import decision
 from livemem.access import registry as registries
@@ -16,7 +17,7 @@ from livemem.process import Process
 from livemem.signin import registration
 from livemem.signin.client_metadata import Client
 from livemem.signin.refusal import Refused
-from livemem.store import oauth_keys, stored
+from livemem.store import keys, oauth_keys, stored
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.stored import Revised
 from livemem.store.stored_documents import Line
@@ -43,6 +44,14 @@ class AuthorizationRequest:
     def digest(self, nonce: str) -> str:
         """Of this request in the browser that has this nonce."""
         return hashlib.sha256(json.dumps([nonce, *astuple(self)]).encode()).hexdigest()
+
+
+class TokenRefused(Forbidden):
+    """The shown token is valid, but nobody can sign in with it, for this `reason`."""
+
+    def __init__(self, reason: Literal["bootstrap", "replaced", "no_right"], detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
 
 
 class Attempt(Revised):
@@ -106,20 +115,28 @@ def check_resource(named: str, resource: str) -> None:
 def show_token(process: Process, request: AuthorizationRequest, nonce: str, token: str, ticket: str) -> Principal:
     """Note that a person has shown a token for the request, under a new random `ticket`: 1 PUT, and the registry.
 
-    Raises Unauthenticated, Forbidden (the bootstrap key, a token that was replaced, or one without the rights asked
+    Raises Unauthenticated, TokenRefused (the bootstrap key, a token that was replaced, or one without the rights asked
     for), RegistryUnreadable, StoreUnavailable.
     """
     principal = decision.authorise(process, f"Bearer {token}", needs=None, space_id=None)
     if principal.bootstrap or principal.token_hash is None:
-        raise Forbidden("Sign in with a token of your own, not with the bootstrap key.")
+        raise TokenRefused("bootstrap", "Sign in with a token of your own, not with the bootstrap key.")
     if principal.rotated:
-        raise Forbidden("This token was replaced by another one. Sign in with that.")
+        raise TokenRefused("replaced", "This token was replaced by another one. Sign in with that.")
     if not principal.permissions & set(request.scope):
-        raise Forbidden("This token has none of the rights that are asked for.")
-    require_conditional_writes(process.store)
-    attempt = Attempt(token_hash=principal.token_hash, request=request.digest(nonce))
-    stored.create(process.store, oauth_keys.attempt(token_digest(ticket)), attempt, process.new_id)
+        raise TokenRefused("no_right", "This token has none of the rights that are asked for.")
+    note_shown(process, request, nonce, principal, ticket)
     return principal
+
+
+def note_shown(process: Process, request: AuthorizationRequest, nonce: str, principal: Principal, ticket: str) -> None:
+    """Note under a new random `ticket` that the person in this browser may use the token of this principal: 1 PUT.
+
+    Raises StoreUnavailable, ConditionalWritesUnsupported.
+    """
+    require_conditional_writes(process.store)
+    attempt = Attempt(token_hash=principal.token_hash or "", request=request.digest(nonce))
+    stored.create(process.store, oauth_keys.attempt(token_digest(ticket)), attempt, process.new_id)
 
 
 def approve(
@@ -138,17 +155,15 @@ def approve(
     Raises Unauthenticated (the ticket is unknown or too old, or the token is not valid any more), Forbidden (more than
     was asked for, or than the token may), RegistryUnreadable, StoreUnavailable.
     """
-    found = stored.find(process.store, oauth_keys.attempt(token_digest(ticket)), stored.or_none(Attempt))
-    if not found or not found.value or found.age > CONSENT or not same(request.digest(nonce), found.value.request):
-        raise Unauthenticated("This sign-in has ended. Begin again in the client.")
-    principal = principal_behind(process, found.value.token_hash)
+    token_hash = _shown(process, request, nonce, ticket)
+    principal = principal_behind(process, token_hash)
     if not scope or not set(scope) <= principal.permissions & set(request.scope):
         raise Forbidden("Choose rights that the client asks for and your token has.")
-    if not all(principal.may_see(space_id) for space_id in space_ids):
+    if not all(keys.SPACE_ID.fullmatch(space_id) and principal.may_see(space_id) for space_id in space_ids):
         raise Forbidden("Choose spaces that your token may use.")
     document = Code(
         grant_id=process.new_id(),
-        token_hash=found.value.token_hash,
+        token_hash=token_hash,
         client_id=request.client_id,
         client_name=registration.find(process, request.client_id).name,
         redirect_uri=request.redirect_uri,
@@ -159,6 +174,22 @@ def approve(
     )
     stored.create(process.store, oauth_keys.code(token_digest(code)), document, process.new_id)
     return code
+
+
+def holder(process: Process, request: AuthorizationRequest, nonce: str, ticket: str) -> Principal:
+    """The person that has shown a token for the request: 1 GET, and the registry.
+
+    Raises Unauthenticated, RegistryUnreadable, StoreUnavailable.
+    """
+    return principal_behind(process, _shown(process, request, nonce, ticket))
+
+
+def _shown(process: Process, request: AuthorizationRequest, nonce: str, ticket: str) -> str:
+    """The hash of the token that was shown. Raises Unauthenticated."""
+    found = stored.find(process.store, oauth_keys.attempt(token_digest(ticket)), stored.or_none(Attempt))
+    if not found or not found.value or found.age > CONSENT or not same(request.digest(nonce), found.value.request):
+        raise Unauthenticated("This sign-in has ended. Begin again in the client.")
+    return found.value.token_hash
 
 
 def principal_behind(process: Process, token_hash: str) -> Principal:

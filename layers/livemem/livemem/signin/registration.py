@@ -21,7 +21,10 @@ ID_CHARACTERS = 2_000
 
 
 def register(metadata: Mapping[str, Any]) -> Client:
-    """The client of a registration. No request. Raises Refused."""
+    """The client of a registration. No request. Raises Refused.
+
+    Every such client is a public one, also one that asks for a secret. The answer says that (RFC 7591, 3.2.1).
+    """
     client = described("", metadata)
     client_id = _encode(client.name, client.redirect_uris)
     if len(client_id) > ID_CHARACTERS:

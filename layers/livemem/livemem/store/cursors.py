@@ -28,7 +28,7 @@ def decode_name(cursor: str | None) -> str | None:
 
 
 def decode_run(cursor: str | None) -> str | None:
-    """The run id in a cursor. Raises InvalidRequest."""
+    """The run id in a cursor, or another ULID. Raises InvalidRequest."""
     return _decode(cursor, keys.check_run_id)
 
 

@@ -9,6 +9,8 @@ ATTEMPTS = f"{OAUTH}attempts/"
 CODES = f"{OAUTH}codes/"
 REDEEMED = f"{OAUTH}redeemed/"
 GRANTS = f"{OAUTH}grants/"
+WRONG_TOKENS = f"{OAUTH}wrong/"
+USED = f"{OAUTH}used/"
 DOCUMENTS = f"{OAUTH}documents/"
 PLACE_DIGITS = 3
 """So there are 4,096 places for documents of clients, 24 MB at most, however many URLs are named."""
@@ -37,6 +39,29 @@ def grant(grant_id: str) -> str:
     if not GRANT_ID.fullmatch(grant_id):
         raise InvalidName("grant_id", "must be a ULID")
     return f"{GRANTS}{grant_id}.json"
+
+
+def parse_grant(key: str) -> str | None:
+    """The id of the grant in such a key. None for every other key."""
+    grant_id = key.removeprefix(GRANTS).removesuffix(".json")
+    return grant_id if GRANT_ID.fullmatch(grant_id) and key == grant(grant_id) else None
+
+
+def check_grant_id(grant_id: str) -> str:
+    """Return the id of a connection, or raise InvalidName."""
+    if not GRANT_ID.fullmatch(grant_id):
+        raise InvalidName("connection_id", "must be a ULID")
+    return grant_id
+
+
+def used(grant_id: str) -> str:
+    """The key of the last use of a grant. Raises InvalidName."""
+    return USED + check_grant_id(grant_id)
+
+
+def wrong_tokens(digest: str) -> str:
+    """The key of how often a token was tried, by one digest of who tries it. Raises InvalidName."""
+    return f"{WRONG_TOKENS}{_checked(digest)}.json"
 
 
 def document(digest: str) -> str:

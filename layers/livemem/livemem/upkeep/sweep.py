@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from livemem.access import page_codes
 from livemem.archives import archive_expiry
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
 from livemem.jobs import maintainable, run_retention
@@ -135,6 +136,8 @@ def _look_daily(look: _Look, space_ids: list[str], end: str | None, rest: Sequen
     else:
         _remove_old_days(process)
         _remove_old_archives(process)
+        _remove_old_grants(process)
+        _remove_old_page_codes(process)
     daily_rest.settle(process, rest)
 
 
@@ -228,6 +231,27 @@ def _remove_old_archives(process: Process) -> None:
         archive_expiry.expire(process)
     except LiveMemoryError as error:
         logger.warning("old archives were not removed", extra={"error_code": error.code})
+
+
+def _remove_old_grants(process: Process) -> None:
+    """Remove what sign-in has left behind (signin/grant_expiry.py)."""
+    if process.settings.oauth_issuer is None:
+        return
+    # A service without sign-in never loads it.
+    from livemem.signin import grant_expiry  # noqa: PLC0415
+
+    try:
+        grant_expiry.expire(process)
+    except LiveMemoryError as error:
+        logger.warning("old grants were not removed", extra={"error_code": error.code})
+
+
+def _remove_old_page_codes(process: Process) -> None:
+    """Remove codes by which browsers got a token (access/page_codes.py)."""
+    try:
+        page_codes.remove_old(process)
+    except LiveMemoryError as error:
+        logger.warning("old codes of the page were not removed", extra={"error_code": error.code})
 
 
 def _add_oldest(report: SweepReport, resting: Mapping[str, Entered], now: datetime) -> None:

@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Header, Query
 
 from livemem import limits
-from livemem.access import management, rotation, secret, tokens
+from livemem.access import management, page_codes, rotation, secret, tokens
 from livemem.bank import corrections, history, review
 from livemem.changes import rules_change
 from livemem.consolidation import space_change
@@ -19,6 +19,9 @@ from livemem_http.environment import process
 from livemem_http.paging import Cursor, Limit
 
 api = Api()
+
+NOT_KEPT = {"Cache-Control": "no-store"}
+"""For answers with a secret."""
 
 
 @api.route("POST", "/v1/spaces", needs="write", status=HTTPStatus.CREATED, tag="spaces", summary="Create a space")
@@ -250,3 +253,24 @@ def rotate_token(
     grace = (body or views.Rotation()).grace_seconds
     rotated = rotation.rotate(process(), api.principal(), secret.new(), grace=grace, key=idempotency_key)
     return api.json(HTTPStatus.CREATED, views.TokenRotated.of_rotated(rotated))
+
+
+@api.route(
+    "POST", "/v1/page-codes", needs="any", status=HTTPStatus.CREATED, tag="tokens", summary="Make a code for the page"
+)
+def create_page_code() -> Response[views.PageCode]:
+    """Make a code that stands for the token of this request, for one minute and once. Open `path` at the address of the
+    service in a browser: the page exchanges the code for the token. So the token is in no address and no history.
+    """
+    code = page_codes.make(process(), api.token())
+    made = views.PageCode(page_code=code, path=f"/#code={code}", expires_in=int(page_codes.LIFE.total_seconds()))
+    return api.json(HTTPStatus.CREATED, made, headers=NOT_KEPT)
+
+
+@api.route("POST", "/v1/page-codes/exchange", needs="nothing", tag="tokens", summary="Exchange a code for its token")
+def exchange_page_code(body: views.PageCodeExchange) -> Response[views.PageToken]:
+    """Get the token that a code stands for. Only the first request with a code gets it, within a minute. Any other one
+    gets a 401.
+    """
+    token, principal = page_codes.redeem(process(), body.code)
+    return api.json(HTTPStatus.OK, views.PageToken(token=token, name=principal.name), headers=NOT_KEPT)

@@ -12,8 +12,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from livemem import limits
 from livemem.archives import export
 from livemem.archives.export import Archive, Working
+from livemem.audit import invariants, note_life
 from livemem.backups import catalog, retention, taking
-from livemem.erasure import erasure, receipts
+from livemem.erasure import erasure, receipts, several
 from livemem.jobs.receipt import Receipt
 from livemem.promotions import taking_back
 from livemem.restore import fork, importing, provisioning, provisioning_job, restore
@@ -25,6 +26,7 @@ from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.paging import Cursor, Limit
+from livemem_http.views.audit import InvariantPage, NoteLifeView
 from livemem_http.views.jobs import JobStatusPage, JobStatusView
 from livemem_http.views.repair import (
     NewQuarantine,
@@ -33,6 +35,7 @@ from livemem_http.views.repair import (
     UnreadableObject,
     UnreadablePage,
 )
+from livemem_http.views.upkeep import ErasurePreviewView, ErasureSelection, NewErasure
 
 api = Api()
 
@@ -237,6 +240,33 @@ def import_space(body: views.Import) -> Response[views.ProvisioningView]:
 
 
 @api.route(
+    "GET",
+    "/v1/spaces/{space_id}/notes/{note_id}/life",
+    needs="read",
+    tag="notes",
+    summary="Get the life of a note",
+)
+def get_note_life(space_id: str, note_id: str) -> NoteLifeView:
+    """All that happened to a note, oldest first. The events name its author, the changes that folded it with their
+    sections, those that left it out or were undone, and the spaces into which it was promoted. They also name the
+    memories and backups that hold it, and its erasure. `sections` are those of the bank that rest on it now.
+    """
+    return NoteLifeView.of(note_life.life(process(), api.principal(), space_id, note_id))
+
+
+@api.route(
+    "GET", "/v1/spaces/{space_id}/invariants", needs="read", tag="consolidations", summary="Check the invariants"
+)
+def get_invariants(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> InvariantPage:
+    """Check in the bucket, now, that nothing of the space is lost, doubled or changed without a record. The answer
+    covers the newest `limit` changes; later pages cover older ones. Nothing is repaired. What can't be told beside work
+    in progress has no `holds`: ask again.
+    """
+    found = invariants.page(process(), space_id, limit=limit, before=cursors.decode_number(cursor))
+    return InvariantPage.of(found, cursors.encode(found.before))
+
+
+@api.route(
     "DELETE",
     "/v1/spaces/{space_id}/notes/{note_id}",
     needs="admin",
@@ -329,6 +359,33 @@ def _receipt(receipt: Receipt) -> Response[views.ErasureView]:
     status = HTTPStatus.OK if receipt.status == "done" else HTTPStatus.ACCEPTED
     headers = {"Location": f"/v1/spaces/{receipt.space_id}/erasures/{receipt.job_id}"}
     return api.json(status, views.ErasureView.of(receipt), headers=headers)
+
+
+@api.route(
+    "POST",
+    "/v1/spaces/{space_id}/erasures",
+    needs="admin",
+    status=HTTPStatus.OK,
+    also=[HTTPStatus.ACCEPTED],
+    tag="erasure",
+    summary="Erase several things",
+)
+def erase_several(space_id: str, body: NewErasure) -> Response[views.ErasureView]:
+    """Erase notes, memories and turns for ever, at most 100 together, with one receipt. Each is erased as by its own
+    route. If one of them is unknown, nothing is erased (404): the preview names it. 202: the erasure continues until it
+    is complete, see `Location`. It cannot be undone.
+    """
+    wanted = body.selection()
+    return _receipt(several.erase_several(process(), api.principal(), space_id, wanted, _soon(), erase=body.erase))
+
+
+@api.route("POST", "/v1/spaces/{space_id}/erasures/preview", needs="admin", tag="erasure", summary="Preview an erasure")
+def preview_erasure(space_id: str, body: ErasureSelection) -> ErasurePreviewView:
+    """Show what an erasure of notes, memories and turns would change or remove, and where, without their words.
+    Nothing is changed. In a large space the time of a request may not suffice: then `complete` is false. Former
+    versions of objects are not looked for.
+    """
+    return ErasurePreviewView.of(several.preview(process(), api.principal(), space_id, body.selection(), _soon()))
 
 
 @api.route("GET", "/v1/spaces/{space_id}/erasures", needs="admin", tag="erasure", summary="List erasures")

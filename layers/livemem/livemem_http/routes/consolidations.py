@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from aws_lambda_powertools.event_handler import Response
 
-from livemem.jobs import queue
+from livemem.consolidation import dry_run_order
 from livemem_http import views
 from livemem_http.api import Api
 from livemem_http.environment import process
@@ -26,9 +26,10 @@ def start_consolidation(space_id: str, body: views.NewConsolidation | None = Non
     get the run (`Location`) until its status is final, or `awaiting_approval` in a space that requires approval.
     Without notes it ends with `nothing_to_do`. To fold only another agent's notes needs `admin`. While a plan waits
     for approval, the service refuses the run (`conflict`), except for a dry run or with `replace`. Between two runs
-    of a space that are started by hand, at least ten seconds must pass (`cooldown`).
+    of a space that are started by hand, at least ten seconds must pass (`cooldown`). A dry run can try other `rules`,
+    and with `notes_of` fold the notes of an earlier change again into the bank as it stood before.
     """
     order = (body or views.NewConsolidation()).order(api.principal())
-    run = queue.order(process(), api.principal(), space_id, order)
+    run = dry_run_order.order(process(), api.principal(), space_id, order)
     headers = {"Location": f"/v1/spaces/{space_id}/runs/{run.job_id}"}
     return api.json(HTTPStatus.ACCEPTED, views.RunQueued.of(run), headers=headers)

@@ -61,6 +61,14 @@ MaxChars = Annotated[
     ),
 ]
 TurnOrder = Annotated[reading.TurnOrder, Query(description="`newest` first, or `oldest` first.", examples=["newest"])]
+First = Annotated[
+    int | None,
+    Query(ge=1, le=keys.LAST_TURN, description="Only items with this number or a later one.", examples=[1]),
+]
+Last = Annotated[
+    int | None,
+    Query(ge=1, le=keys.LAST_TURN, description="Only items with this number or an earlier one.", examples=[8]),
+]
 OfLevel = Annotated[int | None, Query(ge=1, le=3, description="Only summaries of this level.", examples=[1])]
 OfState = Annotated[
     reading.State | None,
@@ -223,14 +231,28 @@ def list_turns(
     limit: TurnLimit = 20,
     max_chars: MaxChars = 100_000,
     order: TurnOrder = "newest",
+    first: First = None,
+    last: Last = None,
     cursor: Cursor = None,
 ) -> TurnPage:
-    """The turns of a conversation word for word. Only large results of tools are cut."""
-    after = cursors.decode_turn(cursor)
+    """The turns of a conversation word for word. Only large results of tools are cut. `first` and `last` choose a range
+    of numbers, such as the turns that a summary covers.
+    """
     page = reading.turns(
-        process(), space_id, conversation_id, limit=limit, max_chars=max_chars, after=after, order=order
+        process(),
+        space_id,
+        conversation_id,
+        limit=limit,
+        max_chars=max_chars,
+        after=cursors.decode_turn(cursor),
+        order=order,
+        within=_range(first, last),
     )
     return TurnPage.of(page, cursors.encode(page.after))
+
+
+def _range(first: int | None, last: int | None) -> tuple[int, int]:
+    return first or reading.EVERY[0], last or reading.EVERY[1]
 
 
 @api.route("GET", f"{ONE}/turns/{{turn_index}}", needs="read", tag="conversations", summary="Get a turn")
@@ -253,6 +275,8 @@ def list_summaries(
     conversation_id: str,
     level: OfLevel = None,
     state: OfState = None,
+    first: First = None,
+    last: Last = None,
     limit: Limit = limits.PAGE_DEFAULT,
     cursor: Cursor = None,
 ) -> SummaryPage:
@@ -262,7 +286,15 @@ def list_summaries(
     after = cursors.decode_summary(cursor)
     missing: list[str] = []
     found, more = reading.summary_page(
-        process(), space_id, conversation_id, level=level, state=state, limit=limit, after=after, missing=missing
+        process(),
+        space_id,
+        conversation_id,
+        level=level,
+        state=state,
+        limit=limit,
+        after=after,
+        within=_range(first, last),
+        missing=missing,
     )
     items = [SummaryView.of(one) for one in found]
     return SummaryPage(items=items, next_cursor=cursors.encode_summary(more), unreadable=missing)

@@ -9,13 +9,15 @@ from typing import Annotated, Literal
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from livemem import limits
-from livemem.bank import history, plans
+from livemem.bank import folded_notes, history, plans
+from livemem.bank.folded_notes import FoldedAfter
 from livemem.changes import run_progress
 from livemem.conversations import conversation as conversations
+from livemem.errors import InvalidRequest
 from livemem.notes import pages
 from livemem.notes.note import CapturedFrom, Note
 from livemem.recall import overview, summary
-from livemem.spaces import directory, rules
+from livemem.spaces import rules
 from livemem.spaces import usage_counts as usages
 from livemem.store import cursors
 from livemem.upkeep import about, usage_report
@@ -36,6 +38,30 @@ WithContent = Annotated[bool, Query(description="Whether to return the contents 
 WithRules = Annotated[
     bool,
     Query(alias="rules", description="`false`: the rules are left out, for agents that know them.", examples=[True]),
+]
+NoteIds = Annotated[
+    str | None,
+    Query(
+        description="Only these notes, live or consolidated: up to 100 ids, separated by commas. No filter may be "
+        "given with it. Notes that no longer exist are left out.",
+        examples=["20260220T140000_cline-dev_decision_1a2b3c4d"],
+    ),
+]
+NoteStatus = Annotated[
+    Literal["live", "consolidated"],
+    Query(
+        description="`live`: the notes that wait. `consolidated`: those that a consolidation has folded and no undo "
+        "gave back, newest change first. A page may hold fewer notes than `limit` and still have a next one.",
+        examples=["consolidated"],
+    ),
+]
+WithWaiting = Annotated[
+    bool,
+    Query(
+        description="Whether to return what waits in each space, and what its next consolidation waits for. Two or "
+        "three more requests to the store for each space.",
+        examples=[True],
+    ),
 ]
 OfSpace = Annotated[views.SpaceId, Query(description="The id of the space.", examples=["demo"])]
 Days = Annotated[
@@ -77,10 +103,15 @@ def get_about() -> views.About:
 
 
 @api.route("GET", "/v1/spaces", needs="read", tag="spaces", summary="List spaces")
-def list_spaces(limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.SpacePage:
+def list_spaces(
+    limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None, waiting: WithWaiting = False
+) -> views.SpacePage:
     """The spaces that the token may see, sorted by id."""
-    found, more = directory.page(process(), api.principal(), limit=limit, after=cursors.decode_name(cursor))
-    return views.SpacePage(items=[views.SpaceView.of(meta) for meta in found], next_cursor=cursors.encode(more))
+    found, more = overview.page(
+        process(), api.principal(), limit=limit, after=cursors.decode_name(cursor), waiting=waiting
+    )
+    items = [views.ListedSpace.of_listed(one) for one in found]
+    return views.SpacePage(items=items, next_cursor=cursors.encode(more))
 
 
 @api.route("GET", "/v1/spaces/{space_id}", needs="read", tag="spaces", summary="Get a space")
@@ -89,7 +120,7 @@ def get_space(space_id: str) -> views.SpaceInfo:
     return views.SpaceInfo.of_info(overview.info(process(), space_id))
 
 
-@api.route("GET", "/v1/spaces/{space_id}/rules", needs="read", tag="spaces", revalidated=True, summary="Get the rules")
+@api.route("GET", "/v1/spaces/{space_id}/rules", needs="read", tag="spaces", summary="Get the rules")
 def get_rules(space_id: str) -> views.Rules:
     """The rules that say which files the bank has and what belongs where."""
     return views.Rules(rules=rules.read(process(), space_id))
@@ -102,7 +133,6 @@ def get_rules(space_id: str) -> views.Rules:
     tag="spaces",
     markdown=markdown.summary,
     refuses=TOO_FAR_BACK,
-    revalidated=True,
     summary="Get the summary of a space",
 )
 def get_summary(space_id: str, at: At = None, with_rules: WithRules = True) -> views.SpaceSummary:
@@ -119,7 +149,6 @@ def get_summary(space_id: str, at: At = None, with_rules: WithRules = True) -> v
     tag="bank",
     markdown=markdown.synthesis,
     refuses=TOO_FAR_BACK,
-    revalidated=True,
     summary="Get the synthesis",
 )
 def get_synthesis(space_id: str, at: At = None) -> views.SynthesisView:
@@ -135,8 +164,7 @@ def get_synthesis(space_id: str, at: At = None) -> views.SynthesisView:
     needs="read",
     tag="notes",
     markdown=markdown.notes,
-    revalidated=True,
-    summary="List live notes",
+    summary="List notes",
 )
 def list_notes(
     space_id: str,
@@ -148,17 +176,33 @@ def list_notes(
     tag: Tagged = None,
     since: Since = None,
     until: Until = None,
+    ids: NoteIds = None,
+    status: NoteStatus = "live",
 ) -> views.NotePage:
-    """The notes that wait for a consolidation, newest first. All filters must match. Consolidated notes are in the
-    history, and each can still be read by its id.
+    """The notes that wait for a consolidation, newest first. With `status=consolidated` the folded notes, those of the
+    newest change first. All filters must match. `ids` reads several notes at once, live or consolidated.
     """
+    if ids is not None:
+        if any((cursor, category, agent, tag, since, until)):
+            raise InvalidRequest.of("ids", "can't be combined with a filter or a cursor")
+        return _note_page(space_id, pages.of_ids(process(), space_id, ids.split(",")))
     wanted = pages.NotesFilter.of(category=category, agent=agent, tag=tag, since=since, until=until)
+    if status == "consolidated":
+        if order == "asc":
+            raise InvalidRequest.of("order", "consolidated notes come newest first")
+        after = cursors.decode_with(FoldedAfter.parse, cursor)
+        folded = folded_notes.page(process(), space_id, wanted, limit=limit, after=after)
+        return _note_page(space_id, folded.items, folded.next_after)
     page = pages.page(
         process(), space_id, wanted, limit=limit, after=cursors.decode_note(cursor), oldest_first=order == "asc"
     )
-    gone = _gone_sources(space_id, page.items)
+    return _note_page(space_id, page.items, page.next_after)
+
+
+def _note_page(space_id: str, items: Sequence[Note], next_after: object = None) -> views.NotePage:
+    gone = _gone_sources(space_id, items)
     return views.NotePage(
-        items=[views.NoteView.of(note, gone) for note in page.items], next_cursor=cursors.encode(page.next_after)
+        items=[views.NoteView.of(note, gone) for note in items], next_cursor=cursors.encode(next_after)
     )
 
 
@@ -168,7 +212,6 @@ def list_notes(
     needs="read",
     tag="notes",
     markdown=markdown.note,
-    revalidated=True,
     summary="Get a note",
 )
 def get_note(space_id: str, note_id: str) -> views.NoteView:
@@ -190,7 +233,6 @@ def _gone_sources(space_id: str, notes: Sequence[Note]) -> set[str]:
     tag="bank",
     markdown=markdown.bank,
     refuses=TOO_FAR_BACK,
-    revalidated=True,
     summary="List the bank files",
 )
 def list_bank(space_id: str, content: WithContent = False, at: At = None) -> views.FileList:
@@ -206,7 +248,6 @@ def list_bank(space_id: str, content: WithContent = False, at: At = None) -> vie
     markdown=markdown.file,
     refuses=TOO_FAR_BACK,
     tag="bank",
-    revalidated=True,
     summary="Get a bank file",
 )
 def get_bank_file(space_id: str, at: At = None, sources: WithSources = False) -> views.FileWithSources:
@@ -281,7 +322,6 @@ def get_usage(days: Days = usage_report.DAYS_DEFAULT, until: LastDay = None) -> 
     "/v1/spaces/{space_id}/consolidations",
     needs="read",
     tag="consolidations",
-    revalidated=True,
     summary="List the history",
 )
 def list_consolidations(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> views.ChangePage:
@@ -301,7 +341,6 @@ def list_consolidations(space_id: str, limit: Limit = limits.PAGE_DEFAULT, curso
     needs="read",
     tag="consolidations",
     markdown=markdown.change,
-    revalidated=True,
     summary="Get a consolidation",
 )
 def get_consolidation(space_id: str, number: str) -> views.ChangeDetail:

@@ -285,7 +285,6 @@ ForUser = Annotated[
     tag="spaces",
     markdown=start_as_markdown,
     refuses=TOO_FAR_BACK,
-    revalidated=True,
     summary="Start a session",
 )
 def get_start(

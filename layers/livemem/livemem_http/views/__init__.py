@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from livemem_http.views.runs import NewConsolidation, RunPage, RunQueued, RunView
     from livemem_http.views.service import About, HealthView, WhoAmI
     from livemem_http.views.spaces import (
+        ListedSpace,
         LiveNotes,
         NewSpace,
         Rules,
@@ -78,6 +79,7 @@ _MODULES = {
     "runs": ("NewConsolidation", "RunPage", "RunQueued", "RunView"),
     "service": ("About", "HealthView", "WhoAmI"),
     "spaces": (
+        "ListedSpace",
         "LiveNotes",
         "NewSpace",
         "Rules",
@@ -91,6 +93,9 @@ _MODULES = {
     ),
     "tokens": (
         "NewToken",
+        "PageCode",
+        "PageCodeExchange",
+        "PageToken",
         "Revocation",
         "Rotation",
         "TokenChange",
@@ -130,6 +135,7 @@ __all__ = [
     "HealthView",
     "IdempotencyKey",
     "Import",
+    "ListedSpace",
     "LiveNotes",
     "Moment",
     "NewBackup",

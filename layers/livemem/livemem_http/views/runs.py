@@ -17,8 +17,10 @@ from livemem_http.views.fields import (
     Model,
     Moment,
     NextCursor,
+    RulesText,
     RunId,
     SpaceId,
+    Template,
     View,
     described,
     job_described,
@@ -48,11 +50,23 @@ class NewConsolidation(Body):
         bool, described("Discards a plan that waits for approval. The new run makes another one.", False)
     ] = False
 
+    rules: Annotated[
+        RulesText | None, described("Only with `dry_run`: rules to try in the place of those of the space.")
+    ] = None
+    rules_template: Annotated[Template | None, described("Only with `dry_run`: a template of rules to try.")] = None
+    notes_of: Annotated[
+        Annotated[int, Field(ge=1, le=999_999_999)] | None,
+        described(
+            "Only with `dry_run`: the number of a consolidation. Its notes are taken in the place of the live ones, "
+            "and the bank as it stood before it, so that the plan can be compared with that change."
+        ),
+    ] = None
+
     def order(self, principal: Principal) -> "RunOrder":
         """The run for the domain."""
         from livemem.jobs.queue import RunOrder  # noqa: PLC0415 - readers make none
 
-        return RunOrder("api", self.agent, self.max_notes, self.dry_run, principal.name, self.replace)
+        return RunOrder("api", requested_by=principal.name, **self.model_dump())
 
 
 class RunQueued(View):
@@ -97,6 +111,10 @@ class RunView(View):
     agent: Annotated[str | None, described("The agent whose notes alone were requested. Left out: all notes.")] = None
     max_notes: Annotated[int | None, described("The maximum number of notes that was requested.")] = None
     dry_run: Annotated[bool, described("Whether the run only shows a plan.", False)] = False
+    rules: Annotated[str | None, described("Only for a dry run of other rules: these rules.")] = None
+    notes_of: Annotated[
+        int | None, described("Only for a dry run over the notes of an earlier change: its number.")
+    ] = None
     queued_at: Annotated[Moment, described("The time of the request, UTC.", "2026-02-20T14:04:55.120Z")]
     started_at: Annotated[
         Moment | None, described("The time when the worker started to ask the LLM, UTC.", "2026-02-20T14:04:55.800Z")

@@ -1,7 +1,7 @@
 """Spaces as requests and answers, and the summary that an agent loads."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from livemem.bank.time_travel import RecordedMoment
     from livemem.changes.rules_change import NewRules
     from livemem.consolidation.space_change import Changed, SpaceUpdate
-    from livemem.recall.overview import Info
+    from livemem.jobs.next_run import Waiting
+    from livemem.recall.overview import Info, SpaceAtGlance
     from livemem.recall.summary import WholeSpace
     from livemem.spaces import lifecycle
 
@@ -133,6 +134,48 @@ class PendingPlan(View):
         return cls(**told, plan_revision=review.revision)
 
 
+class NextRunView(View):
+    """What the next automatic consolidation waits for."""
+
+    why: Annotated[
+        Literal["review", "running", "queued", "held", "after_failure", "paused", "by_hand", "due", "threshold"],
+        described(
+            "`review`: a plan waits for approval. `running`, `queued`: a run is at work, or will be. `held`: other "
+            "work holds the space. `after_failure`: automatic runs wait after a failure. `paused`. `by_hand`: the "
+            "threshold is 0. `due`: enough notes wait, and a run will start. `threshold`: more notes are needed.",
+            "threshold",
+        ),
+    ]
+    notes_missing: Annotated[int | None, described("Only with `threshold`: number of notes that are missing.", 18)] = (
+        None
+    )
+    run_id: Annotated[
+        str | None, described("Only with `review`, `running` and `queued`: the run.", "01KHXAB2V9Q4W6E8R0T2Y4U6I8")
+    ] = None
+    not_before: Annotated[
+        Moment | None, described("Only with `after_failure`: the end of the wait, UTC.", "2026-02-20T14:30:00Z")
+    ] = None
+    detail: Annotated[
+        str | None,
+        described("The reason of a pause, the code of the failure, or the kind of work that holds the space.", "sweep"),
+    ] = None
+
+
+class WaitingView(View):
+    """The notes that wait for a consolidation. Notes that are too large for a prompt are not counted."""
+
+    notes_count: Annotated[int, described("Number of notes that wait.", 2)]
+    exact: Annotated[bool, described("False if more notes wait than `notes_count`.", True)]
+    oldest_note_at: Annotated[
+        Moment | None, described("The time when the oldest of them was written, UTC.", "2026-02-20T14:00:00Z")
+    ] = None
+    next_run: Annotated[NextRunView, described("When the next automatic consolidation starts.")]
+
+    @classmethod
+    def of(cls, waiting: "Waiting") -> "WaitingView":
+        return cls.model_validate(waiting, from_attributes=True)
+
+
 class SpaceView(View):
     """A space: its `_meta.json` without the internal fields of a deletion."""
 
@@ -197,10 +240,23 @@ class SpaceChanged(SpaceView):
         return cls(**SpaceView.of(changed.meta).model_dump(), started_run=changed.started_run)
 
 
+class ListedSpace(SpaceView):
+    """A space in a list."""
+
+    waiting: Annotated[
+        WaitingView | None, described("The notes that wait for a consolidation. Only with `waiting=true`.")
+    ] = None
+
+    @classmethod
+    def of_listed(cls, listed: "SpaceAtGlance") -> "ListedSpace":
+        waits = listed.waiting
+        return cls(**SpaceView.of(listed.meta).model_dump(), waiting=WaitingView.of(waits) if waits else None)
+
+
 class SpacePage(View):
     """A page of spaces."""
 
-    items: Annotated[list[SpaceView], described("The spaces that the token may see, sorted by id.")]
+    items: Annotated[list[ListedSpace], described("The spaces that the token may see, sorted by id.")]
     next_cursor: NextCursor = None
 
 
@@ -231,6 +287,7 @@ class SpaceInfo(SpaceView):
     live: Annotated[LiveSize, described("The number and size of the live notes.")]
     bank: Annotated[BankSize, described("The number and size of the bank files.")]
     synthesis_exists: Annotated[bool, described("Whether the space has a synthesis.", True)]
+    waiting: Annotated[WaitingView, described("The notes that wait, and what the next consolidation waits for.")]
 
     @classmethod
     def of_info(cls, info: "Info") -> "SpaceInfo":
@@ -243,6 +300,7 @@ class SpaceInfo(SpaceView):
                 files=[FileView.of(from_entry(entry)) for entry in info.bank],
             ),
             synthesis_exists=info.synthesis_exists,
+            waiting=WaitingView.of(info.waiting),
         )
 
 

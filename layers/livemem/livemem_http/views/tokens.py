@@ -241,3 +241,32 @@ class TokensPurged(View):
 
     purged: Annotated[int, described("How many tokens were removed.", 2)]
     hashes: Annotated[list[str], described("The hashes of the removed tokens.", [])]
+
+
+class PageCode(View):
+    """A code for the page."""
+
+    page_code: Annotated[str, described("The code.", "EXAMPLE-CODE-EXAMPLE-CODE-EXAMPLE-CODE-EXAMP")]
+    path: Annotated[
+        str,
+        described(
+            "The path of the page with the code, below the address of the service.",
+            "/#code=EXAMPLE-CODE-EXAMPLE-CODE-EXAMPLE-CODE-EXAMP",
+        ),
+    ]
+    expires_in: Annotated[int, described("For how many seconds the code can be exchanged.", 60)]
+
+
+class PageCodeExchange(Body):
+    """A code to exchange for its token."""
+
+    code: Annotated[
+        str, described("The code.", "EXAMPLE-CODE-EXAMPLE-CODE-EXAMPLE-CODE-EXAMP", minLength=1, maxLength=200)
+    ]
+
+
+class PageToken(View):
+    """The token that a code stood for."""
+
+    token: Annotated[str, described("The token.", "lm_EXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLEEXAMPLE_")]
+    name: Annotated[str, described("The name of the token.", "cline-dev")]

@@ -1,13 +1,17 @@
 """Erasure, retention and garbage collection as requests and answers."""
 
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from livemem import limits
 from livemem.backups import retention
 from livemem.jobs.describable import job_id
 from livemem.jobs.receipt import Receipt
 from livemem.upkeep import garbage_report
 from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, SpaceId, View, described, job_described
+
+if TYPE_CHECKING:
+    from livemem.erasure.several import ErasurePreview, Selection
 
 ErasureId = Annotated[str, described("The id of the erasure, a ULID.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 
@@ -39,11 +43,11 @@ class ErasureView(View):
         list[str], described("The ids of the erased notes.", ["20260220T140000_cline-dev_decision_1a2b3c4d"])
     ]
     memory_ids: Annotated[
-        list[str], described("The id of the erased memory, a ULID. The list is empty if no memory is erased.", [])
+        list[str], described("The ids of the erased memories, ULIDs. The list is empty if no memory is erased.", [])
     ] = []
     turns: Annotated[
         list[str],
-        described("The erased turn: the id of the conversation and the number of the turn, separated by a slash.", []),
+        described("The erased turns: the id of the conversation and the number of the turn, separated by a slash.", []),
     ] = []
     requested_by: Annotated[str, described("The name of the token that requested it.", "admin")]
     started_at: Annotated[Moment, described("The start time, UTC.", "2026-02-20T14:00:00Z")]
@@ -82,6 +86,98 @@ class ErasureView(View):
             "finished_at": receipt.ended_at,
         }
         return cls.model_validate({**receipt.model_dump(), **told})
+
+
+class ErasureSelection(Body):
+    """Notes, memories and turns of a space, at most 100 together."""
+
+    note_ids: Annotated[
+        list[str],
+        described(
+            "The ids of notes, live or consolidated.",
+            ["20260220T140000_cline-dev_decision_1a2b3c4d"],
+            maxItems=limits.ERASED_AT_ONCE,
+        ),
+    ] = []
+    memory_ids: Annotated[
+        list[str],
+        described("The ids of memories. Those that were merged with one go with it.", maxItems=limits.ERASED_AT_ONCE),
+    ] = []
+    turns: Annotated[
+        list[str],
+        described(
+            "Turns: the id of the conversation and the number of the turn, separated by a slash. Notes that were "
+            "captured from a turn go with it.",
+            maxItems=limits.ERASED_AT_ONCE,
+        ),
+    ] = []
+
+    def selection(self) -> "Selection":
+        """The selection for the domain."""
+        from livemem.erasure.several import Selection  # noqa: PLC0415 - readers make none
+
+        return Selection(self.note_ids, self.memory_ids, self.turns)
+
+
+class NewErasure(ErasureSelection):
+    """Notes, memories and turns to erase for ever."""
+
+    erase: Annotated[bool, described("Must be true, as a confirmation: it cannot be undone.", True)] = False
+
+
+class PreviewItemView(View):
+    """A note, memory or turn of the selection, or one that goes with it."""
+
+    id: Annotated[str, described("The id.", "20260220T140000_cline-dev_decision_1a2b3c4d")]
+    kind: Annotated[Literal["note", "memory", "turn"], described("The kind.", "note")]
+    state: Annotated[
+        Literal["in_space", "in_backups", "erased", "unknown"],
+        described(
+            "`in_space`: the space holds its words. `in_backups`: only backups do. `erased`: nothing of it is left. "
+            "`unknown`: it is nowhere, and an erasure of the selection is refused (404).",
+            "in_space",
+        ),
+    ]
+    also: Annotated[
+        Literal[True] | None,
+        described("True: it goes with the selection: a merged memory, or a note captured from a turn."),
+    ] = None
+
+
+class PreviewPlaceView(View):
+    """The space, or one of its backups, with the number of its objects that would be changed or removed, by kind."""
+
+    backup_id: Annotated[str | None, described("The backup. Left out: the space itself.")] = None
+    counts: Annotated[dict[str, int], described("Number of objects by kind.", {"live": 1, "bank_files": 1})]
+
+
+class ErasurePreviewView(View):
+    """What an erasure would remove, and where. Nothing was changed."""
+
+    complete: Annotated[bool, described("False: the time did not suffice to look everywhere, and there is more.", True)]
+    items: Annotated[list[PreviewItemView], described("The selection, with the things that go with it.")]
+    places: Annotated[list[PreviewPlaceView], described("The places that hold or quote the words.")]
+    files: Annotated[list[str], described("The bank files that quote them word for word.", [])]
+    sections: Annotated[
+        list[SectionToCorrect], described("The sections of the bank that rest on one of the notes, to correct.")
+    ]
+    quoted_in: Annotated[
+        list[str], described("The ids of other notes and memories that quote them. They would not be changed.", [])
+    ]
+    not_reached: Annotated[
+        list[str],
+        described("The places that the service can't reach, as sentences.", ["Archives that were downloaded."]),
+    ]
+
+    @classmethod
+    def of(cls, found: "ErasurePreview") -> "ErasurePreviewView":
+        items = [{**asdict(item), "also": item.also or None} for item in found.items]
+        sections = [section.model_dump() for section in found.sections]
+        return cls.model_validate({**vars(found), "items": items, "sections": sections, "places": _places(found)})
+
+
+def _places(found: "ErasurePreview") -> list[dict[str, Any]]:
+    return [asdict(place) for place in found.places]
 
 
 class ErasurePage(Gapped):

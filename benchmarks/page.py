@@ -1,0 +1,213 @@
+"""The page in a real browser against its targets: weight, first view, pauses in a long list, and the cost of each view.
+
+    python -m benchmarks.page [--notes 2000] [--items 100000] [--loads 5]
+
+A service of its own is started, with a space of `--notes` live notes. The long list gets its answers from here, a
+thousand notes a page, so that `--items` of them are in the browser after some scrolling. All other answers are the
+service's own. A task of the browser's main thread is a pause: whoever types or scrolls waits for it.
+"""
+
+import argparse
+import json
+import re
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import Browser, Route
+
+from local.demo.service import Service, running_service
+from tests.support.browser import Visit, launched, visited
+
+SPACE = "page"
+BATCH = 100
+PAGE = 1_000
+"""Notes of one answer of the long list."""
+TARGETS = {"kB of the first view": 120.0, "seconds to the first view": 1.0, "longest pause in ms": 50.0}
+VIEWS = {
+    "start": "#/",
+    "space": f"#/spaces/{SPACE}",
+    "bank": f"#/spaces/{SPACE}/bank",
+    "history": f"#/spaces/{SPACE}/history",
+    "told": f"#/spaces/{SPACE}/told",
+    "rules": f"#/spaces/{SPACE}/rules",
+    "settings": f"#/spaces/{SPACE}/settings",
+    "search": f"#/spaces/{SPACE}/search?q=store",
+    "conversations": f"#/spaces/{SPACE}/conversations",
+    "memories": f"#/spaces/{SPACE}/memories",
+    "rooms": f"#/spaces/{SPACE}/rooms",
+    "health": "#/operate/health",
+    "jobs": "#/operate/jobs",
+    "usage": "#/operate/usage",
+    "tokens": "#/operate/tokens",
+    "backups": "#/operate/backups",
+}
+PAUSES = """
+window.pauses = [];
+new PerformanceObserver((list) => list.getEntries().forEach((entry) => window.pauses.push(entry.duration)))
+  .observe({ type: 'longtask', buffered: true });
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one view asked of the API, and the API of the store."""
+
+    calls: int
+    store: Counter[str]
+
+
+def main() -> int:
+    """Measure, print, and return 1 where a target is missed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.page")
+    for option, usual in (("--notes", 2_000), ("--items", 100_000), ("--loads", 5)):
+        parser.add_argument(option, type=int, default=usual)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, launched() as browser, running_service(Path(folder)) as service:
+        fill(service, given.notes)
+        found = {
+            "kB of the first view": weight(browser, service) / 1_000,
+            "seconds to the first view": first_view(browser, service, given.loads),
+            "longest pause in ms": longest_pause(browser, service, given.items),
+        }
+        print("| | measured | target |\n|---|---:|---:|")
+        for name, value in found.items():
+            print(f"| {name} | {value:.2f} | {TARGETS[name]:g} |")
+        print("\n| view | calls | requests to the store |\n|---|---:|---|")
+        for name, cost in costs(browser, service).items():
+            told = ", ".join(f"{count} {kind}" for kind, count in sorted(cost.store.items())) or "none"
+            print(f"| {name} | {cost.calls} | {told} |")
+    return int(any(value > TARGETS[name] for name, value in found.items()))
+
+
+def fill(service: Service, count: int) -> None:
+    """A space with so many live notes."""
+    service.admin.spaces.create(space_id=SPACE, consolidation_threshold=0)
+    for first in range(0, count, BATCH):
+        some = range(first, min(first + BATCH, count))
+        notes = [{"category": "progress", "content": f"Step {one}: the store keeps part {one}."} for one in some]
+        service.admin.notes.append_batch(SPACE, notes=notes)
+
+
+def signed_in(browser: Browser, service: Service, link: str) -> Visit:
+    """A visit at this view."""
+    visit = visited(browser, url_of(service))
+    visit.page.add_init_script(PAUSES)
+    visit.open(link)
+    visit.sign_in(service.admin_key)
+    settle(visit)
+    return visit
+
+
+def url_of(service: Service) -> str:
+    """The address of the service."""
+    return str(service.admin.url).removesuffix("/v1")
+
+
+def settle(visit: Visit) -> None:
+    """Wait until the view has all that it asks for."""
+    visit.page.locator("h1").first.wait_for()
+    visit.page.wait_for_load_state("networkidle")
+
+
+def weight(browser: Browser, service: Service) -> int:
+    """Bytes of all files that the first view loads, as they come over the wire, without data."""
+    visit = visited(browser, url_of(service))
+    sizes: list[int] = []
+    visit.page.on(
+        "requestfinished",
+        lambda request: sizes.append(request.sizes()["responseBodySize"]) if "/v1/" not in request.url else None,
+    )
+    visit.open(f"#/spaces/{SPACE}")
+    visit.sign_in(service.admin_key)
+    settle(visit)
+    visit.page.context.close()
+    return sum(sizes)
+
+
+def first_view(browser: Browser, service: Service, loads: int) -> float:
+    """Seconds from the address to the newest note on the screen, by a browser with an empty cache: the median."""
+    seconds = []
+    for _ in range(loads):
+        visit = signed_in(browser, service, f"#/spaces/{SPACE}")
+        visit.page.context.clear_cookies()
+        began = time.perf_counter()
+        visit.page.reload()
+        visit.page.get_by_text("the store keeps part").first.wait_for()
+        seconds.append(time.perf_counter() - began)
+        visit.page.context.close()
+    return statistics.median(seconds)
+
+
+def longest_pause(browser: Browser, service: Service, items: int) -> float:
+    """Milliseconds of the longest task while a list grows to `items` and is scrolled, and while a search is typed."""
+    visit = signed_in(browser, service, "#/")
+    visit.page.route(re.compile(rf"/v1/spaces/{SPACE}/notes\?"), lambda route: answer_page(route, items))
+    visit.open(f"#/spaces/{SPACE}")
+    settle(visit)
+    visit.page.evaluate("window.pauses.length = 0")
+    for _ in range(items // PAGE):
+        visit.page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        visit.page.wait_for_timeout(60)
+    visit.page.wait_for_load_state("networkidle")
+    shown = visit.page.locator("main li").count()
+    print(f"{shown} items are in the list.\n")
+    visit.open(f"#/spaces/{SPACE}/search")
+    visit.page.locator("input[type=search]").first.press_sequentially("which store keeps it", delay=30)
+    visit.page.wait_for_load_state("networkidle")
+    pauses: list[float] = visit.page.evaluate("window.pauses")
+    visit.page.context.close()
+    return max(pauses, default=0.0)
+
+
+def answer_page(route: Route, items: int) -> None:
+    """One page of a list that is longer than any service would be filled with here."""
+    begin = int(parse_qs(urlsplit(route.request.url).query).get("cursor", ["0"])[0])
+    end = min(begin + PAGE, items)
+    more = str(end) if end < items else None
+    route.fulfill(
+        content_type="application/json",
+        body=json.dumps({"items": list(notes(begin, end)), "next_cursor": more}),
+    )
+
+
+def notes(begin: int, end: int) -> Iterator[dict[str, Any]]:
+    """Notes as the service shows them."""
+    for one in range(begin, end):
+        moment = time.strftime("%Y%m%dT%H%M%S", time.gmtime(1_790_000_000 - one))
+        yield {
+            "note_id": f"{moment}_ann_progress_{one:08x}",
+            "space_id": SPACE,
+            "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1_790_000_000 - one)),
+            "agent": "ann",
+            "category": "progress",
+            "tags": ["step"],
+            "content": f"Step {one}: the store keeps part {one}.",
+            "size": 200,
+            "status": "live",
+        }
+
+
+def costs(browser: Browser, service: Service) -> dict[str, Cost]:
+    """The cost of each view, opened by its link by somebody who is signed in."""
+    visit = signed_in(browser, service, "#/")
+    found = {}
+    for name, link in VIEWS.items():
+        visit.page.goto("about:blank")
+        visit.requests.clear()
+        visit.store.clear()
+        visit.open(link)
+        settle(visit)
+        found[name] = Cost(len(visit.requests), Counter(visit.store))
+    visit.page.context.close()
+    return found
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

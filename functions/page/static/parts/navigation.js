@@ -1,0 +1,77 @@
+/** Where one can go: the spaces, the views of the open one, the work of an operator; and how the page looks and speaks. */
+import { forgetAnswers } from '../core/api.js';
+import { choices, colours, useColours } from '../core/colours.js';
+import { useLive } from '../core/live.js';
+import { go, href } from '../core/router.js';
+import { may, signOut } from '../core/session.js';
+import { useStore } from '../core/store.js';
+import { chooseLanguage, language, languages, t } from '../core/texts.js';
+import { html, useEffect, useState } from '../vendor/preact.js';
+import { spaceLinks, views } from '../views.js';
+
+export const Mark = () => html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
+  <path class="thread" d="M5 7h9c5 0 5 9 9 9h4M5 16h18M5 25h9c5 0 5-9 9-9" /><circle cx="5" cy="7" r="2.6" /><circle cx="5" cy="16" r="2.6" /><circle cx="5" cy="25" r="2.6" /><circle class="whole" cx="26" cy="16" r="3.6" />
+</svg>`;
+
+/** Language and colours. */
+export function Choices() {
+  const spoken = useStore(language);
+  const looks = useStore(colours);
+  return html`<div class="choices">
+    <div class="choice small" role="group" aria-label=${t('language')}>${languages.map((one) => html`<button key=${one} type="button" lang=${one} aria-pressed=${one === spoken} onClick=${() => chooseLanguage(one)}>${one.toUpperCase()}</button>`)}</div>
+    <div class="choice small" role="group" aria-label=${t('colours')}>${choices.map((one) => html`<button key=${one} type="button" aria-pressed=${one === looks} onClick=${() => useColours(one)}>${t(`colours.${one}`)}</button>`)}</div>
+  </div>`;
+}
+
+function SpaceChoice({ space }) {
+  const spaces = useLive('/v1/spaces', { query: { limit: 200 }, every: 60_000 });
+  const ids = (spaces.data?.items ?? []).map((one) => one.space_id);
+  if (!ids.includes(space)) ids.unshift(space);
+  return html`<label class="space-choice"><span class="unseen">${t('nav.choose')}</span>
+    <select value=${space} onChange=${(event) => go('space', { space: event.target.value })}>${ids.map((id) => html`<option key=${id} value=${id} selected=${id === space}>${id}</option>`)}</select></label>`;
+}
+
+/** The space that was open last stays in the navigation of views without one. */
+function useLastSpace(space) {
+  const [last, setLast] = useState(space);
+  useEffect(() => {
+    if (space) setLast(space);
+  }, [space]);
+  return space ?? last;
+}
+
+export function Navigation({ route, who }) {
+  const [open, setOpen] = useState(false);
+  const space = useLastSpace(route.params.space);
+  useEffect(() => setOpen(false), [route]);
+  useEffect(() => {
+    if (!open) return undefined;
+    const close = (event) => event.key === 'Escape' && setOpen(false);
+    addEventListener('keydown', close);
+    return () => removeEventListener('keydown', close);
+  }, [open]);
+  const leave = () => {
+    forgetAnswers();
+    signOut();
+  };
+  const link = (name, text, current) => html`<a key=${name} href=${href(name, { space })} aria-current=${current ? 'page' : undefined}>${t(text)}</a>`;
+  return html`<header class=${`frame ${open ? 'open' : ''}`}>
+    <div class="frame-top">
+      <a class="brand" href="#/"><${Mark} /><span>Live Memory</span></a>
+      <button class="menu" aria-expanded=${open} aria-controls="navigation" onClick=${() => setOpen(!open)}>${open ? t('close') : t('menu')}</button>
+    </div>
+    <nav id="navigation" aria-label=${t('nav.label')}>
+      ${link('start', 'nav.start', route.name === 'start')}
+      ${space && html`<div class="nav-group"><${SpaceChoice} space=${space} />
+        ${spaceLinks.filter((one) => views[one.name]).map((one) => link(one.name, one.text, route.params.space && one.views.includes(route.name)))}</div>`}
+      <div class="nav-group">
+        ${link('operate', 'nav.operate', route.name === 'operate' || route.name === 'operatePart')}
+        <a href="/docs">${t('nav.docs')}</a>
+      </div>
+      <div class="nav-foot">
+        <p class="who">${who?.name}${may('admin', who) && html` <small>admin</small>`} <button class="plain" onClick=${leave}>${t('sign.out')}</button></p>
+        <${Choices} />
+      </div>
+    </nav>
+  </header>`;
+}

@@ -1,0 +1,127 @@
+/** What is kept and what goes: backups, restores, retention, imports and garbage. */
+import { at, post, remove } from '../../core/api.js';
+import { bytes } from '../../core/format.js';
+import { useAction, useLive } from '../../core/live.js';
+import { usePages } from '../../core/pages.js';
+import { changeQuery, href } from '../../core/router.js';
+import { has, number, t } from '../../core/texts.js';
+import { Badge, Copy, Empty, Facts, Panel, ProblemNote, Time, Words } from '../../parts/basic.js';
+import { Download, followProvisioning, Provisioned } from '../../parts/copies.js';
+import { confirm } from '../../parts/dialog.js';
+import { Field, Tick, useDraft } from '../../parts/field.js';
+import { PagedList } from '../../parts/list.js';
+import { toast } from '../../parts/toast.js';
+import { html, useState } from '../../vendor/preact.js';
+
+const pathOf = (backup) => at('spaces', backup.space_id, 'backups', backup.backup_id);
+
+function Restore({ backup }) {
+  const [target, setTarget] = useDraft(`restore.${backup.space_id}.${backup.backup_id}`, `${backup.space_id}-restored`);
+  const [made, setMade] = useState(undefined);
+  const [restore, restoring] = useAction(async () => {
+    const name = target.trim();
+    setMade(await followProvisioning(name, await post(`${pathOf(backup)}/restore`, { target_space_id: name }), setMade));
+  });
+  const submit = (event) => {
+    event.preventDefault();
+    restore();
+  };
+  return html`<form class="inline-form" onSubmit=${submit}>
+    <${Field} label=${t('backups.restore.into')} value=${target} onChange=${setTarget} error=${restoring.problem?.fieldError?.('target_space_id')} />
+    <button class="main" disabled=${restoring.busy || !target.trim()}>${restoring.busy ? t('working') : t('backups.restore')}</button>
+    <${Provisioned} made=${made} /><${ProblemNote} problem=${restoring.problem} /></form>`;
+}
+
+function Backup({ backup, refresh }) {
+  const [open, setOpen] = useState(false);
+  const removeIt = async () => {
+    const done = await confirm({ title: t('backups.remove.title'), body: html`<p>${t('backups.remove.what', { space: backup.space_id })}</p><p><code>${backup.backup_id}</code></p>`, yes: t('backups.remove'), grave: true, typed: backup.space_id, act: () => remove(pathOf(backup)) });
+    if (done) refresh();
+  };
+  return html`<div class="row"><button class="plain grow" aria-expanded=${open} onClick=${() => setOpen(!open)}>${backup.space_id} · <${Time} at=${backup.created_at} exact=${true} /></button>
+      <span class="quiet"><${Words} text=${backup.description} /></span><span class="quiet">${t(`backup.by.${backup.trigger}`)}</span><span class="number-text">${bytes(backup.bytes)}</span>
+      <${Badge} tone=${backup.complete ? 'good' : 'accent'}>${backup.complete ? t('backups.complete') : t('backups.going')}</${Badge}></div>
+    ${open && html`<div class="backup-open">
+      <p class="meta"><span>${t('backups.objects', { n: backup.objects })}</span><span>${t('backups.changes', { n: backup.changes })}</span>${Object.entries(backup.counts ?? {}).map(([name, count]) => html`<span key=${name}>${name.replace(/_/g, ' ')} ${number(count)}</span>`)}</p>
+      ${backup.complete && html`<${Restore} backup=${backup} /><div class="actions"><${Download} path=${`${pathOf(backup)}/download`} label=${t('backups.download')} /><button class="plain grave-text" onClick=${removeIt}>${t('backups.remove')}</button></div>`}</div>`}`;
+}
+
+function NewBackup({ ids, refresh, space }) {
+  const [chosen, setChosen] = useState(space ?? '');
+  const [description, setDescription, forget] = useDraft('backup.description');
+  const id = chosen || ids[0];
+  const [make, making] = useAction(async () => {
+    const backup = await post(at('spaces', id, 'backups'), { description });
+    toast({ text: backup.unchanged_at ? t('backups.unchanged') : t('backups.made'), tone: 'good' });
+    forget();
+    refresh();
+  });
+  const submit = (event) => {
+    event.preventDefault();
+    make();
+  };
+  return html`<form class="inline-form spaced" onSubmit=${submit}>
+    <${Field} label=${t('nav.choose')} value=${id ?? ''} onChange=${setChosen} options=${ids.map((one) => [one, one])} />
+    <${Field} label=${t('new.description')} value=${description} onChange=${setDescription} optional=${true} error=${making.problem?.fieldError?.('description')} />
+    <button class="main" disabled=${making.busy || !id}>${making.busy ? t('working') : t('backups.make')}</button><${ProblemNote} problem=${making.problem} /></form>`;
+}
+
+function Retention() {
+  const [report, setReport] = useState(undefined);
+  const [look, looking] = useAction(async () => setReport(await post('/v1/admin/retention', { dry_run: true })));
+  const count = report?.reports.reduce((sum, one) => sum + one.removed.length, 0) ?? 0;
+  const apply = async () => {
+    const done = await confirm({ title: t('retention.title', { n: count }), body: html`<p>${t('retention.what')}</p>`, yes: t('retention.yes'), grave: true, act: () => post('/v1/admin/retention', { dry_run: false }) });
+    if (done) setReport(undefined);
+  };
+  return html`<${Panel} title=${t('retention.panel')}><p class="spaced">${t('retention.what')}</p>
+    <div class="actions"><button onClick=${look} disabled=${looking.busy}>${t('retention.look')}</button>${report && count > 0 && html`<button class="grave" onClick=${apply}>${t('retention.apply', { n: count })}</button>`}</div>
+    ${report && html`<ul class="rows tight">${report.reports.flatMap((one) => one.removed.map((gone) => html`<li key=${`${one.space_id} ${gone.backup_id}`} class="row"><span class="grow">${one.space_id} · ${gone.backup_id}</span><span class="quiet">${gone.reason}</span><span>${bytes(gone.bytes)}</span></li>`))}${count === 0 && html`<li class="quiet">${t('retention.none')}</li>`}</ul>`}
+    <${ProblemNote} problem=${looking.problem} /></${Panel}>`;
+}
+
+export function Backups({ query }) {
+  const spaces = useLive('/v1/spaces', { query: { limit: 200 } });
+  const ids = (spaces.data?.items ?? []).map((space) => space.space_id);
+  const list = usePages(query.space ? at('spaces', query.space, 'backups') : '/v1/backups', { idOf: (backup) => `${backup.space_id} ${backup.backup_id}`, every: 6000 });
+  return html`<${Panel} title=${t('backups.new')}><${NewBackup} ids=${ids} space=${query.space} refresh=${list.refresh} /></${Panel}>
+    <${Panel} title=${query.space ? t('backups.of', { space: query.space }) : t('ops.backups')} side=${query.space && html`<button class="plain" onClick=${() => changeQuery({ space: undefined })}>${t('usage.all')}</button>`}>
+      <${PagedList} list=${list} idOf=${(backup) => `${backup.space_id} ${backup.backup_id}`} row=${(backup) => html`<${Backup} backup=${backup} refresh=${list.refresh} />`} empty=${html`<${Empty} title=${t('backups.none')}><p>${t('backups.none.what')}</p></${Empty}>`} /></${Panel}>
+    <${Retention} />`;
+}
+
+const WAYS = [
+  ['import.archive', 'livemem import demo.tar.gz -s demo-imported'],
+  ['import.folder', 'livemem import memory-bank/ -s demo-imported'],
+];
+
+export function ImportSpace() {
+  return html`<${Panel} title=${t('import.title')}><p class="spaced">${t('import.what')}</p>
+    <ul class="rows">${WAYS.map(([key, command]) => html`<li key=${key}><p>${t(key)}</p><${Copy} text=${command} /></li>`)}</ul>
+    <p class="hint">${t('import.why')}</p></${Panel}>`;
+}
+
+function Report({ report }) {
+  return html`<${Facts} items=${['looked_at', 'old_notes', 'runs_started', 'moved', 'runs_removed', 'orphans', 'backups_removed', 'exports_removed'].map((name) => [t(`garbage.${name}`), report[name] !== undefined && number(report[name])])} />
+    <ul class="rows tight">${report.spaces.map((space) => html`<li key=${space.space_id} class="row"><a class="grow" href=${href('space', { space: space.space_id })}>${space.space_id}</a><span>${t('start.notes', { n: space.old_notes })}</span>${space.oldest && html`<span class="quiet"><${Time} at=${space.oldest} /></span>`}<span>${has(`garbage.action.${space.action}`) ? t(`garbage.action.${space.action}`) : space.action}</span></li>`)}</ul>
+    ${report.failed.length > 0 && html`<p>${t('garbage.failed', { n: report.failed.length })}</p>`}${report.more && html`<p class="quiet">${t('garbage.more')}</p>`}`;
+}
+
+export function Garbage() {
+  const [days, setDays] = useState('30');
+  const [only, setOnly] = useState(false);
+  const [report, setReport] = useState(undefined);
+  const body = { max_age_days: Number(days) || 30, delete_only: only };
+  const [look, looking] = useAction(async () => setReport(await post('/v1/admin/gc', { ...body, dry_run: true })));
+  const collect = async () => {
+    const done = await confirm({ title: t('garbage.title'), body: html`<p>${only ? t('garbage.what.move') : t('garbage.what.run')}</p>`, yes: t('garbage.yes'), act: () => post('/v1/admin/gc', { ...body, dry_run: false }) });
+    if (done) setReport(done);
+  };
+  return html`<${Panel} title=${t('ops.garbage')}><p class="spaced">${t('garbage.what')}</p>
+    <div class="inline-form"><${Field} label=${t('garbage.days')} type="number" min="1" value=${days} onChange=${setDays} />
+      <${Tick} label=${t('garbage.only')} checked=${only} onChange=${setOnly} />
+      <button onClick=${look} disabled=${looking.busy}>${looking.busy ? t('working') : t('garbage.look')}</button>
+      ${report?.dry_run && html`<button class="main" onClick=${collect}>${t('garbage.yes')}</button>`}</div>
+    <${ProblemNote} problem=${looking.problem} />
+    ${report && html`<h3 class="spaced">${report.dry_run ? t('garbage.would') : t('garbage.did')}</h3><${Report} report=${report} />`}</${Panel}>`;
+}

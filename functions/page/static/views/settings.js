@@ -1,0 +1,109 @@
+/** What a space is set to, its copies, its receipts of erasures, and its end. */
+import { at, patch, remove } from '../core/api.js';
+import { useAction, useLive } from '../core/live.js';
+import { usePages } from '../core/pages.js';
+import { go, href } from '../core/router.js';
+import { may } from '../core/session.js';
+import { has, number, t } from '../core/texts.js';
+import { Answer, Badge, Copy, Empty, Facts, Heading, Panel, ProblemNote, Time } from '../parts/basic.js';
+import { Download, ForkForm } from '../parts/copies.js';
+import { confirm } from '../parts/dialog.js';
+import { Field, Tick } from '../parts/field.js';
+import { PagedList } from '../parts/list.js';
+import { toast } from '../parts/toast.js';
+import { html, useState } from '../vendor/preact.js';
+
+const changedFields = (before, now) => Object.fromEntries(Object.entries(now).filter(([name, value]) => (before[name] ?? '') !== value && value !== ''));
+
+function Form({ space, refresh }) {
+  const admin = may('admin');
+  const [form, setForm] = useState({
+    description: space.description, consolidation_threshold: space.consolidation_threshold, timezone: space.timezone ?? '', language: space.language ?? '',
+    consolidation_mode: space.consolidation_mode ?? 'auto', corrections: space.corrections, capture_allowed: space.capture_allowed ?? true, auto_paused: space.auto_paused,
+  });
+  const set = (name) => (value) => setForm({ ...form, [name]: value });
+  const [save, saving] = useAction(async () => {
+    const changes = changedFields(space, { ...form, consolidation_threshold: Number(form.consolidation_threshold) });
+    if (!Object.keys(changes).length) return;
+    const answer = await patch(at('spaces', space.space_id), changes);
+    toast({ text: t('settings.saved'), tone: 'good', link: answer.started_run && { href: href('run', { space: space.space_id, run: answer.started_run }), label: t('run.one') } });
+    refresh();
+  });
+  const error = (field) => saving.problem?.fieldError?.(field);
+  const submit = (event) => {
+    event.preventDefault();
+    save();
+  };
+  return html`<form class="form" onSubmit=${submit}>
+    <${Field} label=${t('new.description')} value=${form.description} onChange=${set('description')} error=${error('description')} />
+    <${Field} label=${t('settings.threshold')} type="number" min="1" value=${String(form.consolidation_threshold)} onChange=${set('consolidation_threshold')} error=${error('consolidation_threshold')} hint=${t('settings.threshold.hint')} />
+    <${Field} label=${t('settings.timezone')} value=${form.timezone} onChange=${set('timezone')} error=${error('timezone')} placeholder="Europe/Paris" hint=${t('settings.timezone.hint')} />
+    <${Field} label=${t('settings.language')} value=${form.language} onChange=${set('language')} error=${error('language')} placeholder="fr" hint=${t('settings.language.hint')} />
+    <${Tick} label=${t('settings.paused')} checked=${form.auto_paused} onChange=${set('auto_paused')} />
+    ${admin && html`<${Field} label=${t('new.mode')} value=${form.consolidation_mode} onChange=${set('consolidation_mode')} options=${[['auto', t('mode.auto')], ['review', t('mode.review')]]} />
+      <${Field} label=${t('settings.corrections')} value=${form.corrections} onChange=${set('corrections')} options=${[['admin', t('settings.corrections.admin')], ['write', t('settings.corrections.write')]]} />
+      <${Tick} label=${t('settings.capture')} checked=${form.capture_allowed} onChange=${set('capture_allowed')} />`}
+    <${ProblemNote} problem=${saving.problem} />
+    <div class="actions"><button class="main" disabled=${saving.busy}>${saving.busy ? t('working') : t('settings.save')}</button></div>
+  </form>`;
+}
+
+function Receipts({ space }) {
+  const list = usePages(at('spaces', space, 'erasures'), { idOf: (one) => one.erasure_id, every: 10_000 });
+  return html`<${Panel} title=${t('erasures.title')}><${PagedList} list=${list} idOf=${(one) => one.erasure_id} empty=${html`<${Empty} title=${t('erasures.none')} />`}
+    row=${(one) => html`<div class="row"><a class="grow" href=${href('erasure', { space, erasure: one.erasure_id })}><${Time} at=${one.started_at} exact=${true} /></a><span class="quiet">${one.requested_by}</span><${Badge} tone=${one.status === 'done' ? 'good' : 'accent'}>${t(`erasure.${one.status}`)}</${Badge}></div>`} /></${Panel}>`;
+}
+
+async function end(space) {
+  const done = await confirm({
+    title: t('space.delete.title', { space }),
+    body: html`<p>${t('space.delete.what')}</p>`,
+    yes: t('space.delete.yes'),
+    grave: true,
+    typed: space,
+    act: () => remove(at('spaces', space), { confirm: space }),
+  });
+  if (done) go('start');
+}
+
+export function Settings({ params: { space } }) {
+  const live = useLive(at('spaces', space));
+  return html`<${Heading} title=${t('nav.settings')} above=${space} />
+    <${Answer} live=${live} lines=${6}>${(info) => html`<div class="columns half"><div>
+      <${Panel} title=${t('nav.settings')}>${may('write') ? html`<${Form} key=${info.version} space=${info} refresh=${live.refresh} />` : html`<p class="quiet">${t('settings.read.only')}</p>`}</${Panel}></div>
+      <div><${Panel} title=${t('settings.about')}><${Facts} items=${[
+        [t('fact.made'), html`<${Time} at=${info.created_at} exact=${true} />`],
+        [t('fact.owner'), info.owner],
+        [t('fact.changes'), String(info.changes)],
+        [t('fact.notes.all'), String(info.total_notes_processed)],
+        [t('fact.uid'), html`<code>${info.uid}</code>`],
+      ]} /></${Panel}>
+      ${may('admin') && html`<${Panel} title=${t('copies.title')}><p class="spaced">${t('copies.what')} <a href=${href('operatePart', { part: 'backups' }, { space })}>${t('ops.backups')}</a></p><${Download} path=${at('spaces', space, 'export')} label=${t('copies.export')} /><${ForkForm} space=${info} /></${Panel}>
+        <${Receipts} space=${space} />
+        <${Panel} title=${t('space.end')}><p class="spaced">${t('space.delete.what')}</p><button class="grave" onClick=${() => end(space)}>${t('space.delete.button')}</button></${Panel}>`}</div></div>`}</${Answer}>`;
+}
+
+const place = (name) => (has(`erased.${name}`) ? t(`erased.${name}`) : name.replace(/_/g, ' '));
+
+export function Erasure({ params: { space, erasure } }) {
+  const live = useLive(at('spaces', space, 'erasures', erasure), { every: 1500 });
+  return html`<${Heading} title=${t('erasure.title')} above=${html`<a href=${href('settings', { space })}>${space}</a>`} />
+    <${Answer} live=${live} lines=${5}>${(receipt) => html`
+      <${Panel} title=${t(`erasure.what.${receipt.status}`)} side=${html`<${Badge} tone=${receipt.status === 'done' ? 'good' : 'accent'}>${t(`erasure.${receipt.status}`)}</${Badge}>`}>
+        <${Facts} items=${[
+          [t('fact.by'), receipt.requested_by],
+          [t('erasure.started'), html`<${Time} at=${receipt.started_at} exact=${true} />`],
+          [t('fact.ended'), receipt.finished_at && html`<${Time} at=${receipt.finished_at} exact=${true} />`],
+          [t('filter.agent'), receipt.agent],
+          [t('fact.notes'), receipt.note_ids.length > 0 && receipt.note_ids.map((id) => html`<div key=${id}><code>${id}</code></div>`)],
+          [t('erasure.memories'), receipt.memory_ids?.length > 0 && receipt.memory_ids.join(', ')],
+          [t('erasure.turns'), receipt.turns?.length > 0 && receipt.turns.join(', ')],
+          [t('erasure.versions'), receipt.versions && (has(`versions.${receipt.versions}`) ? t(`versions.${receipt.versions}`) : receipt.versions)],
+          [t('erasure.receipt'), html`<${Copy} text=${receipt.erasure_id} />`],
+        ]} /></${Panel}>
+      <${Panel} title=${t('erasure.removed')}><table class="data"><tbody>${Object.entries(receipt.counts).map(([name, count]) => html`<tr key=${name}><td>${place(name)}</td><td class="right">${number(count)}</td></tr>`)}</tbody></table></${Panel}>
+      ${receipt.sections.length > 0 && html`<${Panel} title=${t('erasure.sections', { n: receipt.sections.length })}><p class="spaced">${t('erasure.sections.what')}</p>
+        <ul class="rows tight">${receipt.sections.map((one) => html`<li key=${`${one.path} ${one.heading}`}><a href=${href('file', { space, rest: one.path }, { section: one.section.map((line) => line.replace(/^#+ /, '')).join(' > ') })}>${one.path} › ${one.heading.replace(/^#+ /, '')}</a></li>`)}</ul></${Panel}>`}
+      ${receipt.quoted_in.length > 0 && html`<${Panel} title=${t('erasure.quoted')}><ul class="rows tight">${receipt.quoted_in.map((one) => html`<li key=${one}><code>${one}</code></li>`)}</ul></${Panel}>`}
+      ${receipt.not_reached.length > 0 && html`<${Panel} title=${t('erasure.not.reached')}><p class="spaced">${t('erasure.not.reached.what')}</p><ul class="rows tight">${receipt.not_reached.map((one) => html`<li key=${one}>${one}</li>`)}</ul></${Panel}>`}`}</${Answer}>`;
+}

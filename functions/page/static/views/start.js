@@ -1,0 +1,55 @@
+/** The first view: the spaces that the token may see, what waits in each, and whether the service is well. */
+import { useLive } from '../core/live.js';
+import { href } from '../core/router.js';
+import { may, session } from '../core/session.js';
+import { useStore } from '../core/store.js';
+import { t } from '../core/texts.js';
+import { Answer, Badge, Empty, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
+import { Connect, HealthLine, NewSpace } from '../parts/service.js';
+import { html, useState } from '../vendor/preact.js';
+
+function Waiting({ space }) {
+  const { notes_count: notes, next_run: next } = space.waiting;
+  return html`<div class="waits">
+    ${space.pending_plan && html`<a href=${href('review', { space: space.space_id, run: space.pending_plan.run_id })}><${Badge} tone="warn">${t('start.plan')}</${Badge}></a>`}
+    ${(next.run_id && next.why !== 'review') && html`<a href=${href('run', { space: space.space_id, run: next.run_id })}><${Badge} tone="accent">${t(`next.${next.why}`)}</${Badge}></a>`}
+    ${(next.why === 'paused' || next.why === 'after_failure') && html`<${Badge} tone="warn" title=${t(`next.${next.why}.what`, { detail: next.detail ?? '' })}>${t(`next.${next.why}`)}</${Badge}>`}
+    ${notes > 0 && html`<${Badge}>${t('start.notes', { n: notes })}</${Badge}>`}
+    ${notes === 0 && !space.pending_plan && html`<span class="quiet">${t('start.nothing')}</span>`}
+    ${space.waiting.oldest_note_at && html`<span class="quiet" title=${t('start.oldest')}><${Time} at=${space.waiting.oldest_note_at} form="short" /></span>`}
+  </div>`;
+}
+
+function SpaceRow({ space }) {
+  return html`<li class="space-row">
+    <div class="grow">
+      <a class="space-name" href=${href('space', { space: space.space_id })}>${space.space_id}</a>
+      ${space.description && html`<p class="quiet"><${Words} text=${space.description} /></p>`}
+    </div>
+    <${Waiting} space=${space} />
+    <div class="last">
+      ${space.last_consolidation
+        ? html`<a href=${href('change', { space: space.space_id, number: space.changes })}>${t('start.change', { n: space.changes })}</a> <${Time} at=${space.last_consolidation} />`
+        : html`<span class="quiet">${t('start.unchanged')}</span>`}
+    </div>
+  </li>`;
+}
+
+export default function Start() {
+  const { who } = useStore(session);
+  const spaces = useLive('/v1/spaces', { query: { limit: 200, waiting: true }, every: 8000 });
+  const health = useLive('/v1/health', { every: 60_000 });
+  const [making, setMaking] = useState(false);
+  return html`
+    <${Heading} title=${t('nav.start')}>
+      ${may('write', who) && !making && html`<button onClick=${() => setMaking(true)}>${t('start.new')}</button>`}
+    </${Heading}>
+    ${making && html`<${Panel} title=${t('start.new')}><${NewSpace} close=${() => setMaking(false)} /></${Panel}>`}
+    ${health.data ? html`<${HealthLine} health=${health.data} />` : html`<${ProblemNote} problem=${health.problem} />`}
+    <${Answer} live=${spaces} lines=${5}>${({ items, next_cursor: more }) => html`
+      ${items.length === 0
+        ? html`<${Empty} title=${t('start.empty')}><p>${t('start.empty.what')}</p></${Empty}><${Connect} space="demo" />`
+        : html`<${Panel} title=${t('start.spaces')} side=${t('start.count', { n: items.length, plus: more ? '+' : '' })}><ul class="rows spaces">${items.map((space) => html`<${SpaceRow} key=${space.space_id} space=${space} />`)}</ul></${Panel}>
+          <details class="connect-more"><summary>${t('start.connect')}</summary><${Connect} space=${items[0].space_id} /></details>`}
+    `}</${Answer}>`;
+}

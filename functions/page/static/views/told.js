@@ -1,0 +1,110 @@
+/** What an agent is told at its start: the text, the size of each part, and the difference to another moment. */
+import { at } from '../core/api.js';
+import { useLive } from '../core/live.js';
+import { Markdown } from '../core/markdown.js';
+import { changeQuery, href } from '../core/router.js';
+import { has, number, t } from '../core/texts.js';
+import { byKind, compared, cut } from '../core/differences.js';
+import { Answer, Badge, Choice, Copy, Heading, Loading, Panel, ProblemNote } from '../parts/basic.js';
+import { Diff } from '../parts/diff.js';
+import { Field, useSettled } from '../parts/field.js';
+import { html, useEffect, useMemo, useState } from '../vendor/preact.js';
+
+const BUDGETS = [2000, 4000, 8000, 16000, 40000];
+const why = (part) => (has(`why.${part.why}`) ? t(`why.${part.why}`) : part.why);
+const kind = (name) => (has(`part.${name}`) ? t(`part.${name}`) : name);
+
+/** The link to what a part shows. */
+export function linkOf(space, source) {
+  const [, place, rest] = /^(\w+)\/?(.*)$/s.exec(source ?? '') ?? [];
+  if (place === 'bank' && rest) {
+    const [path, section] = rest.split(/#(.*)/s);
+    return href('file', { space, rest: path }, { section });
+  }
+  if (place === 'notes') return href('note', { space, note: rest });
+  if (place === 'memories') return href('memory', { space, memory: rest });
+  if (place === 'conversations') return href('conversation', { space, conversation: rest.split('/')[0] });
+  if (place === 'synthesis') return href('bank', { space });
+  return undefined;
+}
+
+function Bar({ parts, budget }) {
+  const sums = byKind(parts);
+  const used = parts.reduce((sum, part) => sum + part.chars, 0);
+  return html`<div class="told-bar">
+    <svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="rest" width="100" height="4" />
+      ${sums.reduce(({ nodes, from }, { kind: name, chars }) => {
+        const wide = (chars / budget) * 100;
+        return { nodes: [...nodes, html`<rect key=${name} class=${`told-${name}`} x=${from} width=${wide} height="4" />`], from: from + wide };
+      }, { nodes: [], from: 0 }).nodes}</svg>
+    <ul class="told-key">${sums.map(({ kind: name, chars }) => html`<li key=${name}><i class=${`told-${name}`}></i>${kind(name)} <b>${number(chars)}</b></li>`)}
+      <li class="quiet">${t('told.used', { used: number(used), budget: number(budget) })}</li></ul>
+  </div>`;
+}
+
+function PartRow({ space, part }) {
+  const [open, setOpen] = useState(false);
+  const link = linkOf(space, part.source);
+  const name = part.source?.replace(/^bank\//, '') ?? kind(part.kind);
+  return html`<li class="told-part"><div class="row">
+      <i class=${`told-${part.kind}`}></i>
+      <button class="plain grow" aria-expanded=${open} onClick=${() => setOpen(!open)}>${name}</button>
+      <span class="quiet">${why(part)}</span><span class="number-text">${number(part.chars)}</span>
+    </div>
+    ${open && html`<div class="told-text"><${Markdown} small=${true} text=${part.text} />${link && html`<p><a href=${link}>${t('told.look')}</a></p>`}</div>`}</li>`;
+}
+
+function Text({ space, start, budget }) {
+  const parts = useMemo(() => cut(start), [start]);
+  const [show, setShow] = useState('parts');
+  return html`<${Panel} title=${t('told.now', { n: start.chars })} side=${html`<${Choice} label=${t('told.show')} value=${show} onChange=${setShow} options=${['parts', 'text', 'raw'].map((value) => ({ value, label: t(`told.show.${value}`) }))} />`}>
+    <${Bar} parts=${parts} budget=${budget} />
+    ${start.degraded.length > 0 && html`<p><${Badge} tone="warn">${t('told.degraded')}</${Badge}> ${start.degraded.join(', ')}</p>`}
+    ${start.unread > 0 && html`<p class="quiet">${t('told.unread', { n: start.unread })}</p>`}
+    ${show === 'parts' && html`<ol class="rows told-parts">${parts.map((part) => html`<${PartRow} key=${part.key} space=${space} part=${part} />`)}</ol>`}
+    ${show === 'text' && html`<${Markdown} text=${start.markdown} />`}
+    ${show === 'raw' && html`<pre class="raw">${start.markdown}</pre><${Copy} text=${start.markdown} label=${t('told.copy')} />`}
+  </${Panel}>`;
+}
+
+function Difference({ space, now, then, name }) {
+  const { come, gone, changed } = useMemo(() => compared(cut(then), cut(now)), [now, then]);
+  const names = (parts) => parts.map((part) => html`<li key=${part.key}>${linkOf(space, part.source) ? html`<a href=${linkOf(space, part.source)}>${part.source}</a>` : part.source}</li>`);
+  const line = (list, key, tone) => list.length > 0 && html`<div><p><${Badge} tone=${tone}>${t(key, { n: list.length })}</${Badge}></p><ul class="told-names">${names(list)}</ul></div>`;
+  return html`<${Panel} title=${t('told.difference', { name })}>
+    <div class="told-changes">${line(come, 'told.come', 'good')}${line(changed, 'told.changed', 'accent')}${line(gone, 'told.gone', 'bad')}
+      ${!come.length && !gone.length && !changed.length && html`<p class="quiet">${t('told.same')}</p>`}</div>
+    <${Diff} before=${then.markdown} after=${now.markdown} title=${t('told.both')} action=${`${name} → ${t('told.present')}`} />
+  </${Panel}>`;
+}
+
+function Moment({ last, value, onChange }) {
+  const options = [['', t('told.present')], ...Array.from({ length: Math.min(last, 200) }, (_, index) => [String(last - index), t('then.badge', { at: last - index })])];
+  return html`<${Field} label=${t('told.compare')} value=${value} onChange=${onChange} options=${options} />`;
+}
+
+export default function Told({ params: { space }, query }) {
+  const [q, setQ] = useState(query.q ?? '');
+  const [user, setUser] = useState(query.user ?? '');
+  const settled = { q: useSettled(q, 400), user: useSettled(user, 400) };
+  const budget = Number(query.max) || 8000;
+  useEffect(() => {
+    if ((query.q ?? '') !== settled.q || (query.user ?? '') !== settled.user) changeQuery(settled);
+  }, [settled.q, settled.user]);
+  const info = useLive(at('spaces', space));
+  const asked = { max_chars: budget, q: settled.q, user: settled.user };
+  const live = useLive(at('spaces', space, 'start'), { query: asked, every: 15_000 });
+  const then = useLive(query.at ? at('spaces', space, 'start') : undefined, { query: { ...asked, at: query.at } });
+  return html`<${Heading} title=${t('nav.told')} above=${space} />
+    <p class="lead">${t('told.lead')}</p>
+    <div class="filters">
+      <${Field} label=${t('told.q')} value=${q} onChange=${setQ} type="search" placeholder=${t('told.q.hint')} />
+      <${Field} label=${t('told.user')} value=${user} onChange=${setUser} type="search" />
+      <${Field} label=${t('told.budget')} value=${String(budget)} onChange=${(max) => changeQuery({ max })} options=${BUDGETS.map((size) => [String(size), number(size)])} />
+      ${info.data?.changes > 0 && html`<${Moment} last=${info.data.changes} value=${query.at ?? ''} onChange=${(moment) => changeQuery({ at: moment })} />`}
+    </div>
+    ${query.at && then.problem && html`<${ProblemNote} problem=${then.problem} again=${then.refresh} />`}
+    ${query.at && then.loading && html`<${Loading} />`}
+    ${query.at && then.data && live.data && html`<${Difference} space=${space} now=${live.data} then=${then.data} name=${t('then.badge', { at: query.at })} />`}
+    <${Answer} live=${live} lines=${8}>${(start) => html`<${Text} space=${space} start=${start} budget=${budget} />`}</${Answer}>`;
+}

@@ -1,0 +1,185 @@
+"""Erasing several notes, memories and turns at once, with one receipt; and a preview of it, which changes nothing."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from livemem import limits
+from livemem.access.principal import Principal
+from livemem.erasure import erasure, occurrences, receipts, rewriting, steps
+from livemem.erasure.occurrences import ErasureTarget, Occurrences
+from livemem.erasure.rewriting import Rewrites
+from livemem.errors import InvalidRequest, OutOfTime, TooLarge
+from livemem.jobs.receipt import Receipt, ReceiptSection
+from livemem.jobs.worker import Work
+from livemem.memories import erasing
+from livemem.process import Process
+from livemem.promotions import promotion as promotions
+from livemem.spaces import head as heads
+from livemem.store import conversation_keys, keys, memory_keys
+from livemem.store.stored import Stored
+
+State = Literal["in_space", "in_backups", "erased", "unknown"]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Notes and memories by their ids, and turns as searches name them (conversation/number)."""
+
+    note_ids: Sequence[str] = ()
+    memory_ids: Sequence[str] = ()
+    turns: Sequence[str] = ()
+
+    def checked(self) -> "Selection":
+        """Each once, in one form. Raises InvalidName, InvalidRequest, TooLarge."""
+        count = len(self.note_ids) + len(self.memory_ids) + len(self.turns)
+        if not count:
+            raise InvalidRequest.of("note_ids", "name at least one note, memory or turn")
+        if count > limits.ERASED_AT_ONCE:
+            raise TooLarge.of("note_ids", count, limits.ERASED_AT_ONCE, "notes, memories and turns together")
+        return Selection(
+            _once(keys.parse_note_id(one).note_id for one in self.note_ids),
+            _once(memory_keys.check_memory_id(one) for one in self.memory_ids),
+            _once(_turn(one) for one in self.turns),
+        )
+
+    @property
+    def ids(self) -> frozenset[str]:
+        return frozenset((*self.note_ids, *self.memory_ids, *self.turns))
+
+    def target(self, process: Process, space_id: str) -> ErasureTarget:
+        """With the memories that were merged into these, or into which they were: the requests of erasing.joined."""
+        joined = [erasing.joined(process, space_id, one) for one in self.memory_ids]
+        return ErasureTarget(
+            frozenset(self.note_ids), memory_ids=frozenset().union(*joined), turns=frozenset(self.turns)
+        )
+
+
+@dataclass(frozen=True)
+class PreviewItem:
+    """One of the selected things, or (`also`) one that goes with them. `erased`: nothing of its words is left."""
+
+    id: str
+    kind: Literal["note", "memory", "turn"]
+    state: State
+    also: bool = False
+
+
+@dataclass(frozen=True)
+class PreviewPlace:
+    """The objects of the space, or of one of its backups, that an erasure would change or remove, counted by kind."""
+
+    backup_id: str | None
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class ErasurePreview:
+    """What an erasure would remove. `complete`: False where the time did not suffice to look everywhere."""
+
+    complete: bool
+    items: list[PreviewItem]
+    places: list[PreviewPlace] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    sections: list[ReceiptSection] = field(default_factory=list)
+    quoted_in: list[str] = field(default_factory=list)
+    not_reached: list[str] = field(default_factory=list)
+
+
+def erase_several(
+    process: Process, principal: Principal, space_id: str, wanted: Selection, deadline: datetime, *, erase: bool
+) -> Receipt:
+    """Erase all of them as erasure.erase_note does, with one receipt: the requests of one erasure. Unless each of them
+    is known, nothing is erased, as far as the time suffices to look for them.
+
+    Raises InvalidRequest unless `erase`, InvalidName, TooLarge, NotFound, and what the erasure raises.
+    """
+    keys.check_space_id(space_id)
+    erasure.check_meant(erase=erase)
+    chosen = wanted.checked()
+    heads.load(process, space_id)
+    return erasure.order(process, principal, space_id, chosen.target(process, space_id), deadline, each=chosen.ids)
+
+
+def preview(
+    process: Process, principal: Principal, space_id: str, wanted: Selection, deadline: datetime
+) -> ErasurePreview:
+    """Look for all that an erasure of them would change, as far as the time suffices, and write nothing.
+
+    The requests of occurrences.find, rewriting.look and steps.sections; 1 LIST for each thing of which there may be
+    promoted copies, and 1 GET for each of up to 200 spaces. Raises InvalidName, InvalidRequest, TooLarge, NotFound,
+    MemoriesBroken, ObjectUnreadable.
+    """
+    chosen = wanted.checked()
+    meta = heads.load(process, space_id).meta
+    target = chosen.target(process, space_id)
+    receipt = erasure.new_receipt(process, principal, space_id, meta.uid, target)
+    work = Work(process, erasure.KIND, Stored("", receipt, ""), deadline)
+    seen, found, complete = Rewrites(), None, False
+    sections: list[ReceiptSection] = []
+    with suppress(OutOfTime):
+        found = occurrences.find(work, target)
+        # Notes that were captured from the turns go with them.
+        noted = found.known - target.memory_ids - target.turns
+        work.stored = Stored("", receipt.changed({"note_ids": sorted(noted)}), "")
+        sections = list(steps.sections(process, work.job))
+        rewriting.look(work, found, steps.task_of(process, work.job, found), skip="", seen=seen)
+        complete = True
+    return ErasurePreview(
+        complete,
+        _items(process, space_id, chosen, work.job, found),
+        [_place(place.backup_id, names) for place, names in seen.changes.items() if names],
+        sorted(seen.files()),
+        sections,
+        sorted(seen.quoted_in),
+        [*erasure.not_reached(process, principal, space_id, target), *_promoted(process, work.job)],
+    )
+
+
+def _items(
+    process: Process, space_id: str, chosen: Selection, receipt: Receipt, found: Occurrences | None
+) -> list[PreviewItem]:
+    if not found:
+        return []
+    kinds: list[tuple[Literal["note", "memory", "turn"], Sequence[str]]] = [
+        ("note", sorted({*receipt.note_ids, *chosen.note_ids})),
+        ("memory", receipt.memory_ids),
+        ("turn", receipt.turns),
+    ]
+    return [
+        PreviewItem(one, kind, _state(process, space_id, one, found), also=one not in chosen.ids)
+        for kind, ids in kinds
+        for one in ids
+    ]
+
+
+def _state(process: Process, space_id: str, one: str, found: Occurrences) -> State:
+    if one in found.own:
+        return "in_space"
+    if one in found.bodies:
+        return "in_backups"
+    known = one in found.known or (keys.RUN_ID.fullmatch(one) and erasing.is_known(process, space_id, one))
+    return "erased" if known else "unknown"
+
+
+def _place(backup_id: str | None, names: set[str]) -> PreviewPlace:
+    return PreviewPlace(backup_id, dict(Counter(rewriting.kind(name) for name in sorted(names))))
+
+
+def _promoted(process: Process, receipt: Receipt) -> list[str]:
+    spaces = promotions.copied_to(process, receipt.space_id, {*receipt.note_ids, *receipt.memory_ids})
+    return [receipts.PROMOTED.format(one) for one in spaces]
+
+
+def _once(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ids))
+
+
+def _turn(one: str) -> str:
+    parsed = conversation_keys.parse_turn_id(one)
+    if not parsed:
+        raise InvalidRequest.of("turns", "must be ids of turns: the conversation's id, a slash, and the turn's number")
+    return conversation_keys.turn_id(*parsed)

@@ -1,0 +1,111 @@
+"""Connections: the grants of clients that signed in, as people see and end them.
+
+A connection belongs to the token with which it was allowed. An admin sees those of all tokens that it manages.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+from livemem import clock
+from livemem.access import decision
+from livemem.access import registry as registries
+from livemem.access.grant import Grant
+from livemem.access.principal import Principal
+from livemem.access.registry import Token
+from livemem.errors import LiveMemoryError, NotFound
+from livemem.process import Process
+from livemem.signin import connection_use
+from livemem.store import oauth_keys, stored
+from livemem.store.objects import Object
+
+READ_AT_ONCE = 100
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A grant that works, the name of its token, and when it was last used (ISO 8601)."""
+
+    grant: Grant
+    name: str
+    last_used_at: str | None
+
+
+def page(
+    process: Process, principal: Principal, *, limit: int, after: str | None = None
+) -> tuple[list[Connection], str | None]:
+    """A page of the connections that the principal may see, oldest first, after the id `after`; and the `after` of the
+    next page.
+
+    1 LIST per 1,000 grants, 1 GET for each until the page is full, 1 LIST per 1,000 for their last use, and the
+    registry.
+    """
+    listed = process.store.scan(oauth_keys.GRANTS, start_after=oauth_keys.grant(after) if after else "")
+    ids = (grant_id for entry in listed if (grant_id := oauth_keys.parse_grant(entry.key)))
+    entries = {entry.hash: entry for entry in registries.registry(process).tokens}
+    found: list[Grant] = []
+    while len(found) <= limit and (some := list(islice(ids, READ_AT_ONCE))):
+        found += _working(process, principal, entries, some)
+    used = connection_use.all_times(process) if found else {}
+    shown = [_connection(grant, entries, used) for grant in found[:limit]]
+    return shown, shown[-1].grant.grant_id if len(found) > limit else None
+
+
+def end(process: Process, principal: Principal, connection_id: str) -> None:
+    """End a connection, which then works for 30 s at most: 1 GET and 1 PUT, and the registry. Again it changes nothing.
+
+    Raises InvalidName, and NotFound for one that the principal may not see, or that does not exist.
+    """
+    key = oauth_keys.grant(oauth_keys.check_grant_id(connection_id))
+
+    def change(grant: Grant | None) -> Grant | None:
+        entry = registries.find(process, grant.token_hash) if grant else None
+        if not grant or not _sees(principal, entry, grant):
+            raise NotFound("connection", connection_id)
+        return None if grant.revoked else grant.model_copy(update={"revoked": True})
+
+    def read(found: Object) -> Grant:
+        grant = stored.or_none(Grant)(found)
+        if not grant:
+            raise NotFound("connection", connection_id)
+        return grant
+
+    stored.update(process.store, key, change, process.new_id, read=read)
+
+
+def _working(process: Process, principal: Principal, entries: Mapping[str, Token], ids: Iterable[str]) -> list[Grant]:
+    """The grants with these ids that the principal may see and that have not ended."""
+    now = process.clock()
+    read = process.store.map(
+        lambda grant_id: stored.find(process.store, oauth_keys.grant(grant_id), stored.or_none(Grant)), ids
+    )
+    grants = [one.value for one in read if one and one.value]
+    return [
+        grant
+        for grant in grants
+        if not grant.is_over(now)
+        and _sees(principal, entry := entries.get(grant.token_hash), grant)
+        and _lives(entry, now)
+    ]
+
+
+def _sees(principal: Principal, entry: Token | None, grant: Grant) -> bool:
+    if grant.token_hash == principal.token_hash:
+        return True
+    if "admin" not in principal.permissions:
+        return False
+    return entry.may_reach(principal.space_ids) if entry else not principal.space_ids
+
+
+def _lives(entry: Token | None, now: datetime) -> bool:
+    """Whether the token behind a grant still opens anything by it."""
+    try:
+        return entry is not None and not decision.principal_of(entry, now).rotated
+    except LiveMemoryError:
+        return False
+
+
+def _connection(grant: Grant, entries: Mapping[str, Token], used: Mapping[str, datetime]) -> Connection:
+    moment = used.get(grant.grant_id)
+    return Connection(grant, entries[grant.token_hash].name, clock.iso(moment) if moment else None)

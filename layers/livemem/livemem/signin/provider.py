@@ -1,0 +1,222 @@
+"""The outside provider (OpenID Connect), as a client of it: what it publishes, where a person goes, whom it names.
+
+What it publishes is read when it is first needed and kept for an hour. The operator has
+chosen the provider. It is trusted to say who a person is, and with nothing else: its answers are bounded in time and
+size, its addresses must be https, and no redirect is followed. Source: OpenID Connect Core 1.0, Discovery 1.0.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote_plus, urlencode, urlsplit
+
+import httpx2
+from cachetools import TTLCache
+
+from livemem.access.look_rate import LookRate
+from livemem.background import within
+from livemem.errors import NotConfigured, ProviderFailed
+from livemem.outbound import secret_parameter
+from livemem.outbound.http_client import TooMuch, http_client
+from livemem.outbound.secret_parameter import SecretUnreadable
+from livemem.process import Process, Timer
+from livemem.settings import LOOPBACK, Settings
+from livemem.signin import id_token
+from livemem.signin.id_token import IdTokenInvalid
+from livemem.signin.login import Login
+
+SECONDS = 5.0
+"""For each request to the provider, in all."""
+MOST_BYTES = 256 * 1024
+KEPT_SECONDS = 3_600
+CONFIGURATION = "/.well-known/openid-configuration"
+
+
+@dataclass(frozen=True)
+class Provider:
+    """What the provider publishes of itself. `algorithms`: those of its tokens that are taken."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+    userinfo_endpoint: str | None
+    algorithms: tuple[str, ...]
+    takes_basic: bool
+    """Whether it takes the client's secret in a header."""
+    names_itself: bool
+    """Whether it says who it is when a person comes back (RFC 9207)."""
+
+
+class _Cache:
+    """The provider and its keys."""
+
+    def __init__(self, timer: Timer) -> None:
+        self.providers = TTLCache[str, Provider](1, KEPT_SECONDS, timer)
+        self.keys = TTLCache[str, Sequence[Mapping[str, Any]]](1, KEPT_SECONDS, timer)
+        self.looks = LookRate(timer)
+
+
+def authorization_url(process: Process, login: Login, callback: str) -> str:
+    """Where a person goes to sign in with the provider. Raises ProviderFailed, NotConfigured."""
+    provider, settings = _provider(process), process.settings
+    sent = {
+        "response_type": "code",
+        "client_id": settings.oidc_client_id,
+        "redirect_uri": callback,
+        "scope": settings.oidc_scope,
+        "state": login.state,
+        "nonce": login.nonce,
+        "code_challenge": login.challenge,
+        "code_challenge_method": "S256",
+    }
+    joint = "&" if urlsplit(provider.authorization_endpoint).query else "?"
+    return f"{provider.authorization_endpoint}{joint}{urlencode(sent)}"
+
+
+def claims(process: Process, login: Login, came: Mapping[str, str], callback: str) -> dict[str, Any]:
+    """What the provider says of the person who came back with these parameters: 1 to 4 requests to it.
+
+    Raises ProviderFailed, NotConfigured.
+    """
+    provider = _provider(process)
+    named = came.get("iss")
+    if (named or provider.names_itself) and named != provider.issuer:
+        # RFC 9207, 2.4: the answer of another provider (mix-up).
+        raise ProviderFailed("The answer is not of the sign-in provider that was asked.")
+    if "error" in came:
+        raise ProviderFailed("The sign-in provider did not let you in.")
+    issued = _redeem(process, provider, login, came.get("code", ""), callback)
+    token, access = issued.get("id_token"), issued.get("access_token")
+    if not isinstance(token, str):
+        raise ProviderFailed("The sign-in provider did not say who you are (no id_token).")
+    found = _validated(process, provider, token, login)
+    claim = process.settings.oidc_claim
+    needed = {claim, "email_verified"} if claim == "email" else {claim}
+    if not needed <= found.keys() and provider.userinfo_endpoint and isinstance(access, str):
+        more = _userinfo(provider, access, str(found["sub"]))
+        # An address and whether it is verified come from one place.
+        found |= {name: more.get(name) for name in needed}
+    return found
+
+
+def _provider(process: Process) -> Provider:
+    settings, cache = process.settings, process.cache(_Cache)
+    issuer = settings.oidc_issuer
+    if not issuer or not settings.oidc_client_id:
+        raise NotConfigured("OIDC_ISSUER and OIDC_CLIENT_ID are set together.")
+    if found := cache.providers.get(issuer):
+        return found
+    told = _json(_request("GET", f"{issuer.rstrip('/')}{CONFIGURATION}"))
+    if told.get("issuer") != issuer:
+        raise ProviderFailed("The sign-in provider publishes another issuer than OIDC_ISSUER.")
+    provider = Provider(
+        issuer,
+        _endpoint(issuer, told, "authorization_endpoint"),
+        _endpoint(issuer, told, "token_endpoint"),
+        _endpoint(issuer, told, "jwks_uri"),
+        _endpoint(issuer, told, "userinfo_endpoint") if told.get("userinfo_endpoint") else None,
+        id_token.accepted(told.get("id_token_signing_alg_values_supported")),
+        # Without the list only the header is certain (Discovery 1.0, 3).
+        "client_secret_basic" in (told.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]),
+        told.get("authorization_response_iss_parameter_supported") is True,
+    )
+    cache.providers[issuer] = provider
+    return provider
+
+
+def _endpoint(issuer: str, told: Mapping[str, Any], name: str) -> str:
+    url = told.get(name)
+    try:
+        parts = urlsplit(url) if isinstance(url, str) and url.isascii() and url.isprintable() else None
+        local = urlsplit(issuer).hostname in LOOPBACK
+        if not parts or not parts.hostname or "@" in parts.netloc or parts.fragment:
+            raise ValueError
+        if parts.scheme != "https" and not (local and parts.scheme == "http" and parts.hostname in LOOPBACK):
+            raise ValueError
+    except ValueError:
+        raise ProviderFailed(f"The sign-in provider publishes no usable {name}.") from None
+    return str(url)
+
+
+def _redeem(process: Process, provider: Provider, login: Login, code: str, callback: str) -> Mapping[str, Any]:
+    form = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": callback,
+        "code_verifier": login.verifier,
+        "client_id": process.settings.oidc_client_id,
+    }
+    secret = _secret(process.settings)
+    auth = None
+    if secret and provider.takes_basic:
+        # RFC 6749, 2.3.1: both are encoded as a form before they become a header.
+        auth = (quote_plus(form["client_id"]), quote_plus(secret))
+    elif secret:
+        form["client_secret"] = secret
+    answer = _request("POST", provider.token_endpoint, data=form, auth=auth)
+    if answer.status_code in (400, 401, 403):
+        raise ProviderFailed(
+            "The sign-in provider refuses the code. Begin again in the client. "
+            "If this happens again, OIDC_CLIENT_ID or OIDC_CLIENT_SECRET is wrong."
+        )
+    return _json(answer)
+
+
+def _secret(settings: Settings) -> str:
+    try:
+        return secret_parameter.read(settings.oidc_client_secret, "sign-in provider's secret")
+    except SecretUnreadable as error:
+        raise NotConfigured(str(error)) from None
+
+
+def _validated(process: Process, provider: Provider, token: str, login: Login) -> dict[str, Any]:
+    """The claims of the token. The keys are read again where the token's own is not among them."""
+    cache = process.cache(_Cache)
+    keys = cache.keys.get(provider.jwks_uri)
+    if keys is None or (id_token.key_of(token, keys) is None and cache.looks.allowed()):
+        keys = _json(_request("GET", provider.jwks_uri)).get("keys")
+        keys = [key for key in keys if isinstance(key, dict)] if isinstance(keys, list) else []
+        cache.keys[provider.jwks_uri] = keys
+    try:
+        return id_token.validated(
+            token,
+            keys,
+            algorithms=provider.algorithms,
+            issuer=provider.issuer,
+            client_id=process.settings.oidc_client_id,
+            nonce=login.nonce,
+        )
+    except IdTokenInvalid as error:
+        raise ProviderFailed(f"The sign-in provider's token is not valid: {error}.") from error
+
+
+def _userinfo(provider: Provider, access: str, subject: str) -> dict[str, Any]:
+    """More of the same person, from providers whose tokens are thin. Without it what the token says is all."""
+    answer = _request("GET", provider.userinfo_endpoint or "", headers={"Authorization": f"Bearer {access}"})
+    found = _json(answer)
+    if found.get("sub") != subject:
+        raise ProviderFailed("The sign-in provider names two different people.")
+    return found
+
+
+def _request(method: str, url: str, **sent: Any) -> httpx2.Response:
+    client = http_client(SECONDS, MOST_BYTES)
+    headers = {"Accept": "application/json", **sent.pop("headers", {})}
+    try:
+        return within(SECONDS, lambda: client.request(method, url, headers=headers, **sent))
+    except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, TooMuch, ValueError) as error:
+        raise ProviderFailed("The sign-in provider does not answer. Try again, or show a token.") from error
+    finally:
+        client.close()
+
+
+def _json(answer: httpx2.Response) -> dict[str, Any]:
+    try:
+        found = json.loads(answer.content) if answer.status_code == 200 else None
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ProviderFailed("The sign-in provider does not answer as one. Try again, or show a token.")
+    return found

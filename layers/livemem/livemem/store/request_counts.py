@@ -1,0 +1,66 @@
+"""How many requests a process has sent to its store, by their kind as S3 bills them."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+KINDS = {
+    "get_object": "GET",
+    "head_object": "HEAD",
+    "list_objects_v2": "LIST",
+    "list_object_versions": "LIST",
+    "list_multipart_uploads": "LIST",
+    "put_object": "PUT",
+    "create_multipart_upload": "PUT",
+    "upload_part": "PUT",
+    "complete_multipart_upload": "PUT",
+    "copy_object": "COPY",
+    "delete_object": "DELETE",
+    "delete_objects": "DELETE",
+    "abort_multipart_upload": "DELETE",
+}
+"""The kind of each method of a client. A request that the client repeats by itself counts once."""
+
+
+class RequestCounts:
+    """Counts requests of several threads."""
+
+    def __init__(self) -> None:
+        """Begin at nothing."""
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def note(self, kind: str) -> None:
+        """One more."""
+        with self._lock:
+            self._counts[kind] += 1
+
+    def so_far(self) -> Counter[str]:
+        """All that were sent, by kind."""
+        with self._lock:
+            return Counter(self._counts)
+
+
+class CountingS3:
+    """An S3 client whose requests are counted."""
+
+    def __init__(self, client: Any, counts: RequestCounts) -> None:
+        """Pass everything on to `client`."""
+        self._client = client
+        self._counts = counts
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._client, name)
+        if name in KINDS:
+            found = self._counting(found, KINDS[name])
+            # Looked up once.
+            setattr(self, name, found)
+        return found
+
+    def _counting(self, method: Callable[..., Any], kind: str) -> Callable[..., Any]:
+        def call(**arguments: Any) -> Any:
+            self._counts.note(kind)
+            return method(**arguments)
+
+        return call

@@ -1,0 +1,198 @@
+"""Every view in a real browser: it opens without a complaint, in both languages, light and dark, wide and narrow."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.client import Service
+from tests.support.browser import PATIENCE_MS, Visit
+
+STORY = Path(__file__).resolve().parents[3] / "examples" / "story"
+HOSTILE = [
+    "<script>window.ran = 1</script> <img src=x onerror='window.ran = 1'> [x](javascript:window.ran=1)",
+    "![x](https://elsewhere.example/x.png) <svg onload='window.ran=1'> [data](data:text/html,<b>x)",
+    "Turned \u202eexe.gpj\u202c and hidden \U000e0041\U000e0042 and empty\u200b.",
+    "|a|b|c|d|\n|-|-|-|-|\n" + "|1|2|3|4|\n" * 2_500,
+    "> " * 200 + "deep " + "*" * 500,
+]
+COSTS = {
+    "start": 3,
+    "space": 6,
+    "bank": 6,
+    "file": 5,
+    "note": 4,
+    "history": 3,
+    "runs": 3,
+    "change": 4,
+    "then": 7,
+    "run": 3,
+    "review": 4,
+    "rules": 3,
+    "told": 4,
+    "settings": 4,
+}
+"""The most requests of the API that a view takes until all of it is shown, with those of the frame: who is signed in,
+and the list of spaces."""
+PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "locale": "fr-FR", "has_touch": True}
+WIDE = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light", "locale": "en-GB"}
+
+
+@pytest.fixture(scope="module")
+def story(service: Service) -> str:
+    """A space with a story in it, twice consolidated, a plan of another space, and hostile notes."""
+    space = "page-story"
+    rules = (STORY / "rules.md").read_text("utf-8")
+    for name, mode in ((space, "auto"), ("page-review", "review")):
+        service.send("POST", "/spaces", {"space_id": name, "rules": rules, "consolidation_mode": mode})
+    notes = [json.loads(line) for line in (STORY / "notes.jsonl").read_text("utf-8").splitlines()]
+    for name, part in ((space, notes[:4]), (space, notes[4:]), ("page-review", notes[:4])):
+        for note in part:
+            body = {"category": note["category"], "content": note["content"], "tags": ["payments"]}
+            assert service.send("POST", f"/spaces/{name}/notes", body).status == 201
+        queued = service.send("POST", f"/spaces/{name}/consolidations", {})
+        assert service.ended(name, queued.body["run_id"]).status in {"ok", "awaiting_approval"}
+    for content in HOSTILE:
+        body = {"category": "observation", "content": content, "tags": ["hostile"]}
+        assert service.send("POST", f"/spaces/{space}/notes", body).status == 201
+    return space
+
+
+def links(service: Service, space: str) -> dict[str, str]:
+    """Each view by its name."""
+    root = f"#/spaces/{space}"
+    run = service.send("GET", f"/spaces/{space}/runs?limit=1").body["items"][0]["run_id"]
+    plan = service.send("GET", "/spaces/page-review").body["pending_plan"]["run_id"]
+    note = service.send("GET", f"/spaces/{space}/consolidations/2").body["sources"][0]["note_id"]
+    operate = ["health", "jobs", "usage", "costs", "tokens", "connections", "backups", "import", "garbage"]
+    return {
+        "start": "#/",
+        "space": root,
+        "bank": f"{root}/bank",
+        "file": f"{root}/bank/webhook.md",
+        "note": f"{root}/notes/{note}",
+        "history": f"{root}/history",
+        "runs": f"{root}/history?show=runs",
+        "change": f"{root}/history/2",
+        "then": f"{root}/then?at=1",
+        "run": f"{root}/runs/{run}",
+        "review": f"#/spaces/page-review/review/{plan}",
+        "rules": f"{root}/rules",
+        "told": f"{root}/told",
+        "settings": f"{root}/settings",
+        **{f"operate-{part}": f"#/operate/{part}" for part in operate},
+    }
+
+
+def opened(found: Visit, link: str) -> list[str]:
+    """Load a view as somebody does who follows its link from elsewhere; its requests until all of it is shown."""
+    found.page.goto("about:blank")
+    before = len(found.requests)
+    found.open(link)
+    found.page.locator("main h1").wait_for()
+    expect(found.page.locator("main .loading")).to_have_count(0, timeout=PATIENCE_MS)
+    return found.requests[before:]
+
+
+@pytest.mark.parametrize("look", [WIDE, PHONE], ids=["wide-light-en", "phone-dark-fr"])
+def test_every_view_opens_without_a_complaint_fits_the_window_and_has_no_grave_finding(signed_in, service, story, look):
+    found: Visit = signed_in(**look)
+    found.allowed |= {404}
+    name = "phone" if look is PHONE else "wide"
+    findings = []
+
+    for view, link in links(service, story).items():
+        opened(found, link)
+        found.shot(f"{name}-{view}")
+        too_wide = found.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        findings += [f"{view}: {too_wide} px too wide"] if too_wide > 0 else []
+        findings += [f"{view}: {one}" for one in found.grave_findings()]
+
+    assert findings == []
+
+
+def test_no_view_costs_more_requests_than_is_written_here(signed_in, service, story):
+    found: Visit = signed_in()
+    places = links(service, story)
+
+    costs = {view: opened(found, places[view]) for view in COSTS}
+
+    assert {view: asked for view, asked in costs.items() if len(asked) > COSTS[view]} == {}
+
+
+def test_hostile_notes_are_shown_and_do_nothing(signed_in, story):
+    found: Visit = signed_in()
+    found.open(f"#/spaces/{story}?tag=hostile")
+    found.page.get_by_text("<script>window.ran").wait_for()
+
+    found.page.get_by_text("U+202E").first.wait_for()
+    assert found.page.evaluate("window.ran") is None
+    assert found.page.locator("main img, main script, main a[href^='javascript'], main a[href^='data']").count() == 0
+    assert [one for one in found.requests if "elsewhere" in one] == []
+
+
+def test_what_is_typed_survives_a_reload_and_is_gone_when_it_is_sent(signed_in, story):
+    found: Visit = signed_in()
+    found.open(f"#/spaces/{story}")
+    field = found.page.get_by_label("Leave a note")
+    field.fill("The port of Kiel answers again.")
+    found.page.reload()
+
+    assert field.input_value() == "The port of Kiel answers again."
+    found.page.get_by_role("button", name="Write the note").click()
+    found.page.locator("article.note").filter(has_text="Kiel").wait_for()
+    assert field.input_value() == ""
+
+
+def test_a_token_that_is_refused_asks_to_sign_in_again_and_comes_back_to_the_same_view(visit, service, story):
+    made = service.send("POST", "/tokens", {"name": "page-guest", "permissions": ["read"], "space_ids": [story]})
+    found: Visit = visit()
+    found.allowed |= {401}
+    found.open(f"#/spaces/{story}/history")
+    found.page.locator("input[type=password]").fill("no-such-token")
+    found.page.keyboard.press("Enter")
+    found.page.get_by_text("The token was not accepted").wait_for()
+    found.sign_in(made.body["token"])
+
+    found.page.locator("main h1", has_text="History").wait_for()
+    assert found.page.evaluate("location.href").endswith(f"#/spaces/{story}/history")
+    assert made.body["token"] not in found.page.evaluate(
+        "location.href + document.cookie + JSON.stringify(localStorage)"
+    )
+
+
+def test_from_an_empty_service_to_an_undo_by_the_keyboard_alone(signed_in, service):
+    """Make a space, write notes, consolidate, look at the change, take it back: without the mouse."""
+    found: Visit = signed_in()
+    page = found.page
+    found.open("#/")
+
+    def press(name: str) -> None:
+        target = page.get_by_role("button", name=name, exact=False).first
+        target.wait_for()
+        target.focus()
+        page.keyboard.press("Enter")
+
+    press("New space")
+    page.get_by_label("Name").focus()
+    page.keyboard.type("page-keyboard")
+    page.keyboard.press("Enter")
+    page.locator("main h1", has_text="page-keyboard").wait_for()
+    for words in ("We keep S3 as the only store.", "The parser drops tabs."):
+        page.get_by_label("Leave a note").focus()
+        page.keyboard.type(words)
+        press("Write the note")
+        page.locator("article.note").filter(has_text=words).wait_for()
+    press("Consolidate now")
+    page.get_by_text("done", exact=True).wait_for()
+    found.open("#/spaces/page-keyboard/history/1")
+    press("Take back")
+    page.locator("dialog").wait_for()
+    page.keyboard.press("Escape")
+    page.locator("dialog").wait_for(state="detached")
+    press("Take back")
+    press("Take it back")
+    page.locator("main h1", has_text="undo").wait_for()
+
+    assert service.send("GET", "/spaces/page-keyboard").body["live"]["notes_count"] == 2

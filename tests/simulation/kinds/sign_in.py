@@ -1,0 +1,211 @@
+"""Clients that sign in: a code makes one grant at most, a lost answer loses no grant, and an ended grant stays
+ended. No token and no code is ever in the bucket.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from livemem.access.grant import grant_of
+from livemem.access.registry import Registry
+from livemem.errors import LiveMemoryError
+from livemem.process import Process
+from livemem.signin import connections, consent, exchange, grant_expiry, wrong_tokens
+from livemem.signin import registration as clients
+from livemem.signin.exchange import Issued
+from livemem.signin.refusal import Refused
+from livemem.store import keys, oauth_keys
+from tests.simulation.pairs import Pair, cut, echoed, late, lost, together
+from tests.simulation.scene import Action, Kind, Sampled, Scene
+from tests.support.mcp import token
+from tests.support.signing_in import CALLBACK, CHALLENGE, ISSUER, VERIFIER
+from tests.support.world import EVERYONE, World
+
+PERSON = "lm_" + "p" * 43
+CODE, TICKET, NONCE = "c" * 43, "t" * 43, "n" * 43
+RESOURCE = f"{ISSUER}/mcp"
+CLIENT = clients.register({"client_name": "Claude", "redirect_uris": [CALLBACK]})
+REQUEST = consent.AuthorizationRequest(CLIENT.client_id, CALLBACK, "s", ("read", "write"), RESOURCE, CHALLENGE)
+TWO_GRANTS, LOST, ALIVE, SECRET = "two grants", "lost", "alive after its end", "secret"
+WEEK = 8 * 86_400
+
+
+class SignInWorld(World):
+    """A service with sign-in."""
+
+    def __init__(self, inner: Any = None, **settings: Any) -> None:
+        super().__init__(inner, **{"oauth_issuer": ISSUER, **settings})
+
+
+class SignInScene(Scene):
+    """`redeems`: how often somebody began to redeem the code. `got`: what was issued, in order. `ended`: that the grant
+    was ended, as somebody was told.
+    """
+
+    world_type = SignInWorld
+    unconditional = ("GET", "LIST", "DELETE")
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.redeems: list[int] = []
+        self.first: list[Issued] = []
+        self.got: list[Issued] = []
+        self.endings: list[int] = []
+        self.ended: list[int] = []
+
+    def seen(self) -> list[str]:
+        return [*self._wrong_tokens()]
+
+    def rest(self) -> list[str]:
+        """The client refreshes once more, and a week passes, in which the sweep comes by."""
+        found = [*self._wrong_grants(), *self._wrong_tokens()]
+        self.world.pass_time(WEEK)
+        grant_expiry.expire(self.world.new_process())
+        return [*found, *self._wrong_end()]
+
+    def _wrong_tokens(self) -> Iterator[str]:
+        objects = self.world.inner.objects
+        everything = b"".join(key.encode() + one.body for key, one in objects.items())
+        secrets = [PERSON, CODE, TICKET, NONCE]
+        secrets += [text.split("_", 2)[2] for one in self.got for text in (one.access_token, one.refresh_token)]
+        for secret in secrets:
+            if secret.encode() in everything:
+                yield f"{SECRET}: {secret[:8]} is in the bucket"
+
+    def _wrong_grants(self) -> Iterator[str]:
+        if len(set(self.first)) > 1:
+            yield f"{TWO_GRANTS}: of one code"
+        works = self._works()
+        if len(self.redeems) > 1 and len(self.first) and works and self._redeemed_again():
+            yield f"{ALIVE}: its code came again"
+        if self.ended and works:
+            yield f"{ALIVE}: somebody was told so"
+        if self.got and not self.endings and len(self.redeems) == 1 and not works:
+            yield f"{LOST}: nobody has ended it"
+
+    def _redeemed_again(self) -> bool:
+        """Whether the code comes again now, after the grant was made."""
+        try:
+            redeem(self, self.world.new_process(), self.world.clock())
+        except LiveMemoryError:
+            return self._works()
+        return True
+
+    def _works(self) -> bool:
+        """Whether the client can refresh what it got last."""
+        if not self.got:
+            return False
+        try:
+            exchange.refresh(self.world.new_process(), self.got[-1].refresh_token, client_id=CLIENT.client_id)
+        except Refused:
+            return False
+        return True
+
+    def _wrong_end(self) -> Iterator[str]:
+        left = self.world.keys(oauth_keys.OAUTH)
+        passing = [key for key in left if not key.startswith(oauth_keys.GRANTS)]
+        if passing:
+            yield f"{LOST}: {passing[0]} was not removed"
+
+
+def a_token(scene: Scene) -> None:
+    """A person with a token, a space, and a client that asks."""
+    entry = token(PERSON, "read", "write")
+    scene.world.inner.put_object(Bucket="bucket", Key=keys.TOKENS, Body=Registry(tokens=[entry]).to_bytes())
+    scene.world.new_process()
+
+
+def show(scene: Scene, process: Process, until: datetime) -> None:
+    with wrong_tokens.counted(process, REQUEST.digest(NONCE), "8.8.8.8"):
+        consent.show_token(process, REQUEST, NONCE, PERSON, TICKET)
+
+
+def allow(scene: Scene, process: Process, until: datetime) -> None:
+    consent.approve(process, REQUEST, NONCE, TICKET, scope=["read"], space_ids=["demo"], code=CODE)
+
+
+def redeem(scene: SignInScene, process: Process, until: datetime) -> None:
+    scene.redeems.append(1)
+    issued = exchange.redeem(
+        process,
+        CODE,
+        client_id=CLIENT.client_id,
+        redirect_uri=CALLBACK,
+        verifier=VERIFIER,
+        new_secret=lambda: process.new_id() * 2,
+    )
+    scene.first.append(issued)
+    scene.got.append(issued)
+
+
+def refresh(scene: SignInScene, process: Process, until: datetime) -> None:
+    issued = exchange.refresh(process, scene.first[-1].refresh_token, client_id=CLIENT.client_id)
+    scene.got.append(issued)
+
+
+def sign_out(scene: SignInScene, process: Process, until: datetime) -> None:
+    scene.endings.append(1)
+    exchange.revoke(process, scene.first[-1].access_token)
+    scene.ended.append(1)
+
+
+def end(scene: SignInScene, process: Process, until: datetime) -> None:
+    scene.endings.append(1)
+    connections.end(process, EVERYONE, str(grant_of(scene.first[-1].access_token)))
+    scene.ended.append(1)
+
+
+def expire(scene: Scene, process: Process, until: datetime) -> None:
+    grant_expiry.expire(process)
+
+
+def shown(scene: Scene) -> None:
+    a_token(scene)
+    show(scene, scene.world.process, scene.world.clock())
+
+
+def allowed(scene: Scene) -> None:
+    shown(scene)
+    allow(scene, scene.world.process, scene.world.clock())
+
+
+def redeemed(scene: Any) -> None:
+    allowed(scene)
+    redeem(scene, scene.world.process, scene.world.clock())
+
+
+REDEEM = Action("redeem", redeem, allowed)
+REFRESH = Action("refresh", refresh, redeemed)
+SIGN_OUT = Action("signing out", sign_out, redeemed)
+END = Action("end", end, redeemed)
+EXPIRE = Action("expiry", expire, redeemed)
+after_consent = partial(Pair, before=allowed)
+of_a_grant = partial(Pair, before=redeemed)
+PAIRS = (
+    after_consent(REDEEM, REDEEM, (late, lost, echoed, together)),
+    after_consent(REDEEM, EXPIRE, (late, cut)),
+    of_a_grant(REFRESH, REFRESH, (late, lost, echoed, together)),
+    of_a_grant(REFRESH, SIGN_OUT, (late, lost, cut)),
+    of_a_grant(REFRESH, END, (late, lost, cut)),
+    of_a_grant(REFRESH, REDEEM, (late, lost, cut)),
+    of_a_grant(END, REFRESH, (late, lost, cut)),
+    of_a_grant(SIGN_OUT, SIGN_OUT, (lost, together)),
+    of_a_grant(SIGN_OUT, EXPIRE, (late, cut)),
+)
+SIGN_IN = Kind(
+    "sign-in",
+    SignInScene,
+    (
+        Action("a token is shown", show, a_token),
+        Action("a client is allowed", allow, shown),
+        Action("a code is redeemed", redeem, allowed),
+        Action("a token is refreshed", refresh, redeemed),
+        Action("a client signs out", sign_out, redeemed),
+        Action("a connection is ended", end, redeemed),
+        Action("what is over is removed", expire, redeemed),
+    ),
+    PAIRS,
+    columns=(TWO_GRANTS, LOST, ALIVE, SECRET),
+    sampled=Sampled(requests=1, turns=1),
+)
