@@ -113,7 +113,7 @@ def url_of(service: Service) -> str:
 def settle(visit: Visit) -> None:
     """Wait until the view has all that it asks for."""
     visit.page.locator("h1").first.wait_for()
-    visit.page.wait_for_load_state("networkidle")
+    visit.settle()
 
 
 def weight(browser: Browser, service: Service) -> int:
@@ -155,12 +155,12 @@ def longest_pause(browser: Browser, service: Service, items: int) -> float:
     for _ in range(items // PAGE):
         visit.page.evaluate("scrollTo(0, document.body.scrollHeight)")
         visit.page.wait_for_timeout(60)
-    visit.page.wait_for_load_state("networkidle")
+    visit.settle()
     shown = visit.page.locator("main li").count()
     print(f"{shown} items are in the list.\n")
     visit.open(f"#/spaces/{SPACE}/search")
-    visit.page.locator("input[type=search]").first.press_sequentially("which store keeps it", delay=30)
-    visit.page.wait_for_load_state("networkidle")
+    visit.page.locator("main input[type=search]").press_sequentially("which store keeps it", delay=30)
+    visit.settle()
     pauses: list[float] = visit.page.evaluate("window.pauses")
     visit.page.context.close()
     return max(pauses, default=0.0)

@@ -422,6 +422,7 @@ def _codes(kind: type[errors.LiveMemoryError], status: int) -> list[str]:
 
 
 WHAT_CAN_BE_MISSING = (
+    "connection",
     "space",
     "note",
     "bank_file",

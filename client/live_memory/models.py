@@ -1583,7 +1583,7 @@ class RunView(Model):
     dry_run: bool | None = False
     """Whether the run only shows a plan."""
     rules: str | None = None
-    """Only for a dry run of other rules: these rules."""
+    """Only for a dry run of other rules: these rules. Lists leave them out."""
     notes_of: int | None = None
     """Only for a dry run over the notes of an earlier change: its number."""
     queued_at: AwareDatetime

@@ -30,7 +30,7 @@ def examples() -> dict[str, dict[str, Any]]:
                 if "parameters" in told
                 else {}
             )
-            for name in ("If-None-Match", "Idempotency-Key", "at", "cursor"):
+            for name in ("If-None-Match", "Idempotency-Key", "at", "cursor", "ids"):
                 given.pop(name, None)
             content = told.get("requestBody", {}).get("content", {})
             if "application/x-ndjson" in content:
@@ -55,7 +55,9 @@ def method(client: Client, name: str) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def client(service: Service):
+def client(service: Service, monkeypatch: pytest.MonkeyPatch):
+    # Without it there are no connections.
+    monkeypatch.setenv("OAUTH_ISSUER", "https://memory.example.org")
     with (
         front.opened(service) as door,
         Client(f"http://127.0.0.1:{door.port}", BOOTSTRAP_KEY, retries=1, sleep=lambda _: None) as client,

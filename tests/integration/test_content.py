@@ -84,6 +84,8 @@ def fail(*_: Any, **__: Any) -> Any:
 def test_9_a_defect_on_any_route_is_told_without_its_text_in_the_answer_and_in_the_log(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ):
+    # Without sign-in there are no connections to look for.
+    monkeypatch.setenv("OAUTH_ISSUER", "https://memory.example.org")
     for name in OPERATIONS:
         monkeypatch.setattr(Store, name, fail)
     monkeypatch.setattr(copying, "look", fail)
@@ -107,6 +109,7 @@ def assert_tells_nothing(text: str) -> None:
 
 
 def test_9_an_error_of_the_store_is_told_in_our_own_words(service: Service, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OAUTH_ISSUER", "https://memory.example.org")
     monkeypatch.setenv("S3_ENDPOINT_URL", "http://127.0.0.1:9/unmistakable")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
 

@@ -8,6 +8,7 @@ another host.
 import os
 import re
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 GRAVE = ("serious", "critical")
 INSTALL_SECONDS = 600
 """As root, Chromium may have to be installed first."""
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
+"""A busy machine starts functions slowly. What is waited for comes within a second as a rule."""
+QUIET_SECONDS = 0.4
 COST = re.compile(r"(\d+) ([A-Z]+)")
 """In the header Server-Timing of an answer."""
 VIOLATIONS = """
@@ -50,10 +53,24 @@ class Visit:
     """`GET /v1/spaces 200` of each answer of the API, in order."""
     store: Counter[str] = field(default_factory=Counter)
     """The requests to the store that these answers took, by kind."""
+    _under_way: set[Request] = field(default_factory=set)
 
     def open(self, link: str = "#/") -> None:
         """Open a view by its link."""
         self.page.goto(f"{self.url}/{link}")
+
+    def settle(self) -> None:
+        """Wait until the view has asked for all that it shows: nothing was under way for a moment.
+
+        Playwright's `networkidle` is about the document, and a view that follows another one loads none.
+        """
+        deadline = time.monotonic() + PATIENCE_MS / 1_000
+        quiet = time.monotonic()
+        while time.monotonic() - quiet < QUIET_SECONDS:
+            self.page.wait_for_timeout(20)
+            if self._under_way:
+                quiet = time.monotonic()
+            assert time.monotonic() < deadline, sorted(one.url for one in self._under_way)
 
     def sign_in(self, token: str) -> None:
         """Type the token where the page asks for it."""
@@ -93,6 +110,8 @@ class Visit:
         page.add_init_script(VIOLATIONS)
         page.on("pageerror", lambda error: self.troubles.append(f"exception: {error}"))
         page.on("console", lambda message: self._note_message(message.type, message.text))
+        page.on("request", self._note_begin)
+        page.on("requestfailed", self._note_end)
         page.on("requestfailed", self._note_failure)
         page.on("response", self._note_answer)
 
@@ -101,12 +120,20 @@ class Visit:
         if kind in {"error", "warning"} and not text.startswith("Failed to load resource"):
             self.troubles.append(f"{kind}: {text}")
 
+    def _note_begin(self, request: Request) -> None:
+        self._under_way.add(request)
+
+    def _note_end(self, request: Request) -> None:
+        self._under_way.discard(request)
+
     def _note_failure(self, request: Request) -> None:
         # A view that is left ends its requests.
         if request.failure != "net::ERR_ABORTED":
             self.troubles.append(f"failed: {request.method} {request.url} {request.failure}")
 
     def _note_answer(self, response: Response) -> None:
+        # Not when its body was read: what is asked again and has not changed is never read.
+        self._note_end(response.request)
         address = urlsplit(response.url)
         if f"{address.scheme}://{address.netloc}" != self.url:
             self.troubles.append(f"another host: {response.url}")

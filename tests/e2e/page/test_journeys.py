@@ -76,7 +76,7 @@ def test_a_note_that_is_erased_on_the_page_is_gone_everywhere(signed_in, service
         found.open(f"#/spaces/{space}/notes/{note}")
         found.page.reload()
         found.page.locator("#view h1").wait_for()
-        found.page.wait_for_load_state("networkidle")
+        found.settle()
         assert WORDS not in found.page.locator("body").inner_text()
 
 

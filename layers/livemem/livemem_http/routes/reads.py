@@ -52,7 +52,7 @@ NoteStatus = Annotated[
     Query(
         description="`live`: the notes that wait. `consolidated`: those that a consolidation has folded and no undo "
         "gave back, newest change first. A page may hold fewer notes than `limit` and still have a next one.",
-        examples=["consolidated"],
+        examples=["live"],
     ),
 ]
 WithWaiting = Annotated[
@@ -275,7 +275,7 @@ def list_runs(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor 
     before = cursors.decode_run(cursor)
     missing: list[str] = []
     found, more = run_progress.page(process(), api.principal(), space_id, limit=limit, before=before, missing=missing)
-    items = [views.RunView.of(run) for run in found]
+    items = [views.RunView.of(run, listed=True) for run in found]
     return views.RunPage(items=items, next_cursor=cursors.encode(more), unreadable=missing)
 
 

@@ -111,7 +111,9 @@ class RunView(View):
     agent: Annotated[str | None, described("The agent whose notes alone were requested. Left out: all notes.")] = None
     max_notes: Annotated[int | None, described("The maximum number of notes that was requested.")] = None
     dry_run: Annotated[bool, described("Whether the run only shows a plan.", False)] = False
-    rules: Annotated[str | None, described("Only for a dry run of other rules: these rules.")] = None
+    rules: Annotated[str | None, described("Only for a dry run of other rules: these rules. Lists leave them out.")] = (
+        None
+    )
     notes_of: Annotated[
         int | None, described("Only for a dry run over the notes of an earlier change: its number.")
     ] = None
@@ -145,13 +147,15 @@ class RunView(View):
     ] = None
 
     @classmethod
-    def of(cls, run: Run) -> "RunView":
+    def of(cls, run: Run, *, listed: bool = False) -> "RunView":
+        """`listed`: a page shows it, without rules. Those of a hundred runs would be more than one answer can hold."""
         named = {
             "run_id": run.job_id,
             "job": job_id(run.space_id, "consolidation", run.job_id),
             "status": run.state,
             "queued_at": run.created_at,
             "finished_at": run.ended_at,
+            "rules": None if listed else run.rules,
         }
         return cls.model_validate(run.model_dump() | named)
 
