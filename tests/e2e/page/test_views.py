@@ -196,3 +196,105 @@ def test_from_an_empty_service_to_an_undo_by_the_keyboard_alone(signed_in, servi
     page.locator("main h1", has_text="undo").wait_for()
 
     assert service.send("GET", "/spaces/page-keyboard").body["live"]["notes_count"] == 2
+
+
+def test_a_code_signs_in_once_and_neither_it_nor_the_token_stays_in_the_address(visit, service):
+    made = service.send("POST", "/page-codes").body
+    first: Visit = visit()
+    first.open(made["path"].removeprefix("/"))
+    first.page.locator("main h1", has_text="Start").wait_for()
+
+    address, history = first.page.evaluate("[location.href, history.length]")
+    assert made["page_code"] not in address
+    assert address.endswith("#/")
+    assert history <= 2
+
+    second: Visit = visit()
+    second.allowed.add(401)
+    second.open(made["path"].removeprefix("/"))
+    second.page.get_by_role("alert").wait_for()
+    assert second.page.locator("input[type=password]").is_visible()
+
+
+def test_a_lost_connection_is_said_and_recovers_and_what_was_shown_stays(signed_in, story):
+    found: Visit = signed_in()
+    found.open(f"#/spaces/{story}/history")
+    found.page.get_by_text("2 · consolidation").wait_for()
+    found.page.route("**/v1/**", lambda route: route.abort())
+    found.page.get_by_text("The service cannot be reached").wait_for()
+
+    assert found.page.get_by_text("2 · consolidation").is_visible()
+    found.page.unroute("**/v1/**")
+    expect(found.page.get_by_text("The service cannot be reached")).to_have_count(0, timeout=PATIENCE_MS)
+    found.troubles[:] = [one for one in found.troubles if not one.startswith("failed: ")]
+
+
+def test_a_note_that_is_too_large_is_refused_with_a_reason_and_stays_in_its_field(signed_in, story):
+    found: Visit = signed_in()
+    found.allowed |= {413, 422}
+    found.open(f"#/spaces/{story}")
+    words = "far too long " * 20_000
+    found.page.get_by_label("Leave a note").fill(words)
+    found.page.get_by_role("button", name="Write the note").click()
+
+    found.page.locator("form.new-note [role=alert]").wait_for()
+    assert found.page.get_by_label("Leave a note").input_value() == words
+
+
+def test_a_token_that_may_only_read_is_offered_nothing_that_would_be_refused(visit, service, story):
+    body = {"name": "page-reader", "permissions": ["read"], "space_ids": [story]}
+    token = service.send("POST", "/tokens", body).body["token"]
+    found: Visit = visit()
+    found.open(f"#/spaces/{story}")
+    found.sign_in(token)
+    places = links(service, story)
+
+    for view in ("space", "file", "history", "change", "rules", "told", "settings", "operate-health", "operate-usage"):
+        opened(found, places[view])
+        offered = found.page.locator("main button").all_inner_texts()
+        assert not {"Write the note", "Consolidate now", "Take back …", "Erase …", "Correct", "Change"} & {*offered}, (
+            view
+        )
+    found.allowed.add(403)
+    found.open("#/spaces/somebody-elses")
+    found.page.get_by_text("Your token may not do this").first.wait_for()
+
+
+def test_an_erased_note_is_gone_everywhere_and_its_receipt_says_where_it_was(signed_in, service, story):
+    note = service.send(
+        "POST", f"/spaces/{story}/notes", {"category": "observation", "content": "The zebra key is quartz-7."}
+    ).body
+    found: Visit = signed_in()
+    found.allowed.add(404)
+    opened(found, f"#/spaces/{story}/notes/{note['note_id']}")
+
+    found.page.get_by_role("button", name="Erase …").click()
+    dialog = found.page.locator("dialog")
+    dialog.get_by_text("In the space:").wait_for()
+    erase = dialog.get_by_role("button", name="Erase for ever")
+    assert erase.is_disabled()
+    dialog.get_by_label(f"Type “{story}” to confirm").fill(story)
+    erase.click()
+    found.page.locator("main h1", has_text="Receipt of an erasure").wait_for()
+    found.page.get_by_text("The words are removed").wait_for()
+
+    opened(found, f"#/spaces/{story}/notes/{note['note_id']}")
+    assert "quartz-7" not in found.page.locator("main").inner_text()
+    assert service.send("GET", f"/spaces/{story}/search?q=zebra&scope=all").body["items"] == []
+
+
+def test_a_plan_is_read_as_a_diff_and_approved_and_the_change_says_by_whom(signed_in, service):
+    space = "page-approve"
+    service.send("POST", "/spaces", {"space_id": space, "consolidation_mode": "review"})
+    service.send("POST", f"/spaces/{space}/notes", {"category": "decision", "content": "S3 is the only store."})
+    queued = service.send("POST", f"/spaces/{space}/consolidations", {})
+    assert service.ended(space, queued.body["run_id"]).status == "awaiting_approval"
+    found: Visit = signed_in()
+    found.open("#/")
+
+    found.page.locator(".space-row", has_text=space).get_by_text("a plan waits for you").click()
+    found.page.locator("figure.diff", has_text="S3 is the only store").first.wait_for()
+    found.page.get_by_role("button", name="Approve the plan").click()
+    found.page.locator("main h1", has_text="Change 1").wait_for()
+
+    found.page.get_by_text("Approved by").wait_for()

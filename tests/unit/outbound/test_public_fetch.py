@@ -84,6 +84,8 @@ def test_a_server_without_a_certificate_for_the_name_gets_no_request():
     [
         (redirect("https://127.0.0.1/"), "redirects"),
         (redirect("https://client.example/other", 301), "redirects"),
+        (answer(BODY, 300), "redirects"),
+        (answer(BODY, 400), "answers 400"),
         (answer(BODY, 404), "404"),
         (answer(BODY, 500), "500"),
         (answer(BODY, 201), "201"),
@@ -108,6 +110,11 @@ def test_an_answer_that_is_no_document_is_an_honest_refusal(step, why):
 def test_json_is_json_however_its_type_is_written(kind):
     with site(answer(BODY, content_type=kind)) as there:
         assert there.fetch() == BODY
+
+
+def test_a_document_of_exactly_the_bound_is_taken():
+    with site(answer(b"x" * 5_120)) as there:
+        assert len(there.fetch()) == 5_120
 
 
 def test_of_an_answer_without_end_hardly_anything_is_read():

@@ -305,6 +305,14 @@ def test_an_issuer_without_a_client_is_told_to_the_operator(there):
         who(world_of(there, oidc_client_id=""), there)
 
 
+def test_a_secret_that_is_none_is_told_to_the_operator_and_never_shown(there):
+    with pytest.raises(NotConfigured, match="sign-in provider's secret") as refused:
+        who(world_of(there, oidc_client_secret="s\u00e9cret"), there)
+
+    assert "cret." not in refused.value.detail
+    assert "/token" not in [path for path, _ in there.asked]
+
+
 def test_a_thin_token_is_filled_up_for_the_same_person_alone(there):
     there.claims = {"email": None, "email_verified": None}
     there.more = {"email": EMAIL, "email_verified": True, "sub": "ann-1"}

@@ -18,6 +18,14 @@ function guarded(name) {
         // The page works without: only a reload then loses what was kept.
       }
     },
+    /** Remove all that begins so. */
+    forget(beginning) {
+      try {
+        for (const key of Object.keys(storage())) if (key.startsWith(beginning)) storage().removeItem(key);
+      } catch {
+        // As above.
+      }
+    },
   };
 }
 

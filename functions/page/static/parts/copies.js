@@ -2,6 +2,7 @@
 import { at, call, get, post } from '../core/api.js';
 import { bytes } from '../core/format.js';
 import { useAction } from '../core/live.js';
+import { Problem } from '../core/problems.js';
 import { go } from '../core/router.js';
 import { t } from '../core/texts.js';
 import { html, useState } from '../vendor/preact.js';
@@ -15,6 +16,7 @@ async function archive(path, tell) {
   for (;;) {
     const { data, headers } = await call('GET', path, { full: true });
     if (data.url) return data;
+    if (data.status === 'failed' || data.status === 'cancelled') throw new Problem({ status: 200, code: data.status, detail: t('copies.failed') });
     tell(data);
     await wait(1000 * (Number(headers.get('Retry-After')) || 1));
   }

@@ -4,6 +4,7 @@ import { choices, colours, useColours } from '../core/colours.js';
 import { useLive } from '../core/live.js';
 import { go, href } from '../core/router.js';
 import { may, signOut } from '../core/session.js';
+import { tabStorage } from '../core/storage.js';
 import { useStore } from '../core/store.js';
 import { chooseLanguage, language, languages, t } from '../core/texts.js';
 import { html, useEffect, useState } from '../vendor/preact.js';
@@ -31,13 +32,14 @@ function SpaceChoice({ space }) {
     <select value=${space} onChange=${(event) => go('space', { space: event.target.value })}>${ids.map((id) => html`<option key=${id} value=${id} selected=${id === space}>${id}</option>`)}</select></label>`;
 }
 
+const LAST = 'livemem.space';
+
 /** The space that was open last stays in the navigation of views without one. */
 function useLastSpace(space) {
-  const [last, setLast] = useState(space);
   useEffect(() => {
-    if (space) setLast(space);
+    if (space) tabStorage.set(LAST, space);
   }, [space]);
-  return space ?? last;
+  return space ?? tabStorage.get(LAST);
 }
 
 export function Navigation({ route, who }) {
@@ -52,6 +54,7 @@ export function Navigation({ route, who }) {
   }, [open]);
   const leave = () => {
     forgetAnswers();
+    tabStorage.forget('livemem.');
     signOut();
   };
   const link = (name, text, current) => html`<a key=${name} href=${href(name, { space })} aria-current=${current ? 'page' : undefined}>${t(text)}</a>`;
@@ -69,7 +72,7 @@ export function Navigation({ route, who }) {
         <a href="/docs">${t('nav.docs')}</a>
       </div>
       <div class="nav-foot">
-        <p class="who">${who?.name}${may('admin', who) && html` <small>admin</small>`} <button class="plain" onClick=${leave}>${t('sign.out')}</button></p>
+        <p class="who">${who?.name}${may('admin', who) && who.name !== 'admin' && html` <small>admin</small>`} <button class="plain" onClick=${leave}>${t('sign.out')}</button></p>
         <${Choices} />
       </div>
     </nav>

@@ -1,5 +1,6 @@
 /** What the service itself says and needs: its health, how agents connect, and a new space. */
 import { post } from '../core/api.js';
+import { duration } from '../core/format.js';
 import { useAction, useLive } from '../core/live.js';
 import { go, href } from '../core/router.js';
 import { has, t } from '../core/texts.js';
@@ -39,7 +40,7 @@ export function Checks({ health }) {
     const bad = remedy(name, value);
     const detail = health.checks[`${name}_detail`];
     return html`<tr key=${name}><th scope="row">${has(`check.${name}`) ? t(`check.${name}`) : name}</th>
-      <td><${Badge} tone=${GOOD.has(String(value)) ? 'good' : bad ? 'warn' : ''}>${String(value)}</${Badge}>
+      <td><${Badge} tone=${GOOD.has(String(value)) ? 'good' : bad ? 'warn' : ''}>${name.endsWith('_seconds') ? duration(value) : String(value)}</${Badge}>
         ${detail && html`<p class="quiet"><${Words} text=${String(detail)} /></p>`}${bad && html`<p>${t(bad)}</p>`}</td></tr>`;
   })}</tbody></table>`;
 }

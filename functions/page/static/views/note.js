@@ -1,19 +1,22 @@
 /** The life of one note as a line: from its writing to the bank, the backups, and its erasure. */
-import { at, remove } from '../core/api.js';
+import { at } from '../core/api.js';
 import { useLive } from '../core/live.js';
-import { go, href } from '../core/router.js';
+import { href } from '../core/router.js';
 import { may } from '../core/session.js';
 import { t } from '../core/texts.js';
 import { Answer, Badge, Copy, Heading, Panel, Time, Words } from '../parts/basic.js';
-import { confirm } from '../parts/dialog.js';
+import { erase } from '../parts/erasing.js';
 import { NoteMeta } from '../parts/notes.js';
 import { Markdown } from '../core/markdown.js';
 import { html } from '../vendor/preact.js';
 
 const TONES = { discarded: '', uncited: 'warn', left_out: 'warn', taken_back: 'warn', erased: 'bad' };
 
+/** Headings as the API gives them → the section as a link names it. */
+const keyOf = (headings) => headings.map((line) => line.replace(/^#+ /, '')).join(' > ');
+
 function Places({ space, files }) {
-  return (files ?? []).map((file) => html`<p key=${file.path} class="place"><a href=${href('file', { space, rest: file.path }, { section: file.sections[0]?.join(' > ') })}>${file.path}</a>
+  return (files ?? []).map((file) => html`<p key=${file.path} class="place"><a href=${href('file', { space, rest: file.path }, { section: keyOf(file.sections[0] ?? []) })}>${file.path}</a>
     ${file.edits.map((edit) => html` › <${Words} text=${edit.heading.replace(/#+ /g, '')} />`)}</p>`);
 }
 
@@ -39,27 +42,14 @@ function Event({ space, event }) {
   </li>`;
 }
 
-/** The erased note has no address any more: what is known of it is in the receipt. */
-async function erase(space, id) {
-  const receipt = await confirm({
-    title: t('erase.title', { n: 1 }),
-    body: html`<p>${t('erase.what')}</p><p>${t('erase.never')}</p>`,
-    yes: t('erase.yes'),
-    grave: true,
-    typed: space,
-    act: () => remove(at('spaces', space, 'notes', id), { erase: true }),
-  });
-  if (receipt) go('erasure', { space, erasure: receipt.erasure_id });
-}
-
 /** The sections of today that rest on the note. */
-const Resting = ({ space, sections }) => sections.length > 0 && html`<${Panel} title=${t('life.sections')}><ul class="rows tight">${sections.map((one) => html`<li key=${`${one.path} ${one.section.join()}`}><a href=${href('file', { space, rest: one.path }, { section: one.section.map((line) => line.replace(/^#+ /, '')).join(' > ') })}>${one.path} › ${one.section.at(-1)?.replace(/^#+ /, '')}</a></li>`)}</ul></${Panel}>`;
+const Resting = ({ space, sections }) => sections.length > 0 && html`<${Panel} title=${t('life.sections')}><ul class="rows tight">${sections.map((one) => html`<li key=${`${one.path} ${one.section.join()}`}><a href=${href('file', { space, rest: one.path }, { section: keyOf(one.section) })}>${one.path} › ${one.section.at(-1)?.replace(/^#+ /, '')}</a></li>`)}</ul></${Panel}>`;
 
 export default function NoteLife({ params: { space, note: id } }) {
   const live = useLive(at('spaces', space, 'notes', id), { every: 15_000 });
   const life = useLive(at('spaces', space, 'notes', id, 'life'), { every: 15_000 });
   return html`<${Heading} title=${t('life.title')} above=${html`<a href=${href('space', { space })}>${space}</a>`}>
-      ${may('admin') && live.data && html`<button class="plain grave-text" onClick=${() => erase(space, id)}>${t('erase.button')}</button>`}</${Heading}>
+      ${may('admin') && live.data && html`<button class="plain grave-text" onClick=${() => erase(space, { note_ids: [id] })}>${t('erase.button')}</button>`}</${Heading}>
     <${Answer} live=${live}>${(note) => html`
       <${Panel}><${NoteMeta} note=${note} link=${false} /><div class="note-whole"><${Markdown} text=${note.content} /></div>
         <p class="meta"><${Copy} text=${`notes/${note.note_id}`} /></p></${Panel}>

@@ -15,7 +15,7 @@ const PARTS = {
   usage: [Usage, false],
   costs: [Costs, false],
   tokens: [Tokens, true],
-  connections: [Connections, true],
+  connections: [Connections, false],
   backups: [Backups, true],
   import: [ImportSpace, true],
   garbage: [Garbage, true],

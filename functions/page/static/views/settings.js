@@ -8,6 +8,7 @@ import { has, number, t } from '../core/texts.js';
 import { Answer, Badge, Copy, Empty, Facts, Heading, Panel, ProblemNote, Time } from '../parts/basic.js';
 import { Download, ForkForm } from '../parts/copies.js';
 import { confirm } from '../parts/dialog.js';
+import { placeName } from '../parts/erasing.js';
 import { Field, Tick } from '../parts/field.js';
 import { PagedList } from '../parts/list.js';
 import { toast } from '../parts/toast.js';
@@ -83,8 +84,6 @@ export function Settings({ params: { space } }) {
         <${Panel} title=${t('space.end')}><p class="spaced">${t('space.delete.what')}</p><button class="grave" onClick=${() => end(space)}>${t('space.delete.button')}</button></${Panel}>`}</div></div>`}</${Answer}>`;
 }
 
-const place = (name) => (has(`erased.${name}`) ? t(`erased.${name}`) : name.replace(/_/g, ' '));
-
 export function Erasure({ params: { space, erasure } }) {
   const live = useLive(at('spaces', space, 'erasures', erasure), { every: 1500 });
   return html`<${Heading} title=${t('erasure.title')} above=${html`<a href=${href('settings', { space })}>${space}</a>`} />
@@ -101,7 +100,7 @@ export function Erasure({ params: { space, erasure } }) {
           [t('erasure.versions'), receipt.versions && (has(`versions.${receipt.versions}`) ? t(`versions.${receipt.versions}`) : receipt.versions)],
           [t('erasure.receipt'), html`<${Copy} text=${receipt.erasure_id} />`],
         ]} /></${Panel}>
-      <${Panel} title=${t('erasure.removed')}><table class="data"><tbody>${Object.entries(receipt.counts).map(([name, count]) => html`<tr key=${name}><td>${place(name)}</td><td class="right">${number(count)}</td></tr>`)}</tbody></table></${Panel}>
+      <${Panel} title=${t('erasure.removed')}><table class="data"><tbody>${Object.entries(receipt.counts).map(([name, count]) => html`<tr key=${name}><td>${placeName(name)}</td><td class="right">${number(count)}</td></tr>`)}</tbody></table></${Panel}>
       ${receipt.sections.length > 0 && html`<${Panel} title=${t('erasure.sections', { n: receipt.sections.length })}><p class="spaced">${t('erasure.sections.what')}</p>
         <ul class="rows tight">${receipt.sections.map((one) => html`<li key=${`${one.path} ${one.heading}`}><a href=${href('file', { space, rest: one.path }, { section: one.section.map((line) => line.replace(/^#+ /, '')).join(' > ') })}>${one.path} › ${one.heading.replace(/^#+ /, '')}</a></li>`)}</ul></${Panel}>`}
       ${receipt.quoted_in.length > 0 && html`<${Panel} title=${t('erasure.quoted')}><ul class="rows tight">${receipt.quoted_in.map((one) => html`<li key=${one}><code>${one}</code></li>`)}</ul></${Panel}>`}

@@ -1,5 +1,5 @@
 /** A space now: new notes as they come; beside them what waits for whom, the run at work, the last changes and the files. */
-import { at, patch, post, remove } from '../core/api.js';
+import { at, patch, post } from '../core/api.js';
 import { bytes } from '../core/format.js';
 import { useAction, useLive } from '../core/live.js';
 import { usePages } from '../core/pages.js';
@@ -7,8 +7,9 @@ import { changeQuery, go, href } from '../core/router.js';
 import { may } from '../core/session.js';
 import { number, t } from '../core/texts.js';
 import { Badge, Empty, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
-import { confirm } from '../parts/dialog.js';
-import { Field, useDraft, useSettled } from '../parts/field.js';
+import { erase } from '../parts/erasing.js';
+import { Field, useDraft } from '../parts/field.js';
+import { CATEGORIES, CategoryFilter, DayFilter, TypedFilter } from '../parts/filters.js';
 import { PagedList } from '../parts/list.js';
 import { Note } from '../parts/notes.js';
 import { ChangeLine, goes, RunBadge, RunNumbers, RunProblem, Steps } from '../parts/records.js';
@@ -16,30 +17,20 @@ import { Connect } from '../parts/service.js';
 import { toast } from '../parts/toast.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 
-const CATEGORIES = ['observation', 'decision', 'todo', 'insight', 'question', 'progress', 'issue'];
 const LATEST = 4000;
+/** Of one receipt. */
+const MOST_ERASED = 100;
 const idOf = (note) => note.note_id;
 
-/** A filter that is typed: the address follows after a pause. */
-function TypedFilter({ name, label, value }) {
-  const [text, setText] = useState(value ?? '');
-  const settled = useSettled(text);
-  useEffect(() => {
-    if ((value ?? '') !== settled) changeQuery({ [name]: settled });
-  }, [settled]);
-  return html`<${Field} label=${label} value=${text} onChange=${setText} type="search" />`;
-}
-
 function Filters({ query }) {
-  const categories = [['', t('filter.any')], ...CATEGORIES.map((name) => [name, t(`category.${name}`)])];
   const statuses = ['live', 'consolidated'].map((name) => [name, t(`filter.status.${name}`)]);
   return html`<div class="filters">
     <${Field} label=${t('filter.status')} options=${statuses} value=${query.status ?? 'live'} onChange=${(status) => changeQuery({ status: status === 'live' ? '' : status })} />
-    <${Field} label=${t('filter.category')} options=${categories} value=${query.category ?? ''} onChange=${(category) => changeQuery({ category })} />
+    <${CategoryFilter} value=${query.category} />
     <${TypedFilter} name="agent" label=${t('filter.agent')} value=${query.agent} />
     <${TypedFilter} name="tag" label=${t('filter.tag')} value=${query.tag} />
-    <${Field} label=${t('filter.since')} type="date" value=${query.since ?? ''} onChange=${(since) => changeQuery({ since })} />
-    <${Field} label=${t('filter.until')} type="date" value=${query.until ?? ''} onChange=${(until) => changeQuery({ until })} />
+    <${DayFilter} name="since" label=${t('filter.since')} value=${query.since} />
+    <${DayFilter} name="until" label=${t('filter.until')} value=${query.until} />
   </div>`;
 }
 
@@ -86,30 +77,8 @@ function useFresh(list) {
   return fresh;
 }
 
-/** Several notes erased, one receipt each. What is done is done: a failure stops the rest and says how far it came. */
-async function eraseAll(space, ids) {
-  const receipts = [];
-  for (const id of ids) receipts.push(await remove(at('spaces', space, 'notes', id), { erase: true }));
-  return receipts;
-}
-
-function Chosen({ space, chosen, clear, refresh }) {
-  const erase = async () => {
-    const receipts = await confirm({
-      title: t('erase.title', { n: chosen.size }),
-      body: html`<p>${t('erase.what')}</p><p>${t('erase.never')}</p>`,
-      yes: t('erase.yes'),
-      grave: true,
-      typed: space,
-      act: () => eraseAll(space, [...chosen]),
-    });
-    if (!receipts) return;
-    clear();
-    refresh();
-    if (receipts.length === 1) go('erasure', { space, erasure: receipts[0].erasure_id });
-    else toast({ text: t('erase.done', { n: receipts.length }), tone: 'good', link: { href: href('settings', { space }), label: t('erase.receipts') } });
-  };
-  return html`<div class="chosen"><b>${t('chosen', { n: chosen.size })}</b><button class="grave" onClick=${erase}>${t('erase.button')}</button><button onClick=${clear}>${t('chosen.clear')}</button></div>`;
+function Chosen({ space, chosen, clear }) {
+  return html`<div class="chosen"><b>${t('chosen', { n: chosen.size })}</b><button class="grave" disabled=${chosen.size > MOST_ERASED} onClick=${() => erase(space, { note_ids: [...chosen] })}>${t('erase.button')}</button><button onClick=${clear}>${t('chosen.clear')}</button></div>`;
 }
 
 /** The beginning and the end of a day on the reader's calendar, as the API takes times. */
@@ -138,7 +107,7 @@ function Timeline({ space, query }) {
     : html`<${Empty} title=${t('notes.none')}><p>${t('notes.none.what')} <a href=${href('history', { space })}>${t('nav.history')}</a></p><details class="connect-more"><summary>${t('start.connect')}</summary><${Connect} space=${space} /></details></${Empty}>`;
   return html`<${Panel} title=${t('notes.title')} side=${may('admin') && list.count > 0 && html`<button class="plain" onClick=${() => (choosing ? clear() : setChoosing(true))}>${choosing ? t('cancel') : t('choose')}</button>`}>
     <${Filters} query=${query} />
-    ${chosen.size > 0 && html`<${Chosen} space=${space} chosen=${chosen} clear=${clear} refresh=${list.refresh} />`}
+    ${chosen.size > 0 && html`<${Chosen} space=${space} chosen=${chosen} clear=${clear} />`}
     <${PagedList} class="thread-list" list=${list} idOf=${idOf} empty=${empty} mark=${`${choosing} ${chosen.size} ${[...fresh].join()}`}
       row=${(note) => html`<${Note} note=${note} fresh=${fresh.has(note.note_id)} choose=${choose} />`} />
   </${Panel}>`;

@@ -5,7 +5,7 @@ import { Markdown } from '../core/markdown.js';
 import { changeQuery, href } from '../core/router.js';
 import { has, number, t } from '../core/texts.js';
 import { byKind, compared, cut } from '../core/differences.js';
-import { Answer, Badge, Choice, Copy, Heading, Loading, Panel, ProblemNote } from '../parts/basic.js';
+import { Answer, Badge, Choice, Copy, Heading, Loading, Panel, ProblemNote, Words } from '../parts/basic.js';
 import { Diff } from '../parts/diff.js';
 import { Field, useSettled } from '../parts/field.js';
 import { html, useEffect, useMemo, useState } from '../vendor/preact.js';
@@ -28,6 +28,16 @@ export function linkOf(space, source) {
   return undefined;
 }
 
+const SHORT = 90;
+
+/** What a reader knows a part by: the path of a section; the first words of a note or memory, whose id says little. */
+function nameOf(part) {
+  if (!part.source) return kind(part.kind);
+  if (!/^(notes|memories|conversations)\//.test(part.source)) return part.source.replace(/^bank\//, '').replace('#', ' › ');
+  const words = part.text.replace(/^[\s\S]*?(?:^|\n)- \[[^\]]*\]\s*/, '').replace(/\s+/g, ' ').trim();
+  return words.length > SHORT ? `${words.slice(0, SHORT)} …` : words || part.source;
+}
+
 function Bar({ parts, budget }) {
   const sums = byKind(parts);
   const used = parts.reduce((sum, part) => sum + part.chars, 0);
@@ -45,10 +55,9 @@ function Bar({ parts, budget }) {
 function PartRow({ space, part }) {
   const [open, setOpen] = useState(false);
   const link = linkOf(space, part.source);
-  const name = part.source?.replace(/^bank\//, '') ?? kind(part.kind);
   return html`<li class="told-part"><div class="row">
       <i class=${`told-${part.kind}`}></i>
-      <button class="plain grow" aria-expanded=${open} onClick=${() => setOpen(!open)}>${name}</button>
+      <button class="plain grow" aria-expanded=${open} onClick=${() => setOpen(!open)}><${Words} text=${nameOf(part)} /></button>
       <span class="quiet">${why(part)}</span><span class="number-text">${number(part.chars)}</span>
     </div>
     ${open && html`<div class="told-text"><${Markdown} small=${true} text=${part.text} />${link && html`<p><a href=${link}>${t('told.look')}</a></p>`}</div>`}</li>`;
@@ -69,7 +78,7 @@ function Text({ space, start, budget }) {
 
 function Difference({ space, now, then, name }) {
   const { come, gone, changed } = useMemo(() => compared(cut(then), cut(now)), [now, then]);
-  const names = (parts) => parts.map((part) => html`<li key=${part.key}>${linkOf(space, part.source) ? html`<a href=${linkOf(space, part.source)}>${part.source}</a>` : part.source}</li>`);
+  const names = (parts) => parts.map((part) => html`<li key=${part.key}>${linkOf(space, part.source) ? html`<a href=${linkOf(space, part.source)}>${nameOf(part)}</a>` : nameOf(part)}</li>`);
   const line = (list, key, tone) => list.length > 0 && html`<div><p><${Badge} tone=${tone}>${t(key, { n: list.length })}</${Badge}></p><ul class="told-names">${names(list)}</ul></div>`;
   return html`<${Panel} title=${t('told.difference', { name })}>
     <div class="told-changes">${line(come, 'told.come', 'good')}${line(changed, 'told.changed', 'accent')}${line(gone, 'told.gone', 'bad')}

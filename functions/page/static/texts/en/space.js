@@ -27,13 +27,15 @@ export default {
   'note.promoted': 'promoted from {space}',
   'note.malformed': 'not as written by the service',
 
-  'erase.title': { one: 'Erase {n} note?', other: 'Erase {n} notes?' },
+  'erase.title': { one: 'Erase this for ever?', other: 'Erase these {n} for ever?' },
   'erase.what': 'The words are removed for ever: from notes, records, runs, backups, archives and search. The receipt names the sections of the bank that rest on them, so that you can correct them.',
   'erase.never': 'This cannot be undone.',
+  'erase.space': 'In the space:',
+  'erase.backup': 'In the backup {id}:',
+  'erase.incomplete': 'The space is large: there may be more places.',
+  'erase.unknown': { one: '{n} is not there: nothing would be erased.', other: '{n} are not there: nothing would be erased.' },
   'erase.yes': 'Erase for ever',
   'erase.button': 'Erase …',
-  'erase.done': { one: '{n} note is erased.', other: '{n} notes are erased.' },
-  'erase.receipts': 'Receipts',
 
   'due.title': 'Waits for the next consolidation',
   'due.of': { one: 'of {n} note', other: 'of {n} notes' },

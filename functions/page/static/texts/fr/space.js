@@ -27,13 +27,15 @@ export default {
   'note.promoted': 'promue depuis {space}',
   'note.malformed': 'pas telle que le service l’a écrite',
 
-  'erase.title': { one: 'Effacer {n} note ?', other: 'Effacer {n} notes ?' },
+  'erase.title': { one: 'Effacer ceci pour toujours ?', other: 'Effacer ces {n} pour toujours ?' },
   'erase.what': 'Les mots sont retirés pour toujours : des notes, enregistrements, exécutions, sauvegardes, archives et de la recherche. Le reçu nomme les sections de la banque qui s’appuient dessus, pour que vous les corrigiez.',
   'erase.never': 'Cela ne peut pas être annulé.',
+  'erase.space': 'Dans l’espace :',
+  'erase.backup': 'Dans la sauvegarde {id} :',
+  'erase.incomplete': 'L’espace est grand : il peut y avoir d’autres endroits.',
+  'erase.unknown': { one: '{n} n’existe pas : rien ne serait effacé.', other: '{n} n’existent pas : rien ne serait effacé.' },
   'erase.yes': 'Effacer pour toujours',
   'erase.button': 'Effacer …',
-  'erase.done': { one: '{n} note est effacée.', other: '{n} notes sont effacées.' },
-  'erase.receipts': 'Reçus',
 
   'due.title': 'En attente de la prochaine consolidation',
   'due.of': { one: 'sur {n} note', other: 'sur {n} notes' },

@@ -94,10 +94,10 @@ export function Tokens() {
       <${PagedList} list=${list} idOf=${(token) => token.hash} row=${(token) => html`<${Token} token=${token} refresh=${list.refresh} />`} /></${Panel}>`;
 }
 
-const connectionId = (one) => one.connection_id ?? one.grant_id ?? one.id;
+const connectionId = (one) => one.connection_id;
 
 async function endConnection(connection, refresh) {
-  const name = connection.client_name ?? connection.name;
+  const name = connection.client_name ?? connection.redirect_host;
   const done = await confirm({ title: t('connections.end.title', { name }), body: html`<p>${t('connections.end.what')}</p>`, yes: t('connections.end'), grave: true, act: () => remove(at('connections', connectionId(connection))) });
   if (done) refresh();
 }
@@ -106,6 +106,6 @@ export function Connections() {
   const list = usePages('/v1/connections', { idOf: connectionId, every: 15_000 });
   if (list.problem?.status === 404) return html`<${Panel}><${Empty} title=${t('connections.off')}><p>${t('connections.off.what')}</p></${Empty}></${Panel}>`;
   return html`<${Panel} title=${t('ops.connections')}><${PagedList} list=${list} idOf=${connectionId} empty=${html`<${Empty} title=${t('connections.none')}><p>${t('connections.none.what')}</p></${Empty}>`}
-    row=${(one) => html`<div class="row"><b class="grow"><${Words} text=${one.client_name ?? one.name ?? ''} /></b><span>${(one.permissions ?? []).map((name) => html`<${Badge} key=${name}>${name}</${Badge}> `)}</span><button class="plain grave-text" onClick=${() => endConnection(one, list.refresh)}>${t('connections.end')}</button></div>
-      <div class="meta"><span>${one.token_name ?? one.user ?? ''}</span><span>${(one.space_ids ?? []).join(', ') || t('tokens.all.spaces')}</span>${one.last_used_at ? html`<span>${t('tokens.used')} <${Time} at=${one.last_used_at} /></span>` : html`<span>${t('tokens.unused')}</span>`}${one.expires_at && html`<span>${t('tokens.until')} <${Time} at=${one.expires_at} exact=${true} /></span>`}</div>`} /></${Panel}>`;
+    row=${(one) => html`<div class="row"><b class="grow"><${Words} text=${one.client_name ?? ''} /> <small>${one.redirect_host}</small></b><span>${one.permissions.map((name) => html`<${Badge} key=${name}>${name}</${Badge}> `)}</span><button class="plain grave-text" onClick=${() => endConnection(one, list.refresh)}>${t('connections.end')}</button></div>
+      <div class="meta"><span>${t('connections.for', { name: one.name })} <${Time} at=${one.created_at} /></span><span>${one.space_ids.join(', ') || t('tokens.all.spaces')}</span>${one.last_used_at ? html`<span>${t('tokens.used')} <${Time} at=${one.last_used_at} /></span>` : html`<span>${t('tokens.unused')}</span>`}${one.expires_at && html`<span>${t('tokens.until')} <${Time} at=${one.expires_at} exact=${true} /></span>`}</div>`} /></${Panel}>`;
 }

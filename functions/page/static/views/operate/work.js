@@ -1,15 +1,15 @@
 /** Health, jobs, usage, and what this page itself cost; whether the guarantees of a space hold. */
-import { at, get, post } from '../../core/api.js';
+import { at, post } from '../../core/api.js';
 import { byView, calls } from '../../core/costs.js';
 import { between, bytes, clock, duration, moment, short } from '../../core/format.js';
-import { useAction, useLive } from '../../core/live.js';
+import { useLive } from '../../core/live.js';
 import { usePages } from '../../core/pages.js';
 import { changeQuery, href } from '../../core/router.js';
 import { may } from '../../core/session.js';
 import { longStorage } from '../../core/storage.js';
 import { useStore } from '../../core/store.js';
 import { has, number, t } from '../../core/texts.js';
-import { Answer, Badge, Choice, Empty, Panel, ProblemNote, Time, Words } from '../../parts/basic.js';
+import { Answer, Badge, Choice, Empty, Panel, Time, Words } from '../../parts/basic.js';
 import { Field } from '../../parts/field.js';
 import { PagedList } from '../../parts/list.js';
 import { Columns } from '../../parts/plot.js';
@@ -126,10 +126,15 @@ export function Usage({ query }) {
     longStorage.set(PRICE, next);
     setKept(next);
   };
-  const live = useLive(query.space ? at('spaces', query.space, 'usage') : '/v1/usage', { query: { days }, every: 30_000 });
-  return html`<div class="actions spaced">
-      <${Choice} label=${t('usage.days')} value=${days} onChange=${(value) => changeQuery({ days: value })} options=${[7, 14, 30].map((n) => ({ value: n, label: t('days', { n }) }))} />
-      ${query.space && html`<span>${query.space}</span><button class="plain" onClick=${() => changeQuery({ space: undefined })}>${t('usage.all')}</button>`}</div>
+  const spaces = useLive('/v1/spaces', { query: { limit: 200 } });
+  const ids = (spaces.data?.items ?? []).map((space) => space.space_id);
+  // The sum over all spaces is for admins. Anybody else sees one space.
+  const space = query.space ?? (may('admin') ? undefined : ids[0]);
+  const path = space ? at('spaces', space, 'usage') : may('admin') ? '/v1/usage' : undefined;
+  const live = useLive(path, { query: { days }, every: 30_000 });
+  return html`<div class="filters">
+      <${Field} label=${t('nav.choose')} value=${space ?? ''} onChange=${(id) => changeQuery({ space: id })} options=${[...(may('admin') ? [['', t('usage.all')]] : []), ...ids.map((id) => [id, id])]} />
+      <${Choice} label=${t('usage.days')} value=${days} onChange=${(value) => changeQuery({ days: value })} options=${[7, 14, 30].map((n) => ({ value: n, label: t('days', { n }) }))} /></div>
     <${Answer} live=${live} lines=${6}>${(usage) => {
       const columns = [...usage.items].sort((one, two) => one.date.localeCompare(two.date)).map((used) => ({ key: used.date, label: dayName(used.date), parts: [used.prompt_tokens, used.completion_tokens] }));
       return html`<${Panel} title=${t('usage.by.day')}><${Totals} total=${usage.total} budget=${usage.budget} price=${price} />
@@ -142,17 +147,35 @@ export function Usage({ query }) {
 const storeText = (counted) => Object.entries(counted).map(([kind, count]) => `${number(count)} ${kind}`).join(', ');
 const viewName = (name) => (has(`view.${name}`) ? t(`view.${name}`) : name);
 
+const SIGNS = { true: ['good', 'invariants.holds'], false: ['bad', 'invariants.broken'] };
+const EVERY = 10_000;
+
+function Invariant({ one }) {
+  const [tone, words] = SIGNS[one.holds] ?? ['warn', 'invariants.unknown'];
+  return html`<tr><td>${has(`invariant.${one.name}`) ? t(`invariant.${one.name}`) : one.name}
+      ${one.detail && html`<p class="quiet">${one.detail}</p>`}${one.evidence.map((piece) => html`<p key=${piece}><code>${piece}</code></p>`)}</td>
+    <td class="right">${number(one.looked_at)}</td><td class="right"><${Badge} tone=${tone}>${t(words)}</${Badge}></td></tr>`;
+}
+
+/** The guarantees of one space, asked again as long as somebody looks; of older changes page by page. */
 function Invariants() {
   const spaces = useLive('/v1/spaces', { query: { limit: 200 } });
   const ids = (spaces.data?.items ?? []).map((space) => space.space_id);
   const [chosen, setChosen] = useState('');
-  const [found, setFound] = useState(undefined);
+  const [cursors, setCursors] = useState([]);
   const id = chosen || ids[0];
-  const [check, checking] = useAction(async () => setFound({ id, ...(await get(at('spaces', id, 'invariants'))) }));
+  const live = useLive(id && at('spaces', id, 'invariants'), { query: { cursor: cursors.at(-1) }, every: EVERY });
+  const choose = (space) => {
+    setChosen(space);
+    setCursors([]);
+  };
   return html`<${Panel} title=${t('invariants.title')}><p class="spaced">${t('invariants.what')}</p>
-    <div class="inline-form"><${Field} label=${t('nav.choose')} value=${id ?? ''} onChange=${setChosen} options=${ids.map((one) => [one, one])} /><button onClick=${check} disabled=${checking.busy || !id}>${checking.busy ? t('working') : t('invariants.check')}</button></div>
-    <${ProblemNote} problem=${checking.problem} />
-    ${found && html`<table class="data"><tbody>${(found.items ?? []).map((one) => html`<tr key=${one.name}><td>${one.name}${one.detail && html`<p class="quiet">${one.detail}</p>`}</td><td class="right">${one.looked_at !== undefined && number(one.looked_at)}</td><td><${Badge} tone=${one.holds === true ? 'good' : one.holds === false ? 'bad' : 'warn'}>${t(one.holds === true ? 'invariants.holds' : one.holds === false ? 'invariants.broken' : 'invariants.unknown')}</${Badge}></td></tr>`)}</tbody></table>`}</${Panel}>`;
+    <div class="inline-form"><${Field} label=${t('nav.choose')} value=${id ?? ''} onChange=${choose} options=${ids.map((one) => [one, one])} /></div>
+    <${Answer} live=${live} lines=${8}>${(page) => html`<table class="data"><tbody>${page.items.map((one) => html`<${Invariant} key=${one.name} one=${one} />`)}</tbody></table>
+      <p class="actions spaced"><span class="quiet">${t('invariants.changes', { first: page.first, last: page.last })}</span>
+        ${cursors.length > 0 && html`<button class="plain" onClick=${() => setCursors([])}>${t('invariants.newest')}</button>`}
+        ${page.next_cursor && html`<button class="plain" onClick=${() => setCursors([...cursors, page.next_cursor])}>${t('invariants.older')}</button>`}</p>`}</${Answer}>
+  </${Panel}>`;
 }
 
 export function Costs() {
@@ -161,6 +184,6 @@ export function Costs() {
   return html`<${Invariants} />
     <${Panel} title=${t('costs.title')} side=${t('costs.since')}><p class="spaced">${t('costs.what')}</p>
       ${views.length === 0 ? html`<${Empty} title=${t('empty')} />` : html`<div class="scroll" tabindex="0" role="group"><table class="data"><thead><tr><th>${t('costs.view')}</th><th class="right">${t('costs.calls')}</th><th class="right">${t('costs.unchanged')}</th><th class="right">${t('costs.failed')}</th><th>${t('costs.store')}</th><th class="right">${t('costs.bytes')}</th><th class="right">${t('costs.time')}</th></tr></thead>
-        <tbody>${views.map((view) => html`<tr key=${view.view}><td>${viewName(view.view)}</td><td class="right">${number(view.calls)}</td><td class="right">${number(view.unchanged)}</td><td class="right">${number(view.failed)}</td><td>${storeText(view.store) || t('costs.unknown')}</td><td class="right">${bytes(view.bytes)}</td><td class="right">${duration(view.ms / 1000)}</td></tr>`)}</tbody></table></div>`}</${Panel}>
+        <tbody>${views.map((view) => html`<tr key=${view.view}><td>${viewName(view.view)}</td><td class="right">${number(view.calls)}</td><td class="right">${number(view.unchanged)}</td><td class="right">${number(view.failed)}</td><td>${storeText(view.store) || (view.known ? '0' : t('costs.unknown'))}</td><td class="right">${bytes(view.bytes)}</td><td class="right">${duration(view.ms / 1000)}</td></tr>`)}</tbody></table></div>`}</${Panel}>
     <${Panel} title=${t('costs.last')}><div class="scroll" tabindex="0" role="group"><table class="data calls"><tbody>${list.slice(0, 60).map((call, index) => html`<tr key=${index}><td class="quiet">${clock(call.at)}</td><td>${call.method}</td><td><code>${call.path}</code></td><td><${Badge} tone=${call.status >= 400 || !call.status ? 'bad' : call.status === 304 ? '' : 'good'}>${call.status || '—'}</${Badge}></td><td class="right">${duration(call.ms / 1000)}</td><td>${call.store ? storeText(call.store) : ''}</td></tr>`)}</tbody></table></div></${Panel}>`;
 }
