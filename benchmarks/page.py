@@ -159,7 +159,7 @@ def longest_pause(browser: Browser, service: Service, items: int) -> float:
     shown = visit.page.locator("main li").count()
     print(f"{shown} items are in the list.\n")
     visit.open(f"#/spaces/{SPACE}/search")
-    visit.page.locator("input[type=search]").first.press_sequentially("which store keeps it", delay=30)
+    visit.page.locator("main input[type=search]").press_sequentially("which store keeps it", delay=30)
     visit.settle()
     pauses: list[float] = visit.page.evaluate("window.pauses")
     visit.page.context.close()

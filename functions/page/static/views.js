@@ -20,6 +20,15 @@ export const views = {
   operate: () => import('./views/operate.js'),
   operatePart: () => import('./views/operate.js'),
   erasure: () => named(import('./views/settings.js'), 'Erasure'),
+  search: () => import('./views/search.js'),
+  conversations: () => named(import('./views/conversations.js'), 'Conversations'),
+  conversation: () => named(import('./views/conversations.js'), 'Conversation'),
+  memories: () => named(import('./views/memories.js'), 'Memories'),
+  memory: () => named(import('./views/memories.js'), 'Memory'),
+  rooms: () => named(import('./views/rooms.js'), 'Rooms'),
+  room: () => named(import('./views/rooms.js'), 'Room'),
+  digest: () => named(import('./views/rooms.js'), 'Digest'),
+  ask: () => import('./views/ask.js'),
 };
 
 /** The links of a space, in their order; `views` are those under which the link is marked. A link without a module is left out. */

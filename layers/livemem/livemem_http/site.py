@@ -1,4 +1,4 @@
-"""The files of the page: read once, named after their content, compressed once, with the headers that bind a browser.
+"""The files of the page: read, linked and compressed once, named after their content, with headers that bind a browser.
 
 A page (`/`, `/docs`) is asked for again each time. It names its scripts and styles below `/assets/{version}/`, where
 `version` is a digest of all files. So they never change, and a browser keeps them for a year. Nothing here needs a
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from http import HTTPStatus
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from livemem_http import negotiation, problems, routing, sending
+from livemem_http import linking, negotiation, problems, routing, sending
 
 ASSET = "/assets/{version}/{path+}"
 PAGES = {"/": "index.html", "/docs": "docs.html"}
@@ -103,13 +103,13 @@ class Site:
     """The files below a folder. Only they can be asked for: a path is looked up, never opened."""
 
     def __init__(self, folder: Path) -> None:
-        """Read all files of the types that are known here."""
+        """Read all files of the types that are known here, and link the scripts."""
         found = {one.relative_to(folder).as_posix(): one for one in sorted(folder.rglob("*")) if one.suffix in TYPES}
-        bodies = {name: one.read_bytes() for name, one in found.items()}
+        bodies = linking.linked({name: one.read_bytes() for name, one in found.items()})
         digest = sha256(b"".join(f"{name}\n{sha256(body).hexdigest()}\n".encode() for name, body in bodies.items()))
         self.version = digest.hexdigest()[:16]
         base = f"/assets/{self.version}".encode()
-        self._assets = {name: File(TYPES[found[name].suffix], body, kept=True) for name, body in bodies.items()}
+        self._assets = {name: File(TYPES[PurePosixPath(name).suffix], body, kept=True) for name, body in bodies.items()}
         self._pages = {
             path: File(TYPES[".html"], bodies[name].replace(BASE, base), kept=False) for path, name in PAGES.items()
         }

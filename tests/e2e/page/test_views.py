@@ -258,3 +258,43 @@ def test_a_token_that_may_only_read_is_offered_nothing_that_would_be_refused(vis
     found.allowed.add(403)
     found.open("#/spaces/somebody-elses")
     found.page.get_by_text("Your token may not do this").first.wait_for()
+
+
+def test_an_erased_note_is_gone_everywhere_and_its_receipt_says_where_it_was(signed_in, service, story):
+    note = service.send(
+        "POST", f"/spaces/{story}/notes", {"category": "observation", "content": "The zebra key is quartz-7."}
+    ).body
+    found: Visit = signed_in()
+    found.allowed.add(404)
+    opened(found, f"#/spaces/{story}/notes/{note['note_id']}")
+
+    found.page.get_by_role("button", name="Erase …").click()
+    dialog = found.page.locator("dialog")
+    dialog.get_by_text("In the space:").wait_for()
+    erase = dialog.get_by_role("button", name="Erase for ever")
+    assert erase.is_disabled()
+    dialog.get_by_label(f"Type “{story}” to confirm").fill(story)
+    erase.click()
+    found.page.locator("main h1", has_text="Receipt of an erasure").wait_for()
+    found.page.get_by_text("The words are removed").wait_for()
+
+    opened(found, f"#/spaces/{story}/notes/{note['note_id']}")
+    assert "quartz-7" not in found.page.locator("main").inner_text()
+    assert service.send("GET", f"/spaces/{story}/search?q=zebra&scope=all").body["items"] == []
+
+
+def test_a_plan_is_read_as_a_diff_and_approved_and_the_change_says_by_whom(signed_in, service):
+    space = "page-approve"
+    service.send("POST", "/spaces", {"space_id": space, "consolidation_mode": "review"})
+    service.send("POST", f"/spaces/{space}/notes", {"category": "decision", "content": "S3 is the only store."})
+    queued = service.send("POST", f"/spaces/{space}/consolidations", {})
+    assert service.ended(space, queued.body["run_id"]).status == "awaiting_approval"
+    found: Visit = signed_in()
+    found.open("#/")
+
+    found.page.locator(".space-row", has_text=space).get_by_text("a plan waits for you").click()
+    found.page.locator("figure.diff", has_text="S3 is the only store").first.wait_for()
+    found.page.get_by_role("button", name="Approve the plan").click()
+    found.page.locator("main h1", has_text="Change 1").wait_for()
+
+    found.page.get_by_text("Approved by").wait_for()

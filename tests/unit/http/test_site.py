@@ -60,7 +60,7 @@ def test_the_page_names_its_files_by_a_version_that_is_a_digest_of_all_files(fol
     (folder / "vendor" / "dot.png").write_bytes(b"other")
     assert Site(folder).version != pages.version
     (folder / "vendor" / "dot.png").write_bytes(b"\x89PNG\x00\xff")
-    (folder / "page.js").rename(folder / "moved.js")
+    (folder / "vendor" / "dot.png").rename(folder / "vendor" / "moved.png")
     assert Site(folder).version != pages.version
 
 

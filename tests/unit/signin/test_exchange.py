@@ -349,6 +349,38 @@ def test_of_a_loopback_address_any_port_will_do():
     assert not client.may_redirect("http://u@127.0.0.1:5/")
 
 
+@pytest.mark.parametrize(
+    ("_client", "registered", "used"),
+    [
+        ("claude.ai", ["https://claude.ai/api/mcp/auth_callback"], "https://claude.ai/api/mcp/auth_callback"),
+        ("claude.com", ["https://claude.com/api/mcp/auth_callback"], "https://claude.com/api/mcp/auth_callback"),
+        (
+            "ChatGPT",
+            ["https://chatgpt.com/connector_platform_oauth_redirect"],
+            "https://chatgpt.com/connector_platform_oauth_redirect",
+        ),
+        (
+            "VS Code",
+            [
+                *("https://insiders.vscode.dev/redirect", "https://vscode.dev/redirect"),
+                *("http://localhost/", "http://127.0.0.1/", "http://localhost:33418/", "http://127.0.0.1:33418/"),
+            ],
+            "http://127.0.0.1:33418",
+        ),
+        (
+            "Cursor",
+            ["cursor://anysphere.cursor-mcp/oauth/callback"],
+            "cursor://anysphere.cursor-mcp/oauth/callback",
+        ),
+        ("Claude Code", ["http://localhost:54545/callback"], "http://localhost:3118/callback"),
+    ],
+)
+def test_the_addresses_of_known_clients_are_theirs(_client, registered, used):
+    client = clients.register({"client_name": _client, "redirect_uris": registered})
+
+    assert clients.find(world_with().process, client.client_id).may_redirect(used)
+
+
 def test_a_registration_is_its_own_id_and_is_nowhere_stored():
     world = world_with()
     world.client.reset()

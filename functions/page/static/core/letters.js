@@ -24,3 +24,6 @@ export function pieces(text) {
 }
 
 export const hides = (text) => text.search(HIDDEN) >= 0;
+
+/** A text without its hidden letters, for places that show plain text alone: titles of windows and dialogs. */
+export const shownLetters = (text) => text.replace(HIDDEN, '');

@@ -83,6 +83,25 @@ export function useLive(path, { query, every = 0, options } = {}) {
   return { ...state, refresh };
 }
 
+/** Several answers, asked for one after the other, each once. Returns {path: answer, or {problem}}. */
+export function useEach(paths) {
+  const [answers, setAnswers] = useState({});
+  const key = paths.join(' ');
+  useEffect(() => {
+    const ended = new AbortController();
+    const ask = async () => {
+      for (const path of paths) {
+        const found = await get(path, undefined, { signal: ended.signal }).catch((problem) => ({ problem }));
+        if (ended.signal.aborted) return;
+        setAnswers((now) => ({ ...now, [path]: found }));
+      }
+    };
+    ask();
+    return () => ended.abort();
+  }, [key]);
+  return answers;
+}
+
 /** A request that a click starts. Returns [run, {busy, problem, clear}]; `run` gives the answer, or undefined after a failure. */
 export function useAction(work) {
   const [state, setState] = useState({ busy: false, problem: undefined });

@@ -1,5 +1,6 @@
 /** The small parts of every view. */
 import { ago, moment } from '../core/format.js';
+import { shownLetters } from '../core/letters.js';
 import { session } from '../core/session.js';
 import { makeStore, useStore } from '../core/store.js';
 import { has, t } from '../core/texts.js';
@@ -21,7 +22,7 @@ export function Time({ at, exact = false, form = 'long' }) {
 export function Heading({ title, above, children }) {
   const heading = useRef();
   useEffect(() => {
-    document.title = `${title} · Live Memory`;
+    document.title = `${shownLetters(title)} · Live Memory`;
   }, [title]);
   useEffect(() => {
     if (document.activeElement === document.body || document.activeElement?.closest('nav, header')) heading.current?.focus({ preventScroll: true });
@@ -29,7 +30,7 @@ export function Heading({ title, above, children }) {
   return html`<header class="view-head">
     <div>
       ${above && html`<p class="above">${above}</p>`}
-      <h1 tabindex="-1" ref=${heading}>${title}</h1>
+      <h1 tabindex="-1" ref=${heading} class="words" dir="auto">${visible(title)}</h1>
     </div>
     ${children && html`<div class="actions">${children}</div>`}
   </header>`;
@@ -82,6 +83,12 @@ export function Answer({ live, children, lines }) {
     return live.problem ? html`<${ProblemNote} problem=${live.problem} again=${live.refresh} />` : html`<${Loading} lines=${lines} />`;
   }
   return html`${live.problem && html`<${ProblemNote} problem=${live.problem} again=${live.refresh} />`}${children(live.data)}`;
+}
+
+/** One answer of `useEach`, once it is there. */
+export function One({ answer, lines = 2, children }) {
+  if (!answer) return html`<${Loading} lines=${lines} />`;
+  return answer.problem ? html`<${ProblemNote} problem=${answer.problem} />` : children(answer);
 }
 
 /** A word with a colour: `tone` is good, warn, bad, accent or nothing. */

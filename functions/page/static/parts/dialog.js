@@ -2,6 +2,7 @@
 import { makeStore, useStore } from '../core/store.js';
 import { t } from '../core/texts.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
+import { visible } from '../core/markdown.js';
 import { ProblemNote } from './basic.js';
 
 const open = makeStore(undefined);
@@ -48,7 +49,7 @@ function Question({ question }) {
     if (!state.busy) close(undefined);
   }}>
     <form onSubmit=${submit}>
-      <h2 id="dialog-title">${question.title}</h2>
+      <h2 id="dialog-title">${visible(question.title)}</h2>
       <div class="dialog-body">${question.body}</div>
       ${question.reason && html`<label class="field"><span>${t('reason')}${question.reason === 'optional' && html` <small>${t('optional')}</small>`}</span>
         <textarea rows="2" maxlength="500" value=${reason} onInput=${(event) => setReason(event.target.value)} /></label>`}

@@ -26,13 +26,12 @@ function Origin({ note }) {
     : html`<a href=${href('conversation', { space: note.space_id, conversation: source.conversation_id }, { turn: source.turns?.[0] })}>${t('note.captured', { turns })}</a>`;
 }
 
-/** The text of a note; a long one is opened by a click. */
-export function NoteText({ note }) {
+/** Markdown of others; a long one is opened by a click. */
+export function LongText({ text, open = t('note.whole'), longest = LONG }) {
   const [all, setAll] = useState(false);
-  const start = beginning(note.content);
-  const cut = !all && start.length < note.content.length;
-  return html`<div class="note-text"><${Markdown} small=${true} text=${cut ? `${start} …` : note.content} />
-    ${cut && html`<button class="plain" onClick=${() => setAll(true)}>${t('note.whole')}</button>`}</div>`;
+  const cut = !all && text.length > longest * 1.2;
+  return html`<div class="note-text"><${Markdown} small=${true} text=${cut ? `${text.slice(0, longest)} …` : text} />
+    ${cut && html`<button class="plain" onClick=${() => setAll(true)}>${open}</button>`}</div>`;
 }
 
 export function NoteMeta({ note, link = true }) {
@@ -52,6 +51,6 @@ export function NoteMeta({ note, link = true }) {
 export function Note({ note, fresh = false, choose }) {
   return html`<article class=${`note ${note.category} ${fresh ? 'fresh' : ''}`}>
     ${choose && html`<input type="checkbox" class="chooser" aria-label=${t('note.choose', { agent: note.agent })} checked=${choose.has(note.note_id)} onChange=${() => choose.toggle(note.note_id)} />`}
-    <${NoteMeta} note=${note} /><${NoteText} note=${note} />
+    <${NoteMeta} note=${note} /><${LongText} text=${note.content} />
   </article>`;
 }

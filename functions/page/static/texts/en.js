@@ -2,5 +2,7 @@
 import frame from './en/frame.js';
 import space from './en/space.js';
 import operate from './en/operate.js';
+import search from './en/search.js';
+import recall from './en/recall.js';
 
-export default { ...frame, ...space, ...operate };
+export default { ...frame, ...space, ...operate, ...search, ...recall };

@@ -6,7 +6,7 @@ import { Markdown, sectionsOf } from '../core/markdown.js';
 import { changeQuery, href } from '../core/router.js';
 import { canCorrect, may } from '../core/session.js';
 import { t } from '../core/texts.js';
-import { Answer, Badge, Choice, Empty, Heading, Loading, Panel, ProblemNote, Time } from '../parts/basic.js';
+import { Answer, Badge, Choice, Empty, Heading, Panel, ProblemNote, Time } from '../parts/basic.js';
 import { confirm } from '../parts/dialog.js';
 import { Field, useDraft } from '../parts/field.js';
 import { Note } from '../parts/notes.js';

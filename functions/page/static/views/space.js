@@ -8,7 +8,8 @@ import { may } from '../core/session.js';
 import { number, t } from '../core/texts.js';
 import { Badge, Empty, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
 import { erase } from '../parts/erasing.js';
-import { Field, useDraft, useSettled } from '../parts/field.js';
+import { Field, useDraft } from '../parts/field.js';
+import { CATEGORIES, CategoryFilter, DayFilter, TypedFilter } from '../parts/filters.js';
 import { PagedList } from '../parts/list.js';
 import { Note } from '../parts/notes.js';
 import { ChangeLine, goes, RunBadge, RunNumbers, RunProblem, Steps } from '../parts/records.js';
@@ -16,32 +17,20 @@ import { Connect } from '../parts/service.js';
 import { toast } from '../parts/toast.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 
-const CATEGORIES = ['observation', 'decision', 'todo', 'insight', 'question', 'progress', 'issue'];
 const LATEST = 4000;
 /** Of one receipt. */
 const MOST_ERASED = 100;
 const idOf = (note) => note.note_id;
 
-/** A filter that is typed: the address follows after a pause. */
-function TypedFilter({ name, label, value }) {
-  const [text, setText] = useState(value ?? '');
-  const settled = useSettled(text);
-  useEffect(() => {
-    if ((value ?? '') !== settled) changeQuery({ [name]: settled });
-  }, [settled]);
-  return html`<${Field} label=${label} value=${text} onChange=${setText} type="search" />`;
-}
-
 function Filters({ query }) {
-  const categories = [['', t('filter.any')], ...CATEGORIES.map((name) => [name, t(`category.${name}`)])];
   const statuses = ['live', 'consolidated'].map((name) => [name, t(`filter.status.${name}`)]);
   return html`<div class="filters">
     <${Field} label=${t('filter.status')} options=${statuses} value=${query.status ?? 'live'} onChange=${(status) => changeQuery({ status: status === 'live' ? '' : status })} />
-    <${Field} label=${t('filter.category')} options=${categories} value=${query.category ?? ''} onChange=${(category) => changeQuery({ category })} />
+    <${CategoryFilter} value=${query.category} />
     <${TypedFilter} name="agent" label=${t('filter.agent')} value=${query.agent} />
     <${TypedFilter} name="tag" label=${t('filter.tag')} value=${query.tag} />
-    <${Field} label=${t('filter.since')} type="date" value=${query.since ?? ''} onChange=${(since) => changeQuery({ since })} />
-    <${Field} label=${t('filter.until')} type="date" value=${query.until ?? ''} onChange=${(until) => changeQuery({ until })} />
+    <${DayFilter} name="since" label=${t('filter.since')} value=${query.since} />
+    <${DayFilter} name="until" label=${t('filter.until')} value=${query.until} />
   </div>`;
 }
 

@@ -84,6 +84,10 @@ def _without_port(uri: str) -> str:
     """A loopback address without its port; empty for any other."""
     try:
         parts = urlsplit(uri)
-        return f"{parts.hostname} {parts.path}?{parts.query}" if is_loopback(uri) and "@" not in parts.netloc else ""
+        return (
+            f"{parts.hostname} {parts.path or '/'}?{parts.query}"
+            if is_loopback(uri) and "@" not in parts.netloc
+            else ""
+        )
     except ValueError:
         return ""

@@ -1,0 +1,164 @@
+/** Rooms with the messages that wait for a digest, and the digests on a time line of their zone. */
+import { at, post } from '../core/api.js';
+import { byHand, dueAt, firstsOfDays, knownZone, lateBy } from '../core/digests.js';
+import { between, duration, moment } from '../core/format.js';
+import { useAction, useLive } from '../core/live.js';
+import { usePages } from '../core/pages.js';
+import { go, href } from '../core/router.js';
+import { may } from '../core/session.js';
+import { number, t } from '../core/texts.js';
+import { Answer, Badge, Empty, Facts, Heading, Loading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
+import { TypedFilter } from '../parts/filters.js';
+import { Marked } from '../parts/found.js';
+import { PagedList } from '../parts/list.js';
+import { MemoryRow } from '../parts/memories.js';
+import { toast } from '../parts/toast.js';
+import { html } from '../vendor/preact.js';
+
+const EVERY = 5000;
+const WHILE_AT_WORK = 1000;
+const TONES = { done: 'good', failed: 'bad', cancelled: 'bad', queued: 'accent', running: 'accent' };
+const slotOf = (digest) => digest.slot;
+const dayIn = (zone, when) => moment(when, { timeZone: zone, weekday: 'long', day: 'numeric', month: 'long' });
+const clockIn = (zone, when) => moment(when, { timeZone: zone, hour: '2-digit', minute: '2-digit' });
+const goes = (digest) => digest.status === 'queued' || digest.status === 'running';
+
+/** The zone of a space, in which digests are due. */
+function useZone(space) {
+  const info = useLive(at('spaces', space));
+  return knownZone(info.data?.timezone);
+}
+
+function Status({ digest }) {
+  const dead = digest.counts?.dead_letters.length ?? 0;
+  return html`<span class="waits"><${Badge} tone=${digest.error ? 'bad' : TONES[digest.status]}>${digest.error && goes(digest) ? t('digest.waits') : t(`job.${digest.status}`)}</${Badge}>
+    ${dead > 0 && html`<${Badge} tone="bad">${t('digest.dead', { n: dead })}</${Badge}>`}
+    ${byHand(digest.slot) && html`<${Badge}>${t('digest.by.hand')}</${Badge}>`}</span>`;
+}
+
+/** What a digest made of how much. */
+function Made({ digest }) {
+  const { counts } = digest;
+  if (!counts) return html`<p>${t('digest.takes', { n: digest.messages })}${digest.chunks > 1 && html` <progress value=${digest.settled} max=${digest.chunks} aria-label=${t('digest.progress')}></progress>`}</p>`;
+  if (!counts.messages) return html`<p class="quiet">${t('digest.nothing')}</p>`;
+  const tokens = counts.usage.prompt_tokens + counts.usage.completion_tokens;
+  return html`<p>${t('digest.took', { n: counts.messages })} → <b>${t('digest.new', { n: counts.new })}</b>${counts.merged > 0 && html`, ${t('digest.merged', { n: counts.merged })}`}${counts.refused > 0 && html`, ${t('digest.refused', { n: counts.refused })}`}</p>
+    <p class="meta">${tokens > 0 && html`<span>${t('run.tokens', { n: tokens })}</span>`}<span>${between(counts.started_at, counts.ended_at)}</span></p>`;
+}
+
+function DigestRow({ space, digest, zone, first }) {
+  const due = dueAt(digest.slot);
+  const late = lateBy(digest);
+  return html`${first && html`<h2 class="day">${dayIn(zone, due)}</h2>`}
+    <article class=${`change digest ${digest.status} ${digest.error ? 'in-trouble' : ''}`}>
+      <div class="row"><a class="title" href=${href('digest', { space, slot: digest.slot })}>${clockIn(zone, due)}</a><${Status} digest=${digest} /><span class="quiet when"><${Time} at=${due} /></span></div>
+      <${Made} digest=${digest} />
+      ${late > 0 && html`<p class="late">${t('digest.late', { by: duration(late) })}</p>`}
+      ${digest.error && html`<p class="late">${t('digest.error')} <code>${digest.error}</code></p>`}
+    </article>`;
+}
+
+function Digests({ space, zone }) {
+  const list = usePages(at('spaces', space, 'digests'), { every: EVERY, idOf: slotOf });
+  const firsts = firstsOfDays(list.pages.flat(), (digest) => dueAt(digest.slot), slotOf, zone);
+  return html`<${Panel} title=${t('digests.title')} side=${t('digests.zone', { zone })} class="open">
+    <${PagedList} class="changes" list=${list} idOf=${slotOf} mark=${`${zone} ${list.pages.flat().map((one) => `${one.status} ${one.settled}`).join()}`}
+      empty=${html`<${Empty} title=${t('digests.none')}><p>${t('digests.none.what')}</p></${Empty}>`}
+      row=${(digest) => html`<${DigestRow} space=${space} digest=${digest} zone=${zone} first=${firsts.has(digest.slot)} />`} />
+  </${Panel}>`;
+}
+
+export function Rooms({ params: { space } }) {
+  const zone = useZone(space);
+  const rooms = useLive(at('spaces', space, 'rooms'), { every: EVERY });
+  const waiting = rooms.data?.items.some((room) => room.has_messages);
+  const [run, running] = useAction(async () => {
+    const { slot } = await post(at('spaces', space, 'digests'));
+    go('digest', { space, slot });
+  });
+  return html`
+    <${Heading} title=${t('nav.rooms')} above=${html`<a href=${href('space', { space })}>${space}</a>`}>
+      ${may('write') && waiting && html`<button onClick=${run} disabled=${running.busy}>${running.busy ? t('working') : t('digest.run')}</button>`}</${Heading}>
+    <${ProblemNote} problem=${running.problem} />
+    <div class="columns"><${Digests} space=${space} zone=${zone} />
+      <aside><${Panel} title=${t('rooms.title')}><${Answer} live=${rooms}>${({ items }) => (items.length
+        ? html`<ul class="rows tight">${items.map((room) => html`<li key=${room.room} class="row"><a class="grow" href=${href('room', { space, room: room.room })}>${room.room}</a>
+            ${room.has_messages ? html`<span class="quiet"><${Time} at=${room.newest} form="short" /></span>` : html`<span class="quiet">${t('rooms.digested')}</span>`}</li>`)}</ul>`
+        : html`<${Empty} title=${t('rooms.none')}><p>${t('rooms.none.what')}</p></${Empty}>`)}</${Answer}></${Panel}></aside></div>`;
+}
+
+function Message({ message, zone, first, focus, highlights }) {
+  return html`${first && html`<h2 class="day">${dayIn(zone, message.timestamp)}</h2>`}
+    <article class=${`message ${focus ? 'focus' : ''}`}><p class="speaker"><b><${Words} text=${message.author} /></b>
+      <time class="quiet" datetime=${message.timestamp} title=${moment(message.timestamp, { dateStyle: 'full', timeStyle: 'long' })}>${clockIn(zone, message.timestamp)}</time></p>
+      <p><${Marked} text=${message.content ?? message.snippet} highlights=${highlights} /></p></article>`;
+}
+
+function FoundIn({ space, room, q, zone }) {
+  const live = useLive(at('spaces', space, 'rooms', 'search'), { query: { q, room, limit: 50 } });
+  return html`<${Answer} live=${live}>${({ items, nothing }) => (items.length
+    ? html`<ul class="rows">${items.map((hit) => html`<li key=${hit.id}><${Message} message=${hit} zone=${zone} first=${true} highlights=${hit.highlights} /></li>`)}</ul>`
+    : html`<${Empty} title=${t(`search.nothing.${nothing ?? 'no_match'}`)}><p>${t('rooms.search.none')} <a href=${href('search', { space }, { q })}>${t('nav.search')}</a></p></${Empty}>`)}</${Answer}>`;
+}
+
+export function Room({ params: { space, room }, query }) {
+  const zone = useZone(space);
+  const idOf = (message) => message.message_id;
+  const list = usePages(at('spaces', space, 'rooms', room, 'messages'), { every: EVERY, idOf });
+  const firsts = firstsOfDays(list.pages.flat(), (message) => message.timestamp, idOf, zone);
+  const q = query.q?.trim();
+  return html`
+    <${Heading} title=${room} above=${html`<a href=${href('rooms', { space })}>${space} · ${t('nav.rooms')}</a>`} />
+    <p class="lead">${t('rooms.room.lead', { zone })}</p>
+    <div class="filters"><div class="wide"><${TypedFilter} name="q" label=${t('rooms.search')} value=${query.q} /></div></div>
+    <${Panel}>${q ? html`<${FoundIn} space=${space} room=${room} q=${q} zone=${zone} />`
+      : html`<${PagedList} class="messages" list=${list} idOf=${idOf} mark=${`${zone} ${query.message}`}
+        empty=${html`<${Empty} title=${t('rooms.empty')}><p>${t('rooms.empty.what')} <a href=${href('memories', { space })}>${t('nav.memories')}</a></p></${Empty}>`}
+        row=${(message) => html`<${Message} message=${message} zone=${zone} first=${firsts.has(message.message_id)} focus=${message.message_id === query.message} />`} />`}</${Panel}>`;
+}
+
+/** The memories that came of a digest, as far as they are among the newest. */
+function Memories({ space, slot }) {
+  const live = useLive(at('spaces', space, 'memories'), { query: { limit: 50 }, every: EVERY });
+  const made = (live.data?.items ?? []).filter((memory) => memory.provenance.digest === slot);
+  return html`<${Panel} title=${t('digest.memories')} side=${t('digest.memories.newest')}>
+    ${live.loading && !live.data ? html`<${Loading} />` : html`<${ProblemNote} problem=${live.problem} />`}
+    ${live.data && !made.length && html`<p class="quiet">${t('digest.memories.none')}</p>`}
+    <ul class="rows">${made.map((memory) => html`<li key=${memory.memory_id}><${MemoryRow} space=${space} memory=${memory} /></li>`)}</ul></${Panel}>`;
+}
+
+function GivenUp({ space, digest, refresh }) {
+  const [retry, retrying] = useAction(async () => {
+    const { messages } = await post(at('spaces', space, 'digests', digest.slot, 'retry'));
+    toast({ text: t('digest.retried', { n: messages }), tone: 'good' });
+    refresh();
+  });
+  return html`<${Panel} title=${t('digest.given.up')}><p>${t('digest.given.up.what')}</p>
+    <ul class="rows">${digest.given_up.map((chunk) => html`<li key=${chunk.chunk}><p class="row"><a href=${href('room', { space, room: chunk.room })}>${chunk.room}</a> <span>${t('digest.took', { n: chunk.messages })}</span> <code>${chunk.code}</code> <span class="quiet"><${Time} at=${chunk.at} /></span></p><p class="quiet" lang="en"><${Words} text=${chunk.detail} /></p></li>`)}</ul>
+    ${may('admin') && html`<div class="actions"><button onClick=${retry} disabled=${retrying.busy}>${t('digest.retry')}</button></div>`}<${ProblemNote} problem=${retrying.problem} /></${Panel}>`;
+}
+
+export function Digest({ params: { space, slot } }) {
+  const zone = useZone(space);
+  const path = at('spaces', space, 'digests', slot);
+  const live = useLive(path, { every: EVERY });
+  const watched = useLive(live.data && goes(live.data) && !live.data.error ? path : undefined, { every: WHILE_AT_WORK });
+  return html`<${Answer} live=${live}>${(read) => {
+    const digest = goes(read) && watched.data ? watched.data : read;
+    const { counts } = digest;
+    const late = lateBy(digest);
+    return html`<${Heading} title=${t('digest.title', { when: moment(dueAt(slot), { timeZone: zone, dateStyle: 'medium', timeStyle: 'short' }) })} above=${html`<a href=${href('rooms', { space })}>${space} · ${t('nav.rooms')}</a>`}><${Status} digest=${digest} /></${Heading}>
+      <${Panel}><${Made} digest=${digest} />
+        ${digest.error && html`<div class="problem passing"><p class="what">${t('digest.error')}</p><p>${t('digest.error.do')}</p><p class="codes"><code>${digest.error}</code></p></div>`}
+        <${Facts} items=${[
+          [t('digest.due'), html`${moment(dueAt(slot), { timeZone: zone, dateStyle: 'full', timeStyle: 'short' })} (${zone})`],
+          [t('digest.began'), counts && html`<${Time} at=${counts.started_at} />${late > 0 && ` · ${t('digest.late', { by: duration(late) })}`}`],
+          [t('digest.ended'), counts && html`<${Time} at=${counts.ended_at} />`],
+          [t('digest.chunks'), digest.chunks > 0 && t('digest.chunks.of', { done: digest.settled, all: digest.chunks })],
+          [t('fact.calls'), counts?.usage.calls > 0 && number(counts.usage.calls)],
+          [t('fact.tokens'), counts?.usage.prompt_tokens > 0 && t('fact.tokens.both', { input: number(counts.usage.prompt_tokens), output: number(counts.usage.completion_tokens) })],
+        ]} /></${Panel}>
+      ${digest.given_up?.length > 0 && html`<${GivenUp} space=${space} digest=${digest} refresh=${live.refresh} />`}
+      ${(counts?.new > 0 || counts?.merged > 0 || goes(digest)) && html`<${Memories} space=${space} slot=${slot} />`}`;
+  }}</${Answer}>`;
+}
