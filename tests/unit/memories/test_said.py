@@ -83,6 +83,7 @@ def test_a_memory_keeps_when_it_was_said_and_by_whom_through_merge_split_and_cor
         return done.memory
 
     assert said(corrected(subjects=["port"]))[1:] == (MARCH, "ines")
+    assert said(corrected(content="1: The port is 8080.", subjects=["web"]))[1:] == (MARCH, "ines")
     assert said(corrected(said_at=JUNE, author=None))[1:] == (JUNE, None)
     fresh = corrected(content="1: The port is 9090.")
     assert (fresh.said_at, fresh.author, fresh.speaker, fresh.moment) == (None, None, "eva", fresh.updated_at)

@@ -1,49 +1,31 @@
 /** Summaries of conversations: each opens what it covers, down to the turns, and the notes that were captured there. */
-import { at, get, post } from '../core/api.js';
-import { useAction, useEach } from '../core/live.js';
+import { at, post } from '../core/api.js';
+import { useAction, useLive } from '../core/live.js';
 import { visible } from '../core/markdown.js';
+import { usePages } from '../core/pages.js';
 import { may } from '../core/session.js';
 import { has, number, t } from '../core/texts.js';
-import { html, useEffect, useState } from '../vendor/preact.js';
-import { Badge, Facts, Loading, One, ProblemNote, Time, Words } from './basic.js';
+import { html, useState } from '../vendor/preact.js';
+import { Answer, Badge, Facts, ProblemNote, Time, Words } from './basic.js';
+import { PagedList } from './list.js';
 import { LongText, Note } from './notes.js';
 import { toast } from './toast.js';
 import { Turns } from './turns.js';
 
-const PAGE = 50;
 export const summaryId = (summary) => `${summary.level}/${summary.number}`;
 const range = ([first, last]) => (first === last ? number(first) : `${number(first)}–${number(last)}`);
 const covered = ({ covers: { turns } }) => ({ turns: range(turns), n: turns[1] - turns[0] + 1 });
 
-/** The summaries of a level from one number to another: pages, newest first, until all are there. */
-function useRange(space, conversation, level, [first, last]) {
-  const [state, setState] = useState({});
-  const [read, reading] = useAction(async () => {
-    const found = [];
-    let cursor;
-    do {
-      const page = await get(at('spaces', space, 'conversations', conversation, 'summaries'), { level, limit: PAGE, cursor });
-      found.push(...page.items.filter((one) => one.number >= first && one.number <= last));
-      cursor = page.items.some((one) => one.number <= first) ? undefined : page.next_cursor;
-    } while (cursor);
-    setState({ items: found.reverse() });
-  });
-  useEffect(() => {
-    read();
-  }, [space, conversation, level, first, last]);
-  return { ...state, problem: reading.problem };
-}
-
+/** The summaries of the level below that a summary covers, the newest first. */
 function Below({ space, conversation, summary }) {
-  const found = useRange(space, conversation, summary.level - 1, summary.children);
-  if (!found.items) return found.problem ? html`<${ProblemNote} problem=${found.problem} />` : html`<${Loading} />`;
-  return html`<ul class="below">${found.items.map((one) => html`<li key=${summaryId(one)}><${Summary} space=${space} conversation=${conversation} summary=${one} /></li>`)}</ul>`;
+  const [first, last] = summary.children;
+  const list = usePages(at('spaces', space, 'conversations', conversation, 'summaries'), { query: { level: summary.level - 1, first, last }, idOf: summaryId, limit: 20 });
+  return html`<${PagedList} class="below" list=${list} idOf=${summaryId} row=${(one) => html`<${Summary} space=${space} conversation=${conversation} summary=${one} />`} />`;
 }
 
 function Captured({ space, ids }) {
-  const pathOf = (id) => at('spaces', space, 'notes', id);
-  const notes = useEach(ids.map(pathOf));
-  return html`<div class="source-notes">${ids.map((id) => html`<${One} key=${id} answer=${notes[pathOf(id)]}>${(note) => html`<${Note} note=${note} />`}</${One}>`)}</div>`;
+  const live = useLive(at('spaces', space, 'notes'), { query: { ids: ids.join() } });
+  return html`<div class="source-notes"><${Answer} live=${live}>${({ items }) => items.map((note) => html`<${Note} key=${note.note_id} note=${note} />`)}</${Answer}></div>`;
 }
 
 const joined = (list) => list?.length > 0 && html`<${Words} text=${list.join(', ')} />`;

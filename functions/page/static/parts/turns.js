@@ -1,18 +1,19 @@
 /** Turns of a conversation as they were said, with the calls of tools folded. */
-import { at, get, post } from '../core/api.js';
+import { at, get } from '../core/api.js';
 import { duration } from '../core/format.js';
-import { useAction, useEach } from '../core/live.js';
+import { useAction } from '../core/live.js';
 import { visible } from '../core/markdown.js';
-import { go, href } from '../core/router.js';
+import { usePages } from '../core/pages.js';
+import { href } from '../core/router.js';
 import { may } from '../core/session.js';
 import { number, t } from '../core/texts.js';
 import { html, useState } from '../vendor/preact.js';
-import { Badge, One, ProblemNote, Time, Words } from './basic.js';
-import { confirm } from './dialog.js';
+import { Badge, Empty, ProblemNote, Time, Words } from './basic.js';
+import { erase } from './erasing.js';
+import { PagedList } from './list.js';
 import { LongText } from './notes.js';
 
 const LONG = 1800;
-const STEP = 5;
 
 const written = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 
@@ -37,18 +38,6 @@ function Tools({ path, calls }) {
   </details>`;
 }
 
-async function erase(space, conversation, turn) {
-  const receipt = await confirm({
-    title: t('turn.erase.title', { n: turn.turn_index }),
-    body: html`<p>${t('turn.erase.what')}</p><p>${t('erase.never')}</p>`,
-    yes: t('erase.yes'),
-    grave: true,
-    typed: space,
-    act: () => post(at('spaces', space, 'conversations', conversation, 'turns', turn.turn_index, 'erase')),
-  });
-  if (receipt) go('erasure', { space, erasure: receipt.erasure_id });
-}
-
 function Side({ who, name, text, children }) {
   return html`<div class=${`said ${who}`}><p class="speaker"><b><${Words} text=${name} /></b></p>
     <div>${children}${text !== undefined && html`<${LongText} text=${text} longest=${LONG} open=${t('turn.whole')} />`}</div></div>`;
@@ -63,21 +52,16 @@ export function Turn({ space, conversation, turn, focus = false }) {
     <header class="meta"><a href=${href('conversation', { space, conversation }, { turn: turn.turn_index })}>${t('found.turn.said', { n: number(turn.turn_index) })}</a><${Time} at=${turn.said_at} />
       ${turn.written_by && html`<span>${t('turn.written.by', { name: turn.written_by })}</span>`}
       ${turn.open && html`<${Badge}>${t('turn.open')}</${Badge}>`}
-      ${may('admin') && !turn.erased_on && html`<button class="plain grave-text" onClick=${() => erase(space, conversation, turn)}>${t('erase.button')}</button>`}</header>
+      ${may('admin') && !turn.erased_on && html`<button class="plain grave-text" onClick=${() => erase(space, { turns: [`${conversation}/${turn.turn_index}`] })}>${t('erase.button')}</button>`}</header>
     ${turn.erased_on && html`<p class="erased">${t('turn.erased', { day: turn.erased_on })}</p>`}
     ${turn.user_message !== undefined && html`<${Side} who="user" name=${lone ? turn.author : (turn.user ?? t('turn.user'))} text=${turn.user_message} />`}
     ${answer && html`<${Side} who="assistant" name=${turn.author} text=${turn.assistant_message}>${turn.tool_calls?.length > 0 && html`<${Tools} path=${path} calls=${turn.tool_calls} />`}</${Side}>`}
   </article>`;
 }
 
-/** The turns from one number to another, read when they are shown, a few at once. `focus`: one of them. */
-export function Turns({ space, conversation, from, to, focus, first = STEP }) {
-  const [more, setMore] = useState(0);
-  const shown = first + more;
-  const last = Math.min(to, from + shown - 1);
-  const numbers = Array.from({ length: Math.max(0, last - from + 1) }, (_, index) => from + index);
-  const pathOf = (n) => at('spaces', space, 'conversations', conversation, 'turns', n);
-  const found = useEach(numbers.map(pathOf));
-  return html`<div class="turns">${numbers.map((n) => html`<${One} key=${n} answer=${found[pathOf(n)]}>${(turn) => html`<${Turn} space=${space} conversation=${conversation} turn=${turn} focus=${n === focus} />`}</${One}>`)}
-    ${last < to && html`<button class="more" onClick=${() => setMore(more + STEP)}>${t('turns.more', { n: to - last })}</button>`}</div>`;
+/** The turns from one number to another, the oldest first. `focus`: one of them. */
+export function Turns({ space, conversation, from, to, focus }) {
+  const idOf = (turn) => turn.turn_index;
+  const list = usePages(at('spaces', space, 'conversations', conversation, 'turns'), { query: { order: 'oldest', first: from, last: to }, idOf, limit: 20 });
+  return html`<${PagedList} class="turns" list=${list} idOf=${idOf} empty=${html`<${Empty} title=${t('turns.none')} />`} row=${(turn) => html`<${Turn} space=${space} conversation=${conversation} turn=${turn} focus=${turn.turn_index === focus} />`} />`;
 }

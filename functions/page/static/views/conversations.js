@@ -120,7 +120,7 @@ function AroundTurn({ space, id, count, n }) {
   const from = Math.max(1, n - reach[0]);
   const to = Math.min(count, n + reach[1]);
   return html`${from > 1 && html`<button class="more" onClick=${() => setReach([reach[0] + 5, reach[1]])}>${t('turns.earlier')}</button>`}
-    <${Turns} space=${space} conversation=${id} from=${from} to=${to} focus=${n} first=${to - from + 1} />
+    <${Turns} space=${space} conversation=${id} from=${from} to=${to} focus=${n} />
     ${to < count && html`<button class="more" onClick=${() => setReach([reach[0], reach[1] + 5])}>${t('turns.later')}</button>`}`;
 }
 

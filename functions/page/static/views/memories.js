@@ -9,6 +9,7 @@ import { may, session } from '../core/session.js';
 import { number, t } from '../core/texts.js';
 import { Choice, Copy, Empty, Facts, Heading, Loading, One, Panel, ProblemNote, Tabs, Time, Words } from '../parts/basic.js';
 import { confirm } from '../parts/dialog.js';
+import { erase } from '../parts/erasing.js';
 import { useDraft } from '../parts/field.js';
 import { TypedFilter } from '../parts/filters.js';
 import { PagedList } from '../parts/list.js';
@@ -98,11 +99,6 @@ async function forgetIt(space, memory) {
   go('memories', { space });
 }
 
-async function eraseIt(space, id) {
-  const receipt = await confirm({ title: t('memory.erase.title'), body: html`<p>${t('memory.erase.what')}</p><p>${t('erase.never')}</p>`, yes: t('erase.yes'), grave: true, typed: space, act: () => post(at('spaces', space, 'memories', id, 'erase')) });
-  if (receipt) go('erasure', { space, erasure: receipt.erasure_id });
-}
-
 async function splitIt(space, memory, merge, done) {
   const split = await confirm({
     title: t('memory.split.title'),
@@ -184,7 +180,7 @@ function Present({ space, memory, history, refresh }) {
         ${may('write') && html`<button onClick=${() => setEditing(true)}>${t('bank.correct')}</button><button onClick=${verify} disabled=${verifying.busy} title=${t('memory.confirm.what')}>${t('bank.confirm')}</button>`}
         ${may('write') && merge && html`<button onClick=${() => splitIt(space, memory, merge, refresh)}>${t('memory.split')}</button>`}
         ${(may('admin') || (own && may('write'))) && html`<button onClick=${() => forgetIt(space, memory)}>${t('memory.forget')}</button>`}
-        ${may('admin') && html`<button class="plain grave-text" onClick=${() => eraseIt(space, memory.memory_id)}>${t('erase.button')}</button>`}</div>`}
+        ${may('admin') && html`<button class="plain grave-text" onClick=${() => erase(space, { memory_ids: [memory.memory_id] })}>${t('erase.button')}</button>`}</div>`}
       <${ProblemNote} problem=${verifying.problem} /></${Panel}>
     <div class="columns"><div><${History} space=${space} history=${history} known=${memory.history} />
       ${memory.similar_to?.length > 0 && html`<${Similar} space=${space} ids=${memory.similar_to} />`}</div>
@@ -201,7 +197,7 @@ function Gone({ space, id, history, problem, refresh }) {
   });
   if (!history.events?.length) return history.events ? html`<${ProblemNote} problem=${problem} />` : html`<${Loading} />`;
   return html`<${Panel}><p><b>${t(`memory.gone.${state}`)}</b></p>
-      ${state === 'deleted' && may('write') && html`<div class="actions"><button class="main" onClick=${restore} disabled=${restoring.busy}>${t('memory.restore')}</button>${may('admin') && html`<button class="plain grave-text" onClick=${() => eraseIt(space, id)}>${t('erase.button')}</button>`}</div>`}
+      ${state === 'deleted' && may('write') && html`<div class="actions"><button class="main" onClick=${restore} disabled=${restoring.busy}>${t('memory.restore')}</button>${may('admin') && html`<button class="plain grave-text" onClick=${() => erase(space, { memory_ids: [id] })}>${t('erase.button')}</button>`}</div>`}
       <${ProblemNote} problem=${restoring.problem} /></${Panel}>
     <${History} space=${space} history=${history} />`;
 }

@@ -123,18 +123,19 @@ def former(gone: Memory) -> Former:
 
 def corrected(old: Memory, now: datetime, author: str, changes: dict[str, object]) -> Memory:
     """The memory after a correction by its id. A replaced content is in its history. A new one is said by `author`
-    now, unless the changes say more.
+    now, unless the changes say more. A content that stays as it was keeps its time and its speaker.
     """
+    is_new = changes.get("content", old.content) != old.content
     said = {"provenance": Provenance(author=author), "source": "manual", "said_at": None, "author": None}
     fresh = old.model_copy(
         update={
-            **(said if "content" in changes else {}),
+            **(said if is_new else {}),
             **changes,
             "updated_at": clock.iso_millis(now),
             "revision": old.revision + 1,
         }
     )
-    if fresh.content == old.content:
+    if not is_new:
         return fresh
     # The memories near to the new content are not known.
     return fresh.model_copy(update={"history": [former(old), *old.history][:HISTORY], "similar_to": []})
