@@ -2,9 +2,10 @@
 
     python -m benchmarks.page [--notes 2000] [--items 100000] [--loads 5]
 
-A service of its own is started, with a space of `--notes` live notes. The long list gets its answers from here, a
-thousand notes a page, so that `--items` of them are in the browser after some scrolling. All other answers are the
-service's own. A task of the browser's main thread is a pause: whoever types or scrolls waits for it.
+A service of its own is started, with a space of `--notes` live notes. The long list gets its answers from here: a
+thousand notes a page until `--items` of them are in the browser. From then on it is measured, with pages as they are
+asked for. All other answers are the service's own. A task of the browser's main thread is a pause: somebody who types
+or scrolls waits for it.
 """
 
 import argparse
@@ -28,7 +29,9 @@ from tests.support.browser import Visit, launched, visited
 SPACE = "page"
 BATCH = 100
 PAGE = 1_000
-"""Notes of one answer of the long list."""
+"""Notes of one answer while the long list is made long."""
+SCROLLS = 60
+"""Through the long list, half of them to its end."""
 TARGETS = {"kB of the first view": 120.0, "seconds to the first view": 1.0, "longest pause in ms": 50.0}
 VIEWS = {
     "start": "#/",
@@ -146,18 +149,22 @@ def first_view(browser: Browser, service: Service, loads: int) -> float:
 
 
 def longest_pause(browser: Browser, service: Service, items: int) -> float:
-    """Milliseconds of the longest task while a list grows to `items` and is scrolled, and while a search is typed."""
+    """Milliseconds of the longest task while a list of `items` is scrolled and grows, and while a search is typed."""
     visit = signed_in(browser, service, "#/")
     visit.page.route(re.compile(rf"/v1/spaces/{SPACE}/notes\?"), lambda route: answer_page(route, items))
     visit.open(f"#/spaces/{SPACE}")
     settle(visit)
-    visit.page.evaluate("window.pauses.length = 0")
-    for _ in range(items // PAGE):
-        visit.page.evaluate("scrollTo(0, document.body.scrollHeight)")
-        visit.page.wait_for_timeout(60)
+    shown = visit.page.locator("main li")
+    for _ in range(3 * items // PAGE):
+        scroll(visit, bottom=True)
+        if shown.count() >= items:
+            break
     visit.settle()
-    shown = visit.page.locator("main li").count()
-    print(f"{shown} items are in the list.\n")
+    print(f"{shown.count()} items are in the list.\n")
+    visit.page.evaluate("window.pauses.length = 0")
+    for step in range(SCROLLS):
+        scroll(visit, bottom=step % 2 == 0)
+    visit.settle()
     visit.open(f"#/spaces/{SPACE}/search")
     visit.page.locator("main input[type=search]").press_sequentially("which store keeps it", delay=30)
     visit.settle()
@@ -166,14 +173,24 @@ def longest_pause(browser: Browser, service: Service, items: int) -> float:
     return max(pauses, default=0.0)
 
 
+def scroll(visit: Visit, *, bottom: bool) -> None:
+    """To the end of the list, where the next page is loaded, or back to a place within it."""
+    visit.page.evaluate("scrollTo(0, document.body.scrollHeight * Math.random())")
+    if bottom:
+        visit.page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    visit.page.wait_for_timeout(60)
+
+
 def answer_page(route: Route, items: int) -> None:
-    """One page of a list that is longer than any service would be filled with here."""
-    begin = int(parse_qs(urlsplit(route.request.url).query).get("cursor", ["0"])[0])
-    end = min(begin + PAGE, items)
-    more = str(end) if end < items else None
+    """One page of a list that is longer than any service would be filled with here: large ones until it is that long,
+    then pages of the size that was asked for, without an end.
+    """
+    asked = parse_qs(urlsplit(route.request.url).query)
+    begin = int(asked.get("cursor", ["0"])[0])
+    end = begin + (PAGE if begin < items else int(asked.get("limit", ["50"])[0]))
     route.fulfill(
         content_type="application/json",
-        body=json.dumps({"items": list(notes(begin, end)), "next_cursor": more}),
+        body=json.dumps({"items": list(notes(begin, end)), "next_cursor": str(end)}),
     )
 
 

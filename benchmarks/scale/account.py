@@ -110,6 +110,7 @@ class Account:
     parts: Mapping[str, Any]
     slots: Mapping[str, int] = field(default_factory=dict)
     api_rate: float = aws.API_RATE.value
+    concurrency: float = aws.CONCURRENCY.value
 
     def __post_init__(self) -> None:
         self.tally = Tally()
@@ -144,6 +145,8 @@ class Account:
                 return work(environment.process, self.world.clock() + timedelta(seconds=kind.seconds))
             finally:
                 bill.invocations += 1
+                if self.schedule.now - began > kind.seconds:
+                    self.failed[f"{operation}: timed out"] += 1
                 bill.gb_seconds += (self.schedule.now - began) * kind.megabytes / 1_024
                 environment.idle_since = self.schedule.now
                 self._idle[function].append(environment)
@@ -204,7 +207,7 @@ class Account:
 
     @contextmanager
     def _slot(self, function: str, slots: int | None) -> Iterator[None]:
-        if (slots and self.running[function] >= slots) or self.running[ALL] >= aws.CONCURRENCY.value:
+        if (slots and self.running[function] >= slots) or self.running[ALL] >= self.concurrency:
             raise Throttled
         for name in (function, ALL):
             self.running[name] += 1

@@ -1,30 +1,18 @@
 """The language model of the simulated account: it takes its time, has a rate limit, and may be down for hours."""
 
-import json
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.scale.one_model import fold, read_notes
 from benchmarks.scale.virtual import Schedule
 from livemem.llm.client import LlmError, Messages, Reply
 from tests.support.chatter import notes_facts
 from tests.support.talk import extract
-from tests.support.world import read_prompt, verdicts
+from tests.support.world import verdicts
 
 MINUTE = 60.0
-
-
-def fold(prompt: Mapping[str, Any]) -> str:
-    """One bullet for all notes, in one file."""
-    numbers = [note["number"] for note in prompt["notes"]]
-    edit = {"op": "append_to_section", "heading": "## Log", "content": f"- {len(numbers)} notes.", "notes": numbers}
-    if any(file["filename"] == "log.md" for file in prompt["bank"]):
-        file: dict[str, Any] = {"filename": "log.md", "action": "edited", "edits": [edit]}
-    else:
-        content = "# Log\n\n## Log\n\n- The first notes.\n"
-        file = {"filename": "log.md", "action": "created", "content": content, "notes": numbers}
-    return json.dumps({"bank_files": [file], "synthesis": "Notes."})
 
 
 def answer(messages: Messages, schema: Mapping[str, Any] | None) -> tuple[str, bool]:
@@ -36,7 +24,8 @@ def answer(messages: Messages, schema: Mapping[str, Any] | None) -> tuple[str, b
     if "# Messages of the room" in asked:
         return notes_facts(messages), True
     if "bank_files" in wanted:
-        return fold(read_prompt(messages)), False
+        numbers, there = read_notes(messages)
+        return fold(numbers, there=there), False
     return extract(messages), True
 
 

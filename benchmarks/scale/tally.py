@@ -27,11 +27,11 @@ class Tally:
     def __init__(self) -> None:
         self.requests: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.bytes: Counter[str] = Counter()
-        self.peak: dict[str, tuple[int, str]] = {}
-        """For reads and writes: the most in one second, and the prefix."""
-        self.rest: Counter[str] = Counter()
-        """Requests by verb that are about a space at rest (`is_at_rest`)."""
-        self.is_at_rest: Callable[[str], bool] = lambda _: False
+        self.peaks: dict[str, dict[str, int]] = {"reads": {}, "writes": {}}
+        """The most reads, and writes, in one second below each prefix."""
+        self.owned: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        """The same by who made them, and by the sort of space that they are about (`owner`)."""
+        self.owner: Callable[[str], str] = lambda _: ""
         self.most: dict[str, int] = {}
         """Reads and writes that one prefix takes in a second. Empty: any number."""
         self.throttled = 0
@@ -41,8 +41,7 @@ class Tally:
         """Take note of one request."""
         self.requests[who][NAMES[name]] += 1
         self.bytes[who] += size
-        if self.is_at_rest(key):
-            self.rest[NAMES[name]] += 1
+        self.owned[who, self.owner(key)][NAMES[name]] += 1
         self._begin(now)
         self._now[_what(name), key.partition("/")[0]] += 1
 
@@ -60,7 +59,7 @@ class Tally:
     def close(self) -> None:
         """End the present second."""
         for (what, prefix), count in self._now.items():
-            self.peak[what] = max(self.peak.get(what, (0, "")), (count, prefix))
+            self.peaks[what][prefix] = max(self.peaks[what].get(prefix, 0), count)
         self._now.clear()
 
 

@@ -59,6 +59,11 @@ class OidcServer:
         """What comes back with a person who was sent to this URL and signs in."""
         sent = dict(parse_qsl(urlsplit(url).query))
         assert url.startswith(f"{self.issuer}/authorize?"), url
+        assert (sent["response_type"], sent["client_id"], sent["code_challenge_method"]) == (
+            "code",
+            CLIENT_ID,
+            "S256",
+        ), url
         code = f"code-{len(self.codes)}"
         self.codes[code] = sent
         return {"code": code, "state": sent["state"], "iss": self.issuer, **answer}
@@ -81,6 +86,8 @@ class OidcServer:
         sent = self.codes.pop(form.get("code", ""), None)
         digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+        if form.get("grant_type") != "authorization_code":
+            return 400, {"error": "unsupported_grant_type"}
         if not sent or sent["code_challenge"] != challenge or sent["redirect_uri"] != form["redirect_uri"]:
             return 400, {"error": "invalid_grant"}
         if not self.knows(form, authorization):

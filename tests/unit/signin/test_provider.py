@@ -95,6 +95,14 @@ def test_the_secret_is_shown_as_the_provider_takes_it(there, methods):
     assert ("client_secret" in form) == (methods == ["client_secret_post"])
 
 
+def test_an_address_of_the_provider_may_have_a_query_of_its_own(there):
+    there.configuration = {"authorization_endpoint": f"{there.issuer}/authorize?tenant=1"}
+
+    url = provider.authorization_url(world_of(there).process, login(), CALLBACK)
+
+    assert url.startswith(f"{there.issuer}/authorize?tenant=1&response_type=code&")
+
+
 def test_without_its_secret_the_service_gets_nothing(there):
     with pytest.raises(ProviderFailed, match="OIDC_CLIENT_SECRET"):
         who(world_of(there, oidc_client_secret=""), there)

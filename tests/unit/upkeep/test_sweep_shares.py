@@ -9,8 +9,9 @@ from livemem.conversations import due, maintenance
 from livemem.jobs.maintainable import Maintainable, Space
 from livemem.process import Process
 from livemem.spaces import head as heads
-from livemem.store import conversation_keys, due_keys, keys
-from livemem.upkeep import packages, sweep
+from livemem.spaces.due_index import Due
+from livemem.store import conversation_keys, due_keys, keys, timing
+from livemem.upkeep import daily_rest, packages, sweep, sweep_order
 from tests.support.cases import each
 from tests.support.counting import Killed
 from tests.support.every_kind import changed
@@ -178,3 +179,67 @@ def test_conversations_are_looked_at_in_turn_and_one_that_can_not_be_read_does_n
     assert [key[0] for key in read[:3]] == ["a", "b", "a"]
     assert len(world.due("conversation")) == len(moments)
     assert min(key for key in world.keys(due_keys.DUE) if "/conversation/" in key) > due_keys.due_after(world.clock())
+
+
+def slow_world(*names: str, seconds: float = 1.0) -> World:
+    """Spaces at rest. Each read of a head takes so long."""
+    world = World()
+    for name in names:
+        world.create_space(name)
+    world.clock.move(7_200)
+    world.sweep()
+
+    def before(index: int, verb: str) -> None:
+        if verb == "GET" and world.client.requests[index][1].endswith("_meta.json"):
+            world.clock.move(seconds)
+
+    world.client.before = before
+    return world
+
+
+def looked_at(world: World) -> list[str]:
+    found = [key for verb, key in world.client.requests if verb == "GET" and key.endswith("/_meta.json")]
+    return list(dict.fromkeys(key.removesuffix("/_meta.json") for key in found))
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_daily_sweep_that_runs_out_of_time_is_continued_by_the_next_sweeps_until_each_space_was_looked_at_once(
+    killed,
+):
+    names = [f"space-{number:04}" for number in range(1_000)]
+    world = slow_world(*names, seconds=0.9)
+    if killed:
+        # An earlier daily sweep was killed, so this one begins in the middle.
+        sweep_order.begin(world.process, "all", ["space-0500"])
+    daily: list[str] = []
+    world.client.reset()
+
+    sweep.sweep(world.process, deadline=world.clock() + timing.SWEEPING, everything=True)
+    daily += looked_at(world)
+    assert 64 <= len(daily) < 400
+    assert len(world.due("daily")) == 1
+    for _ in range(10):
+        world.clock.move(900)
+        world.client.reset()
+        sweep.sweep(world.process, deadline=world.clock() + timing.SWEEPING)
+        daily += looked_at(world)
+
+    assert sorted(daily) == names
+    assert daily[0] == ("space-0501" if killed else "space-0000")
+    assert world.due("daily") == []
+
+
+def test_spaces_that_come_and_go_meanwhile_do_not_confuse_the_rest_of_a_daily_sweep():
+    entries = {
+        ("c", "a"): ["c", "d"],
+        ("c", "c"): ["c", "d", "a", "b"],
+        ("a", "c"): ["a", "b"],
+        # The space of the entry, or the one with which it began, is gone.
+        ("bb", "a"): ["c", "d"],
+        ("c", "aa"): ["c", "d", "a"],
+        ("x", "a"): [],
+    }
+    for (begin, first), left in entries.items():
+        entry = due_keys.DueEntry("key", World().clock(), begin, "daily", first)
+        rest = [Due(begin, "daily", first, (entry,))]
+        assert daily_rest.spaces(rest, ["a", "b", "c", "d"]) == left, (begin, first)

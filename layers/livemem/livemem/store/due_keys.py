@@ -10,8 +10,8 @@ from urllib.parse import quote, unquote
 from livemem.store import keys
 from livemem.store.keys import SPACE_ID
 
-Kind = Literal["space", "notes", "conversation", "room", "memory", "question", "unreadable"]
-KINDS: tuple[Kind, ...] = ("space", "notes", "conversation", "room", "memory", "question", "unreadable")
+Kind = Literal["space", "notes", "conversation", "room", "memory", "question", "unreadable", "daily"]
+KINDS: tuple[Kind, ...] = ("space", "notes", "conversation", "room", "memory", "question", "unreadable", "daily")
 OF_SPACES: tuple[Kind, ...] = ("space", "room")
 """Kinds of which a space has one entry, which needs no name."""
 DUE = "_due/"

@@ -1,8 +1,9 @@
 """The sweep finishes what events and retries did not. Every 15 minutes it looks at the due spaces, once a day at all.
 
-It lists the due index once (spaces/due_index.py). Each package looks at the due entries of its kinds, and maintains its
-part of the due spaces. This module only walks through them, and handles the orphans of interrupted deletions and
-creations, and spaces that are being provisioned.
+It lists the due index once (spaces/due_index.py). The index also says what the last daily look has not reached
+(daily_rest.py). Each package looks at the due entries of its kinds, and maintains its part of the due spaces. This
+module only walks through them, and handles the orphans of interrupted deletions and creations, and spaces that are
+being provisioned.
 """
 
 import logging
@@ -23,7 +24,7 @@ from livemem.spaces.due_index import Due
 from livemem.spaces.lifecycle import TOMBSTONE_LIFE
 from livemem.store import due_keys, keys, timing
 from livemem.store.capability_check import require_conditional_writes
-from livemem.upkeep import packages, sweep_order, unreadable_objects
+from livemem.upkeep import daily_rest, packages, sweep_order, unreadable_objects
 from livemem.upkeep.sweep_order import Kind
 
 logger = logging.getLogger(__name__)
@@ -87,65 +88,87 @@ def sweep(process: Process, *, deadline: datetime, everything: bool = False) -> 
     entered = _entered(due)
     # Without put events nobody hears of a note, so nobody enters its space.
     everything = everything or not process.settings.put_events
-    if everything:
-        left = sorted({*directory.ids(process), *entered})
-    else:
-        left = sorted(space_id for space_id, there in entered.items() if there.space)
-    if left:
+    rest = due.get("daily", [])
+    known = sorted({*directory.ids(process), *entered}) if everything or rest else []
+    left = known if everything else sorted(space_id for space_id, there in entered.items() if there.space)
+    if left or rest:
         require_conditional_writes(process.store)
     # Before the spaces: neither waits for what lies in them, and each has its share.
     report = SweepReport()
     _look_at_due(process, due, report, deadline)
     report.unreadable = _check_unreadable(process, due.get("unreadable", []), _share(process, deadline))
-    kind: Kind | None = ("all" if everything else "due") if len(left) > SPACES_AT_ONCE else None
-    left = _look_at_spaces(process, left, entered, report, deadline, kind=kind, daily=everything)
+    look = _Look(process, entered, dict(entered), report, deadline)
+    if everything:
+        _look_daily(look, _in_order(process, "all", left), None, rest)
+    elif not _look_at_spaces(look, _in_order(process, "due", left), "due") and rest:
+        _look_daily(look, _in_order(process, "all", daily_rest.spaces(rest, known)), daily_rest.end(rest), rest)
+    _add_oldest(report, look.resting, process.clock())
+    return report
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What a sweep works with: the entries of spaces, those that it has not looked at yet, and until when."""
+
+    process: Process
+    entered: Mapping[str, Entered]
+    resting: dict[str, Entered]
+    report: SweepReport
+    deadline: datetime
+
+
+def _in_order(process: Process, kind: Kind, space_ids: list[str]) -> list[str]:
+    """Where they are many, the order in which a kind of sweep looks at them: 1 GET."""
+    return sweep_order.ordered(process, kind, space_ids) if len(space_ids) > SPACES_AT_ONCE else space_ids
+
+
+def _look_daily(look: _Look, space_ids: list[str], end: str | None, rest: Sequence[Due]) -> None:
+    """Look at all spaces, or at those that the last daily sweep has left, and leave what there is no time for to the
+    next sweep. `end`: the space with which that daily sweep began; None: this is a new one.
+    """
+    process = look.process
+    left = _look_at_spaces(look, space_ids, "all")
+    if end and left and left == space_ids:
+        # Without progress the entry stays as it is.
+        return
     if left:
-        logger.warning("sweep ran out of time", extra={"spaces": report.spaces, "left": len(left)})
-        missed = [space_id for space_id in left if not entered.get(space_id, Entered()).space]
-        _leave_to_the_next(process, missed, deadline)
-    elif everything:
+        daily_rest.leave(process, left, end or space_ids[0])
+    else:
         _remove_old_days(process)
         _remove_old_archives(process)
         _remove_old_grants(process)
         _remove_old_page_codes(process)
-    return report
+    daily_rest.settle(process, rest)
 
 
-def _look_at_spaces(
-    process: Process,
-    space_ids: Sequence[str],
-    entered: Mapping[str, Entered],
-    report: SweepReport,
-    deadline: datetime,
-    *,
-    kind: Kind | None,
-    daily: bool,
-) -> list[str]:
-    """Look at these spaces, and add to the report what was done; those for which there was no time. A `kind` of sweep
-    that has many keeps an order.
+def _look_at_spaces(look: _Look, space_ids: list[str], kind: Kind) -> list[str]:
+    """Look at these spaces, and add to the report what was done; those for which there was no time. A sweep that has
+    many notes how far it is.
     """
-    left = sweep_order.ordered(process, kind, space_ids) if kind else list(space_ids)
-    resting = dict(entered)
-    end = deadline - LAST_ROUND
-    while left and deadline - process.clock() > SHORTEST_ROUND:
+    process, many = look.process, len(space_ids) > SPACES_AT_ONCE
+    left, end = space_ids, look.deadline - LAST_ROUND
+    while left and look.deadline - process.clock() > SHORTEST_ROUND:
         some, left = left[:SPACES_AT_ONCE], left[SPACES_AT_ONCE:]
-        if kind:
+        if many:
             sweep_order.begin(process, kind, some)
         looks = process.store.map(
-            lambda space_id: _look_after(process, space_id, entered.get(space_id, Entered()), end, daily=daily),
+            lambda space_id: _look_after(
+                process, space_id, look.entered.get(space_id, Entered()), end, daily=kind == "all"
+            ),
             some,
         )
         for space_id, (done, _) in zip(some, looks, strict=True):
-            report.spaces += 1
+            look.report.spaces += 1
             if done is None:
-                report.failed.append(space_id)
+                look.report.failed.append(space_id)
             else:
-                report.add(space_id, done)
-                resting.pop(space_id, None)
+                look.report.add(space_id, done)
+                look.resting.pop(space_id, None)
         due_index.remove(process, [key for _, doomed in looks for key in doomed])
-    if kind and not left:
+    if left:
+        logger.warning("sweep ran out of time", extra={"spaces": look.report.spaces, "left": len(left)})
+    elif many:
         sweep_order.end(process, kind)
-    _add_oldest(report, resting, process.clock())
     return left
 
 
@@ -229,14 +252,6 @@ def _remove_old_page_codes(process: Process) -> None:
         page_codes.remove_old(process)
     except LiveMemoryError as error:
         logger.warning("old codes of the page were not removed", extra={"error_code": error.code})
-
-
-def _leave_to_the_next(process: Process, missed: Sequence[str], deadline: datetime) -> None:
-    """Enter the spaces that were not reached, as many as there is time for."""
-    for start in range(0, len(missed), SPACES_AT_ONCE):
-        if deadline - process.clock() <= LAST_ROUND:
-            return
-        process.store.map(lambda space_id: due_index.leave(process, space_id), missed[start : start + SPACES_AT_ONCE])
 
 
 def _add_oldest(report: SweepReport, resting: Mapping[str, Entered], now: datetime) -> None:

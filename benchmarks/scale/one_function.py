@@ -1,0 +1,142 @@
+"""One step of one function in a process of its own, on the bucket of `benchmarks.scale.memory`: prints its memory."""
+
+import importlib.util
+import io
+import json
+import sys
+import threading
+from datetime import datetime, timedelta
+from multiprocessing.connection import Client
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import ClientError
+from botocore.response import StreamingBody
+
+ROOT = Path(__file__).resolve().parents[2]
+SPACE = "demo"
+
+
+class PipeClient:
+    """An S3 client that asks another process. Each thread has a connection of its own."""
+
+    def __init__(self, address: str) -> None:
+        self._address, self._mine = address, threading.local()
+
+    def __getattr__(self, name: str) -> Any:
+        def call(**arguments: Any) -> Any:
+            if not hasattr(self._mine, "connection"):
+                self._mine.connection = Client(self._address, "AF_UNIX")
+            self._mine.connection.send((name, arguments))
+            kind, found = self._mine.connection.recv()
+            if kind == "error":
+                raise ClientError(*found)
+            if "Body" in found:
+                found["Body"] = StreamingBody(io.BytesIO(found["Body"]), len(found["Body"]))
+            return found
+
+        return call
+
+
+def main() -> int:
+    """Load the function as Lambda does, do the step, and print what it took."""
+    address, function, step, now = sys.argv[1:]
+    spec = importlib.util.spec_from_file_location("app", ROOT / "functions" / function / "app.py")
+    assert spec
+    assert spec.loader
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    said = do(step, PipeClient(address), datetime.fromisoformat(now))
+    print(json.dumps({"megabytes": largest() // 1_024, "said": said}))
+    return 0
+
+
+def largest() -> int:
+    """The greatest resident size of this process so far, in kB. (`ru_maxrss` holds that of the parent, too.)"""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+def process_on(client: Any, now: datetime) -> Any:
+    """A process of the service. Its model takes everything that it is given into one file."""
+    from benchmarks.scale.one_model import reply  # noqa: PLC0415 - not before the function is loaded
+    from livemem.process import Process  # noqa: PLC0415
+    from livemem.settings import Settings  # noqa: PLC0415
+    from livemem.store.objects import Store  # noqa: PLC0415
+
+    settings = Settings(llmaas_api_url="http://llm.invalid/v1", admin_bootstrap_key="k" * 32)
+    store = Store("bucket", client, client)
+    return Process(
+        store=store,
+        settings=settings,
+        ask=reply,
+        converse=reply,  # type: ignore[arg-type]
+        enqueue=lambda *_: None,
+        new_suffix=lambda: "0000000a",
+        clock=lambda: now,
+    )
+
+
+def do(step: str, client: Any, now: datetime) -> str:  # noqa: PLR0911 - one answer for each step
+    """Do a step, and say how it ended. Modules are loaded only for the step, so that no other counts."""
+    process, until = process_on(client, now), now + timedelta(minutes=15)
+    if step == "count":
+        from livemem.jobs import counter  # noqa: PLC0415
+
+        return counter.hear(process, SPACE).result
+    if step in ("sweep", "daily"):
+        from livemem.upkeep import sweep  # noqa: PLC0415
+
+        report = sweep.sweep(process, deadline=until, everything=step == "daily")
+        return f"{report.spaces} space, {len(report.failed)} failed"
+    if step == "note":
+        from livemem.notes import appending  # noqa: PLC0415
+
+        appending.append(process, SPACE, "ann", appending.NoteDraft("progress", "One more."))
+        return "written"
+    if step == "page":
+        from livemem.notes import pages  # noqa: PLC0415
+
+        return f"{len(pages.page(process, SPACE, pages.NotesFilter(), limit=100).items)} notes"
+    if step == "summary":
+        from livemem.recall import summary  # noqa: PLC0415
+
+        return type(summary.summary(process, SPACE, with_rules=True)).__name__
+    if step == "start":
+        from livemem.recall import start  # noqa: PLC0415
+
+        return f"{len(start.start(process, SPACE, start.StartRequest()).markdown)} characters"
+    if step == "search":
+        return _search(process)
+    if step == "consolidate":
+        return _consolidate(process, until)
+    from livemem.backups import taking  # noqa: PLC0415
+
+    taken = taking.take(process, SPACE, taking.BackupRequest("api", "x"), deadline=until)
+    return f"{taken.result}, {taken.manifest.objects_count:,} objects"
+
+
+def _search(process: Any) -> str:
+    from livemem.errors import LiveMemoryError  # noqa: PLC0415
+    from livemem.recall import search  # noqa: PLC0415
+    from livemem.recall.search_request import SearchRequest  # noqa: PLC0415
+
+    try:
+        return f"{len(search.search(process, SPACE, SearchRequest.of('ports servers')).hits)} hits"
+    except LiveMemoryError as error:
+        return error.code
+
+
+def _consolidate(process: Any, until: datetime) -> str:
+    from livemem.access.principal import PERMISSIONS, Principal  # noqa: PLC0415
+    from livemem.consolidation import pipeline  # noqa: PLC0415
+    from livemem.jobs import queue  # noqa: PLC0415
+
+    run = queue.order(
+        process, Principal("admin", frozenset(PERMISSIONS), frozenset()), SPACE, queue.RunOrder(trigger="api")
+    )
+    ended = pipeline.consolidate(process, SPACE, run.job_id, deadline=until)
+    return f"{ended.state}, {ended.metrics.get('notes_processed')} notes" if ended else "nothing"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

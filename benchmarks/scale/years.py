@@ -1,0 +1,145 @@
+"""How steps grow with what years leave behind in one space: records, notes, turns, messages, spaces of one token.
+
+What is there before the step is written straight into the bucket, in the form in which the service writes it.
+"""
+
+import json
+from collections.abc import Callable
+
+from benchmarks.scale.growth import Case, LargeWorld, Step
+from livemem.access.principal import Principal
+from livemem.bank import history
+from livemem.conversations import conversation as conversations
+from livemem.conversations import log, reading, removal
+from livemem.conversations.conversation import NewConversation
+from livemem.conversations.turn import Draft
+from livemem.digests.digest_work import DigestOrder, carry_out
+from livemem.process import Process
+from livemem.recall import start
+from livemem.recall.start import StartRequest
+from livemem.rooms import posting
+from livemem.rooms.message import MessageDraft
+from livemem.spaces import directory, lifecycle
+from livemem.store import conversation_keys, keys
+from livemem.upkeep import sweep
+from tests.support.chatter import Listener
+from tests.support.world import INVOCATION, World
+
+SPACE = "demo"
+
+
+def _put(world: World, key: str, body: bytes) -> None:
+    world.inner.put_object(Bucket="bucket", Key=key, Body=body)
+
+
+def _recorded(count: int) -> World:
+    """A space with so many consolidations."""
+    world = LargeWorld()
+    world.create_space(SPACE)
+    world.note("the first one")
+    world.consolidate()
+    (first,) = world.keys(keys.records_prefix(SPACE))
+    record = json.loads(world.inner.objects[first].body)
+    for number in range(2, count + 1):
+        name = first.rpartition("/")[2].replace("000001_", f"{number:06d}_")
+        _put(world, f"{keys.records_prefix(SPACE)}{name}", json.dumps({**record, "number": number}).encode())
+    head = json.loads(world.inner.objects[keys.meta(SPACE)].body)
+    _put(world, keys.meta(SPACE), json.dumps({**head, "changes": count}).encode())
+    world.new_process()
+    return world
+
+
+def _history(count: int) -> tuple[World, Step]:
+    return _recorded(count), lambda process: history.page(process, SPACE, limit=20, before=None)
+
+
+def _start(count: int) -> tuple[World, Step]:
+    return _recorded(count), lambda process: start.start(process, SPACE, StartRequest())
+
+
+def _daily(count: int) -> tuple[World, Step]:
+    world = _recorded(count)
+    # What was written lately is read to see whether it can be read.
+    world.clock.move(30 * 86_400)
+    return world, lambda process: sweep.sweep(process, deadline=world.clock() + INVOCATION, everything=True)
+
+
+def _mine(count: int) -> tuple[World, Step]:
+    world, names = LargeWorld(), [f"s{number:05}" for number in range(count)]
+    for name in names:
+        world.create_space(name)
+    who = Principal("ann", frozenset({"read"}), frozenset(names))
+    return world, lambda process: directory.page(process, who, limit=20, after=None)
+
+
+def _objects(count: int) -> World:
+    world = LargeWorld()
+    world.create_space(SPACE)
+    world.note("the first one")
+    (first,) = [key for key in world.keys(f"{SPACE}/live/") if key.endswith(".md")]
+    body = world.inner.objects[first].body
+    for number in range(1, count):
+        _put(world, f"{first[: -len('00000000.md')]}{number:08x}.md", body)
+    return world
+
+
+def _deletion(count: int) -> tuple[World, Step]:
+    return _objects(count), lambda process: lifecycle.delete(process, SPACE, SPACE)
+
+
+def _talk(count: int) -> tuple[World, str]:
+    """A conversation with so many turns."""
+    world = LargeWorld()
+    world.create_space(SPACE)
+    talk = conversations.create(world.process, SPACE, "ann", NewConversation())
+    log.append(world.process, SPACE, talk.conversation_id, "ann", Draft("Hello.", "Hello yourself."))
+    first = world.inner.objects[conversation_keys.turn(SPACE, talk.conversation_id, 1)].body
+    for number in range(2, count + 1):
+        body = json.dumps({**json.loads(first), "index": number}).encode()
+        _put(world, conversation_keys.turn(SPACE, talk.conversation_id, number), body)
+    return world, talk.conversation_id
+
+
+def _of_talk(step: Callable[[Process, str], object]) -> Callable[[int], tuple[World, Step]]:
+    def make(count: int) -> tuple[World, Step]:
+        world, conversation_id = _talk(count)
+        return world, lambda process: step(process, conversation_id)
+
+    return make
+
+
+def _append(process: Process, conversation_id: str) -> None:
+    log.append(process, SPACE, conversation_id, "ann", Draft("One more.", "Yes."))
+
+
+def _removal(process: Process, conversation_id: str) -> None:
+    removal.delete(process, SPACE, conversation_id)
+
+
+def _turns(process: Process, conversation_id: str) -> None:
+    reading.turns(process, SPACE, conversation_id, limit=20)
+
+
+def _room(count: int) -> tuple[World, Step]:
+    world = LargeWorld()
+    world.llm = Listener()  # type: ignore[assignment]
+    world.create_space(SPACE)
+    for first in range(0, count, 100):
+        drafts = [MessageDraft("Ann", f"Message {first + number} of the day.") for number in range(100)]
+        posting.post_all(world.process, SPACE, "general", drafts)
+        world.clock.move(1)
+    until = world.clock() + INVOCATION
+    return world, lambda process: carry_out(process, SPACE, DigestOrder(forced=True), until)
+
+
+CASES = (
+    Case("a page of 20 changes", "former consolidations", 10, _history),
+    Case("a start of an agent", "former consolidations", 10, _start),
+    Case("the daily look at one space", "former consolidations", 10, _daily),
+    Case("a page of 20 spaces, by a token that lists its spaces", "spaces of the token", 20, _mine),
+    Case("a space is deleted", "objects", 1_000, _deletion),
+    Case("a turn is appended", "turns of the conversation", 500, _of_talk(_append)),
+    Case("a page of 20 turns", "turns of the conversation", 500, _of_talk(_turns)),
+    Case("a conversation is deleted", "turns of the conversation", 500, _of_talk(_removal)),
+    Case("a digest of a room", "messages of the day", 100, _room),
+)

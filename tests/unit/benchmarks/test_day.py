@@ -1,0 +1,125 @@
+"""A day of thousands of spaces (docs/scale.md), in small: by the real code, with counted requests."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.scale import aws, land, memory, polling, queues, report
+from benchmarks.scale.account import template_kinds
+from benchmarks.scale.day import BEGIN, HOUR, Load, Play
+from benchmarks.scale.land import BUSY, Mix
+from benchmarks.scale.report import Report
+from tests.support.functions import ROOT
+
+SMALL = Load(mix=Mix(40, 2, 1), share=1, times_more=2, notes=60, sessions=1, slots={"consolidate": 5})
+
+
+@pytest.fixture(scope="module")
+def quiet() -> Report:
+    return Report(Play(SMALL).play())
+
+
+@pytest.mark.slow
+def test_a_day_ends_with_nothing_failed_throttled_or_left_and_each_threshold_was_served_within_two_minutes(
+    quiet: Report,
+):
+    played = quiet.played
+
+    assert (dict(played.account.failed), dict(played.account.given_up)) == ({}, {})
+    assert (quiet.throttled, played.left) == (0, 0)
+    # 240 notes: each space has reached its threshold twice.
+    assert (played.posted["notes"], dict(played.runs)) == (240, {"ok": 8})
+    assert len(played.waited) == 8
+    assert played.percentile(0.99) < 120
+
+
+@pytest.mark.slow
+def test_a_space_at_rest_costs_less_than_a_hundredth_of_a_cent_a_day(quiet: Report):
+    # 10,000 of them: less than a dollar.
+    assert 0 < quiet.at_rest / 40 < 1e-4
+    asked = {name: quiet.played.account.tally.owned[name, land.REST].total() / 40 for name in report.SCHEDULED}
+    assert asked == {
+        "the night": pytest.approx(6, abs=0.1),
+        "the daily sweep": pytest.approx(8, abs=1.1),
+        "the sweep of what is due": 0,
+        "the look at digests": 0,
+    }
+
+
+@pytest.mark.slow
+def test_an_llm_that_is_down_for_hours_leaves_nothing_at_the_end_of_the_day():
+    played = Play(replace(SMALL, mix=Mix(0, 2, 1), llm_down=(3 * HOUR, 9 * HOUR))).play()
+
+    assert played.model.refused > 0
+    assert played.left == 0
+    assert max(played.waited) > HOUR
+    # The pause after a failure doubles up to an hour, so that a model that is down is not asked all the time.
+    assert played.model.refused < 300
+
+
+@pytest.mark.slow
+def test_a_busy_space_counts_as_often_as_it_stands_for(quiet: Report):
+    twice = Report(quiet.played)
+    twice.share = 2
+    own = {one.name: one for one in quiet.operations}
+    doubled = {one.name: one for one in twice.operations}
+
+    assert doubled["a note"].s3 == pytest.approx(2 * own["a note"].s3)
+    assert own["the night"].s3 < doubled["the night"].s3 < 1.5 * own["the night"].s3
+
+
+def test_a_copied_space_is_whole_and_its_backup_holds_what_it_does():
+    world = land.made(Mix(2, 1, 0), BEGIN)
+
+    swept = world.sweep_all()
+
+    assert (swept.spaces, swept.failed, swept.unreadable) == (3, [], {})
+    assert world.bank(land.names(BUSY, 1)[0])
+    assert {land.owner(key) for key in world.keys("_backups/r00001/")} == {"r"}
+    assert land.owner("_due/20260220T1400/f6-b00197/notes/20260220T140030") == "b"
+    assert [land.owner(key) for key in ("", "_system/tokens.json", "readme/x", "_due/x")] == [""] * 4
+
+
+def test_functions_and_slots_are_those_of_the_template():
+    kinds = template_kinds()
+
+    assert (kinds["counter"].megabytes, kinds["sweep"].seconds, kinds["sweep"].retries) == (512, 300, 0)
+    assert (kinds["consolidate"].slots, kinds["ingest"].slots) == (5, None)
+
+
+def test_each_figure_of_aws_stands_in_the_page_with_its_source_or_is_called_an_assumption():
+    page = (ROOT / "docs" / "scale.md").read_text()
+
+    for line in list(aws.table())[2:]:
+        assert line in page
+    assert all(re.match(r"https://docs\.aws\.amazon\.com/", fact.source) for fact in aws.FACTS if fact.source)
+
+
+@pytest.mark.slow
+@pytest.mark.process
+def test_with_thousands_of_live_notes_no_function_takes_more_than_70_percent_of_its_memory():
+    some = {"counter": ("count",), "reads": ("page",), "search": ("search",), "consolidate": ("consolidate",)}
+    found = list(memory.measure(3_000, some))
+
+    assert [one.function for one in found if not one.megabytes] == []
+    assert max(one.share for one in found) < memory.SHARE
+    assert {one.step: one.said for one in found}["count"] == "started"
+
+
+@pytest.mark.slow
+def test_a_hundred_tokens_that_poll_cost_one_request_in_a_while_and_are_held_by_the_rate_of_the_api():
+    free, held = polling.play(100, 1_000, seconds=4), polling.play(100, 20, seconds=4)
+
+    assert free.refused.total() == 0
+    assert free.s3_requests < 3 * free.answered.total()
+    assert held.answered.total() <= 80
+    assert held.at_once <= free.at_once
+
+
+def test_what_queues_costs_more_than_the_cost_page_says_are_entries_of_the_due_index():
+    game = queues.play(queues.Load(spaces=4, notes=60, slots=5))
+
+    assert game.left == 0
+    assert game.s3 - game.due_index < 1.1 * queues.by_the_cost_page(4 * 60, game.runs)
+    assert game.due_index > 0
