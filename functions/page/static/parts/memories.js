@@ -96,12 +96,13 @@ export function useEvents(space, id, revision) {
 /** What happened to a memory. `link`: whether it names which one. */
 export function MemoryEvent({ space, event, link = false }) {
   const changed = event.former !== undefined && event.former !== event.content;
+  const beside = event.what === 'split' || event.kept === 'former';
   const what = event.what === 'corrected' && !changed && !event.corrected?.length ? 'confirmed' : event.what;
   return html`<div class="row"><b>${t(`memory.did.${what}`)}</b>
       <span class="quiet">${t('memory.by', { name: event.author })} · <${Time} at=${event.at} /></span>
       ${event.by && html`<span class="quiet">${t(`memory.merged.by.${event.by}`)}${event.by !== 'text' && event.score !== undefined && ` (${number(event.score, { maximumFractionDigits: 2 })})`}</span>`}
       ${event.corrected && !changed && html`<span class="quiet">${event.corrected.map((field) => t(`memory.field.${field}`)).join(', ')}</span>`}</div>
     ${link ? html`<p><a class="quiet-link" href=${href('memory', { space, memory: event.memory_id })}><${Words} text=${event.content} /></a></p>` : html`<p><${Words} text=${event.content} /></p>`}
-    ${changed && html`<p class="former">${t(event.what === 'split' ? 'memory.split.off' : event.kept === 'former' ? 'memory.said.too' : 'memory.was')} <${Words} text=${event.former} /></p>`}
+    ${changed && html`<p class=${beside ? 'quiet' : 'former'}>${t(event.what === 'split' ? 'memory.split.off' : beside ? 'memory.said.too' : 'memory.was')} <${Words} text=${event.former} /></p>`}
     ${event.reason && html`<p class="quiet">${t('reason')}: <${Words} text=${event.reason} /></p>`}`;
 }
