@@ -23,7 +23,7 @@ UNLIKELY = 0.2
 """The cosine below which one shared word of several is chance: "my flight is on time" and "it saves time". It loses
 0.2 % of the evidence of LoCoMo, and a tenth of the other texts (docs/search.md).
 """
-UNLIKELY_FOUND = 0.15
+UNLIKELY_FOUND = 0.12
 """The same in a search, whose caller judges: in a small space the one right text may be only a little nearer than
 others. It loses no evidence of LoCoMo and CNIL-FR (docs/recall.md).
 """
