@@ -23,9 +23,14 @@ JOBS = {
     "Refuse a plan",
 }
 """What may go on after the answer, and nobody waits for."""
-NOTHING_THERE = {"Split a memory": "409", "Set an unreadable object aside": "404", "Put an object back": "404"}
-"""What needs two memories that an LLM made one, which the offline one never does, or an object that somebody damaged,
-and what is answered where there is none.
+NOTHING_THERE = {
+    "Split a memory": "409",
+    "Set an unreadable object aside": "404",
+    "Put an object back": "404",
+    "Erase several things": "404",
+}
+"""What needs two memories that an LLM made one, which the offline one never does, an object that somebody damaged, or
+notes of just these ids, and what is answered where there is none.
 """
 STATUS = 'curl() { command curl -w "%{stderr}%{http_code}\\n" "$@"; }\n'
 COOLDOWN_SECONDS = 1.5

@@ -182,7 +182,8 @@ def test_nothing_but_post_is_answered_and_nothing_without_a_token(running, servi
         method, url, headers={"Authorization": f"Bearer {service.token}"}, timeout=PATIENCE_SECONDS
     )
 
-    assert (nobody.status_code, nobody.headers["www-authenticate"]) == (401, "Bearer")
+    assert nobody.status_code == 401
+    assert nobody.headers["www-authenticate"].partition(" ")[0] == "Bearer"
     assert (somebody.status_code, somebody.headers["allow"]) == (405, "POST")
 
 
