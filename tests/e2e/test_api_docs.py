@@ -28,9 +28,11 @@ NOTHING_THERE = {
     "Set an unreadable object aside": "404",
     "Put an object back": "404",
     "Erase several things": "404",
+    "Exchange a code for its token": "401",
+    "End a connection": "404",
 }
-"""What needs two memories that an LLM made one, which the offline one never does, an object that somebody damaged, or
-notes of just these ids, and what is answered where there is none.
+"""What needs two memories that an LLM made one, which the offline one never does, an object that somebody damaged,
+notes of just these ids, a code that was just made, or a connection, and what is answered where there is none.
 """
 STATUS = 'curl() { command curl -w "%{stderr}%{http_code}\\n" "$@"; }\n'
 COOLDOWN_SECONDS = 1.5

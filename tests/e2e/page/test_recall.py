@@ -1,5 +1,6 @@
 """Search, conversations, memories, rooms, digests and questions in a real browser."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
@@ -9,7 +10,8 @@ import pytest
 from tests.e2e.client import Service
 from tests.support.browser import Visit
 
-SPACE = "page-recall"
+SPACE = f"page-recall-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"
+"""Several workers of a test run share one service."""
 HOSTILE = "<script>window.ran = 1</script> <img src=x onerror='window.ran = 1'> [x](javascript:window.ran=1) \u202eexe"
 FACTS = [
     "Ann looks after the import of the ferry timetable.",

@@ -1,6 +1,7 @@
 """Every view in a real browser: it opens without a complaint, in both languages, light and dark, wide and narrow."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -39,15 +40,20 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "loc
 WIDE = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light", "locale": "en-GB"}
 
 
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+"""Several workers of a test run share one service: each has spaces of its own."""
+REVIEWED = f"page-review-{WORKER}"
+
+
 @pytest.fixture(scope="module")
 def story(service: Service) -> str:
     """A space with a story in it, twice consolidated, a plan of another space, and hostile notes."""
-    space = "page-story"
+    space = f"page-story-{WORKER}"
     rules = (STORY / "rules.md").read_text("utf-8")
-    for name, mode in ((space, "auto"), ("page-review", "review")):
+    for name, mode in ((space, "auto"), (REVIEWED, "review")):
         service.send("POST", "/spaces", {"space_id": name, "rules": rules, "consolidation_mode": mode})
     notes = [json.loads(line) for line in (STORY / "notes.jsonl").read_text("utf-8").splitlines()]
-    for name, part in ((space, notes[:4]), (space, notes[4:]), ("page-review", notes[:4])):
+    for name, part in ((space, notes[:4]), (space, notes[4:]), (REVIEWED, notes[:4])):
         for note in part:
             body = {"category": note["category"], "content": note["content"], "tags": ["payments"]}
             assert service.send("POST", f"/spaces/{name}/notes", body).status == 201
@@ -63,7 +69,7 @@ def links(service: Service, space: str) -> dict[str, str]:
     """Each view by its name."""
     root = f"#/spaces/{space}"
     run = service.send("GET", f"/spaces/{space}/runs?limit=1").body["items"][0]["run_id"]
-    plan = service.send("GET", "/spaces/page-review").body["pending_plan"]["run_id"]
+    plan = service.send("GET", f"/spaces/{REVIEWED}").body["pending_plan"]["run_id"]
     note = service.send("GET", f"/spaces/{space}/consolidations/2").body["sources"][0]["note_id"]
     operate = ["health", "jobs", "usage", "costs", "tokens", "connections", "backups", "import", "garbage"]
     return {
@@ -77,7 +83,7 @@ def links(service: Service, space: str) -> dict[str, str]:
         "change": f"{root}/history/2",
         "then": f"{root}/then?at=1",
         "run": f"{root}/runs/{run}",
-        "review": f"#/spaces/page-review/review/{plan}",
+        "review": f"#/spaces/{REVIEWED}/review/{plan}",
         "rules": f"{root}/rules",
         "told": f"{root}/told",
         "settings": f"{root}/settings",
