@@ -417,6 +417,9 @@ def _codes(kind: type[errors.LiveMemoryError], status: int) -> list[str]:
         # Told by a run, not by an answer.
         found = []
     for narrower in kind.__subclasses__():
+        if narrower.__module__.startswith("livemem_mcp"):
+            # Told at `/mcp` alone, and known only where that is loaded.
+            continue
         found += [code for code in _codes(narrower, status) if code not in found]
     return found
 
