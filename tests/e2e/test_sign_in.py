@@ -14,6 +14,8 @@ from tests.e2e.stack import KIND, give_up
 from tests.support.signing_in import Client, signed_in
 from tests.support.signing_in_over_http import Person, SdkClient, over_http
 
+pytestmark = pytest.mark.skipif(KIND == "sam", reason="sam local has no sign-in: nothing there names a public address")
+
 NOTE = {"category": "todo", "content": "By a client that signed in."}
 
 
