@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class AsyncArchivesGroup(Group):
     """A space as one file, to download and to import. A folder of Markdown files can be imported too."""
 
-    async def create_upload(self, *, size: int) -> models.UploadView:
+    async def create_upload(self, *, size: int, content: str | None = None) -> models.UploadView:
         """As `ArchivesGroup.create_upload`."""
         return await self._invoke("create_upload", locals())
 

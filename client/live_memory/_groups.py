@@ -23,15 +23,17 @@ if TYPE_CHECKING:
 class ArchivesGroup(Group):
     """A space as one file, to download and to import. A folder of Markdown files can be imported too."""
 
-    def create_upload(self, *, size: int) -> models.UploadView:
+    def create_upload(self, *, size: int, content: str | None = None) -> models.UploadView:
         """Create an upload.
 
         Get a URL to which you can PUT an archive of exactly this size within 15 minutes. Then import the archive: an
         export of this service, or a folder of Markdown files as a tar or tar.gz. The limit is 1 GiB. The upload is
-        removed after a day.
+        removed after a day. A small archive can come with this request, as `content`.
 
         Args:
             size: Size of the archive in bytes, at most 1 GiB. The URL accepts an upload of exactly this size.
+            content: The archive itself in Base64, if it has at most 750,000 bytes. Then nothing has to be uploaded. A
+                larger one goes to the URL of the answer: `livemem import` does it.
         """
         return self._invoke("create_upload", locals())
 

@@ -1060,6 +1060,8 @@ class NewUpload(Model):
     )
     size: int
     """Size of the archive in bytes, at most 1 GiB. The URL accepts an upload of exactly this size."""
+    content: str | None = Field(None, json_schema_extra={"contentEncoding": "base64"})
+    """The archive itself in Base64, if it has at most 750,000 bytes. Then nothing has to be uploaded. A larger one goes to the URL of the answer: `livemem import` does it."""
 
 
 class NextRunView(Model):

@@ -255,9 +255,14 @@ export default {
 
   'import.title': 'A space of an archive',
   'import.what': 'An export of this product, or a folder of Markdown files as a tar or tar.gz. It is checked as a whole before any of it is written.',
-  'import.archive': 'An archive of this product',
-  'import.folder': 'A folder of Markdown files',
-  'import.why': 'The upload goes to the address of the object store, and this page sends nothing to another address than its own.',
+  'import.file': 'Archive',
+  'import.most': 'At most {most} on this page. A larger one takes the command line.',
+  'import.too.large': 'This archive has {size}, more than this page can send. Run this command on the machine that has it:',
+  'import.unreadable': 'The browser cannot read this file. Choose it again.',
+  'import.yes': 'Make the space',
+  'import.cli': 'On the command line',
+  'import.large': 'An archive of up to 1 GiB',
+  'import.folder': 'A folder of Markdown files, as it is',
 
   'garbage.what': 'Notes that wait for a long time, orphans of interrupted work, and documents that are over. Look first: that writes nothing.',
   'garbage.days': 'Notes older than days',

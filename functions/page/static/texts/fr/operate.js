@@ -255,9 +255,14 @@ export default {
 
   'import.title': 'Un espace depuis une archive',
   'import.what': 'Un export de ce produit, ou un dossier de fichiers Markdown en tar ou tar.gz. Tout est vérifié avant que quoi que ce soit soit écrit.',
-  'import.archive': 'Une archive de ce produit',
-  'import.folder': 'Un dossier de fichiers Markdown',
-  'import.why': 'L’envoi va à l’adresse du stockage d’objets, et cette page n’envoie rien à une autre adresse que la sienne.',
+  'import.file': 'Archive',
+  'import.most': 'Au plus {most} sur cette page. Une plus grande passe par la ligne de commande.',
+  'import.too.large': 'Cette archive fait {size}, plus que cette page ne peut envoyer. Lancez cette commande sur la machine qui l’a :',
+  'import.unreadable': 'Le navigateur ne peut pas lire ce fichier. Choisissez-le de nouveau.',
+  'import.yes': 'Créer l’espace',
+  'import.cli': 'En ligne de commande',
+  'import.large': 'Une archive jusqu’à 1 Gio',
+  'import.folder': 'Un dossier de fichiers Markdown, tel quel',
 
   'garbage.what': 'Notes qui attendent depuis longtemps, restes de travaux interrompus, et documents périmés. Regardez d’abord : cela n’écrit rien.',
   'garbage.days': 'Notes plus vieilles que (jours)',
