@@ -85,8 +85,8 @@ class NewUpload(Body):
     content: Annotated[
         str | None,
         described(
-            f"The archive itself in Base64, if it has at most {limits.SENT_ARCHIVE_BYTES:,} bytes. Then nothing has to be "
-            "uploaded. A larger one goes to the URL of the answer: `livemem import` does it.",
+            f"The archive itself in Base64, if it has at most {limits.SENT_ARCHIVE_BYTES:,} bytes. Then nothing has "
+            "to be uploaded. A larger one goes to the URL of the answer: `livemem import` does it.",
             contentEncoding="base64",
         ),
     ] = None
