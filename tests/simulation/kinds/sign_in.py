@@ -39,6 +39,7 @@ PUBLISHED = {
 """Documents that have one place in the bucket."""
 TWO, TWENTY_FIVE = PUBLISHED
 TWO_GRANTS, LOST, ALIVE, SECRET, OTHER = "two grants", "lost", "alive after its end", "secret", "another one"
+GUESSED = "guessed"
 WEEK = 8 * 86_400
 
 
@@ -55,6 +56,7 @@ class SignInWorld(World):
 class SignInScene(Scene):
     """`redeems`: how often somebody began to redeem the code. `got`: what was issued, in order. `ended`: that the grant
     was ended, as somebody was told. `taken`: for which client another one was taken. `named`: whom the provider named.
+    `guesses`: wrong tokens that somebody was told to be wrong.
     """
 
     world_type = SignInWorld
@@ -69,6 +71,7 @@ class SignInScene(Scene):
         self.ended: list[int] = []
         self.taken: list[str] = []
         self.named: list[people.Shown] = []
+        self.guesses: list[int] = []
 
     def seen(self) -> list[str]:
         return [*self._wrong_tokens()]
@@ -95,6 +98,8 @@ class SignInScene(Scene):
         for url in PUBLISHED:
             known(self, self.world.with_parts(), url)
         yield from (f"{OTHER}: {one}" for one in self.taken)
+        if len(self.guesses) > wrong_tokens.FOR_A_REQUEST:
+            yield f"{GUESSED}: {len(self.guesses)} tokens were tried for one request"
 
     def _wrong_people(self) -> Iterator[str]:
         """Who was named and told so can allow the client."""
@@ -150,6 +155,21 @@ def a_token(scene: Scene) -> None:
 def show(scene: Scene, process: Process, until: datetime) -> None:
     with wrong_tokens.counted(process, REQUEST.digest(NONCE), "8.8.8.8"):
         consent.show_token(process, REQUEST, NONCE, PERSON, TICKET)
+
+
+def guess(scene: SignInScene, process: Process, until: datetime) -> None:
+    try:
+        with wrong_tokens.counted(process, REQUEST.digest(NONCE), "8.8.8.8"):
+            consent.show_token(process, REQUEST, NONCE, "lm_wrong", TICKET)
+    except Unauthenticated:
+        scene.guesses.append(1)
+
+
+def guessed(scene: SignInScene) -> None:
+    """One guess is left."""
+    a_token(scene)
+    for _ in range(wrong_tokens.FOR_A_REQUEST - 1):
+        guess(scene, scene.world.process, scene.world.clock())
 
 
 def name_by_provider(scene: SignInScene, process: Process, until: datetime) -> None:
@@ -233,6 +253,7 @@ REFRESH = Action("refresh", refresh, redeemed)
 SIGN_OUT = Action("signing out", sign_out, redeemed)
 END = Action("end", end, redeemed)
 EXPIRE = Action("expiry", expire, redeemed)
+GUESS = Action("a guess", guess, guessed)
 NAME = Action("a person is named by the provider", name_by_provider, a_token)
 PUBLISH, PUBLISH_OTHER = (Action(f"document {number}", look_up(url)) for number, url in enumerate(PUBLISHED))
 FETCH_AGAIN = Action("an old document", look_up(TWO), aged)
@@ -248,6 +269,7 @@ PAIRS = (
     of_a_grant(END, REFRESH, (late, lost, cut)),
     of_a_grant(SIGN_OUT, SIGN_OUT, (lost, together)),
     of_a_grant(SIGN_OUT, EXPIRE, (late, cut)),
+    Pair(GUESS, GUESS, (late, lost, echoed, together)),
     Pair(NAME, NAME, (late, lost, echoed, together)),
     Pair(PUBLISH, PUBLISH, (late, lost, echoed, together)),
     Pair(PUBLISH, PUBLISH_OTHER, (late, lost, echoed, cut, together)),
@@ -264,11 +286,12 @@ SIGN_IN = Kind(
         Action("a client signs out", sign_out, redeemed),
         Action("a connection is ended", end, redeemed),
         Action("what is over is removed", expire, redeemed),
+        GUESS,
         NAME,
         PUBLISH,
         FETCH_AGAIN,
     ),
     PAIRS,
-    columns=(TWO_GRANTS, LOST, ALIVE, SECRET, OTHER),
+    columns=(TWO_GRANTS, LOST, ALIVE, SECRET, OTHER, GUESSED),
     sampled=Sampled(requests=1, turns=1),
 )
