@@ -8,6 +8,7 @@ from typing import Any
 import jwt
 import pytest
 
+from livemem.access import registry
 from livemem.errors import NotConfigured, ProviderFailed, Unauthenticated
 from livemem.signin import consent, person, provider
 from livemem.signin.login import Login
@@ -361,6 +362,17 @@ def test_no_token_belongs_to_an_address(there, _case, claims):
 
     assert shown(world, {"sub": "x", **claims}) == []
     assert world.keys(oauth_keys.ATTEMPTS) == []
+
+
+def test_a_token_that_another_process_has_just_made_counts(there):
+    world = world_of(there)
+    claims = {"sub": "1", "email": "kim@example.org", "email_verified": True}
+    assert shown(world, claims) == []
+
+    made = named("kim", email="kim@example.org")
+    registry.change_all(world.with_parts(), lambda old: old.model_copy(update={"tokens": [*old.tokens, made]}))
+
+    assert shown(world, claims) == ["kim"]
 
 
 def test_the_kelvin_sign_is_no_k():
