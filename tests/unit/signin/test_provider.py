@@ -1,5 +1,6 @@
 """An outside provider says who a person is, which counts only where it is certain that it says so, now, to us."""
 
+import math
 import secrets
 import time
 from collections.abc import Iterator
@@ -174,6 +175,8 @@ TWO = [jwk(rsa_key(), "a"), jwk(rsa_key(1), "b")]
         ("expired", {"claims": {"exp": NOW - 3_600}}),
         ("without end", {"claims": {"exp": None}}),
         ("with an end that is no number", {"claims": {"exp": "never"}}),
+        ("with an endless end", {"claims": {"exp": math.inf}}),
+        ("begun never", {"claims": {"iat": -math.inf}}),
         ("not yet valid", {"claims": {"nbf": NOW + 3_600}}),
         ("of tomorrow", {"claims": {"iat": NOW + 86_400}}),
         ("of nobody", {"claims": {"sub": None}}),
