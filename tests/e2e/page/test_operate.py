@@ -1,29 +1,18 @@
 """The work of an operator on the page: a space made of an archive."""
 
-import io
-import tarfile
 from pathlib import Path
 
 from tests.e2e.client import Service
 from tests.e2e.spaces import removed
+from tests.support.archives import targz
 from tests.support.browser import Visit
 
 IMPORT = "#/operate/import"
 
 
-def folder(content: bytes) -> bytes:
-    """A tar.gz of a folder with one Markdown file."""
-    target = io.BytesIO()
-    with tarfile.open(fileobj=target, mode="w:gz") as made:
-        info = tarfile.TarInfo("bank/progress.md")
-        info.size = len(content)
-        made.addfile(info, io.BytesIO(content))
-    return target.getvalue()
-
-
 def test_a_space_is_made_of_an_archive_that_is_chosen_on_the_page(signed_in, service: Service, tmp_path: Path):
     archive = tmp_path / "bank.tar.gz"
-    archive.write_bytes(folder(b"# Progress\n\nThe ferry leaves at nine.\n"))
+    archive.write_bytes(targz([("bank/progress.md", b"# Progress\n\nThe ferry leaves at nine.\n")]))
     found: Visit = signed_in(IMPORT)
 
     found.page.get_by_label("Archive", exact=True).set_input_files(archive)
