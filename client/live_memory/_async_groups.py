@@ -584,6 +584,10 @@ class AsyncQuestionsGroup(Group):
         """As `QuestionsGroup.get`."""
         return await self._invoke("get_question", locals())
 
+    async def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.AskPage:
+        """As `QuestionsGroup.list`."""
+        return await self._invoke("list_questions", locals())
+
 
 class AsyncRoomsGroup(Group):
     """Chat channels that agents observe. Their messages wait for a digest."""

@@ -1339,6 +1339,20 @@ class QuestionsGroup(Group):
         """
         return self._invoke("get_question", locals())
 
+    def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.AskPage:
+        """List questions.
+
+        The questions of the space with their answers, those with the newest progress first. Questions that were asked
+        with `read` alone are listed only for the token that asked them. Old questions are removed with the documents
+        of runs (`RUN_RETENTION_DAYS`).
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
+        """
+        return self._invoke("list_questions", locals())
+
 
 class RoomsGroup(Group):
     """Chat channels that agents observe. Their messages wait for a digest."""

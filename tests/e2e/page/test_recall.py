@@ -243,6 +243,11 @@ def test_a_question_is_answered_with_its_sources_and_survives_a_reload(signed_in
     page.locator(".source a").first.click()
     page.locator("main h1", has_text="Memory").wait_for()
 
+    # Another day, in another tab: nothing is kept there.
+    later: Visit = signed_in(f"#/spaces/{SPACE}/ask")
+    later.page.get_by_role("button", name="Who looks after the import of the ferry timetable?").first.click()
+    later.page.locator(".source", has_text="Ann looks after").wait_for()
+
 
 def test_a_reader_is_offered_nothing_that_would_be_refused(visit, service, talk):
     guest = service.send("POST", "/tokens", {"name": "recall-guest", "permissions": ["read"], "space_ids": [SPACE]})

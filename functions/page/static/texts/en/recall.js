@@ -256,4 +256,6 @@ export default {
   'ask.redacted': 'secrets were taken out',
   'ask.hide': 'Hide',
   'ask.earlier': 'Search earlier questions',
+  'ask.before': 'Earlier questions',
+  'ask.before.none': 'Nobody has asked anything here yet.',
 };

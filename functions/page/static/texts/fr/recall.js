@@ -256,4 +256,6 @@ export default {
   'ask.redacted': 'des secrets ont été retirés',
   'ask.hide': 'Masquer',
   'ask.earlier': 'Chercher les questions d’avant',
+  'ask.before': 'Questions précédentes',
+  'ask.before.none': 'Personne n’a encore rien demandé ici.',
 };
