@@ -42,7 +42,8 @@ def page(
     page begins.
 
     1 LIST per 1,000 questions, 1 GET for each of the page. A page may be shorter than `limit` although there are more:
-    it leaves out what the reader may not see, and what cannot be read, whose key is added to `missing`. Raises NotFound.
+    it leaves out what the reader may not see, and what cannot be read, whose key is added to `missing`. Raises
+    NotFound.
     """
     heads.load_recent(process, space_id)
     left = [place for place in places(process, space_id) if after is None or place < after]
