@@ -3873,3 +3873,5 @@ class MemoryList(Model):
     """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
     items: list[MemoryView]
     """The memories."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""

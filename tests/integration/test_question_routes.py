@@ -62,13 +62,10 @@ def test_questions_are_listed_by_pages_and_those_of_readers_only_for_themselves(
     }
     of_ann = {one["request_id"]: one for one in listed(ann)["items"]}
     assert of_ann == {one["request_id"]: one for one in (ines, ferry)}
-    pages, cursor = [], {}
-    for _ in range(3):
-        page = listed(bob, limit="1", **cursor)
-        pages += [one["question"] for one in page["items"]]
-        cursor = {"cursor": page.get("next_cursor")}
-    assert len(set(pages)) == 3
-    assert cursor == {"cursor": None}
+    first = listed(bob, limit="2")
+    rest = listed(bob, limit="2", cursor=first["next_cursor"])
+    assert len({one["question"] for one in (*first["items"], *rest["items"])}) == 3
+    assert rest["next_cursor"] is None
     assert rooms.fields("GET", ASK, query={"cursor": "bm9uZQ"}) == ["cursor"]
 
 
