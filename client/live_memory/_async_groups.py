@@ -432,6 +432,7 @@ class AsyncMemoriesGroup(Group):
         space_id: str,
         *,
         kind: Literal["fact", "self", "goal"] | None = None,
+        memory_id: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> models.MemoryChangePage:
@@ -445,6 +446,7 @@ class AsyncMemoriesGroup(Group):
         kind: Literal["fact", "self", "goal"] | None = None,
         subject: str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
     ) -> models.MemoryList:
         """As `MemoriesGroup.list_recent`."""
         return await self._invoke("list_recent_memories", locals())
@@ -583,6 +585,10 @@ class AsyncQuestionsGroup(Group):
     async def get(self, space_id: str, request_id: str) -> models.AskView:
         """As `QuestionsGroup.get`."""
         return await self._invoke("get_question", locals())
+
+    async def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.AskPage:
+        """As `QuestionsGroup.list`."""
+        return await self._invoke("list_questions", locals())
 
 
 class AsyncRoomsGroup(Group):
