@@ -13,7 +13,7 @@ LOCK = "runtime.lock"
 OWN_NAMES = frozenset(
     {
         *(LOCK, KEY_FILE, "admin.key", "agents", "endpoints.json", "serve.json", "serve.log", "serve.log.1"),
-        *("queue", "dead-letters", "logs"),
+        *("queue", "dead-letters", "logs", "scratch"),
         *("s3", "s3-metadata", "s3-scratch", "s3-events", "demo", "sam"),
     }
 )
@@ -68,6 +68,7 @@ class DataDir:
         self.queue = root / "queue"
         self.dead_letters = root / "dead-letters"
         self.logs = root / "logs"
+        self.scratch = root / "scratch"
         self.admin_key_file = root / "admin.key"
         self.s3_key_file = root / KEY_FILE
         self._endpoints = root / "endpoints.json"

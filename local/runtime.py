@@ -52,7 +52,7 @@ class Runtime:
         self.data = DataDir(config.data)
         self.failed = threading.Event()
         self.failure = ""
-        self._nursery = Nursery(_common_layers(self.template))
+        self._nursery = Nursery(self.data.scratch, _common_layers(self.template))
         self._children: list[Child] = []
         self._pools: dict[str, FunctionPool] = {}
         self._scheduler: Scheduler | None = None

@@ -24,6 +24,7 @@ from local.functions.zygote import receive_message, send_message
 INIT_SECONDS = 60.0
 _EXIT_SECONDS = 5.0
 _ROOT = Path(__file__).resolve().parents[2]
+_ZYGOTE = (sys.executable, "-m", "local.functions.zygote")
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,11 @@ def failure(kind: str, message: str, request_id: str | None = None) -> Outcome:
 class Nursery:
     """Starts environments through the zygote (zygote.py) and knows when they end. Safe for threads."""
 
-    def __init__(self, layers: tuple[Path, ...] = ()) -> None:
-        """Prepare; `layers` are folders with packages that every function imports from."""
+    def __init__(self, scratch: Path, layers: tuple[Path, ...] = ()) -> None:
+        """Prepare. `scratch`: a folder for the environments' temporary files, emptied at the start and removed at the
+        end. `layers`: folders with packages that every function imports from.
+        """
+        self._scratch = scratch
         self._layers = layers
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
@@ -87,7 +91,7 @@ class Nursery:
         self._ready.clear()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "local.functions.zygote", str(theirs.fileno()), *map(str, self._layers)],
+                [*_ZYGOTE, str(theirs.fileno()), str(self._scratch), *map(str, self._layers)],
                 cwd=_ROOT,
                 env={**os.environ, "PYTHONPATH": str(_ROOT)},
                 pass_fds=[theirs.fileno()],

@@ -9,7 +9,7 @@ from local.functions.template import PSEUDO_PARAMETERS, Function
 REGION = PSEUDO_PARAMETERS["AWS::Region"]
 ACCOUNT = PSEUDO_PARAMETERS["AWS::AccountId"]
 # What a program needs of the machine that it runs on.
-_MACHINE = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
+_MACHINE = ("PATH", "HOME", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
 _PROXY = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 # The developer's own profiles and the metadata service of a cloud machine stay out of it.
 _NO_CHAIN = {

@@ -9,6 +9,9 @@ shares the state of all children among the threads of the parent without a lock.
 Messages on the control socket: a length (4 bytes, big endian) and JSON. To us: `{"fork": id, "spec": {...}}` together
 with the environment's socket, `{"kill": id}`. From us: `{"ready": true}` once, `{"exited": id, "status": n}` with a
 wait status. When the control socket closes, the parent is gone: all environments are killed.
+
+Each environment has a folder of its own for temporary files, as it has `/tmp` in Lambda. It may hold copies of notes.
+So it goes with the environment, however that ends.
 """
 
 import contextlib
@@ -18,11 +21,14 @@ import json
 import os
 import pkgutil
 import selectors
+import shutil
 import signal
 import socket
 import struct
 import sys
+import tempfile
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +80,12 @@ def _receive_exactly(sock: socket.socket, size: int) -> bytes:
 class _Zygote:
     """The loop: fork and kill on request, report the processes that ended."""
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, scratch: Path) -> None:
         self._control = control
+        self._scratch = scratch
+        # What a killed runtime has left.
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(mode=0o700, parents=True)
         self._children: dict[int, int] = {}  # process id -> environment id
         self._wakeup_read, self._wakeup_write = os.pipe()
         for descriptor in (self._wakeup_read, self._wakeup_write):
@@ -122,13 +132,20 @@ class _Zygote:
             self._control.close()
             os.close(self._wakeup_read)
             os.close(self._wakeup_write)
-            status = run_worker(descriptor, spec)
+            status = run_worker(descriptor, self._with_folder(environment, spec))
         except SystemExit as request:
             status = request.code if isinstance(request.code, int) else 1
         except Exception:  # noqa: BLE001 - nothing may climb into the zygote's own loop
             traceback.print_exc()
         finally:
             os._exit(status)
+
+    def _with_folder(self, environment: int, spec: WorkerSpec) -> WorkerSpec:
+        own = self._scratch / str(environment)
+        own.mkdir(mode=0o700)
+        # The zygote's own may be known already.
+        tempfile.tempdir = None
+        return replace(spec, variables={**spec.variables, "TMPDIR": str(own)})
 
     def _reap(self) -> None:
         while self._children:
@@ -137,6 +154,7 @@ class _Zygote:
                 return
             environment = self._children.pop(process, None)
             if environment is not None:
+                shutil.rmtree(self._scratch / str(environment), ignore_errors=True)
                 send_message(self._control, {"exited": environment, "status": status})
 
     def kill_all(self) -> None:
@@ -144,6 +162,7 @@ class _Zygote:
             os.kill(process, signal.SIGKILL)
         for process in self._children:
             os.waitpid(process, 0)
+        shutil.rmtree(self._scratch, ignore_errors=True)
 
 
 def preload(layers: list[str]) -> None:
@@ -170,12 +189,12 @@ def _try_import(name: str) -> None:
 
 
 def main() -> None:
-    """Serve the control socket whose number is the first argument until it closes; further arguments are layers."""
+    """Serve the control socket until it closes. Arguments: its number, the folder for temporary files, the layers."""
     control = socket.socket(fileno=int(sys.argv[1]))
-    preload(sys.argv[2:])
+    preload(sys.argv[3:])
     gc.collect()
     gc.freeze()  # the collector of a child does not touch, and thereby copy, these pages
-    zygote = _Zygote(control)
+    zygote = _Zygote(control, Path(sys.argv[2]))
     try:
         zygote.run()
     except (OSError, KeyboardInterrupt):

@@ -65,6 +65,7 @@ class Stack:
         self._say(f"built in {time.monotonic() - began:.1f} s")
         ports, name = self.config.ports, self.host.name_in_containers
         lambda_url = f"http://{self.host.address}:{ports.lambda_api}"
+        api_url = f"http://127.0.0.1:{ports.api}"
         store_url = f"http://{self.host.address}:{ports.store}"
         store = Store(f"http://{name}:{ports.store}", self.config.bucket, minio.ACCESS_KEY, self._store_key())
         needed = self.config.llm_url is None or self.config.embeddings.offline
@@ -73,6 +74,7 @@ class Stack:
             self.template,
             self.config.outer,
             store=store,
+            api_url=api_url,
             lambda_url=f"http://{name}:{ports.lambda_api}",
             llm_url=self.config.llm_url,
             embeddings=self.config.embeddings,
@@ -94,9 +96,9 @@ class Stack:
         minio.prepare_bucket(store_url, store, self.template)
         self._say("first call of each function:")
         warm_up_lambda(self.template, lambda_url, self._say)
-        warm_up_api(self.template, f"http://127.0.0.1:{ports.api}", self._say)
+        warm_up_api(self.template, api_url, self._say)
         endpoints = {
-            "api": f"http://127.0.0.1:{ports.api}",
+            "api": api_url,
             "lambda": lambda_url,
             "s3": store_url,
             "llm": self.config.llm_url or offline_url,

@@ -39,6 +39,7 @@ def functions_variables(
     outer: Mapping[str, str],
     *,
     store: Store,
+    api_url: str,
     lambda_url: str,
     llm_url: str | None,
     embeddings: Embeddings,
@@ -47,7 +48,7 @@ def functions_variables(
 ) -> dict[str, dict[str, str]]:
     """Variables by function (logical id): what the stack decides and the caller set, if the template declares it.
 
-    `llm_url` is the caller's own LLM, `offline_url` the offline one for containers.
+    `api_url` is where the API is served, `llm_url` the caller's own LLM, `offline_url` the offline one for containers.
     """
     provided = {
         "S3_BUCKET_NAME": store.bucket,
@@ -57,6 +58,8 @@ def functions_variables(
         "S3_SECRET_ACCESS_KEY": store.secret_key,
         "AWS_ENDPOINT_URL_LAMBDA": lambda_url,
         "LLMAAS_API_URL": llm_url or offline_url,
+        # It serves this machine alone, so its address is known. An empty one switches sign-in off.
+        "OAUTH_ISSUER": outer.get("OAUTH_ISSUER", api_url),
         admin_key.VARIABLE: admin_key_sha256,
         # The template's value is the name of a parameter that exists on AWS only.
         "LLMAAS_API_KEY": outer.get("LLMAAS_API_KEY", ""),

@@ -120,8 +120,12 @@ def _containers() -> set[str]:
 
 
 def free_ports(count: int) -> int:
-    """The first of `count` free neighbours, away from the ports of SAM's containers and of outgoing connections."""
-    for first in range(14_300, 30_000, 10):
+    """The first of `count` free neighbours, away from the ports of SAM's containers and of outgoing connections.
+
+    Workers of one run of tests look in ranges of their own: none takes what another one has found and not used yet.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    for first in range(14_300 + 1_000 * (worker % 10), 30_000, 10):
         try:
             for port in range(first, first + count):
                 with socket.socket() as probe:

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.e2e.spaces import fresh_id, removed
-from tests.e2e.stack import KIND
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 OPERATION = re.compile(
@@ -32,7 +31,6 @@ NOTHING_THERE = {
     "Exchange a code for its token": "401",
     "End a connection": "404",
     # There is no sign-in.
-    **({"List connections": "404"} if KIND == "sam" else {}),
 }
 """What needs two memories that an LLM made one, which the offline one never does, an object that somebody damaged,
 notes of just these ids, a code that was just made, or a connection, and what is answered where there is none.

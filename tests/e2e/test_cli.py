@@ -41,7 +41,7 @@ class Shell:
     def say(self, *arguments: str, stdin: str = "", code: int = 0) -> str:
         """Give a command that must end with this code; returns its stdout."""
         done = CliRunner().invoke(app, list(arguments), input=stdin, env=self.environ)
-        assert done.exit_code == code, (done.stderr, done.exception)
+        assert done.exit_code == code, (done.stdout, done.stderr, done.exception)
         return done.stdout
 
     def start(self, *arguments: str, stdin: str = "", code: int = 0) -> str:

@@ -183,7 +183,10 @@ def test_nothing_but_post_is_answered_and_nothing_without_a_token(running, servi
     )
 
     assert nobody.status_code == 401
-    assert nobody.headers["www-authenticate"].partition(" ")[0] == "Bearer"
+    # A service without sign-in has nothing more to say.
+    metadata = f"{running.url}/.well-known/oauth-protected-resource/mcp"
+    signing_in = f'Bearer scope="read write", resource_metadata="{metadata}"'
+    assert nobody.headers["www-authenticate"] in ("Bearer", signing_in)
     assert (somebody.status_code, somebody.headers["allow"]) == (405, "POST")
 
 

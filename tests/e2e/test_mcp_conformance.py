@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.e2e.spaces import fresh_space
-from tests.e2e.stack import KIND, ROOT, give_up
+from tests.e2e.stack import ROOT, give_up
 from tests.support.relay import relayed
 from tests.support.signing_in import Browser, registered
 from tests.support.signing_in_over_http import over_http
@@ -55,7 +55,6 @@ def test_every_scenario_passes_or_is_explained(suite, service, running, tmp_path
     assert {"server-initialize", "tools-list", "http-header-validation", "dns-rebinding-protection"} <= set(found)
 
 
-@pytest.mark.skipif(KIND == "sam", reason="sam local has no sign-in: nothing there names a public address")
 def test_every_scenario_of_an_authorization_server_passes(suite, service, running, tmp_path):
     """The suite starts a client and prints where a person has to go; here a program goes there."""
     if httpx.get(f"{running.url}/.well-known/oauth-authorization-server").status_code != 200:

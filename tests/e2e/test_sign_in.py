@@ -14,8 +14,6 @@ from tests.e2e.stack import KIND, give_up
 from tests.support.signing_in import Client, signed_in
 from tests.support.signing_in_over_http import Person, SdkClient, over_http
 
-pytestmark = pytest.mark.skipif(KIND == "sam", reason="sam local has no sign-in: nothing there names a public address")
-
 NOTE = {"category": "todo", "content": "By a client that signed in."}
 
 
@@ -150,13 +148,13 @@ def _status(url: str, access: str) -> int:
 
 
 def test_no_token_code_or_ticket_is_in_the_logs(url, made, log_lines):
-    if KIND != "local":
-        give_up("the logs of containers are looked at in tests/integration")
     send = over_http(url)
     issued = signed_in(send, made.token, url)
     Client(send, url, client_id=issued["client_id"]).refresh(issued["refresh_token"])
     send("GET", "/oauth/authorize", "state=a-state-that-nobody-logs", "", {})
 
     logged = "\n".join(log_lines())
-    for secret in (made.token, issued["access_token"], issued["refresh_token"], "a-state-that-nobody-logs"):
+    # The SAM CLI logs addresses itself, whole.
+    addresses = ["a-state-that-nobody-logs"] if KIND != "sam" else []
+    for secret in (made.token, issued["access_token"], issued["refresh_token"], *addresses):
         assert secret not in logged

@@ -17,7 +17,8 @@ import pytest
 
 from tests.e2e.client import Service
 from tests.e2e.stack import KIND, ROOT, Running, Stack, free_ports, give_up, started
-from tests.support.signing_in import Browser, registered
+from tests.support.browser import NoBrowserError, launched, visited
+from tests.support.signing_in import CALLBACK, Browser, registered
 from tests.support.signing_in_over_http import over_http
 
 CLIENT = {"OIDC_CLIENT_ID": "live-memory", "OIDC_CLIENT_SECRET": "a-secret-of-the-test"}
@@ -90,12 +91,22 @@ def at_the_provider(url: str, name: str, back: str) -> str:
     raise AssertionError(answer.text)
 
 
+def person_of(running: Running, name: str) -> None:
+    """A token of this person for a space. Repeats change nothing."""
+    service = Service(running.url, running.token)
+    entry = {
+        "name": f"team-{name}",
+        "permissions": ["read"],
+        "space_ids": ["demo"],
+        "email": f"{name}@example.org",
+    }
+    assert service.send("POST", "/spaces", {"space_id": "demo", "rules": "Keep a log."}).status in (201, 409)
+    assert service.send("POST", "/tokens", entry).status == 201
+
+
 def test_a_person_with_an_account_there_lets_a_client_in_and_ends_it(signing_in: Running) -> None:
     url = signing_in.url
-    service = Service(url, signing_in.token)
-    entry = {"name": "team-ann", "permissions": ["read"], "space_ids": ["demo"], "email": "ann@example.org"}
-    assert service.send("POST", "/spaces", {"space_id": "demo", "rules": "Keep a log."}).status == 201
-    assert service.send("POST", "/tokens", entry).status == 201
+    person_of(signing_in, "ann")
     send = over_http(url)
     client, browser = registered(send, url), Browser(send, url)
 
@@ -130,3 +141,32 @@ def test_a_person_without_a_token_is_let_in_nowhere(signing_in: Running) -> None
     assert page.status == 403
     assert re.search(r"belongs to (eve@example\.org|team-eve)\.", page.body)
     assert urlsplit(page.cancel()).netloc == "claude.ai"
+
+
+def test_a_person_goes_to_the_provider_and_comes_back_in_a_real_browser(signing_in: Running) -> None:
+    person_of(signing_in, "kim")
+    client = registered(over_http(signing_in.url), signing_in.url)
+    try:
+        with launched() as chromium:
+            visit = visited(chromium, signing_in.url)
+            page = visit.page
+            page.route(f"{CALLBACK}**", lambda route: route.fulfill(content_type="text/html", body="You are back."))
+            # The provider's own page asks for a font.
+            page.route("https://fonts.*/**", lambda route: route.fulfill(content_type="text/css", body=""))
+            page.goto(client.url())
+            page.get_by_role("button", name=re.compile("Sign in with")).click()
+            page.locator("input[name=login]").fill("kim")
+            page.locator("input[name=password]").fill("any")
+            page.keyboard.press("Enter")
+            page.get_by_role("button", name="Continue").click()
+            page.get_by_text("You act as team-kim.").wait_for()
+            page.get_by_role("button", name="Allow").click()
+            page.get_by_text("You are back.").wait_for()
+            came, troubles = page.url, visit.troubles
+            page.context.close()
+    except NoBrowserError as error:
+        give_up(str(error))
+
+    assert client.redeem(came).json()["scope"] == "read"
+    # The provider and the client are other hosts.
+    assert [one for one in troubles if not one.startswith("another host: ")] == []

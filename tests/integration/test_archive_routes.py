@@ -1,13 +1,16 @@
 """URLs that the service gives out for archives: for how long, and for what."""
 
+import base64
 import gzip
 import json
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from livemem import clock
+from livemem import clock, limits
 from livemem.store import presigned
+from tests.support.archives import targz
 from tests.support.policy import BUCKET
 from tests.support.service import Service
 from tests.support.world import BOOTSTRAP_KEY
@@ -59,6 +62,29 @@ def test_14_the_url_of_an_upload_takes_the_size_that_was_told_and_no_other(servi
     for size, status in ((0, 422), (-1, 422), ((1 << 30) + 1, 413), ("many", 422), (None, 422)):
         assert call(service, "POST", "/v1/uploads", status, body={"size": size})["status"] == status
     call(service, "POST", "/v1/uploads", 422, body={})
+
+
+def test_a_small_archive_comes_with_the_request_and_is_imported_without_an_upload(service: Service):
+    packed = targz([("bank/a.md", b"# A\n\nThe ferry leaves at nine.\n")])
+    body = {"size": len(packed), "content": base64.b64encode(packed).decode()}
+
+    upload = call(service, "POST", "/v1/uploads", 201, body=body)
+    call(service, "POST", "/v1/spaces/import", 201, body={"space_id": "given", "upload_id": upload["upload_id"]})
+
+    found = service.http("reads", "GET", f"{SPACE}/bank/{{path+}}", space_id="given", path="a.md")
+    assert "The ferry leaves at nine." in json.loads(found["body"])["content"]
+
+
+def test_an_archive_within_a_request_has_the_size_that_was_told_and_no_more_than_its_limit(service: Service):
+    def refused(status: int, content: str, size: int = 3) -> dict[str, Any]:
+        return call(service, "POST", "/v1/uploads", status, body={"size": size, "content": content})["errors"][0]
+
+    assert refused(422, base64.b64encode(b"abcd").decode())["message"] == "has 4 bytes, but `size` says 3"
+    assert refused(422, "no base64!")["field"] == "content"
+    most = limits.SENT_ARCHIVE_BYTES
+    assert "`livemem import`" in refused(413, base64.b64encode(bytes(most + 1)).decode(), most + 1)["message"]
+    assert [key for key in service.written() if key.startswith("_uploads/")] == []
+    call(service, "POST", "/v1/uploads", 201, body={"size": most, "content": base64.b64encode(bytes(most)).decode()})
 
 
 def test_21_what_is_above_a_cap_is_a_429_that_names_the_setting_and_when_to_come_again(

@@ -314,6 +314,10 @@ def test_without_a_question_the_newest_come_first(memories):
     assert not any("score" in item for item in found["items"])
     assert [item["content"] for item in found["items"]] == recent[:10]
     assert recent == [f"Fact number {number} is of thing {number}." for number in range(24, 4, -1)]
+    first = memories.get(f"{ALL}/recent", limit="20")
+    rest = memories.get(f"{ALL}/recent", limit="20", cursor=first["next_cursor"])
+    assert [one["content"] for one in rest["items"]] == [f"Fact number {n} is of thing {n}." for n in range(4, -1, -1)]
+    assert rest["next_cursor"] is None
     assert memories.contents(subject="even", limit="50") == [
         f"Fact number {number} is of thing {number}." for number in range(24, -1, -2)
     ]
@@ -331,6 +335,8 @@ def test_without_a_question_the_newest_come_first(memories):
         (ALL, {"cursor": "x"}, "cursor"),
         (f"{ALL}/recent", {"limit": str(RECENT_MOST + 1)}, "limit"),
         (f"{ALL}/recent", {"limit": "many"}, "limit"),
+        (f"{ALL}/recent", {"cursor": "bm9uZQ"}, "cursor"),
+        (f"{ALL}/changes", {"memory_id": "none"}, "memory_id"),
         (f"{ALL}/changes", {"limit": "51"}, "limit"),
         (f"{ALL}/changes", {"cursor": "x"}, "cursor"),
         (f"{ALL}/changes", {"cursor": "ZmFjdC8tMQ"}, "cursor"),

@@ -45,6 +45,30 @@ def test_a_question_is_answered_with_what_it_rests_on_and_what_was_called(rooms)
     assert rooms.service.lambda_api.invoked == []
 
 
+def test_questions_are_listed_by_pages_and_those_of_readers_only_for_themselves(rooms):
+    ann, bob = rooms.token("ann", "read", "write"), rooms.token("bob", "read")
+    rooms.agent.queue += [responds("Ines."), responds("At nine."), responds("Nobody.")]
+    ines = rooms.question("Who looks after it?", token=ann)
+    ferry = rooms.question("When does it leave?", token=ann)
+    rooms.question("Who reads this?", token=bob)
+
+    def listed(token: str, **query: str) -> dict:
+        return rooms.good("GET", ASK, token=token, query=query)
+
+    assert {one["question"] for one in listed(bob)["items"]} == {
+        "Who looks after it?",
+        "When does it leave?",
+        "Who reads this?",
+    }
+    of_ann = {one["request_id"]: one for one in listed(ann)["items"]}
+    assert of_ann == {one["request_id"]: one for one in (ines, ferry)}
+    first = listed(bob, limit="2")
+    rest = listed(bob, limit="2", cursor=first["next_cursor"])
+    assert len({one["question"] for one in (*first["items"], *rest["items"])}) == 3
+    assert rest["next_cursor"] is None
+    assert rooms.fields("GET", ASK, query={"cursor": "bm9uZQ"}) == ["cursor"]
+
+
 def test_a_repeat_with_its_key_gets_the_same_answer_and_stores_nothing_twice(rooms):
     rooms.agent.queue += [calls(("store_memory", FERRY)), responds("I will.")]
     first = rooms.question("Remember it.", key="k")

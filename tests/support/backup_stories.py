@@ -1,5 +1,6 @@
 """What can happen to backups, archives and spaces that come from them, told as in stories.py."""
 
+import base64
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -112,6 +113,9 @@ def a_space_that_is_exported_and_imported(account: Account) -> None:
     account.service.s3.put_object(Bucket=BUCKET, Key=f"_uploads/{upload['upload_id']}", Body=archive)
     wanted = {"space_id": "other", "upload_id": upload["upload_id"]}
     call(account, "POST", "/v1/spaces/import", 201, body=wanted)
+    small = {"size": len(archive), "content": base64.b64encode(archive).decode()}
+    given = call(account, "POST", "/v1/uploads", 201, body=small)
+    call(account, "POST", "/v1/spaces/import", 201, body={"space_id": "third", "upload_id": given["upload_id"]})
     account.put("_uploads/01HZZZZZZZ0000000000000001")
     account.clock.move(2 * DAY)
     account.sweep(everything=True)

@@ -250,6 +250,7 @@ READS: Mapping[str, str] = {
     f"GET {SPACE}/rooms/{{room}}/messages": "rooms",
     f"GET {SPACE}/digests": "rooms",
     f"GET {SPACE}/digests/{{slot}}": "rooms",
+    f"GET {SPACE}/ask": "questions",
     f"GET {SPACE}/ask/{{request_id}}": "questions",
     f"GET {SPACE}/erasures": "archives",
     f"GET {SPACE}/erasures/{{erasure_id}}": "archives",

@@ -335,6 +335,8 @@ def questions_and_their_session(account: Account) -> None:
     assert ask(account, key="k", room="general", token=ann)["request_id"] == answered["request_id"]
     request = answered["request_id"]
     assert account.call("ask", "GET", QUESTION, 200, request_id=request)["message"] == "x"
+    listed = account.call("ask", "GET", ASK, 200)["items"]
+    assert [one["request_id"] for one in listed] == [request]
     # The session goes on, and what was said in it is found.
     account.clock.move(60)
     again = ask(account, token=ann)

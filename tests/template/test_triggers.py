@@ -162,6 +162,7 @@ ROUTES = {
     },
     "QuestionsFunction": {
         "POST /v1/spaces/{space_id}/ask",
+        "GET /v1/spaces/{space_id}/ask",
         "GET /v1/spaces/{space_id}/ask/{request_id}",
     },
     "McpFunction": {"ANY /mcp"},

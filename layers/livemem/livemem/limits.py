@@ -10,6 +10,8 @@ BATCH_NOTES = 100
 ERASED_AT_ONCE = 100
 """Notes, memories and turns together."""
 BODY_BYTES = 1_048_576
+SENT_ARCHIVE_BYTES = 750_000
+"""Of an archive within a request. In Base64 it takes four thirds of that, which a body still holds."""
 TAGS = 20
 TAG_CHARACTERS = 50
 BANK_FILE_BYTES = 500_000

@@ -22,7 +22,7 @@ def found(answer: MemoriesFound) -> str:
 
 def newest(answer: MemoryList) -> str:
     """The newest memories, one item each."""
-    return _memories(answer.items)
+    return joined(_memories(answer.items), _more(answer.next_cursor))
 
 
 def memory(answer: MemoryDetail) -> str:
@@ -33,14 +33,16 @@ def memory(answer: MemoryDetail) -> str:
 
 def changes(answer: MemoryChangePage) -> str:
     """The changes of memories, one item each."""
-    more = f"There are more: cursor={answer.next_cursor}" if answer.next_cursor else ""
-    return joined("\n".join(map(_change, answer.items)) or "Nothing was stored.", more)
+    return joined("\n".join(map(_change, answer.items)) or "Nothing was stored.", _more(answer.next_cursor))
 
 
 def messages(answer: RoomMessagePage) -> str:
     """A page of what was said in a room, one item each."""
-    more = f"There are more: cursor={answer.next_cursor}" if answer.next_cursor else ""
-    return joined("\n".join(map(_message, answer.items)) or "No messages.", more)
+    return joined("\n".join(map(_message, answer.items)) or "No messages.", _more(answer.next_cursor))
+
+
+def _more(cursor: str | None) -> str:
+    return f"There are more: cursor={cursor}" if cursor else ""
 
 
 def _memories(memories: Sequence[MemoryView]) -> str:

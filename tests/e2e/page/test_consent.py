@@ -11,12 +11,10 @@ import httpx
 import pytest
 
 from tests.e2e.spaces import fresh_space
-from tests.e2e.stack import KIND, give_up
+from tests.e2e.stack import give_up
 from tests.support.browser import Visit
 from tests.support.signing_in import Client, registered
 from tests.support.signing_in_over_http import over_http
-
-pytestmark = pytest.mark.skipif(KIND == "sam", reason="sam local has no sign-in: nothing there names a public address")
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Search, conversations, memories, rooms, digests and questions in a real browser."""
 
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
@@ -8,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.e2e.client import Service
+from tests.e2e.spaces import fresh_space
 from tests.support.browser import Visit
 
 SPACE = f"page-recall-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"
@@ -198,6 +200,40 @@ def test_a_memory_is_written_corrected_confirmed_forgotten_and_taken_back(signed
     assert [one["content"] for one in stored] == ["The harbour master is called Ole Hansen."]
 
 
+def test_the_newest_memories_come_page_by_page_and_one_far_back_shows_its_whole_history(signed_in, service: Service):
+    with fresh_space(service, 0) as space:
+        first = service.send("POST", f"/spaces/{space}/memories", {"content": "Berth 0 is 10 metres deep."}).body
+        for begin in (1, 31):
+            facts = [{"content": f"Berth {n} is {n + 10} metres deep."} for n in range(begin, begin + 30)]
+            assert service.send("POST", f"/spaces/{space}/memories/batch", {"memories": facts}).status == 200
+        stored = {
+            memory["memory_id"]
+            for page in pages(service, f"/spaces/{space}/memories/recent?limit=20")
+            for memory in page["items"]
+        }
+        assert first["memory_id"] in stored
+        found: Visit = signed_in(f"#/spaces/{space}/memories")
+        rows = found.page.locator("article.memory")
+        rows.first.wait_for()
+
+        while rows.count() < len(stored):
+            found.page.mouse.wheel(0, 20_000)
+            found.page.wait_for_timeout(50)
+        found.page.get_by_role("link", name="Berth 0 is 10 metres deep.").click()
+
+        found.page.locator(".event", has_text="Stored").wait_for()
+        assert found.page.get_by_text("further back").count() == 0
+
+
+def pages(service: Service, path: str) -> Iterator[dict[str, Any]]:
+    """All pages of a list."""
+    page = service.send("GET", path).body
+    yield page
+    while page["next_cursor"]:
+        page = service.send("GET", f"{path}&cursor={page['next_cursor']}").body
+        yield page
+
+
 def test_a_merge_of_the_same_words_is_shown_and_offers_no_split_since_there_is_nothing_to_split_off(
     signed_in, service, talk
 ):
@@ -242,6 +278,11 @@ def test_a_question_is_answered_with_its_sources_and_survives_a_reload(signed_in
     assert (len(posts), len(again)) == (1, 1)
     page.locator(".source a").first.click()
     page.locator("main h1", has_text="Memory").wait_for()
+
+    # Another day, in another tab: nothing is kept there.
+    later: Visit = signed_in(f"#/spaces/{SPACE}/ask")
+    later.page.get_by_role("button", name="Who looks after the import of the ferry timetable?").first.click()
+    later.page.locator(".source", has_text="Ann looks after").wait_for()
 
 
 def test_a_reader_is_offered_nothing_that_would_be_refused(visit, service, talk):

@@ -235,6 +235,18 @@ def test_a_lost_connection_is_said_and_recovers_and_what_was_shown_stays(signed_
     found.troubles[:] = [one for one in found.troubles if not one.startswith("failed: ")]
 
 
+def test_an_answer_that_breaks_off_is_a_lost_connection_and_recovers(signed_in, story):
+    found: Visit = signed_in(f"#/spaces/{story}/history")
+    found.page.get_by_text("2 · consolidation").wait_for()
+    broken = {"content_type": "application/json", "body": '{"items": [{"change": 2'}
+    found.page.route("**/v1/**", lambda route: route.fulfill(**broken))
+    found.page.get_by_text("The service cannot be reached").wait_for()
+
+    assert found.page.get_by_text("2 · consolidation").is_visible()
+    found.page.unroute("**/v1/**")
+    expect(found.page.get_by_text("The service cannot be reached")).to_have_count(0, timeout=PATIENCE_MS)
+
+
 def test_a_note_that_is_too_large_is_refused_with_a_reason_and_stays_in_its_field(signed_in, story):
     found: Visit = signed_in()
     found.allowed |= {413, 422}

@@ -58,8 +58,8 @@ def bucket(s3) -> str:
 
 
 @pytest.fixture(scope="session")
-def nursery():
-    nursery = Nursery()
+def nursery(tmp_path_factory):
+    nursery = Nursery(tmp_path_factory.mktemp("nursery") / "scratch")
     nursery.start()
     yield nursery
     nursery.close()

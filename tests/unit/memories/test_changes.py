@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from livemem.errors import MemoriesBroken, NotFound
-from livemem.memories import changes, correcting, forgetting, memory_expiry
+from livemem.memories import changes, correcting, forgetting, memory_expiry, splitting
 from livemem.memories.correcting import Correction
 from livemem.store import memory_keys as keys
 from tests.support.memories import store, world_with_meaning
@@ -125,6 +125,47 @@ def test_a_page_costs_a_get_for_each_operation_that_it_may_hold(world):
     told(world, kind="fact", limit=3)
 
     assert world.client.counts == {"LIST": 1, "GET": 3}
+
+
+def test_the_changes_of_one_memory_are_told_to_its_beginning_and_of_no_other(world):
+    store(world.process, "0: before it")
+    one = store(world.process, "1: We keep notes in S3.").memory.memory_id
+    store(world.process, "2: another")
+    correcting.correct(world.process, "demo", "ann", one, Correction(content="1: We keep notes in the bucket."))
+    store(world.process, "3: a goal", kind="goal")
+    forgetting.delete(world.process, "demo", "ann", one, "It moved.")
+
+    whole, after = changes.page(world.process, "demo", memory_id=one)
+    assert ([change.what for change in whole], after) == (["deleted", "corrected", "stored"], None)
+    first, after = changes.page(world.process, "demo", memory_id=one, limit=2)
+    rest, end = changes.page(world.process, "demo", memory_id=one, limit=2, after=after)
+    assert ([*first, *rest], end) == (whole, None)
+
+
+def test_the_changes_of_one_memory_are_looked_for_in_bounded_steps(world, monkeypatch):
+    monkeypatch.setattr(changes, "LOOKED_AT", 3)
+    one = store(world.process, "1: We keep notes in S3.").memory.memory_id
+    for number in range(2, 9):
+        store(world.process, f"{number}: Thing {number}.")
+    told(world)
+    world.client.reset()
+
+    pages, after = [changes.page(world.process, "demo", kind="fact", memory_id=one)], None
+    assert world.client.counts == {"LIST": 1, "GET": 3}
+    while after := pages[-1][1]:
+        pages.append(changes.page(world.process, "demo", kind="fact", memory_id=one, after=after))
+
+    assert [[change.what for change in page] for page, _ in pages] == [[], [], ["stored"]]
+
+
+def test_a_memory_that_was_split_off_begins_with_the_split(world):
+    one = store(world.process, "1: We keep notes in S3.").memory.memory_id
+    store(world.process, "1: Notes are kept in the bucket eu-data since March.", "bob")
+    other = splitting.split(world.process, "demo", "ann", one).other.memory_id
+
+    found, after = changes.page(world.process, "demo", memory_id=other)
+
+    assert ([change.what for change in found], after) == (["split"], None)
 
 
 @pytest.mark.parametrize("number", [1, 2])

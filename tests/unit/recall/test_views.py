@@ -1,8 +1,10 @@
 """A view follows the bucket: whatever happened in between, and whatever it was made of, it holds what is there."""
 
+import gc
 import random
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -324,7 +326,18 @@ def test_a_snapshot_that_breaks_off_leaves_no_file_behind(monkeypatch):
 
     folder = world.process.cache(Views)._folder
     assert folder is not None
-    assert list(folder.iterdir()) == []
+    assert list(Path(folder.name).iterdir()) == []
+
+
+def test_no_copy_of_the_memory_outlives_the_process():
+    views = Views()
+    path = views._path()
+    path.touch()
+
+    del views
+    gc.collect()
+
+    assert not path.parent.exists()
 
 
 def test_what_takes_too_long_to_read_is_gone_on_with_by_the_next_search():

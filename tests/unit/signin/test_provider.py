@@ -1,5 +1,6 @@
 """An outside provider says who a person is, which counts only where it is certain that it says so, now, to us."""
 
+import math
 import secrets
 import time
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from typing import Any
 import jwt
 import pytest
 
+from livemem.access import registry
 from livemem.errors import NotConfigured, ProviderFailed, Unauthenticated
 from livemem.signin import consent, person, provider
 from livemem.signin.login import Login
@@ -173,6 +175,8 @@ TWO = [jwk(rsa_key(), "a"), jwk(rsa_key(1), "b")]
         ("expired", {"claims": {"exp": NOW - 3_600}}),
         ("without end", {"claims": {"exp": None}}),
         ("with an end that is no number", {"claims": {"exp": "never"}}),
+        ("with an endless end", {"claims": {"exp": math.inf}}),
+        ("begun never", {"claims": {"iat": -math.inf}}),
         ("not yet valid", {"claims": {"nbf": NOW + 3_600}}),
         ("of tomorrow", {"claims": {"iat": NOW + 86_400}}),
         ("of nobody", {"claims": {"sub": None}}),
@@ -361,6 +365,17 @@ def test_no_token_belongs_to_an_address(there, _case, claims):
 
     assert shown(world, {"sub": "x", **claims}) == []
     assert world.keys(oauth_keys.ATTEMPTS) == []
+
+
+def test_a_token_that_another_process_has_just_made_counts(there):
+    world = world_of(there)
+    claims = {"sub": "1", "email": "kim@example.org", "email_verified": True}
+    assert shown(world, claims) == []
+
+    made = named("kim", email="kim@example.org")
+    registry.change_all(world.with_parts(), lambda old: old.model_copy(update={"tokens": [*old.tokens, made]}))
+
+    assert shown(world, claims) == ["kim"]
 
 
 def test_the_kelvin_sign_is_no_k():

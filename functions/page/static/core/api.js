@@ -55,17 +55,26 @@ async function fetched(address, init, signal) {
     if (connection.get().lost) connection.set({ lost: false, since: undefined });
     return response;
   } catch (error) {
-    if (signal?.aborted) throw error;
-    connection.set((now) => (now.lost ? now : { lost: true, since: Date.now() }));
-    throw new Problem({ path: address });
+    throw lost(error, address, signal);
   }
 }
 
-async function read(response) {
+function lost(error, address, signal) {
+  if (signal?.aborted) return error;
+  connection.set((now) => (now.lost ? now : { lost: true, since: Date.now() }));
+  return new Problem({ path: address });
+}
+
+/** The body of an answer and its length. It may break off after the headers came: then the connection is lost too. */
+async function read(response, address, signal) {
   if (response.status === 204) return [undefined, 0];
-  const text = await response.text();
-  const json = (response.headers.get('Content-Type') ?? '').includes('json');
-  return [json && text ? JSON.parse(text) : text, text.length];
+  try {
+    const text = await response.text();
+    const json = (response.headers.get('Content-Type') ?? '').includes('json');
+    return [json && text ? JSON.parse(text) : text, text.length];
+  } catch (error) {
+    throw lost(error, address, signal);
+  }
 }
 
 /**
@@ -95,7 +104,7 @@ export async function call(method, path, { query, body, headers, signal, token, 
     if (problem.status === 401 && !token && session.get().token) signOut('refused');
     throw problem;
   }
-  const [data, bytes] = await read(response);
+  const [data, bytes] = await read(response, address, signal);
   log(response.status, bytes, response);
   const etag = response.headers.get('ETag');
   if (method === 'GET' && etag) keep(address, etag, data);

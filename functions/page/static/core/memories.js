@@ -17,10 +17,11 @@ export function openMerges(events) {
   return open;
 }
 
-/** Whether a memory is gone, by the newest event of its log, and whether it can come back. */
-export function stateOf(events) {
+/** Whether a memory is gone, by the newest event of its log, and whether it can come back. An event may be another memory's, which took this one in. */
+export function stateOf(events, id) {
   const newest = [...events].sort((one, two) => two.number - one.number)[0];
   if (!newest) return 'unknown';
+  if (newest.memory_id !== id && newest.what === 'merged') return 'merged';
   return ['deleted', 'expired', 'erased'].includes(newest.what) ? newest.what : 'there';
 }
 

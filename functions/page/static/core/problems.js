@@ -54,5 +54,7 @@ const BY_STATUS = new Set([400, 401, 403, 404, 409, 413, 422, 429, 500, 503]);
 /** Which texts say it: the part of the keys `problem.{..}.what` and `problem.{..}.do`. */
 export function wordsOf(problem) {
   if (BY_CODE.has(problem.code)) return problem.code;
+  // The code of a cap is the name of its setting.
+  if (/_per_(day|space|token)$/.test(problem.code)) return 'cap';
   return BY_STATUS.has(problem.status) ? `s${problem.status}` : 'other';
 }

@@ -1,5 +1,5 @@
 /** The small parts of every view. */
-import { ago, moment } from '../core/format.js';
+import { ago, duration, moment } from '../core/format.js';
 import { shownLetters } from '../core/letters.js';
 import { session } from '../core/session.js';
 import { makeStore, useStore } from '../core/store.js';
@@ -66,7 +66,7 @@ export function ProblemNote({ problem, again }) {
   const known = has(`problem.${words}.what`);
   return html`<div class=${`problem ${problem.passing ? 'passing' : ''}`} role="alert">
     <p class="what">${known ? t(`problem.${words}.what`) : problem.detail}</p>
-    ${known && html`<p>${t(`problem.${words}.do`, { seconds: problem.retryAfter ?? 5, name: session.get().who?.name ?? '' })}</p>`}
+    ${known && html`<p>${t(`problem.${words}.do`, { wait: duration(problem.retryAfter ?? 5), name: session.get().who?.name ?? '' })}</p>`}
     ${problem.errors?.length > 0 && html`<ul>${problem.errors.map((error) => html`<li><code>${error.field}</code> ${error.message}</li>`)}</ul>`}
     ${known && problem.detail && !problem.errors?.length && html`<p class="detail" lang="en">${visible(problem.detail)}</p>`}
     <p class="codes">

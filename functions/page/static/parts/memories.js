@@ -70,7 +70,7 @@ export function NewMemory({ space, done }) {
   </form>`;
 }
 
-/** The events of one memory, newest first, looked for among the newest changes of all, once its `revision` is known. `whole`: whether its beginning was found. */
+/** The events of one memory, newest first, read once its `revision` is known. `whole`: whether its beginning was found. */
 export function useEvents(space, id, revision) {
   const [state, setState] = useState({});
   useEffect(() => {
@@ -80,12 +80,12 @@ export function useEvents(space, id, revision) {
       const found = [];
       let cursor;
       for (let page = 0; page < PAGES; page += 1) {
-        const { items, next_cursor: next } = await get(at('spaces', space, 'memories', 'changes'), { limit: PAGE, cursor }, { signal: ended.signal });
-        found.push(...items.filter((one) => one.memory_id === id));
+        const { items, next_cursor: next } = await get(at('spaces', space, 'memories', 'changes'), { memory_id: id, limit: PAGE, cursor }, { signal: ended.signal });
+        found.push(...items);
         cursor = next;
-        if (!cursor || found.some((one) => one.what === 'stored')) break;
+        if (!cursor) break;
       }
-      setState({ events: found, whole: !cursor || found.some((one) => one.what === 'stored') });
+      setState({ events: found, whole: !cursor });
     };
     read().catch((problem) => ended.signal.aborted || setState({ problem, events: [] }));
     return () => ended.abort();

@@ -5,12 +5,14 @@ import { between, duration } from '../core/format.js';
 import { linkOf } from '../core/found.js';
 import { useLive, waitOf } from '../core/live.js';
 import { Markdown, visible } from '../core/markdown.js';
+import { usePages } from '../core/pages.js';
 import { href } from '../core/router.js';
 import { may, session } from '../core/session.js';
 import { useStore } from '../core/store.js';
 import { has, t } from '../core/texts.js';
 import { Badge, Heading, ProblemNote, Time, Words } from '../parts/basic.js';
 import { Field, useDraft } from '../parts/field.js';
+import { PagedList } from '../parts/list.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 
 const ASK_AGAIN = 1000;
@@ -98,6 +100,23 @@ function Exchange({ space, question, who, sent, drop }) {
   </article>`;
 }
 
+/** One that was asked before: its answer opens below it. */
+function Before({ space, question }) {
+  const [open, setOpen] = useState(false);
+  return html`<div class="row"><button class="plain grow" aria-expanded=${open} onClick=${() => setOpen(!open)}><${Words} text=${question.question} /></button>
+      <span class="quiet"><${Words} text=${question.user} /></span><span class="quiet"><${Time} at=${question.created_at} /></span>
+      ${question.status !== 'done' && html`<${Badge} tone=${question.status === 'failed' ? 'bad' : 'accent'}>${t(`job.${question.status}`)}</${Badge}>`}</div>
+    ${open && html`<div class="exchange said"><span></span><div>${isFinal(question) ? html`<${Answered} space=${space} answer=${question} />` : html`<p class="quiet">${t('ask.works')}</p>`}</div></div>`}`;
+}
+
+/** The questions of the space, of any tab and day. They are read when somebody opens the list. */
+function Earlier({ space, opened }) {
+  const [open, setOpen] = useState(opened);
+  const list = usePages(open ? at('spaces', space, 'ask') : undefined, { idOf: (one) => one.request_id, limit: 20 });
+  return html`<details class="panel" open=${open} onToggle=${(event) => setOpen(event.target.open)}><summary>${t('ask.before')}</summary>
+    ${open && html`<${PagedList} list=${list} idOf=${(one) => one.request_id} row=${(one) => html`<${Before} space=${space} question=${one} />`} empty=${html`<p class="quiet">${t('ask.before.none')}</p>`} />`}</details>`;
+}
+
 function AskForm({ space, ask }) {
   const [text, setText, forget] = useDraft(`ask.${space}`);
   const [room, setRoom] = useDraft(`ask.${space}.room`);
@@ -149,5 +168,6 @@ export default function Ask({ params: { space } }) {
     <${Heading} title=${t('nav.ask')} above=${html`<a href=${href('space', { space })}>${space}</a>`}>
       <a class="button" href=${href('search', { space }, { scope: 'questions' })}>${t('ask.earlier')}</a></${Heading}>
     ${asked.length ? html`<div class="chat">${asked.map((question) => html`<${Exchange} key=${question.key} space=${space} question=${question} who=${who.name} sent=${sent} drop=${drop} />`)}</div>` : html`<${Beginning} ask=${ask} />`}
-    <div ref=${end}><${AskForm} space=${space} ask=${ask} /></div>`;
+    <div ref=${end}><${AskForm} space=${space} ask=${ask} /></div>
+    <${Earlier} space=${space} opened=${!asked.length} />`;
 }

@@ -19,33 +19,48 @@ import { html, useState } from '../vendor/preact.js';
 
 const EVERY = 6000;
 const MOST = 50;
+/** The most that a page of the newest may have. */
+const RECENT = 20;
+
+const row = (space) => (memory) => html`<${MemoryRow} space=${space} memory=${memory} filter=${true} />`;
+const idOf = (memory) => memory.memory_id;
+
+const NoneFound = ({ space, query, nothing }) => html`<${Empty} title=${t(nothing === 'below_floor' ? 'memories.none.answer' : 'memories.none.match')}><p>${t('memories.none.match.what')} <a href=${href('search', { space }, { q: query.q })}>${t('nav.search')}</a></p></${Empty}>`;
+
+/** What answers a question: the service says how many may be shown. */
+function Answers({ space, query }) {
+  const live = useLive(at('spaces', space, 'memories'), { query: { q: query.q, kind: query.kind, subject: query.subject, limit: MOST } });
+  const items = live.data?.items ?? [];
+  return html`<${ProblemNote} problem=${live.problem} again=${live.refresh} />
+    ${live.loading && !live.data && html`<${Loading} lines=${6} />`}
+    ${live.data && html`<${Panel}>
+      ${!items.length && html`<${NoneFound} space=${space} query=${query} nothing=${live.data.nothing} />`}
+      <ul class="rows">${items.map((memory) => html`<li key=${idOf(memory)}>${row(space)(memory)}</li>`)}</ul>
+      ${items.length >= MOST && html`<p class="quiet">${t('search.most', { n: MOST })}</p>`}
+      ${live.data.degraded && html`<p class="quiet">${t('search.ranking.bm25')} (<code>${live.data.degraded}</code>)</p>`}
+    </${Panel}>`}`;
+}
+
+/** All memories, the last stored or changed first, by pages. */
+function Newest({ space, query }) {
+  const list = usePages(at('spaces', space, 'memories', 'recent'), { query: { kind: query.kind, subject: query.subject }, every: EVERY, idOf, limit: RECENT });
+  const none = query.kind || query.subject ? html`<${NoneFound} space=${space} query=${query} />` : html`<${Empty} title=${t('memories.none')}><p>${t('memories.none.what')}</p></${Empty}>`;
+  return html`<${Panel}><${PagedList} list=${list} idOf=${idOf} row=${row(space)} empty=${none} /></${Panel}>`;
+}
 
 function List({ space, query }) {
-  const parameters = { q: query.q, kind: query.kind, subject: query.subject, limit: MOST };
-  const live = useLive(at('spaces', space, 'memories'), { query: parameters, every: query.q ? 0 : EVERY });
-  const items = live.data?.items ?? [];
-  const filtered = query.q || query.kind || query.subject;
   return html`<div class="filters">
       <div class="wide"><${TypedFilter} name="q" label=${t('memories.question')} value=${query.q} placeholder=${t('search.placeholder')} /></div>
       <${TypedFilter} name="subject" label=${t('memories.subject')} value=${query.subject} />
       <${Choice} label=${t('memory.kind')} value=${query.kind ?? ''} onChange=${(kind) => changeQuery({ kind })} options=${[{ value: '', label: t('memories.all') }, ...kinds.map((one) => ({ value: one, label: t(`memory.kinds.${one}`) }))]} />
     </div>
-    <${ProblemNote} problem=${live.problem} again=${live.refresh} />
-    ${live.loading && !live.data && html`<${Loading} lines=${6} />`}
-    ${live.data && html`<${Panel}>
-      ${!items.length && (filtered
-        ? html`<${Empty} title=${t(live.data.nothing === 'below_floor' ? 'memories.none.answer' : 'memories.none.match')}><p>${t('memories.none.match.what')} <a href=${href('search', { space }, { q: query.q })}>${t('nav.search')}</a></p></${Empty}>`
-        : html`<${Empty} title=${t('memories.none')}><p>${t('memories.none.what')}</p></${Empty}>`)}
-      <ul class="rows">${items.map((memory) => html`<li key=${memory.memory_id}><${MemoryRow} space=${space} memory=${memory} filter=${true} /></li>`)}</ul>
-      ${items.length >= MOST && html`<p class="quiet">${t(query.q ? 'search.most' : 'memories.most', { n: MOST })}</p>`}
-      ${live.data.degraded && html`<p class="quiet">${t('search.ranking.bm25')} (<code>${live.data.degraded}</code>)</p>`}
-    </${Panel}>`}`;
+    ${query.q ? html`<${Answers} space=${space} query=${query} />` : html`<${Newest} space=${space} query=${query} />`}`;
 }
 
 function Changes({ space, query }) {
-  const idOf = (one) => `${one.kind} ${one.number}`;
-  const list = usePages(at('spaces', space, 'memories', 'changes'), { query: { kind: query.kind }, every: EVERY, idOf });
-  return html`<${Panel}><${PagedList} list=${list} idOf=${idOf} empty=${html`<${Empty} title=${t('memories.changes.none')} />`}
+  const placeOf = (one) => `${one.kind} ${one.number}`;
+  const list = usePages(at('spaces', space, 'memories', 'changes'), { query: { kind: query.kind }, every: EVERY, idOf: placeOf });
+  return html`<${Panel}><${PagedList} list=${list} idOf=${placeOf} empty=${html`<${Empty} title=${t('memories.changes.none')} />`}
     row=${(event) => html`<div class="memory-event"><${MemoryEvent} space=${space} event=${event} link=${true} /></div>`} /></${Panel}>`;
 }
 
@@ -149,13 +164,13 @@ function Similar({ space, ids }) {
 }
 
 /** `known`: the former contents that the memory itself names, shown until its log is read. */
-function History({ space, history, known = [] }) {
+function History({ space, id, history, known = [] }) {
   const { events, whole, problem } = history;
   return html`<${Panel} title=${t('memory.history')}>
     <${ProblemNote} problem=${problem} />
     ${!events && known.map((former) => html`<p key=${former.at} class="former"><${Words} text=${former.content} /></p>`)}
     ${!events && html`<${Loading} />`}
-    <ol class="life">${(events ?? []).map((event) => html`<li key=${event.number} class=${`event ${event.what}`}><${MemoryEvent} space=${space} event=${event} /></li>`)}</ol>
+    <ol class="life">${(events ?? []).map((event) => html`<li key=${event.number} class=${`event ${event.what}`}><${MemoryEvent} space=${space} event=${event} link=${event.memory_id !== id} /></li>`)}</ol>
     ${events && !whole && !problem && html`<p class="quiet">${t('memory.history.cut')}</p>`}
   </${Panel}>`;
 }
@@ -169,7 +184,7 @@ function Present({ space, memory, history, refresh }) {
     toast({ text: t('memory.confirmed'), tone: 'good' });
     refresh();
   });
-  const merge = openMerges(history.events ?? []).at(-1);
+  const merge = openMerges((history.events ?? []).filter((event) => event.memory_id === memory.memory_id)).at(-1);
   const own = memory.provenance.author === session.get().who?.name;
   return html`<${Panel}>
       <p class="memory-whole"><${Words} text=${memory.content} /></p><p><${Life} memory=${memory} /></p>
@@ -182,14 +197,14 @@ function Present({ space, memory, history, refresh }) {
         ${(may('admin') || (own && may('write'))) && html`<button onClick=${() => forgetIt(space, memory)}>${t('memory.forget')}</button>`}
         ${may('admin') && html`<button class="plain grave-text" onClick=${() => erase(space, { memory_ids: [memory.memory_id] })}>${t('erase.button')}</button>`}</div>`}
       <${ProblemNote} problem=${verifying.problem} /></${Panel}>
-    <div class="columns"><div><${History} space=${space} history=${history} known=${memory.history} />
+    <div class="columns"><div><${History} space=${space} id=${memory.memory_id} history=${history} known=${memory.history} />
       ${memory.similar_to?.length > 0 && html`<${Similar} space=${space} ids=${memory.similar_to} />`}</div>
       <aside><${Panel} title=${t('conversation.about')}><${Details} space=${space} memory=${memory} /></${Panel}></aside></div>`;
 }
 
 /** A memory that is no more: its log still tells what it was, and a deletion can be taken back. */
 function Gone({ space, id, history, problem, refresh }) {
-  const state = stateOf(history.events ?? []);
+  const state = stateOf(history.events ?? [], id);
   const [restore, restoring] = useAction(async () => {
     await post(at('spaces', space, 'memories', id, 'restore'));
     toast({ text: t('memory.restored'), tone: 'good' });
@@ -199,7 +214,7 @@ function Gone({ space, id, history, problem, refresh }) {
   return html`<${Panel}><p><b>${t(`memory.gone.${state}`)}</b></p>
       ${state === 'deleted' && may('write') && html`<div class="actions"><button class="main" onClick=${restore} disabled=${restoring.busy}>${t('memory.restore')}</button>${may('admin') && html`<button class="plain grave-text" onClick=${() => erase(space, { memory_ids: [id] })}>${t('erase.button')}</button>`}</div>`}
       <${ProblemNote} problem=${restoring.problem} /></${Panel}>
-    <${History} space=${space} history=${history} />`;
+    <${History} space=${space} id=${id} history=${history} />`;
 }
 
 export function Memory({ params: { space, memory: id } }) {

@@ -5,7 +5,8 @@ import { t } from '../core/texts.js';
 import { Heading, Tabs } from '../parts/basic.js';
 import { Backups, Garbage, ImportSpace } from './operate/copies.js';
 import { Connections, Tokens } from './operate/access.js';
-import { Costs, Health, Jobs, Usage } from './operate/work.js';
+import { Jobs } from './operate/jobs.js';
+import { Costs, Health, Usage } from './operate/work.js';
 import { html } from '../vendor/preact.js';
 
 /** Name of a part: [what draws it, whether it takes an admin]. */

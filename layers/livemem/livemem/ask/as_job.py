@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from livemem.access.principal import Principal
+from livemem.ask import asked
 from livemem.ask import question as questions
 from livemem.jobs import describable
 from livemem.jobs.describable import Describable, Description
 from livemem.process import Process
-from livemem.store import ask_keys as keys
 
 
 def find(process: Process, caller: Principal, space_id: str, name: str) -> Description:
@@ -22,13 +22,8 @@ def find(process: Process, caller: Principal, space_id: str, name: str) -> Descr
 
 
 def listed(process: Process, _: Principal, space_id: str, __: int | None) -> Iterable[tuple[int, str]]:
-    """The ids by the time of their last write, the newest first. 1 LIST per 1,000.
-
-    An id that is made of a client's key holds no time.
-    """
-    entries = process.store.scan(keys.asks_prefix(space_id))
-    found = ((int(entry.last_modified.timestamp() * 1_000), keys.parse_question(entry.key)) for entry in entries)
-    return sorted(((moment, request_id) for moment, request_id in found if request_id), reverse=True)
+    """The ids by the time of their last write, the newest first. 1 LIST per 1,000."""
+    return asked.places(process, space_id)
 
 
 DESCRIBABLE = Describable("question", find, listed)

@@ -173,6 +173,14 @@ def holds(process: Process, place: LeasePlace, seen: SeenLease) -> bool:
     return seen.live() and (seen.lease.kind == "backoff" or not place.has_ended(process, seen.lease))
 
 
+def look_at_holder(process: Process, place: LeasePlace) -> tuple[SeenLease | None, bool]:
+    """The lease, if there is one, and whether a holder whose work has not ended holds it: 1 GET, 2 if it has not run
+    out.
+    """
+    seen = look(process, place)
+    return seen, bool(seen and holds(process, place, seen))
+
+
 def acquire(
     process: Process,
     place: LeasePlace,

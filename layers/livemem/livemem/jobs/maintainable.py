@@ -173,9 +173,7 @@ def find(process: Process, space_id: str, *, daily: bool = False) -> Space | Non
     head = heads.find(process, space_id)
     if not head:
         return None
-    place = places.of_space(space_id)
-    seen = leases.look(process, place)
-    busy = bool(seen and leases.holds(process, place, seen))
+    seen, busy = leases.look_at_holder(process, places.of_space(space_id))
     threshold = head.meta.consolidation_threshold
     live = contents.waiting_notes(process, head.meta, most=threshold) if head.meta.automatic() else []
     below, entries = _below(process, space_id) if daily else (frozenset[str](), None)

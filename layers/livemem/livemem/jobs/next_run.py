@@ -57,9 +57,8 @@ def look(process: Process, meta: Meta) -> Waiting:
 
 def held(process: Process, space_id: str) -> SeenLease | None:
     """The lease of a space whose holder is at work: 1 GET, 2 where there is one."""
-    place = places.of_space(space_id)
-    seen = leases.look(process, place)
-    return seen if seen and leases.holds(process, place, seen) else None
+    seen, busy = leases.look_at_holder(process, places.of_space(space_id))
+    return seen if busy else None
 
 
 def waiting(meta: Meta, lease: SeenLease | None, notes: Sequence[Entry], *, exact: bool = True) -> Waiting:

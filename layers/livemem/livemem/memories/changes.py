@@ -25,6 +25,8 @@ What = Literal[
     "unreadable",
 ]
 DEFAULT, MOST = 20, 50
+LOOKED_AT = 200
+"""Operations of each kind among which a page looks for those of one memory."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,11 @@ class Change:
     what: What
     operation: Operation
     former: str | None
+
+    def makes(self, memory_id: str) -> bool:
+        """Whether the memory begins with it."""
+        part = self.operation.part(memory_id)
+        return bool(part and part.op == "put" and part.memory.revision == 1)
 
 
 Place = Mapping[Kind, int]
@@ -48,24 +55,36 @@ def page(
     kind: Kind | None = None,
     limit: int = DEFAULT,
     after: Place | None = None,
+    memory_id: str | None = None,
     missing: list[str] | None = None,
 ) -> tuple[list[Change], Place | None]:
     """The operations before those of `after`, of one kind or of all by time, and the next `after`, None at the end.
 
-    1 LIST for each kind, and at most `limit` GETs for each. An unreadable operation is left out, and its key is added
-    to `missing`. Raises NotFound.
+    1 LIST for each kind, and at most `limit` GETs for each. Of one memory: LOOKED_AT GETs for each. Then a page may be
+    empty although there are more, and the operation that made the memory is the last. An unreadable operation is left
+    out, and its key is added to `missing`. Raises NotFound, InvalidName.
     """
+    if memory_id is not None:
+        keys.check_memory_id(memory_id)
+    looked_at = limit if memory_id is None else LOOKED_AT
     gaps: list[str] = [] if missing is None else missing
     heads.load_recent(process, space_id)
     some: Sequence[Kind] = KINDS if kind is None else [kind]
     ends = process.store.map(lambda one: _before(process, space_id, one, (after or {}).get(one), gaps), some)
-    numbers = {one: range(end, max(0, end - limit), -1) for one, end in zip(some, ends, strict=True)}
+    numbers = {one: range(end, max(0, end - looked_at), -1) for one, end in zip(some, ends, strict=True)}
     found = _read(process, space_id, numbers, gaps)
     gaps[:] = sorted(set(gaps))
+    if memory_id is not None:
+        found = {one: [change for change in of if change.operation.part(memory_id)] for one, of in found.items()}
     chosen = _newest(found, limit)
     told: dict[Kind, int] = {one: end + 1 for one, end in zip(some, ends, strict=True)}
+    if memory_id is not None and sum(map(len, found.values())) <= limit:
+        # All that was looked at is told, also what is of other memories.
+        told = {one: some_numbers.stop + 1 for one, some_numbers in numbers.items()}
     for change in chosen:
-        told[change.kind] = change.operation.number
+        told[change.kind] = min(told[change.kind], change.operation.number)
+    if chosen and memory_id is not None and chosen[-1].makes(memory_id):
+        return chosen, None
     return chosen, told if any(number > 1 for number in told.values()) else None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from livemem import limits
+from livemem import clock, limits
 from livemem.errors import EmbeddingUnavailable, InvalidRequest, MemoriesBroken, NotFound
 from livemem.memories import log, memory_vectors, nearest
 from livemem.memories import state as states
@@ -29,6 +29,9 @@ QUERY_SECONDS = 2.0
 """Seconds for the question's vector. Without it memories are compared by their letters."""
 MOST_READ = 50_000
 """Texts whose terms a process caches: some 3 kB each."""
+
+Place = tuple[str, str]
+"""Of a memory in the list of the newest: when it was stored or changed, and its id."""
 
 
 class _Terms:
@@ -218,18 +221,37 @@ def recent(
     kind: Kind | None = None,
     subject: str | None = None,
     limit: int = RECENT_DEFAULT,
+    after: Place | None = None,
     missing: list[str] | None = None,
 ) -> list[Memory]:
-    """The unexpired memories that were stored or changed last: 1 LIST for each kind.
+    """The unexpired memories that were stored or changed last, or those behind `after`: 1 LIST for each kind.
 
     Unreadable operations are skipped, and their keys are added to `missing`. Raises NotFound, InvalidRequest,
     MemoriesBroken.
     """
     tag = _tag(subject)
     some, now = _states(process, space_id, kind, missing), process.clock()
-    newest = states.newest_first(memory for _, found in some for memory in _about(process, found, tag))[:limit]
+    about = (memory for _, found in some for memory in _about(process, found, tag))
+    newest = states.newest_first(one for one in about if after is None or place_of(one) < after)[:limit]
     by_kind = dict(some)
     return [by_kind[one.kind].shown(one, now) for one in newest]
+
+
+def place_of(memory: Memory) -> Place:
+    """The place of a memory in the list of the newest."""
+    return memory.updated_at, memory.memory_id
+
+
+def place_text(memory: Memory) -> str:
+    """This place as a cursor holds it."""
+    return "/".join(place_of(memory))
+
+
+def parse_place(text: str) -> Place:
+    """The place in such a text. Raises ValueError."""
+    moment, _, memory_id = text.partition("/")
+    clock.parse(moment)
+    return moment, keys.check_memory_id(memory_id)
 
 
 def state_of(process: Process, space_id: str, kind: Kind) -> tuple[Kind, State]:

@@ -13,9 +13,10 @@ from hashlib import md5
 
 from livemem import clock, limits
 from livemem.access.principal import Principal
-from livemem.archives import archive, inspection, unpacking
+from livemem.archives import archive, archiving, inspection, unpacking
 from livemem.archives.inspection import ArchivedSpace, Contents
 from livemem.errors import (
+    FieldError,
     InvalidArchive,
     InvalidRequest,
     NotFound,
@@ -42,6 +43,7 @@ MARGIN = timedelta(seconds=5)
 """Time that must be left for the rest."""
 CHECKED_AT_ONCE = 64 << 20
 """Most bytes of an upload that is checked before the answer. A larger one takes longer than a request may."""
+TOO_LARGE_TO_SEND = "Upload a larger archive to the URL of an upload: `livemem import` does it."
 WINDOW_BYTES = 8 << 20
 WINDOW_OBJECTS = 500
 """Objects that are written in parallel."""
@@ -73,17 +75,25 @@ class NewImport:
         return {name: value for name, value in wanted.items() if value is not None}
 
 
-def begin_upload(process: Process, principal: Principal, size: int) -> Upload:
-    """A place for an archive of exactly `size` bytes, kept for a day: 1 GET and 1 PUT to count it.
+def begin_upload(process: Process, principal: Principal, size: int, content: bytes | None = None) -> Upload:
+    """A place for an archive of exactly `size` bytes, kept for a day: 1 GET and 1 PUT to count it. A small archive may
+    come with the request as `content`: 1 PUT more, and nothing is left to upload.
 
-    Raises TooLarge above 1 GiB, InvalidRequest, CapReached.
+    Raises TooLarge above 1 GiB, and for `content` above SENT_ARCHIVE_BYTES; InvalidRequest, CapReached.
     """
     if size < 1:
         raise InvalidRequest.of("size", "must be at least 1")
     if size > unpacking.ARCHIVE_BYTES:
         raise TooLarge.of("size", size, unpacking.ARCHIVE_BYTES)
+    if content is not None and len(content) > limits.SENT_ARCHIVE_BYTES:
+        message = f"{len(content)} bytes, but at most {limits.SENT_ARCHIVE_BYTES} are allowed. {TOO_LARGE_TO_SEND}"
+        raise TooLarge(f"content: {message}", fields=[FieldError("content", message)])
+    if content is not None and len(content) != size:
+        raise InvalidRequest.of("content", f"has {len(content)} bytes, but `size` says {size}")
     with caps.beginning_upload(process, principal):
         upload_id = process.new_id()
+        if content is not None:
+            process.store.put(keys.upload(upload_id), content, content_type=archiving.GZIP)
         expires_at = clock.iso(process.clock() + timedelta(seconds=presigned.SECONDS))
         return Upload(upload_id, presigned.put_url(process.store, keys.upload(upload_id), size), expires_at)
 

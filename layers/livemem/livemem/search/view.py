@@ -5,8 +5,6 @@ may lag within a search, and converges with each one. On any fault with its file
 """
 
 import logging
-import shutil
-import tempfile
 import threading
 import time
 from collections import OrderedDict
@@ -15,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import apsw
 import numpy as np
@@ -392,7 +391,7 @@ class Views:
         self._views: OrderedDict[str, SearchView] = OrderedDict()
         self._lock = threading.Lock()
         self._in_use: dict[str, threading.Lock] = {}
-        self._folder: Path | None = None
+        self._folder: TemporaryDirectory[str] | None = None
         self._made = 0
 
     @contextmanager
@@ -462,9 +461,10 @@ class Views:
     def _path(self) -> Path:
         with self._lock:
             if not self._folder:
-                self._folder = Path(tempfile.mkdtemp(prefix="livemem-search-"))
+                # It goes with this object, or with the process.
+                self._folder = TemporaryDirectory(prefix="livemem-search-", ignore_cleanup_errors=True)
             self._made += 1
-            return self._folder / f"{self._made}.sqlite"
+            return Path(self._folder.name) / f"{self._made}.sqlite"
 
     def _trim(self, keep: str) -> None:
         """Remove views until the others' files fit, but never the one that was just used."""
@@ -481,15 +481,6 @@ class Views:
                     in_use.release()
         for view in doomed:
             _discard(view)
-
-    def close(self) -> None:
-        """Remove all files."""
-        with self._lock:
-            views, self._views = list(self._views.values()), OrderedDict()
-        for view in views:
-            view.index.close()
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _is_outdated(store: Store, space_id: str, view: SearchView) -> bool:

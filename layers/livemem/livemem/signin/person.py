@@ -68,7 +68,8 @@ def _principals(process: Process, claims: Mapping[str, Any]) -> list[Principal]:
         # Else anybody could enter the address of another person with the provider.
         return []
     found = []
-    for entry in registries.registry(process).tokens:
+    # A token that was made just now counts: its holder comes from the provider, and has no second try at once.
+    for entry in registries.registry(process, fresh=True).tokens:
         if _is_of(entry, values, by_email=claim == EMAIL):
             try:
                 principal = decision.principal_of(entry, process.clock())

@@ -16,10 +16,11 @@ from livemem.process import Process
 from livemem.signin.login import Login
 from livemem.signin.person import Shown
 from livemem_http import problems
-from livemem_http.oauth import authorization, metadata, pages
-from livemem_http.oauth.authorization import ASKED, Visit
+from livemem_http.oauth import authorization, consent_pages, metadata, pages
+from livemem_http.oauth import visit as visits
 from livemem_http.oauth.pages import Words
 from livemem_http.oauth.request import Answer, Request, Sent
+from livemem_http.oauth.visit import ASKED, Visit
 from livemem_http.routing import RouteNotFound
 
 COOKIE_CHARACTERS = 3_800
@@ -41,7 +42,7 @@ def leave(process: Process, issuer: str, request: Request) -> Answer:
     login = Login(secrets.token_urlsafe(32))
     kept = _packed(login, found)
     if len(kept) > COOKIE_CHARACTERS:
-        return authorization.token_page(found, found.words("long_request"))
+        return consent_pages.token_page(found, found.words("long_request"))
     try:
         target = provider.authorization_url(process, login, _callback(issuer))
     except ProviderFailed as error:
@@ -66,7 +67,7 @@ def come_back(process: Process, issuer: str, request: Request) -> Answer:
     came = request.query()
     way = _unpacked(request.cookie(_cookie_name(issuer)))
     if not way or not way[0].is_of(came.one("state")):
-        return authorization.failure(issuer, Words.of(request), "foreign", HTTPStatus.FORBIDDEN)
+        return consent_pages.failure(issuer, Words.of(request), "foreign", HTTPStatus.FORBIDDEN)
     login, asked = way
     found = authorization.visit_of(process, issuer, request, asked)
     if isinstance(found, dict):
@@ -79,24 +80,24 @@ def come_back(process: Process, issuer: str, request: Request) -> Answer:
     except ProviderFailed as error:
         page = _failed(found, error)
     # The way was used, and no code leads along it again.
-    return {**page, "cookies": [authorization.nonce_cookie(issuer, found.nonce), _cookie(issuer, "", 0)]}
+    return {**page, "cookies": [visits.nonce_cookie(issuer, found.nonce), _cookie(issuer, "", 0)]}
 
 
 def _page(process: Process, visit: Visit, shown: list[Shown], named: str) -> Answer:
     words = visit.words
     if not shown:
-        return authorization.token_page(visit, words("no_token", person=named))
+        return consent_pages.token_page(visit, words("no_token", person=named))
     if len(shown) == 1:
-        return authorization.consent_page(process, visit, shown[0].principal, shown[0].ticket)
+        return consent_pages.consent_page(process, visit, shown[0].principal, shown[0].ticket)
     boxes = (
-        authorization.box("radio", "ticket", one.ticket, one.principal.name, checked=number == 0)
+        consent_pages.box("radio", "ticket", one.ticket, one.principal.name, checked=number == 0)
         for number, one in enumerate(shown)
     )
     content = pages.fill(
         "token_choice",
         title=words("title_tokens"),
         w_intro=words("person", person=named),
-        client=authorization.client_of(visit),
+        client=consent_pages.client_of(visit),
         action=metadata.AUTHORIZE,
         hidden=pages.hidden({**visit.asked, "seal": visit.seal(), "token_chosen": "yes"}),
         w_tokens=words("tokens"),
@@ -110,7 +111,7 @@ def _page(process: Process, visit: Visit, shown: list[Shown], named: str) -> Ans
 
 def _failed(visit: Visit, error: ProviderFailed) -> Answer:
     reason = problems.shown(error.detail)
-    return authorization.token_page(visit, visit.words("provider_failed", host=visit.provider, reason=reason))
+    return consent_pages.token_page(visit, visit.words("provider_failed", host=visit.provider, reason=reason))
 
 
 def _check_provider(process: Process) -> None:
@@ -141,8 +142,8 @@ def _unpacked(kept: str) -> tuple[Login, Sent] | None:
 
 
 def _cookie_name(issuer: str) -> str:
-    return f"{authorization.cookie_name(issuer)}-way"
+    return f"{visits.cookie_name(issuer)}-way"
 
 
 def _cookie(issuer: str, kept: str, seconds: int) -> str:
-    return authorization.cookie(issuer, _cookie_name(issuer), kept, seconds)
+    return visits.cookie(issuer, _cookie_name(issuer), kept, seconds)

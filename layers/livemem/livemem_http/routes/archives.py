@@ -214,9 +214,9 @@ def _archive(found: Archive | Working) -> Response[views.ArchiveView]:
 def create_upload(body: views.NewUpload) -> Response[views.UploadView]:
     """Get a URL to which you can PUT an archive of exactly this size within 15 minutes. Then import the archive: an
     export of this service, or a folder of Markdown files as a tar or tar.gz. The limit is 1 GiB. The upload is
-    removed after a day.
+    removed after a day. A small archive can come with this request, as `content`.
     """
-    upload = importing.begin_upload(process(), api.principal(), body.size)
+    upload = importing.begin_upload(process(), api.principal(), body.size, body.archive())
     return api.json(HTTPStatus.CREATED, views.UploadView.of(upload))
 
 

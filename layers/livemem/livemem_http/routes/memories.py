@@ -75,6 +75,14 @@ ChangesMost = Annotated[
     int,
     Query(ge=1, le=changes.MOST, description="Maximum number of items in the page.", examples=[changes.DEFAULT]),
 ]
+OfMemory = Annotated[
+    str | None,
+    Query(
+        description="Only changes of this memory, also if it is deleted. A page looks at "
+        f"{changes.LOOKED_AT} changes of each kind, so it may be empty although there are more: follow `next_cursor`.",
+        examples=["01KHXD0B7C2R0M4T6W9YBNCD3F"],
+    ),
+]
 Key = Annotated[IdempotencyKey | None, Header(alias="Idempotency-Key")]
 
 
@@ -148,12 +156,22 @@ def search_memories(
     "GET", f"{ALL}/recent", needs="read", tag="memories", markdown=remembered.newest, summary="List the newest memories"
 )
 def list_recent_memories(
-    space_id: str, kind: KindOnly = None, subject: About = None, limit: NewestMost = reading.RECENT_DEFAULT
+    space_id: str,
+    kind: KindOnly = None,
+    subject: About = None,
+    limit: NewestMost = reading.RECENT_DEFAULT,
+    cursor: Cursor = None,
 ) -> MemoryList:
-    """The memories that were stored, merged or corrected last, the newest first."""
+    """The memories that were stored, merged or corrected last, the newest first. A memory that changes between two
+    pages comes first again.
+    """
     missing: list[str] = []
-    found = reading.recent(process(), space_id, kind=kind, subject=subject, limit=limit, missing=missing)
-    return MemoryList.of(found, missing)
+    after = cursors.decode_with(reading.parse_place, cursor)
+    found = reading.recent(
+        process(), space_id, kind=kind, subject=subject, limit=limit + 1, after=after, missing=missing
+    )
+    more = reading.place_text(found[limit - 1]) if len(found) > limit else None
+    return MemoryList.of(found[:limit], cursors.encode(more), missing)
 
 
 @api.route(
@@ -165,15 +183,21 @@ def list_recent_memories(
     summary="List changes of memories",
 )
 def list_memory_changes(
-    space_id: str, kind: KindOnly = None, limit: ChangesMost = changes.DEFAULT, cursor: Cursor = None
+    space_id: str,
+    kind: KindOnly = None,
+    memory_id: OfMemory = None,
+    limit: ChangesMost = changes.DEFAULT,
+    cursor: Cursor = None,
 ) -> MemoryChangePage:
-    """All changes of memories, the newest first, with their authors and reasons: stored, merged, split, corrected,
-    deleted and restored. To undo a deletion use `restore`, to undo a merge use `split`. To undo a correction,
-    correct the memory again with its former content.
+    """All changes of memories, or of one, the newest first, with their authors and reasons: stored, merged, split,
+    corrected, deleted and restored. To undo a deletion use `restore`, to undo a merge use `split`. To undo a
+    correction, correct the memory again with its former content.
     """
     after = cursors.decode_changes(cursor)
     missing: list[str] = []
-    found, more = changes.page(process(), space_id, kind=kind, limit=limit, after=after, missing=missing)
+    found, more = changes.page(
+        process(), space_id, kind=kind, limit=limit, after=after, memory_id=memory_id, missing=missing
+    )
     return MemoryChangePage.of(found, cursors.encode_changes(more), missing)
 
 

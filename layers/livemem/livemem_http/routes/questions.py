@@ -8,14 +8,15 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Header
 
-from livemem import clock
+from livemem import clock, limits
+from livemem.ask import asked, question_work
 from livemem.ask import question as questions
-from livemem.ask import question_work
-from livemem.store import timing
+from livemem.store import cursors, timing
 from livemem_http import metrics
 from livemem_http.api import Api
 from livemem_http.environment import process
-from livemem_http.views.ask import AskView, IdempotencyKey, NewQuestion
+from livemem_http.paging import Cursor, Limit
+from livemem_http.views.ask import AskPage, AskView, IdempotencyKey, NewQuestion
 
 api = Api()
 
@@ -53,11 +54,25 @@ def ask_question(
     )
     metrics.report_question("questions", worked)
     assert worked.job
-    asked = AskView.of(worked.job)
+    view = AskView.of(worked.job)
     if worked.job.ended():
-        return api.json(HTTPStatus.OK, asked)
-    headers = {"Location": f"/v1/spaces/{space_id}/ask/{asked.request_id}"}
-    return api.json(HTTPStatus.ACCEPTED, asked, headers=headers)
+        return api.json(HTTPStatus.OK, view)
+    headers = {"Location": f"/v1/spaces/{space_id}/ask/{view.request_id}"}
+    return api.json(HTTPStatus.ACCEPTED, view, headers=headers)
+
+
+@api.route("GET", ALL, needs="read", tag="questions", summary="List questions")
+def list_questions(space_id: str, limit: Limit = limits.PAGE_DEFAULT, cursor: Cursor = None) -> AskPage:
+    """The questions of the space with their answers, those with the newest progress first. Questions that were asked
+    with `read` alone are listed only for the token that asked them. Old questions are removed with the documents of
+    runs (`RUN_RETENTION_DAYS`).
+    """
+    missing: list[str] = []
+    after = cursors.decode_with(asked.parse_place, cursor)
+    reader = api.principal().name
+    found, more = asked.page(process(), space_id, reader, limit=limit, after=after, missing=missing)
+    items = [AskView.of(one) for one in found]
+    return AskPage(items=items, next_cursor=cursors.encode(asked.place_text(more)), unreadable=missing)
 
 
 @api.route("GET", f"{ALL}/{{request_id}}", needs="read", tag="questions", summary="Get a question")

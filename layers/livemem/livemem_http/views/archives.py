@@ -1,8 +1,12 @@
 """Archives of spaces as requests and answers."""
 
+import base64
+import binascii
 from typing import Annotated
 
+from livemem import limits
 from livemem.archives.export import Archive, Working
+from livemem.errors import InvalidRequest
 from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
 from livemem.restore.importing import NewImport, Upload
@@ -78,6 +82,23 @@ class NewUpload(Body):
             "Size of the archive in bytes, at most 1 GiB. The URL accepts an upload of exactly this size.", 48_200
         ),
     ]
+    content: Annotated[
+        str | None,
+        described(
+            f"The archive itself in Base64, if it has at most {limits.SENT_ARCHIVE_BYTES:,} bytes. Then nothing has "
+            "to be uploaded. A larger one goes to the URL of the answer: `livemem import` does it.",
+            contentEncoding="base64",
+        ),
+    ] = None
+
+    def archive(self) -> bytes | None:
+        """The archive that came with the request, or None. Raises InvalidRequest."""
+        if self.content is None:
+            return None
+        try:
+            return base64.b64decode(self.content, validate=True)
+        except (ValueError, binascii.Error):
+            raise InvalidRequest.of("content", "is not Base64") from None
 
 
 class UploadView(View):

@@ -16,7 +16,17 @@ from livemem.jobs.describable import job_id
 from livemem.jobs.job import Status
 from livemem.limits import SPEAKER_BYTES
 from livemem.store import room_keys
-from livemem_http.views.fields import Body, LlmUsage, Moment, Redacted, View, described, job_described
+from livemem_http.views.fields import (
+    Body,
+    Gapped,
+    LlmUsage,
+    Moment,
+    NextCursor,
+    Redacted,
+    View,
+    described,
+    job_described,
+)
 
 RequestId = Annotated[str, described("The id of the question.", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
 Session = Annotated[str, described("The conversation that the question is part of.", "01KHXE5Q2V8R0M4T6W9YBNCD3G")]
@@ -128,6 +138,9 @@ class AskView(View):
     """A question and, once it is `done`, its answer. `error` is the reason if it has `failed`."""
 
     request_id: RequestId
+    question: Annotated[str, described("The question.", "Who looks after the ferry timetable?")]
+    user: Annotated[str, described("The person who asked.", "ines")]
+    room: Annotated[str | None, described("The room whose messages were added to the context.", "salon")] = None
     job: Annotated[str, job_described("question", "01KHXE5Q2V8R0M4T6W9YBNCD3F")]
     status: Annotated[Status, described("`queued` and `running`: ask again later. All other values are final.", "done")]
     expression: Annotated[
@@ -157,6 +170,9 @@ class AskView(View):
         error = question.error
         return cls(
             request_id=question.job_id,
+            question=question.message,
+            user=question.user,
+            room=question.room,
             job=job_id(question.space_id, "question", question.job_id),
             status=question.status,
             **_answer(answer),
@@ -175,3 +191,10 @@ def _answer(answer: Answer | None) -> dict[str, Any]:
         return {}
     sources = [SourceView.of(one) for one in answer.sources]
     return {"expression": answer.expression, "message": answer.message, "sources": sources}
+
+
+class AskPage(Gapped):
+    """A page of questions, those with the newest progress first."""
+
+    items: Annotated[list[AskView], described("The questions.")]
+    next_cursor: NextCursor = None

@@ -490,10 +490,11 @@ class MemoryList(Gapped):
     """Memories, the newest first."""
 
     items: Annotated[list[MemoryView], described("The memories.")]
+    next_cursor: NextCursor = None
 
     @classmethod
-    def of(cls, memories: list[Memory], missing: list[str]) -> "MemoryList":
-        return cls(items=[MemoryView.of(one) for one in memories], unreadable=missing)
+    def of(cls, memories: list[Memory], cursor: str | None, missing: list[str]) -> "MemoryList":
+        return cls(items=[MemoryView.of(one) for one in memories], next_cursor=cursor, unreadable=missing)
 
 
 class MemoryChangeView(View):

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import CancelledError
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,10 @@ def handler(event, context):
             "left": context.get_remaining_time_in_millis(), "group": context.log_group_name,
             "stream": context.log_stream_name == os.environ["AWS_LAMBDA_LOG_STREAM_NAME"], "id": context.aws_request_id,
         }
+    if do == "keep":
+        import tempfile
+        with open(os.path.join(tempfile.mkdtemp(), "a copy"), "w") as file:
+            return os.path.abspath(file.name)
     if do == "log":
         import logging
         print("plain", "text")
@@ -94,10 +99,24 @@ def test_a_handler_has_lambdas_context(make_pool):
 
 def test_a_function_sees_its_own_folder_and_variables_and_nothing_of_the_runtime(make_pool, tmp_path):
     found = run(make_pool(SEVERAL, name="Own"), do="environment")
-    assert found["environ"].keys() == {"PATH", "AWS_LAMBDA_FUNCTION_NAME", "AWS_LAMBDA_LOG_STREAM_NAME"}
+    assert found["environ"].keys() == {"PATH", "AWS_LAMBDA_FUNCTION_NAME", "AWS_LAMBDA_LOG_STREAM_NAME", "TMPDIR"}
     assert found["path"][0] == str(tmp_path / "Own")
     assert str(ROOT) not in found["path"]
     assert found["local"] is False
+
+
+def test_temporary_files_go_with_their_environment_however_it_ends(make_pool):
+    pool = make_pool(SEVERAL, name="Keeper")
+    kept = []
+    for end in ({"do": "exit"}, {"do": "crash"}):
+        kept.append(Path(run(pool, do="keep")))
+        assert kept[-1].read_bytes() == b""
+        assert invoke(pool, end).failed
+    kept.append(Path(run(pool, do="keep")))
+    pool.close()
+
+    wait_until(lambda: not any(file.exists() for file in kept))
+    assert len({file.parent.parent for file in kept}) == len(kept)
 
 
 @pytest.mark.parametrize(
@@ -319,7 +338,7 @@ from local.functions.template import Function
 folder = Path(sys.argv[1])
 source = "import os, time\\ndef handler(event, context):\\n  print(os.getpid())\\n  time.sleep(600)"
 (folder / "app.py").write_text(source)
-nursery = Nursery()
+nursery = Nursery(folder / "scratch")
 nursery.start()
 function = Function("F", "f", folder, "app.handler", 900, 128, 2, None, {}, (), (), (), ())
 pool = FunctionPool(function, nursery, {}, FunctionLog(folder, "F"))
@@ -340,4 +359,4 @@ def test_no_environment_survives_its_runtime(tmp_path):
     assert is_alive(pid)
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    wait_until(lambda: not is_alive(pid))
+    wait_until(lambda: not is_alive(pid) and not (tmp_path / "scratch").exists())

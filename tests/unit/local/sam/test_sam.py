@@ -24,6 +24,7 @@ def variables(outer=None, *, template=None, embeddings=Embeddings()):  # noqa: B
         template or read_template(ROOT / "template.yaml"),
         outer or {},
         store=STORE,
+        api_url="http://127.0.0.1:3000",
         lambda_url="http://172.17.0.1:3001",
         llm_url=None,
         embeddings=embeddings,
@@ -72,6 +73,12 @@ def test_a_function_gets_only_what_the_template_declares_for_it():
 
 def test_functions_are_invoked_by_their_logical_ids():
     assert {values["CONSOLIDATE_FUNCTION_NAME"] for values in variables().values()} == {"ConsolidateFunction"}
+
+
+def test_sign_in_is_at_the_address_of_the_api_or_where_its_user_says_or_off():
+    assert variables()["SigninFunction"]["OAUTH_ISSUER"] == "http://127.0.0.1:3000"
+    assert variables({"OAUTH_ISSUER": "http://127.0.0.1:8"})["McpFunction"]["OAUTH_ISSUER"] == "http://127.0.0.1:8"
+    assert variables({"OAUTH_ISSUER": ""})["McpFunction"]["OAUTH_ISSUER"] == ""
 
 
 def test_the_sam_cli_sees_no_credentials_of_the_developer():

@@ -104,6 +104,8 @@ test('a split takes back the last merge that was not taken back', () => {
   assert.equal(stateOf(log), 'there');
   assert.equal(stateOf([{ number: 6, what: 'deleted' }, ...log]), 'deleted');
   assert.equal(stateOf([]), 'unknown');
+  assert.equal(stateOf([{ number: 7, what: 'merged', memory_id: 'b' }, { number: 1, what: 'stored', memory_id: 'a' }], 'a'), 'merged');
+  assert.equal(stateOf([{ number: 7, what: 'merged', memory_id: 'a' }], 'a'), 'there');
 });
 
 test('a digest time is read, told apart from one by hand, and late only if it was due', () => {

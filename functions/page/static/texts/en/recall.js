@@ -92,7 +92,6 @@ export default {
   'memories.none.answer': 'No memory answers this',
   'memories.none.match': 'No memory fits',
   'memories.none.match.what': 'Other words, or fewer filters, may find one. Everything of the space is searched by the',
-  'memories.most': 'These are the {n} newest. A question, a subject or a kind shows others.',
   'memories.changes.none': 'Nothing was stored yet',
   'memory.kind': 'Kind',
   'memory.kind.fact': 'fact',
@@ -186,6 +185,7 @@ export default {
   'memory.gone.deleted': 'This memory was forgotten. No agent is told it.',
   'memory.gone.expired': 'This memory has expired.',
   'memory.gone.erased': 'This memory was erased. Its words are gone for ever.',
+  'memory.gone.merged': 'Another memory says the same, and took this one in.',
   'memory.gone.there': 'This memory cannot be read now.',
 
   'rooms.title': 'Rooms',
@@ -256,4 +256,6 @@ export default {
   'ask.redacted': 'secrets were taken out',
   'ask.hide': 'Hide',
   'ask.earlier': 'Search earlier questions',
+  'ask.before': 'Earlier questions',
+  'ask.before.none': 'Nobody has asked anything here yet.',
 };

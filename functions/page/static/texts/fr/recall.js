@@ -92,7 +92,6 @@ export default {
   'memories.none.answer': 'Aucun souvenir n’y répond',
   'memories.none.match': 'Aucun souvenir ne convient',
   'memories.none.match.what': 'D’autres mots, ou moins de filtres, peuvent en trouver. Tout l’espace est cherché par la',
-  'memories.most': 'Ce sont les {n} plus récents. Une question, un sujet ou une sorte en montre d’autres.',
   'memories.changes.none': 'Rien n’a encore été gardé',
   'memory.kind': 'Sorte',
   'memory.kind.fact': 'fait',
@@ -186,6 +185,7 @@ export default {
   'memory.gone.deleted': 'Ce souvenir a été oublié. Aucun agent ne l’apprend.',
   'memory.gone.expired': 'Ce souvenir est périmé.',
   'memory.gone.erased': 'Ce souvenir a été effacé. Ses mots ont disparu à jamais.',
+  'memory.gone.merged': 'Un autre souvenir dit la même chose, et a repris celui-ci.',
   'memory.gone.there': 'Ce souvenir n’est pas lisible maintenant.',
 
   'rooms.title': 'Salons',
@@ -256,4 +256,6 @@ export default {
   'ask.redacted': 'des secrets ont été retirés',
   'ask.hide': 'Masquer',
   'ask.earlier': 'Chercher les questions d’avant',
+  'ask.before': 'Questions précédentes',
+  'ask.before.none': 'Personne n’a encore rien demandé ici.',
 };

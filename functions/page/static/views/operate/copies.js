@@ -3,7 +3,8 @@ import { at, post, remove } from '../../core/api.js';
 import { bytes } from '../../core/format.js';
 import { useAction, useLive } from '../../core/live.js';
 import { usePages } from '../../core/pages.js';
-import { changeQuery, href } from '../../core/router.js';
+import { Problem } from '../../core/problems.js';
+import { changeQuery, go, href } from '../../core/router.js';
 import { has, number, t } from '../../core/texts.js';
 import { Badge, Copy, Empty, Facts, Panel, ProblemNote, Time, Words } from '../../parts/basic.js';
 import { Download, followProvisioning, Provisioned } from '../../parts/copies.js';
@@ -90,15 +91,58 @@ export function Backups({ query }) {
     <${Retention} />`;
 }
 
-const WAYS = [
-  ['import.archive', 'livemem import demo.tar.gz -s demo-imported'],
-  ['import.folder', 'livemem import memory-bank/ -s demo-imported'],
-];
+/** Bytes of an archive that a request can hold (limits.py). A larger one goes to the store, which this page never calls. */
+const MOST_SENT = 750_000;
+
+/** What the command line takes beyond that, by the text that names it. */
+const WAYS = { 'import.large': 'demo.tar.gz', 'import.folder': 'memory-bank/' };
+
+const base64 = (file) => new Promise((done, failed) => {
+  const reader = new FileReader();
+  reader.onload = () => done(reader.result.slice(reader.result.indexOf(',') + 1));
+  reader.onerror = () => failed(new Problem({ status: 422, code: 'file_unreadable', detail: t('import.unreadable') }));
+  reader.readAsDataURL(file);
+});
+
+async function imported(file, space, description, tell) {
+  const { upload_id } = await post('/v1/uploads', { size: file.size, content: await base64(file) });
+  const begun = await post('/v1/spaces/import', { space_id: space, upload_id, description: description || undefined });
+  return followProvisioning(space, begun, tell);
+}
+
+function ImportForm() {
+  const [file, setFile] = useState(undefined);
+  const [id, setId, forgetId] = useDraft('import.space');
+  const [description, setDescription, forgetDescription] = useDraft('import.description');
+  const [made, setMade] = useState(undefined);
+  const [send, sending] = useAction(async () => {
+    setMade(undefined);
+    const done = await imported(file, id.trim(), description.trim(), setMade);
+    setMade(done);
+    if (done.status !== 'done') return;
+    forgetId();
+    forgetDescription();
+    go('space', { space: done.space_id });
+  });
+  const submit = (event) => {
+    event.preventDefault();
+    send();
+  };
+  const large = file?.size > MOST_SENT;
+  return html`<form class="form" onSubmit=${submit}>
+    <${Field} label=${t('import.file')} type="file" accept=".tar,.tgz,.gz" value=${undefined} onChange=${() => undefined} onInput=${(event) => setFile(event.target.files[0])}
+      hint=${t('import.most', { most: bytes(MOST_SENT) })} error=${large && t('import.too.large', { size: bytes(file.size) })} />
+    ${large && html`<${Copy} text=${`livemem import ${file.name} -s ${id.trim() || 'demo-imported'}`} />`}
+    <${Field} label=${t('new.id')} value=${id} onChange=${setId} hint=${t('new.id.hint')} error=${sending.problem?.fieldError?.('space_id')} />
+    <${Field} label=${t('new.description')} value=${description} onChange=${setDescription} optional=${true} error=${sending.problem?.fieldError?.('description')} />
+    <${Provisioned} made=${made} /><${ProblemNote} problem=${sending.problem} />
+    <div class="actions"><button class="main" disabled=${sending.busy || !file || large || !id.trim()}>${sending.busy ? t('working') : t('import.yes')}</button></div>
+  </form>`;
+}
 
 export function ImportSpace() {
-  return html`<${Panel} title=${t('import.title')}><p class="spaced">${t('import.what')}</p>
-    <ul class="rows">${WAYS.map(([key, command]) => html`<li key=${key}><p>${t(key)}</p><${Copy} text=${command} /></li>`)}</ul>
-    <p class="hint">${t('import.why')}</p></${Panel}>`;
+  return html`<${Panel} title=${t('import.title')}><p class="spaced">${t('import.what')}</p><${ImportForm} /></${Panel}>
+    <${Panel} title=${t('import.cli')}><ul class="rows">${Object.entries(WAYS).map(([key, source]) => html`<li key=${key}><p>${t(key)}</p><${Copy} text=${`livemem import ${source} -s demo-imported`} /></li>`)}</ul></${Panel}>`;
 }
 
 function Report({ report }) {

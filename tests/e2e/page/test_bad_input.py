@@ -1,0 +1,226 @@
+"""What goes wrong while a person is on the page: each says what happened and what to do, and nothing typed is lost.
+
+The service is one of its own, since it is ended and started again. Its LLM refuses every call.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from local.front.httpd import Server, answer_json
+from tests.e2e.client import Service
+from tests.e2e.stack import KIND, Stack, free_ports, started
+from tests.support.archives import targz
+from tests.support.browser import PATIENCE_MS, Visit, visited
+
+TYPED = "The ferry of half past nine was full."
+NOTE = {"category": "observation", "content": "The pump of berth three leaks."}
+AWAY = "The service cannot be reached"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.process,
+    pytest.mark.skipif(KIND != "local", reason="only a service of this machine is ended and started again here"),
+]
+
+
+@dataclass
+class Own:
+    """A service that can be ended and started again, at the same address and with the same data."""
+
+    data: Path
+    variables: dict[str, str]
+    stack: Stack | None = None
+    url: str = ""
+    token: str = ""
+
+    def start(self) -> None:
+        (self.data / "endpoints.json").unlink(missing_ok=True)
+        self.stack = Stack(self.data, **self.variables)
+        running = started(self.data, self.stack.process)
+        self.url, self.token = running.url, running.token
+
+    def stop(self) -> None:
+        if self.stack is None:
+            return
+        stack, self.stack = self.stack, None
+        wrong = stack.stop()
+        assert not wrong, wrong
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
+    """The service of this module."""
+    refusing = Server("127.0.0.1", 0, lambda _: answer_json(400, {"error": {"message": "no"}}), max_body=1 << 24)
+    refusing.start()
+    variables = {
+        "PORT": str(free_ports(1)),
+        "LLMAAS_API_URL": f"{refusing.url}/v1",
+        "CONSOLIDATION_COOLDOWN_SECONDS": "120",
+        "UPLOADS_PER_TOKEN_PER_DAY": "1",
+    }
+    found = Own(tmp_path_factory.mktemp("own") / "data", variables)
+    found.start()
+    try:
+        yield found
+    finally:
+        found.stop()
+        refusing.stop()
+
+
+@pytest.fixture
+def api(own: Own) -> Service:
+    return Service(own.url, own.token)
+
+
+@pytest.fixture
+def at(browser: Browser, own: Own) -> Iterator[Callable[..., Visit]]:
+    """at(link, token=None): a visit at a view of this service, signed in. Nothing else may go wrong in it."""
+    visits: list[Visit] = []
+
+    def begin(link: str, token: str | None = None) -> Visit:
+        found = visited(browser, own.url)
+        visits.append(found)
+        found.open(link)
+        found.sign_in(token or own.token)
+        return found
+
+    yield begin
+    troubles = [trouble for one in visits for trouble in one.troubles]
+    for one in visits:
+        one.page.context.close()
+    assert troubles == []
+
+
+def told(found: Visit, what: str, do: str) -> None:
+    """The page says both."""
+    alert = found.page.get_by_role("alert").filter(has_text=what).first
+    alert.wait_for()
+    assert do in alert.inner_text()
+
+
+def test_a_service_that_restarts_is_told_and_what_was_typed_is_sent_when_it_is_back(own: Own, api: Service, at):
+    api.send("POST", "/spaces", {"space_id": "restarting"})
+    api.send("POST", "/spaces/restarting/notes", NOTE)
+    found: Visit = at("#/spaces/restarting")
+    found.allowed.add(503)
+    page = found.page
+    page.get_by_text(NOTE["content"]).first.wait_for()
+    page.get_by_label("Leave a note").fill(TYPED)
+
+    own.stop()
+    page.get_by_text(AWAY).first.wait_for()
+    page.get_by_role("button", name="Write the note").click()
+    told(found, "The service did not answer.", "The page tries again by itself.")
+    assert page.get_by_text(NOTE["content"]).first.is_visible(), "the last answer stays"
+    own.start()
+
+    expect(page.get_by_text(AWAY)).to_have_count(0, timeout=PATIENCE_MS)
+    page.reload()
+    assert page.get_by_label("Leave a note").input_value() == TYPED
+    page.get_by_role("button", name="Write the note").click()
+    page.locator("article.note").filter(has_text=TYPED).wait_for()
+    assert [one.content for one in api.notes.list("restarting").items].count(TYPED) == 1
+    found.troubles[:] = [one for one in found.troubles if not one.startswith("failed: ")]
+
+
+def test_a_second_run_by_hand_is_told_to_wait_and_for_how_long(api: Service, at):
+    api.send("POST", "/spaces", {"space_id": "hasty"})
+    api.send("POST", "/spaces/hasty/notes", NOTE)
+    queued = api.send("POST", "/spaces/hasty/consolidations", {}).body
+    assert api.ended("hasty", queued["run_id"]).status == "error"
+    found: Visit = at("#/spaces/hasty")
+    found.allowed.add(429)
+
+    found.page.get_by_role("button", name="Consolidate now").click()
+
+    told(found, "Somebody has just started a run of this space by hand.", "Wait ")
+
+
+def test_a_cap_is_told_with_its_setting_and_what_was_typed_stays(api: Service, at, tmp_path: Path):
+    archive = tmp_path / "bank.tar.gz"
+    archive.write_bytes(targz([("bank/progress.md", b"# Progress\n")]))
+    assert api.send("POST", "/uploads", {"size": 1}).status == 201
+    found: Visit = at("#/operate/import")
+    found.allowed.add(429)
+
+    found.page.get_by_label("Archive", exact=True).set_input_files(archive)
+    found.page.get_by_label("Name", exact=True).fill("capped")
+    found.page.get_by_role("button", name="Make the space").click()
+
+    told(found, "A limit of this service is reached.", "uploads_per_token_per_day")
+    found.page.reload()
+    assert found.page.get_by_label("Name", exact=True).input_value() == "capped"
+
+
+def test_a_note_that_is_too_large_is_still_there_after_a_reload(api: Service, at):
+    api.send("POST", "/spaces", {"space_id": "large"})
+    words = "far too long " * 20_000
+    found: Visit = at("#/spaces/large")
+    found.allowed.add(413)
+
+    found.page.get_by_label("Leave a note").fill(words)
+    found.page.get_by_role("button", name="Write the note").click()
+
+    told(found, "This text is too large.", "What you typed is still here.")
+    found.page.reload()
+    assert found.page.get_by_label("Leave a note").input_value() == words
+
+
+def test_a_token_that_is_revoked_meanwhile_asks_for_another_and_loses_neither_view_nor_words(api: Service, at):
+    api.send("POST", "/spaces", {"space_id": "revoked"})
+    body = {"name": "guest", "permissions": ["read", "write"], "space_ids": ["revoked"]}
+    made = api.send("POST", "/tokens", body).body
+    found: Visit = at("#/spaces/revoked", made["token"])
+    found.allowed.add(401)
+    found.page.get_by_label("Leave a note").fill(TYPED)
+
+    api.send("DELETE", f"/tokens/{made['hash']}")
+
+    found.page.locator("input[type=password]").wait_for()
+    assert "revoked" in found.page.locator("main").inner_text(), "it says why"
+    found.sign_in(str(api.token))
+    found.page.get_by_label("Leave a note").wait_for()
+    assert found.page.get_by_label("Leave a note").input_value() == TYPED
+    assert found.page.evaluate("location.hash") == "#/spaces/revoked"
+
+
+def test_a_view_without_the_permission_names_the_token_and_whom_to_ask(api: Service, at):
+    api.send("POST", "/spaces", {"space_id": "closed"})
+    api.send("POST", "/spaces", {"space_id": "open"})
+    body = {"name": "visitor", "permissions": ["read"], "space_ids": ["open"]}
+    found: Visit = at("#/spaces/closed", api.send("POST", "/tokens", body).body["token"])
+    found.allowed.add(403)
+
+    told(found, "Your token may not do this.", "You are signed in as “visitor”. Ask an admin")
+
+
+def test_a_space_that_is_deleted_while_it_is_looked_at_is_told(api: Service, at):
+    api.send("POST", "/spaces", {"space_id": "leaving"})
+    found: Visit = at("#/spaces/leaving")
+    found.allowed.add(404)
+    found.page.get_by_label("Leave a note").wait_for()
+
+    assert api.send("DELETE", "/spaces/leaving?confirm=leaving").status == 204
+
+    told(found, "There is no such space.", "Backups of a deleted space are under “Operate”.")
+
+
+def test_all_spaces_show_which_one_waits_after_a_failure_and_it_is_tried_again_there(api: Service, at):
+    for name in ("failing", "resting"):
+        api.send("POST", "/spaces", {"space_id": name, "consolidation_threshold": 1})
+    api.send("POST", "/spaces/failing/notes", NOTE)
+    api.wait_until(lambda: api.spaces.get("failing").waiting.next_run.why, lambda why: why == "after_failure")
+    before = len(api.runs.list("failing").items)
+    found: Visit = at("#/operate/jobs")
+
+    row = found.page.locator("li.row").filter(has_text="failing")
+    row.get_by_text("waits after a failure").wait_for()
+    assert found.page.locator("li.row").filter(has_text="resting").count() == 0
+    found.shot("jobs-of-all-spaces")
+    row.get_by_role("button", name="Try again").click()
+
+    api.wait_until(lambda: len(api.runs.list("failing").items), lambda count: count > before)

@@ -1,0 +1,62 @@
+"""The work of an operator on the page: a space made of an archive."""
+
+from pathlib import Path
+
+from tests.e2e.client import Service
+from tests.e2e.spaces import removed
+from tests.support.archives import targz
+from tests.support.browser import Visit
+
+IMPORT = "#/operate/import"
+
+
+def test_a_space_is_made_of_an_archive_that_is_chosen_on_the_page(signed_in, service: Service, tmp_path: Path):
+    archive = tmp_path / "bank.tar.gz"
+    archive.write_bytes(targz([("bank/progress.md", b"# Progress\n\nThe ferry leaves at nine.\n")]))
+    found: Visit = signed_in(IMPORT)
+
+    found.page.get_by_label("Archive", exact=True).set_input_files(archive)
+    found.page.get_by_label("Name", exact=True).fill("page-imported")
+    found.page.reload()
+    assert found.page.get_by_label("Name", exact=True).input_value() == "page-imported", "what is typed is kept"
+    found.page.get_by_label("Archive", exact=True).set_input_files(archive)
+    found.page.get_by_role("button", name="Make the space").click()
+    found.page.locator("main h1", has_text="page-imported").wait_for()
+
+    with removed(service, "page-imported"):
+        told = service.send("GET", "/spaces/page-imported/bank/progress.md").body
+        assert "The ferry leaves at nine." in told["content"]
+        # The same again: the id is taken, and what was typed stays.
+        found.allowed.add(409)
+        found.open(IMPORT)
+        found.page.get_by_label("Archive", exact=True).set_input_files(archive)
+        found.page.get_by_label("Name", exact=True).fill("page-imported")
+        found.page.get_by_role("button", name="Make the space").click()
+        found.page.get_by_role("alert").first.wait_for()
+        assert found.page.get_by_label("Name", exact=True).input_value() == "page-imported"
+
+
+def test_an_archive_that_is_too_large_for_the_page_is_told_with_the_command_that_takes_it(signed_in, tmp_path: Path):
+    archive = tmp_path / "large.tar.gz"
+    archive.write_bytes(bytes(750_001))
+    found: Visit = signed_in(IMPORT)
+
+    found.page.get_by_label("Archive", exact=True).set_input_files(archive)
+
+    found.page.get_by_text("livemem import large.tar.gz -s demo-imported").wait_for()
+    assert found.page.get_by_role("button", name="Make the space").is_disabled()
+    assert not [one for one in found.requests if one.startswith("POST")]
+
+
+def test_a_file_that_is_no_archive_is_refused_with_a_reason(signed_in, tmp_path: Path):
+    archive = tmp_path / "photo.tar.gz"
+    archive.write_bytes(b"no archive")
+    found: Visit = signed_in(IMPORT)
+    found.allowed |= {422}
+
+    found.page.get_by_label("Archive", exact=True).set_input_files(archive)
+    found.page.get_by_label("Name", exact=True).fill("page-never")
+    found.page.get_by_role("button", name="Make the space").click()
+
+    found.page.get_by_role("alert").first.wait_for()
+    assert "invalid_archive" in found.page.get_by_role("alert").first.inner_text()
