@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class AsyncArchivesGroup(Group):
     """A space as one file, to download and to import. A folder of Markdown files can be imported too."""
 
-    async def create_upload(self, *, size: int) -> models.UploadView:
+    async def create_upload(self, *, size: int, content: str | None = None) -> models.UploadView:
         """As `ArchivesGroup.create_upload`."""
         return await self._invoke("create_upload", locals())
 
@@ -432,6 +432,7 @@ class AsyncMemoriesGroup(Group):
         space_id: str,
         *,
         kind: Literal["fact", "self", "goal"] | None = None,
+        memory_id: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> models.MemoryChangePage:
@@ -445,6 +446,7 @@ class AsyncMemoriesGroup(Group):
         kind: Literal["fact", "self", "goal"] | None = None,
         subject: str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
     ) -> models.MemoryList:
         """As `MemoriesGroup.list_recent`."""
         return await self._invoke("list_recent_memories", locals())
@@ -583,6 +585,10 @@ class AsyncQuestionsGroup(Group):
     async def get(self, space_id: str, request_id: str) -> models.AskView:
         """As `QuestionsGroup.get`."""
         return await self._invoke("get_question", locals())
+
+    async def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.AskPage:
+        """As `QuestionsGroup.list`."""
+        return await self._invoke("list_questions", locals())
 
 
 class AsyncRoomsGroup(Group):

@@ -23,15 +23,17 @@ if TYPE_CHECKING:
 class ArchivesGroup(Group):
     """A space as one file, to download and to import. A folder of Markdown files can be imported too."""
 
-    def create_upload(self, *, size: int) -> models.UploadView:
+    def create_upload(self, *, size: int, content: str | None = None) -> models.UploadView:
         """Create an upload.
 
         Get a URL to which you can PUT an archive of exactly this size within 15 minutes. Then import the archive: an
         export of this service, or a folder of Markdown files as a tar or tar.gz. The limit is 1 GiB. The upload is
-        removed after a day.
+        removed after a day. A small archive can come with this request, as `content`.
 
         Args:
             size: Size of the archive in bytes, at most 1 GiB. The URL accepts an upload of exactly this size.
+            content: The archive itself in Base64, if it has at most 750,000 bytes. Then nothing has to be uploaded. A
+                larger one goes to the URL of the answer: `livemem import` does it.
         """
         return self._invoke("create_upload", locals())
 
@@ -985,18 +987,21 @@ class MemoriesGroup(Group):
         space_id: str,
         *,
         kind: Literal["fact", "self", "goal"] | None = None,
+        memory_id: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> models.MemoryChangePage:
         """List changes of memories.
 
-        All changes of memories, the newest first, with their authors and reasons: stored, merged, split, corrected,
-        deleted and restored. To undo a deletion use `restore`, to undo a merge use `split`. To undo a correction,
-        correct the memory again with its former content.
+        All changes of memories, or of one, the newest first, with their authors and reasons: stored, merged, split,
+        corrected, deleted and restored. To undo a deletion use `restore`, to undo a merge use `split`. To undo a
+        correction, correct the memory again with its former content.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             kind: Only memories of this kind. Default: all kinds.
+            memory_id: Only changes of this memory, also if it is deleted. A page looks at 200 changes of each kind,
+                so it may be empty although there are more: follow `next_cursor`.
             limit: Maximum number of items in the page.
             cursor: The `next_cursor` of the previous page. Default: the first page.
         """
@@ -1009,16 +1014,19 @@ class MemoriesGroup(Group):
         kind: Literal["fact", "self", "goal"] | None = None,
         subject: str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
     ) -> models.MemoryList:
         """List the newest memories.
 
-        The memories that were stored, merged or corrected last, the newest first.
+        The memories that were stored, merged or corrected last, the newest first. A memory that changes between two
+        pages comes first again.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             kind: Only memories of this kind. Default: all kinds.
             subject: Only memories about this subject, in at most 50 characters.
             limit: Maximum number of memories.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("list_recent_memories", locals())
 
@@ -1336,6 +1344,20 @@ class QuestionsGroup(Group):
             request_id: The id of the question, from the answer to the request that asked it.
         """
         return self._invoke("get_question", locals())
+
+    def list(self, space_id: str, *, limit: int | None = None, cursor: str | None = None) -> models.AskPage:
+        """List questions.
+
+        The questions of the space with their answers, those with the newest progress first. Questions that were asked
+        with `read` alone are listed only for the token that asked them. Old questions are removed with the documents
+        of runs (`RUN_RETENTION_DAYS`).
+
+        Args:
+            space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
+            limit: Maximum number of items in the page.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
+        """
+        return self._invoke("list_questions", locals())
 
 
 class RoomsGroup(Group):

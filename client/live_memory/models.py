@@ -1060,6 +1060,8 @@ class NewUpload(Model):
     )
     size: int
     """Size of the archive in bytes, at most 1 GiB. The URL accepts an upload of exactly this size."""
+    content: str | None = Field(None, json_schema_extra={"contentEncoding": "base64"})
+    """The archive itself in Base64, if it has at most 750,000 bytes. Then nothing has to be uploaded. A larger one goes to the URL of the answer: `livemem import` does it."""
 
 
 class NextRunView(Model):
@@ -2624,6 +2626,12 @@ class AskView(Model):
 
     request_id: str
     """The id of the question."""
+    question: str
+    """The question."""
+    user: str
+    """The person who asked."""
+    room: str | None = None
+    """The room whose messages were added to the context."""
     job: str
     """The id of the job. `GET /v1/jobs/{job}` returns the status of work of any kind in the same form."""
     status: Literal["queued", "running", "done", "failed", "cancelled"] | str
@@ -3792,6 +3800,17 @@ class UsageReport(Model):
     """The daily budget. A token with a list of spaces does not see the limit."""
 
 
+class AskPage(Model):
+    """A page of questions, those with the newest progress first."""
+
+    unreadable: list[str] | None = None
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    items: list[AskView]
+    """The questions."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
 class ContextView(Model):
     """The context for an agent's next call to the model."""
 
@@ -3856,3 +3875,5 @@ class MemoryList(Model):
     """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
     items: list[MemoryView]
     """The memories."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
