@@ -31,6 +31,7 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "ingest": ("note",),
     "reads": ("page", "summary"),
     "search": ("start", "search"),
+    "indexer": ("index",),
     "consolidate": ("consolidate",),
     "backup": ("back_up",),
 }

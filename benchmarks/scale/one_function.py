@@ -107,6 +107,11 @@ def do(step: str, client: Any, now: datetime) -> str:  # noqa: PLR0911 - one ans
         return f"{len(start.start(process, SPACE, start.StartRequest()).markdown)} characters"
     if step == "search":
         return _search(process)
+    if step == "index":
+        from livemem.recall import indexing  # noqa: PLC0415
+
+        told = indexing.index(process, SPACE, until)
+        return ", ".join(f"{name} {value}" for name, value in told.items() if isinstance(value, int) and value)
     if step == "consolidate":
         return _consolidate(process, until)
     from livemem.backups import taking  # noqa: PLC0415

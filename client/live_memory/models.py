@@ -3562,6 +3562,8 @@ class SearchAnswer(Model):
     """The documents."""
     failed_spaces: list[FailedSpaceView] | None = None
     """The spaces that could not be searched. `items` has none of their documents. Only for a search in several spaces."""
+    next_spaces: str | None = None
+    """Only a part of the spaces was searched. Send this value as `cursor` to search the next ones. Left out: there are no further ones."""
     floor: FloorView | None = None
     """The floor, if the query has one. Only with `explain=true`."""
     why_not: WhyNotView | None = None
