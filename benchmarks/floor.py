@@ -47,7 +47,14 @@ def answer(held: View, talk: Conversation, question: str, vector: NDArray[np.flo
         own = held.vectors[held.corpus.owner == place]
         return floor.admits(talk.documents[place].text, None if vector is None else float((own @ vector).max()))
 
-    return Answer(first, floor is None or any(map(passes, first)))
+    def enough(places: Sequence[int]) -> bool:
+        # With a vector all hits have a cosine.
+        assert floor
+        if vector is not None or (floor.dated and near is not None and any(near[place] > 0 for place in places)):
+            return True
+        return floor.enough_together([talk.documents[place].text for place in places])
+
+    return Answer(first, floor is None or (any(map(passes, first)) and enough(first)))
 
 
 def views(loaded: Loaded) -> Iterator[tuple[Conversation, View, int]]:

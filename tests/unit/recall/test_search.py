@@ -706,6 +706,11 @@ def test_one_word_of_many_is_chance_by_words_alone_too():
 
     assert find(world.process, "does the flight from Lisbon land on time today").below_floor
     assert texts(find(world.process, "oven time")) == ["The oven saves time."]
+    # One word of three is chance too. One of two is not, nor keywords of which several notes hold one each.
+    assert find(world.process, "harpsichord tuning time").below_floor
+    assert texts(find(world.process, "harpsichord time")) == ["The oven saves time."]
+    world.note("The violin is fine.")
+    assert sorted(texts(find(world.process, "violin garden time"))) == ["The oven saves time.", "The violin is fine."]
 
 
 def test_a_query_that_says_itself_what_must_be_there_has_no_floor():

@@ -7,18 +7,23 @@ a search are judged by what is usual in their space instead (search/evidence.py)
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from livemem.recall.memory_documents import MEMORY
 from livemem.search import words
+from livemem.search.documents import Document
 from livemem.search.engine import Hit
 from livemem.search.evidence import LIKELY
 from livemem.search.words import Query
 
 ENOUGH_WORDS, ENOUGH_SHARE = 2, 1 / 3
 """Words of a message that a text must hold: so many, or this share of them."""
+TOGETHER_SHARE = 1 / 2
+"""The share of a question's words that the first hits of a search must hold together where no cosine speaks for one of
+them. A long text holds one word of three by chance. Of several keywords other hits hold the others (docs/recall.md).
+"""
 UNLIKELY = 0.2
 """The cosine below which one shared word of several is chance: "my flight is on time" and "it saves time". It loses
 0.2 % of the evidence of LoCoMo, and a tenth of the other texts (docs/search.md).
@@ -89,9 +94,7 @@ class RelevanceFloor:
         if self.small_talk:
             return False
         asked = len(self.wanted) + len(self.names)
-        shared = len(self.wanted.intersection(words.terms(text)))
-        if self.names:
-            shared += len(self.names.intersection(map(words.folded, _NAME.findall(text))))
+        shared = len(self._shared(text))
         if shared >= self.least_words or (relevance is not None and relevance >= LIKELY):
             return True
         return shared >= ENOUGH_SHARE * asked and (relevance is None or relevance >= self.unlikely)
@@ -100,9 +103,24 @@ class RelevanceFloor:
         """The same for a hit of a search. Its title and its author count as its text, and its day if the message names
         one.
         """
-        document, parts = hit.document, hit.parts
-        of_that_day = self.dated and _adds(parts, "near")
-        return of_that_day or self.admits(f"{document.title} {document.author} {document.text}", hit.relevance)
+        return self._of_that_day(hit) or self.admits(_text(hit.document), hit.relevance)
+
+    def _by_words(self, hit: Hit) -> bool:
+        """Whether nothing but its words speaks for a hit that passes."""
+        return hit.relevance is None and hit.document.kind != MEMORY and not self._of_that_day(hit)
+
+    def _of_that_day(self, hit: Hit) -> bool:
+        return self.dated and _adds(hit.parts, "near")
+
+    def enough_together(self, texts: Iterable[str]) -> bool:
+        """Whether the texts of the first hits hold enough words of the message, where only words speak for them."""
+        held = frozenset[str]().union(*map(self._shared, texts))
+        return len(held) >= min(self.least_words, TOGETHER_SHARE * (len(self.wanted) + len(self.names)))
+
+    def _shared(self, text: str) -> frozenset[str]:
+        """The words of the message that a text holds."""
+        shared = self.wanted.intersection(words.terms(text))
+        return shared | self.names.intersection(map(words.folded, _NAME.findall(text))) if self.names else shared
 
     def kept(self, hits: Sequence[Hit], answering: Callable[[Sequence[Hit]], Collection[str]]) -> list[Hit]:
         """What a search with these hits, the best first, has found: nothing if none of the first passes. A memory is a
@@ -114,9 +132,16 @@ class RelevanceFloor:
         def passes(hit: Hit) -> bool:
             return hit.document.id in answers if hit.document.kind == MEMORY else self.admits_hit(hit)
 
-        if not any(map(passes, hits[:LOOKED_AT])):
+        first = hits[:LOOKED_AT]
+        by_more = any(passes(hit) for hit in first if not self._by_words(hit))
+        if not by_more and not (any(map(passes, first)) and self.enough_together(_text(hit.document) for hit in first)):
             return []
         return [hit for hit in hits if hit.document.kind != MEMORY or hit.document.id in answers]
+
+
+def _text(document: Document) -> str:
+    """All in which a word of the message may stand."""
+    return f"{document.title} {document.author} {document.text}"
 
 
 def _names(message: str, unsaid: frozenset[str]) -> Iterator[str]:
