@@ -167,8 +167,9 @@ def view(conversation: Conversation, vectors: Floats, owner: NDArray[np.int64]) 
             numbers.append(number)
             offsets.append(offset)
     found = [traits(document.text) for document in documents]
-    # As of notes and paragraphs, which nobody said to anybody.
-    said = np.array([bool(document.role or author(document)) for document in documents])
+    # Notes and paragraphs nobody said to anybody, nor what one says alone.
+    sides = [(document.role, author(document)) for document in documents]
+    said = np.array([side != ("", "") for side in sides]) & (len({*sides} - {("", "")}) > 1)
     owners = np.array([at for at, _ in cut], np.int32)
     corpus = ranking.corpus(
         owner=owners,

@@ -45,7 +45,7 @@ SHOWN = 80
 TRIES = 20
 """Of an import."""
 PATIENCE = 900
-"""Seconds for which the vectors of a space are waited for."""
+"""Seconds for which the vectors of a space, or its summaries, are waited for."""
 
 Floats = NDArray[np.float32]
 
@@ -211,9 +211,7 @@ def take_in(bench: Bench, conversation: Conversation, space: str, way: Way) -> T
     for start in range(0, len(made), LINES):
         text = "\n".join(json.dumps(line) for line, _ in made[start : start + LINES])
         repeat_import(bench, f"/spaces/{space}/conversations/{talk}/import", text)
-    update = f"/spaces/{space}/conversations/{talk}/summaries/update"
-    while bench.ok("POST", update, {"strategy": "incremental"})["status"] not in ("done", "nothing_to_do"):
-        time.sleep(0.2)
+    summarise(bench, f"/spaces/{space}/conversations/{talk}")
     turns = {number: (index, side) for index, (_, some) in enumerate(made, 1) for number, side in some}
     placed = [turns[number] for number in range(len(conversation.documents))]
     return Taken(
@@ -222,6 +220,18 @@ def take_in(bench: Bench, conversation: Conversation, space: str, way: Way) -> T
         [f"{talk}/{index}/{side}" for index, side in placed],
         [f"conversations/{talk}/turns/{index}" for index, _ in placed],
     )
+
+
+def summarise(bench: Bench, talk: str) -> None:
+    """Ask until all of a conversation is summarised. On a busy machine an update may be ended: the next one goes on."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        status, answer, _ = bench.api.call("POST", f"{talk}/summaries/update", {"strategy": "incremental"})
+        if status == HTTPStatus.OK and answer["status"] in ("done", "nothing_to_do"):
+            return
+        assert status < HTTPStatus.BAD_REQUEST or status >= HTTPStatus.INTERNAL_SERVER_ERROR, (status, answer)
+        time.sleep(0.5)
+    raise TimeoutError(f"the summaries of {talk} were not done after {PATIENCE} s")
 
 
 def repeat_import(bench: Bench, path: str, text: str) -> None:
