@@ -171,7 +171,7 @@ class Link:
 
 
 def plain_style(text: str) -> str:
-    """A style sheet without comments, and without the space that says nothing. What is in quotes stays."""
+    """A style sheet without comments, and without the space that says nothing. Quoted text stays."""
     pieces = _QUOTED.split(_STYLE_COMMENT.sub("", text))
     return "".join(one if at % 2 else _STYLE_SPACE.sub(_less, one) for at, one in enumerate(pieces)).strip()
 

@@ -7,10 +7,11 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.client import Service
 from tests.e2e.spaces import fresh_space
-from tests.support.browser import Visit
+from tests.support.browser import PATIENCE_MS, Visit
 
 SPACE = f"page-recall-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"
 """Several workers of a test run share one service."""
@@ -105,7 +106,9 @@ def test_every_view_fits_the_window_has_no_grave_finding_and_runs_nothing(signed
     for view, link in links(service, talk).items():
         found.open(link)
         found.page.locator("main h1").wait_for()
-        found.page.wait_for_load_state("networkidle")
+        # The frame is there before the view has asked for anything.
+        found.settle()
+        expect(found.page.locator("main .loading")).to_have_count(0, timeout=PATIENCE_MS)
         found.shot(f"{look}-{view}")
         too_wide = found.page.evaluate("document.documentElement.scrollWidth - innerWidth")
         findings += [f"{view}: {too_wide} px too wide"] if too_wide > 0 else []

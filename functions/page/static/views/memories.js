@@ -60,7 +60,7 @@ function Newest({ space, query }) {
   const [chosen, setChosen] = useState(undefined);
   const drop = (id) => setChosen((now) => new Set([...now].filter((one) => one !== id)));
   const toggle = (id) => (chosen.has(id) ? drop(id) : setChosen(new Set([...chosen, id])));
-  const rowOf = (memory) => html`<div class=${chosen ? 'choosing' : ''}>${chosen && html`<input type="checkbox" class="chooser" aria-label=${memory.content} checked=${chosen.has(idOf(memory))} onChange=${() => toggle(idOf(memory))} />`}${row(space)(memory)}</div>`;
+  const rowOf = (memory) => html`<div>${chosen && html`<input type="checkbox" class="chooser" aria-label=${memory.content} checked=${chosen.has(idOf(memory))} onChange=${() => toggle(idOf(memory))} />`}${row(space)(memory)}</div>`;
   const forget = async () => {
     if (await forgetAll(space, [...chosen], drop)) setChosen(undefined);
     list.refresh();
