@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.client import Service
+from tests.e2e.spaces import fresh_space
 from tests.support.browser import PATIENCE_MS, Visit
 
 STORY = Path(__file__).resolve().parents[3] / "examples" / "story"
@@ -316,3 +317,38 @@ def test_a_plan_is_read_as_a_diff_and_approved_and_the_change_says_by_whom(signe
     found.page.locator("main h1", has_text="Change 1").wait_for()
 
     found.page.get_by_text("Approved by").wait_for()
+
+
+def test_a_list_of_thousands_keeps_few_rows_and_its_place_when_a_note_comes(signed_in, service):
+    with fresh_space(service, 0) as space:
+        for first in range(0, 600, 100):
+            some = [{"category": "progress", "content": f"Step {first + one} is done."} for one in range(100)]
+            service.notes.append_batch(space, notes=some)
+        found: Visit = signed_in(f"#/spaces/{space}")
+        page = found.page
+        rows = page.locator(".thread-list ul.page > li")
+        page.get_by_text("Step 599 is done.").wait_for()
+        for _ in range(40):
+            page.evaluate("scrollTo(0, document.body.scrollHeight)")
+            page.wait_for_timeout(50)
+            if page.get_by_text("Step 0 is done.").count():
+                break
+        page.get_by_text("Step 0 is done.").wait_for()
+        found.settle()
+        # A short list keeps all its rows: those of the beginning, and those near the window.
+        assert rows.count() < 350
+
+        middle = page.get_by_text("Step 30 is done.")
+        middle.scroll_into_view_if_needed()
+        before = middle.bounding_box()
+        service.notes.append(space, category="decision", content="This one came now.")
+        found.settle()
+        page.wait_for_timeout(4_500)
+        after = middle.bounding_box()
+        assert before is not None
+        assert after is not None
+        assert abs(after["y"] - before["y"]) < 2
+
+        page.evaluate("scrollTo(0, 0)")
+        page.get_by_text("This one came now.").wait_for()
+        page.get_by_text("Step 590 is done.").wait_for()
