@@ -152,9 +152,7 @@ def longest_pause(browser: Browser, service: Service, items: int) -> float:
     """Milliseconds of the longest task while a list of `items` is scrolled and grows, and while a search is typed."""
     visit = signed_in(browser, service, "#/")
     loaded: list[int] = []
-    visit.page.route(
-        re.compile(rf"/v1/spaces/{SPACE}/notes\?"), lambda route: loaded.append(answer_page(route, items))
-    )
+    visit.page.route(re.compile(rf"/v1/spaces/{SPACE}/notes\?"), lambda route: loaded.append(answer_page(route, items)))
     visit.open(f"#/spaces/{SPACE}")
     settle(visit)
     for _ in range(3 * items // PAGE):
