@@ -177,7 +177,8 @@ def _behind_others(scene: QuestionScene) -> None:
 
 
 IN_A_CROWD = Action("rest in a crowd", _in_a_crowd, _waits("One?"), works=True, seconds=WORK_SECONDS)
-BEHIND_OTHERS = Action("rest behind others", _in_a_crowd, _behind_others, works=True, seconds=WORK_SECONDS)
+BEHIND_OTHERS = Action("rest behind others", _in_a_crowd, _behind_others, seconds=WORK_SECONDS)
+"""Nobody delivers it again: the sweep finds what stood in the line."""
 QUESTIONS = Kind(
     "questions",
     QuestionScene,
