@@ -224,7 +224,7 @@ def costs(browser: Browser, service: Service) -> dict[str, Cost]:
         visit.store.clear()
         visit.open(link)
         settle(visit)
-        found[name] = Cost(len(visit.requests), Counter(visit.store))
+        found[name] = Cost(len(visit.requests), sum(visit.store.values(), Counter()))
     visit.page.context.close()
     return found
 
