@@ -8,17 +8,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from benchmarks.scale import aws, growth, memory, polling, queues, registry, report, shares, years
+from benchmarks.scale import alike, aws, everywhere, growth, memory, polling, queues, registry, report, shares, years
 
 TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
     "aws": aws.table,
+    "alike": alike.table,
     "growth": lambda: growth.table((*growth.CASES, *years.CASES)),
+    "everywhere": everywhere.table,
     "registry": registry.table,
     "queues": queues.table,
     "shares": shares.table,
     "polling": polling.table,
     "memory": memory.table,
     "day": report.day,
+    "tenfold": report.tenfold,
     "days": report.days,
 }
 

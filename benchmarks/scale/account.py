@@ -23,6 +23,8 @@ from tests.support.world import World
 
 Work = Callable[[Process, datetime], Any]
 ALL = "all functions"
+OWN_RATES = ("a note", "a conversation", "a turn", "a message of a room", "a memory", "a start")
+"""Operations whose routes have a rate of their own (RouteSettings of the template)."""
 
 
 class Throttled(Exception):
@@ -53,7 +55,7 @@ def template_kinds() -> Mapping[str, FunctionKind]:
         if resource["Type"] == "AWS::Serverless::Function":
             own = resource["Properties"]
             reserved = own.get("ReservedConcurrentExecutions")
-            slots = parameters[reserved["Fn::If"][1]["Ref"]]["Default"] if reserved else None
+            slots = (parameters[reserved["Fn::If"][1]["Ref"]]["Default"] or None) if reserved else None
             events = own.get("EventInvokeConfig", {})
             found[name.removesuffix("Function").lower()] = FunctionKind(
                 own.get("MemorySize", usual["MemorySize"]),
@@ -110,6 +112,8 @@ class Account:
     parts: Mapping[str, Any]
     slots: Mapping[str, int] = field(default_factory=dict)
     api_rate: float = aws.API_RATE.value
+    api_burst: float | None = None
+    """Requests that the API takes at once, where it has rested. None: those of a second."""
     concurrency: float = aws.CONCURRENCY.value
 
     def __post_init__(self) -> None:
@@ -131,7 +135,8 @@ class Account:
         """Called for each object that is put, a moment later."""
         self._idle: defaultdict[str, deque[Environment]] = defaultdict(deque)
         self._begun: defaultdict[str, deque[float]] = defaultdict(deque)
-        self._second, self._requests = -1, 0
+        self._gateway: dict[str, tuple[float, float]] = {}
+        """By route, or "": how many requests pass at once, and at which moment that was so."""
 
     def invoke(self, function: str, operation: str, work: Work) -> Any:
         """Let the function do the work now. Raises Throttled, and what the work raises."""
@@ -154,18 +159,23 @@ class Account:
     def request(self, function: str, operation: str, work: Work) -> Any:
         """A request over HTTP. None where it was throttled, or answered with an error."""
         self.bills[operation].requests += 1
-        if int(self.schedule.now) != self._second:
-            self._second, self._requests = int(self.schedule.now), 0
-        self._requests += 1
         try:
-            if self._requests > self.api_rate:
-                raise Throttled
+            self._pass_gateway(operation if operation in OWN_RATES else "")
             return self.invoke(function, operation, work)
         except Throttled:
             self.throttled[operation] += 1
         except LiveMemoryError as error:
             self.failed[f"{operation}: {error.code}"] += 1
         return None
+
+    def _pass_gateway(self, route: str) -> None:
+        """API Gateway limits requests by a bucket of tokens that fills at the rate, up to the burst."""
+        now, most = self.schedule.now, self.api_burst or self.api_rate
+        room, then = self._gateway.get(route, (most, now))
+        room = min(most, room + (now - then) * self.api_rate)
+        self._gateway[route] = room - (room >= 1), now
+        if room < 1:
+            raise Throttled
 
     def queue(self, function: str, operation: str, work: Work) -> None:
         """Queue an asynchronous invocation."""

@@ -7,25 +7,41 @@ from tests.support.bucket import LAST, FakeS3, Stored
 
 
 class Ordered(dict[str, Stored]):
-    """Objects by key, with the keys in order."""
+    """Objects by key, with the keys in order. Removed keys leave the order when it is asked for, many at a time."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.order: list[str] = []
+        self._order: list[str] = []
+        self._removed: set[str] = set()
+
+    @property
+    def order(self) -> list[str]:
+        """The keys."""
+        if self._removed:
+            removed = sorted(self._removed)
+            place = bisect_left(self._order, removed[0])
+            if self._order[place : place + len(removed)] == removed:
+                del self._order[place : place + len(removed)]
+            else:
+                self._order = [key for key in self._order if key not in self._removed]
+            self._removed.clear()
+        return self._order
 
     def __setitem__(self, key: str, stored: Stored) -> None:
-        if key not in self:
-            insort(self.order, key)
+        if key in self._removed:
+            self._removed.discard(key)
+        elif key not in self:
+            insort(self._order, key)
         super().__setitem__(key, stored)
 
     def __delitem__(self, key: str) -> None:
         super().__delitem__(key)
-        del self.order[bisect_left(self.order, key)]
+        self._removed.add(key)
 
     def pop(self, key: str, *default: Any) -> Any:
         """Remove an object, and return it."""
         if key in self:
-            del self.order[bisect_left(self.order, key)]
+            self._removed.add(key)
         return super().pop(key, *default)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.scale import aws, land
 from benchmarks.scale.account import Account, Work
-from benchmarks.scale.land import BUSY, THRESHOLD, VERY_BUSY, Mix, names
+from benchmarks.scale.land import BUSY, LOOP, THRESHOLD, VERY_BUSY, Mix, names
 from benchmarks.scale.model import Model
 from benchmarks.scale.virtual import Schedule
 from livemem.access import decision
@@ -44,9 +44,8 @@ WORK = 2 * HOUR, 12 * HOUR
 """When agents work: from 08:00 to 18:00."""
 NIGHT, ALL_SPACES = 20 * HOUR, 21 * HOUR
 """02:00 and 03:00, when the schedules of the template begin."""
-ZONES = "Europe/Paris", "America/New_York", "Asia/Tokyo", "Asia/Kolkata"
-LOOP = "v00000"
-"""The space of the tenant in a loop."""
+ZONES = "Europe/Paris", "America/New_York", "Europe/London", "Asia/Kolkata"
+"""Zones whose digests begin at different hours of UTC. (The hours are four apart, so Tokyo's are those of Paris.)"""
 MIX = Mix()
 WORDS = "port server release test error agent cache token bucket index search note plan review sprint".split()
 
@@ -77,7 +76,7 @@ class Load:
     llm_down: tuple[float, float] = (0.0, 0.0)
     zones: tuple[str, ...] = ZONES
     loop: int = 0
-    """Notes, and as many searches, that one tenant sends beside its others. It is one, so it counts once."""
+    """Notes, and as many searches, that one tenant sends who has a space of its own. It is one, so it counts once."""
 
 
 class Play:
@@ -86,17 +85,20 @@ class Play:
     def __init__(self, load: Load, seed: int = 1) -> None:
         self.load, self.moments = load, random.Random(seed)  # noqa: S311 - no secret
         self.mix = load.mix.part(load.share)
-        self.world = land.made(self.mix, BEGIN)
+        self.looping = names(LOOP, min(load.loop, 1))
+        self.world = land.made(self.mix, BEGIN, self.looping)
         self.schedule = Schedule(self.world.clock)
         self.model = Model(
             self.schedule, seconds=load.llm_seconds, a_minute=load.llm_a_minute // load.share, down=load.llm_down
         )
+        parameters = read_template()["Parameters"]
         self.account = Account(
             self.world,
             self.schedule,
             {"ask": self.model, "enqueue": self._enqueue},
             slots={name: slots // load.share for name, slots in load.slots.items()},
-            api_rate=read_template()["Parameters"]["ApiRateLimit"]["Default"] / load.share,
+            api_rate=parameters["ApiRateLimit"]["Default"] / load.share,
+            api_burst=parameters["ApiBurstLimit"]["Default"] / load.share,
             concurrency=aws.CONCURRENCY.value / load.share,
         )
         self.account.tally.owner = land.owner
@@ -105,6 +107,8 @@ class Play:
         """Seconds from the note that reaches the threshold to the bank, of all but the tenant in a loop."""
         self.runs: Counter[str] = Counter()
         self.posted: Counter[str] = Counter()
+        self.of_loop: Counter[str] = Counter()
+        """Tokens of the LLM in runs of the tenant in a loop."""
         self._live: defaultdict[str, deque[float]] = defaultdict(deque)
         self.before = self._sizes()
 
@@ -117,10 +121,11 @@ class Play:
         ):
             for number, name in enumerate(names(sort, count)):
                 self._plan_space(name, number, times)
-        for _ in range(self.load.loop):
-            moment = self._moment()
-            self._at(moment, "ingest", "a note", LOOP, self._note)
-            self._at(moment, "search", "a search", LOOP, self._search)
+        for name in self.looping:
+            for _ in range(self.load.loop):
+                moment = self._moment()
+                self._at(moment, "ingest", "a note", name, self._note)
+                self._at(moment, "search", "a search", name, self._search)
         self.schedule.run(DAY)
         self.account.tally.close()
         self.after = self._sizes()
@@ -141,7 +146,6 @@ class Play:
 
     def _plan_space(self, name: str, number: int, times: int) -> None:
         load = self.load
-        zone = load.zones[number % len(load.zones)]
         for _ in range(load.notes * times):
             self._at(self._moment(), "ingest", "a note", name, self._note)
         for _ in range(load.memories * times):
@@ -149,7 +153,7 @@ class Play:
         for _ in range(load.sessions * times):
             self.schedule.at(self._moment(), lambda: self._session(name))
         if number % 4 == 0:
-            self._set_zone(name, zone)
+            self._set_zone(name, load.zones[number // 4 % len(load.zones)])
             for _ in range(load.messages * times):
                 self._at(self._moment(), "rooms", "a message of a room", name, self._message)
 
@@ -260,8 +264,11 @@ class Play:
         self.runs[run.state if run else "none"] += 1
         if run and run.state == "ok":
             written = self._live[name]
+            if name in self.looping:
+                used = "llm_prompt_tokens", "llm_completion_tokens"
+                self.of_loop.update({each: run.metrics[each] for each in used})
             folded = run.metrics["notes_processed"]
-            if len(written) >= THRESHOLD and name != (LOOP if self.load.loop else ""):
+            if len(written) >= THRESHOLD and name not in self.looping:
                 self.waited.append(self.schedule.now - written[THRESHOLD - 1])
             for _ in range(min(folded, len(written))):
                 written.popleft()

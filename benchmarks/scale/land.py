@@ -4,7 +4,7 @@ They are copies of one space that was made by the real code, under other names o
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -22,9 +22,10 @@ from tests.support.world import INVOCATION, World
 PATTERN = "s00000"
 BACKUPS = 3
 """Nights that each space has seen."""
-REST, BUSY, VERY_BUSY = "r", "b", "v"
+REST, BUSY, VERY_BUSY, LOOP = "r", "b", "v", "l"
+"""Sorts of spaces. The last is that of a tenant in a loop."""
 THRESHOLD = 30
-SPACE = re.compile(f"[{REST}{BUSY}{VERY_BUSY}][0-9]{{5}}")
+SPACE = re.compile(f"[{REST}{BUSY}{VERY_BUSY}{LOOP}][0-9]{{5}}")
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ def token_of(space_id: str) -> str:
     return f"lm_{space_id}{'x' * 37}"
 
 
-def made(mix: Mix, begin: datetime) -> World:
-    """A world with these spaces on the morning `begin`, some nights after they were made."""
+def made(mix: Mix, begin: datetime, further: Sequence[str] = ()) -> World:
+    """A world with these spaces, and `further` ones, on the morning `begin`, some nights after they were made."""
     pattern = _pattern(waiting=2)
     whole = pattern.inner.objects
     world = LargeWorld()
@@ -70,7 +71,7 @@ def made(mix: Mix, begin: datetime) -> World:
         _copy(world, whole, name)
         due_index.leave_waiting(world.process, name, pattern.clock() - timedelta(days=1))
     fresh = _pattern(waiting=0).inner.objects
-    lively = [*names(BUSY, mix.busy), *names(VERY_BUSY, mix.very_busy)]
+    lively = [*names(BUSY, mix.busy), *names(VERY_BUSY, mix.very_busy), *further]
     for name in lively:
         _copy(world, fresh, name)
     _register(world, lively)

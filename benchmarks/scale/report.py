@@ -7,7 +7,7 @@ from functools import cached_property
 
 from benchmarks.scale.account import ALL
 from benchmarks.scale.day import BEGIN, HOUR, ZONES, Load, Play
-from benchmarks.scale.land import BUSY, REST, VERY_BUSY, Mix
+from benchmarks.scale.land import BUSY, LOOP, REST, VERY_BUSY, Mix
 from benchmarks.scale.tally import dollars
 
 STORED = 0.023
@@ -49,18 +49,26 @@ class Report:
 
     def _operation(self, name: str) -> Operation:
         tally, bill = self.played.account.tally, self.played.account.bills[name]
-        requests: Counter[str] = Counter()
-        by_sort = {sort: asked for (who, sort), asked in tally.owned.items() if who == name}
         of_all = name in SCHEDULED
+        by_sort = {sort: asked for (who, sort), asked in tally.owned.items() if who == name}
+        requests: Counter[str] = Counter()
         for sort, asked in by_sort.items():
-            # A schedule lists all spaces once, however many of them are busy.
-            often = self.share if sort in (BUSY, VERY_BUSY) or not of_all else 1
+            often = self._often(sort, of_all=of_all)
             requests.update({verb: count * often for verb, count in asked.items()})
         raw = sum(asked.total() for asked in by_sort.values())
-        times = requests.total() / raw if of_all and raw else float(self.share)
-        invocations = bill.invocations if of_all else bill.invocations * self.share
+        # Functions are not billed by space. So they count as their requests do.
+        times = requests.total() / raw if raw else float(self.share)
+        invocations = bill.invocations * (1 if of_all else times)
         rest = dollars(by_sort.get(REST, Counter()))
         return Operation(name, invocations, requests, dollars(requests), rest, bill.dollars * times)
+
+    def _often(self, sort: str, *, of_all: bool = True) -> int:
+        """How many times a request about a space of this sort counts. All spaces at rest are played, and the tenant in
+        a loop is one. A schedule (`of_all`) lists all spaces once, however many of them are busy.
+        """
+        if sort in (BUSY, VERY_BUSY):
+            return self.share
+        return 1 if of_all or sort in (REST, LOOP) else self.share
 
     @property
     def cost(self) -> float:
@@ -74,16 +82,15 @@ class Report:
 
     @property
     def llm(self) -> float:
-        """Dollars of the LLM."""
-        model = self.played.model
-        return self.share * (model.tokens * IN + model.written * OUT)
+        """Dollars of the LLM. The tenant in a loop is one."""
+        model, once = self.played.model, self.played.of_loop
+        tokens = self.share * model.tokens - (self.share - 1) * once["llm_prompt_tokens"]
+        return tokens * IN + (self.share * model.written - (self.share - 1) * once["llm_completion_tokens"]) * OUT
 
     def stored(self, sizes: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
         """Objects and bytes of all spaces."""
         counted = [
-            (count * times, size * times)
-            for sort, (count, size) in sizes.items()
-            for times in [self.share if sort in (BUSY, VERY_BUSY) else 1]
+            (count * times, size * times) for sort, (count, size) in sizes.items() for times in [self._often(sort)]
         ]
         return sum(count for count, _ in counted), sum(size for _, size in counted)
 
@@ -95,7 +102,7 @@ class Report:
     @property
     def throttled(self) -> int:
         """Requests that S3, Lambda or the API refused."""
-        return self.played.account.throttled.total() + self.played.account.tally.throttled
+        return self.share * self.played.account.throttled.total() + self.played.account.tally.throttled
 
 
 def operations(report: Report) -> Iterator[str]:
@@ -121,6 +128,11 @@ def concurrency(report: Report) -> Iterator[str]:
         yield f"| {name if name == ALL else f'`{name}`'} | {scaled:,} | {len(waits) * share:,} | {times} |"
 
 
+def longest(report: Report, function: str) -> float:
+    """Seconds that an event of the function waited at most for a slot."""
+    return max(report.played.account.waits[function], default=0.0)
+
+
 def summary(name: str, report: Report) -> str:
     """A row of the table of days."""
     played = report.played
@@ -133,6 +145,8 @@ def summary(name: str, report: Report) -> str:
         f"{report.llm:.2f}",
         f"{played.percentile(0.5):.0f}",
         f"{played.percentile(0.99):.0f}",
+        f"{longest(report, 'digest'):.0f}",
+        f"{longest(report, 'backup'):.0f}",
         f"{played.account.peak[ALL] * report.share:,}",
         f"{reads[0]:,} / {writes[0]:,}",
         f"{report.throttled:,}",
@@ -158,14 +172,14 @@ DAYS: Mapping[str, Load] = {
     "10 times the notes": replace(SMALL, notes=600),
     "the LLM is down from 10:00 to 16:00": replace(SMALL, llm_down=(4 * HOUR, 10 * HOUR)),
     "all digests at the same hours": replace(SMALL, zones=ZONES[:1]),
-    "one tenant sends a note every 5 seconds, and as many searches": replace(SMALL, loop=7_200),
+    "one tenant in a loop: a note and a search every 5 seconds": replace(SMALL, loop=7_200),
 }
 HEAD = (
     (
-        "| | $ without LLM | of that at rest | LLM $ | note to bank p50 s | p99 s | invocations at once | "
-        "reads / writes a second below a prefix | throttled | left | objects | GB |"
+        "| | $ without LLM | of that at rest | LLM $ | note to bank p50 s | p99 s | a digest waits at most s | "
+        "a backup s | invocations at once | reads / writes a second below a prefix | throttled | left | objects | GB |"
     ),
-    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
 )
 
 
@@ -183,6 +197,12 @@ def day(load: Load = WHOLE) -> Iterator[str]:
     failed = {name: count for name, count in report.played.account.failed.items() if count}
     given_up = dict(report.played.account.given_up)
     yield f"Answers that were errors: {failed or 'none'}. Events given up: {given_up or 'none'}."
+
+
+def tenfold() -> Iterator[str]:
+    """The same day of 10,000 spaces with 10 times the notes."""
+    yield from HEAD
+    yield summary("10 times the notes", Report(Play(replace(WHOLE, notes=10 * WHOLE.notes)).play()))
 
 
 def days(loads: Mapping[str, Load] = DAYS) -> Iterator[str]:

@@ -5,22 +5,28 @@ What is there before the step is written straight into the bucket, in the form i
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
+from benchmarks.memories import Embedding, fill
 from benchmarks.scale.growth import Case, LargeWorld, Step
 from livemem.access.principal import Principal
 from livemem.bank import history
 from livemem.conversations import conversation as conversations
-from livemem.conversations import log, reading, removal
+from livemem.conversations import log, removal
+from livemem.conversations import reading as turns_reading
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft
+from livemem.digests import digest_input
 from livemem.digests.digest_work import DigestOrder, carry_out
+from livemem.memories import reading, storing
+from livemem.memories.memory import MemoryDraft
 from livemem.process import Process
 from livemem.recall import start
 from livemem.recall.start import StartRequest
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
 from livemem.spaces import directory, lifecycle
-from livemem.store import conversation_keys, keys
+from livemem.store import conversation_keys, keys, room_keys
 from livemem.upkeep import sweep
 from tests.support.chatter import Listener
 from tests.support.world import INVOCATION, World
@@ -117,19 +123,47 @@ def _removal(process: Process, conversation_id: str) -> None:
 
 
 def _turns(process: Process, conversation_id: str) -> None:
-    reading.turns(process, SPACE, conversation_id, limit=20)
+    turns_reading.turns(process, SPACE, conversation_id, limit=20)
 
 
 def _room(count: int) -> tuple[World, Step]:
+    """A room that gets so many messages on a day. Its digests begin when it holds as many as one of them takes."""
     world = LargeWorld()
     world.llm = Listener()  # type: ignore[assignment]
     world.create_space(SPACE)
-    for first in range(0, count, 100):
-        drafts = [MessageDraft("Ann", f"Message {first + number} of the day.") for number in range(100)]
-        posting.post_all(world.process, SPACE, "general", drafts)
-        world.clock.move(1)
-    until = world.clock() + INVOCATION
-    return world, lambda process: carry_out(process, SPACE, DigestOrder(forced=True), until)
+
+    def step(process: Process) -> None:
+        for first in range(0, count, digest_input.MOST):
+            writer = world.new_process()
+            for batch in range(first, min(first + digest_input.MOST, count), posting.BATCH):
+                drafts = [MessageDraft("Ann", f"Message {batch + one} of the day.") for one in range(posting.BATCH)]
+                posting.post_all(writer, SPACE, "general", drafts)
+                world.clock.move(1)
+            carry_out(process, SPACE, DigestOrder(forced=True), world.clock() + INVOCATION)
+        assert not world.keys(room_keys.rooms_prefix(SPACE))
+
+    return world, step
+
+
+def _memories(step: Callable[[Process], object]) -> Callable[[int], tuple[World, Step]]:
+    """A space that holds so many memories."""
+
+    def make(count: int) -> tuple[World, Step]:
+        world, model = LargeWorld(embeddings_api_url="http://embeddings.invalid", embeddings_model="m"), Embedding(384)
+        world.create_space(SPACE)
+        world.process = world.with_parts(embed=model)
+        fill(world.process, SPACE, count, model)
+        return world, lambda process: step(replace(process, embed=model))
+
+    return make
+
+
+def _store_memory(process: Process) -> None:
+    storing.store(process, SPACE, "ann", MemoryDraft("The mill stands at the river."))
+
+
+def _search_memories(process: Process) -> None:
+    assert reading.answers(process, SPACE, "Where is the mill?", kind="fact").by == "vector"
 
 
 CASES = (
@@ -137,9 +171,11 @@ CASES = (
     Case("a start of an agent", "former consolidations", 10, _start),
     Case("the daily look at one space", "former consolidations", 10, _daily),
     Case("a page of 20 spaces, by a token that lists its spaces", "spaces of the token", 20, _mine),
-    Case("a space is deleted", "objects", 1_000, _deletion),
+    Case("a space is deleted", "objects", 10_000, _deletion),
     Case("a turn is appended", "turns of the conversation", 500, _of_talk(_append)),
     Case("a page of 20 turns", "turns of the conversation", 500, _of_talk(_turns)),
     Case("a conversation is deleted", "turns of the conversation", 500, _of_talk(_removal)),
-    Case("a digest of a room", "messages of the day", 100, _room),
+    Case("all digests of a day of a room", "messages of the day", 1_000, _room),
+    Case("a memory is stored by a new process", "memories", 199, _memories(_store_memory)),
+    Case("a search of memories by a new process", "memories", 199, _memories(_search_memories)),
 )

@@ -788,6 +788,7 @@ class AsyncSearchGroup(Group):
         recency: float | None = None,
         conversation_id: str | None = None,
         explain: bool | None = None,
+        cursor: str | None = None,
     ) -> models.SearchAnswer:
         """As `SearchGroup.spaces`."""
         return await self._invoke("search_spaces", locals())

@@ -1366,7 +1366,8 @@ class RoomsGroup(Group):
     def list(self, space_id: str) -> models.RoomList:
         """List rooms.
 
-        The rooms with messages that wait for a digest, or that were posted in the last days.
+        The rooms with messages that wait for a digest, or that were posted in the last days, and when the next digest
+        is due.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1794,17 +1795,19 @@ class SearchGroup(Group):
         recency: float | None = None,
         conversation_id: str | None = None,
         explain: bool | None = None,
+        cursor: str | None = None,
     ) -> models.SearchAnswer:
         """Search several spaces.
 
         Search several spaces in one request. The results start with the best hit of each space, then the second of
         each. Scores of different spaces can't be compared. A space that can't be searched now is named in
-        `failed_spaces`, and the others still return hits.
+        `failed_spaces`, and the others still return hits. With `next_spaces` there are further spaces that were not
+        searched.
 
         Args:
             q: The query: words or a question. `"a phrase"` must occur, `-word` must not occur, `begin*` matches all
                 words that begin so. All other characters are plain text.
-            spaces: The spaces, up to 20, separated by commas. Default: all that the token may see.
+            spaces: The spaces, up to 20, separated by commas. Default: all that the token may see, 20 in each answer.
             scope: The kinds to search: some of `live`, `bank`, `archive` (consolidated notes), `conversations`,
                 `memories` and `rooms`, separated by commas, or `all`. `tools` (calls of tools) and `questions` (what
                 `ask` has recorded) are named alone, and are part of no other scope. Default: `live,bank`, or
@@ -1819,6 +1822,7 @@ class SearchGroup(Group):
                 does not count.
             conversation_id: Only documents of this conversation.
             explain: Whether to return the parts of each score, and the floor.
+            cursor: The `next_spaces` of the previous answer. Default: the first spaces. Not with `spaces`.
         """
         return self._invoke("search_spaces", locals())
 

@@ -3484,6 +3484,8 @@ class RoomList(Model):
 
     items: list[RoomView]
     """The rooms with messages that wait, or that were posted in the last days; sorted by name."""
+    next_digest_at: AwareDatetime
+    """The time at which the next digest is due, UTC. It takes the messages that wait then."""
 
 
 class RoomMessagePage(Model):
@@ -3562,6 +3564,8 @@ class SearchAnswer(Model):
     """The documents."""
     failed_spaces: list[FailedSpaceView] | None = None
     """The spaces that could not be searched. `items` has none of their documents. Only for a search in several spaces."""
+    next_spaces: str | None = None
+    """Only a part of the spaces was searched. Send this value as `cursor` to search the next ones. Left out: there are no further ones."""
     floor: FloorView | None = None
     """The floor, if the query has one. Only with `explain=true`."""
     why_not: WhyNotView | None = None

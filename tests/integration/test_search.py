@@ -112,6 +112,22 @@ def test_several_spaces_are_searched_at_once(demo):
     assert (none["items"], none["nothing"], none["floor"]["passed_by"]) == ([], "no_match", [])
 
 
+def test_a_search_in_many_spaces_names_the_cursor_of_the_next_ones(demo):
+    for number in range(20):
+        demo.http("admin", "POST", "/v1/spaces", body={"space_id": f"z{number:02}", "rules": "x"})
+    demo.http("ingest", "POST", f"{SPACE}/notes", space_id="z19", body={"category": "todo", "content": "A store too."})
+
+    first = body(search(demo, {"q": "store"}, "/v1/search"))
+    text = search(demo, {"q": "store"}, "/v1/search", headers={"accept": "text/markdown"})["body"]
+    second = body(search(demo, {"q": "store", "cursor": first["next_spaces"]}, "/v1/search"))
+
+    assert {hit["space_id"] for hit in first["items"]} == {"demo"}
+    assert f"\nNot all spaces were searched. The next ones: cursor={first['next_spaces']}\n" in text
+    assert [hit["space_id"] for hit in second["items"]] == ["z19"]
+    assert "next_spaces" not in second
+    assert body(search(demo, {"q": "store", "cursor": "x", "spaces": "demo"}, "/v1/search"))["status"] == 422
+
+
 def test_where_there_is_no_space_nothing_is_found(service):
     answer = search(service, {"q": "store"}, "/v1/search")
 

@@ -332,7 +332,12 @@ def test_the_calls_to_the_llm_in_flight_are_capped_and_requests_to_start_one_are
         }
     for name in ("ConsolidationConcurrency", "SummaryConcurrency", "MemoryConcurrency"):
         assert source["Parameters"][name]["Default"] > 0
-    capped = {name for name in functions if "ReservedConcurrentExecutions" in functions[name]}
+    # Reads may be capped, so that they take no concurrency from what writes, and are not by default.
+    assert functions["ReadsFunction"]["ReservedConcurrentExecutions"] == {
+        "Fn::If": ["ReserveReadsConcurrency", {"Ref": "ReadsConcurrency"}, {"Ref": "AWS::NoValue"}]
+    }
+    assert source["Parameters"]["ReadsConcurrency"]["Default"] == 0
+    capped = {name for name in functions if "ReservedConcurrentExecutions" in functions[name]} - {"ReadsFunction"}
     assert capped == {"ConsolidateFunction", "BackupFunction", "SummarizeFunction", "AskFunction", "DigestFunction"}
     assert not any(routes(functions[name]) for name in capped)
 

@@ -16,6 +16,7 @@ from livemem.recall import search as searching
 from livemem.recall.render_memory import Lang
 from livemem.recall.search import SpaceHits
 from livemem.recall.search_request import LIMIT_MOST, SearchRequest
+from livemem.store import cursors
 from livemem_http import metrics
 from livemem_http.views.memories import Written
 from livemem_http.views.recall import (
@@ -46,6 +47,7 @@ def search(
     *,
     space_id: str | None,
     spaces: str | None = None,
+    cursor: str | None = None,
     limit: int,
     conversation_id: str | None = None,
     cwd: str | None = None,
@@ -66,7 +68,9 @@ def search(
     if spaces is not None:
         if folder or any(one is not None for one in (space_id, conversation_id, room, why_not)):
             raise InvalidRequest.of("spaces", "goes with no space_id, and with nothing that is in one space alone")
-        return _in_several(session, spaces, asked, limit, explain=explain)
+        return _in_several(session, spaces, cursor, asked, limit, explain=explain)
+    if cursor is not None:
+        raise InvalidRequest.of("cursor", "goes with `spaces` alone")
     space = session.enter("read", space_id)
     if conversation_id is not None:
         if folder:
@@ -81,10 +85,13 @@ def search(
     return _hits(SearchAnswer.of(found, explain=explain, floor=asked.floor), [found])
 
 
-def _in_several(session: McpSession, spaces: str, asked: SearchRequest, limit: int, *, explain: bool) -> ToolAnswer:
+def _in_several(
+    session: McpSession, spaces: str, cursor: str | None, asked: SearchRequest, limit: int, *, explain: bool
+) -> ToolAnswer:
     named = None if spaces == ALL_SPACES else spaces
-    found, failed = searching.several(session.process, session.enter_any("read"), named, asked)
-    return _hits(SearchAnswer.of_several(found, limit, explain=explain, failed=failed, floor=asked.floor), found)
+    after = cursors.decode_name(cursor)
+    found = searching.several(session.process, session.enter_any("read"), named, asked, after)
+    return _hits(SearchAnswer.of_several(found, limit, explain=explain, floor=asked.floor), found.answers)
 
 
 def _hits(view: SearchAnswer, answers: Sequence[SpaceHits]) -> ToolAnswer:

@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.e2e.client import Service
+from tests.e2e.page.own import Own
 from tests.e2e.stack import Running, give_up
 from tests.support.browser import NoBrowserError, Visit, launched, visited
 
@@ -56,3 +57,46 @@ def signed_in(visit: Callable[..., Visit], service: Service) -> Callable[..., Vi
         return found
 
     return begin
+
+
+@pytest.fixture(scope="module")
+def variables() -> dict[str, str]:
+    """Variables of the environment of `own`; a module may have others."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory, variables: dict[str, str]) -> Iterator[Own]:
+    """A service of a module's own."""
+    found = Own(tmp_path_factory.mktemp("own") / "data", variables)
+    try:
+        found.start()
+        yield found
+        found.stop()
+    finally:
+        found.model.stop()
+
+
+@pytest.fixture
+def api(own: Own) -> Service:
+    """A client of it."""
+    return Service(own.url, own.token)
+
+
+@pytest.fixture
+def at(browser: Browser, own: Own) -> Iterator[Callable[..., Visit]]:
+    """at(link, token=None, **options): a visit at a view of it, signed in; nothing else may go wrong in the visit."""
+    visits: list[Visit] = []
+
+    def begin(link: str, token: str | None = None, **options: Any) -> Visit:
+        found = visited(browser, own.url, **options)
+        visits.append(found)
+        found.open(link)
+        found.sign_in(token or own.token)
+        return found
+
+    yield begin
+    troubles = [trouble for one in visits for trouble in one.troubles]
+    for one in visits:
+        one.page.context.close()
+    assert troubles == []

@@ -1,20 +1,19 @@
 """What goes wrong while a person is on the page: each says what happened and what to do, and nothing typed is lost.
 
-The service is one of its own, since it is ended and started again. Its LLM refuses every call.
+The service is one of its own, since it is ended and started again, and its LLM refuses calls.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
-from local.front.httpd import Server, answer_json
 from tests.e2e.client import Service
-from tests.e2e.stack import KIND, Stack, free_ports, started
+from tests.e2e.page.own import Own
+from tests.e2e.stack import KIND
 from tests.support.archives import targz
-from tests.support.browser import PATIENCE_MS, Visit, visited
+from tests.support.browser import PATIENCE_MS, Visit
 
 TYPED = "The ferry of half past nine was full."
 NOTE = {"category": "observation", "content": "The pump of berth three leaks."}
@@ -27,72 +26,17 @@ pytestmark = [
 ]
 
 
-@dataclass
-class Own:
-    """A service that can be ended and started again, at the same address and with the same data."""
-
-    data: Path
-    variables: dict[str, str]
-    stack: Stack | None = None
-    url: str = ""
-    token: str = ""
-
-    def start(self) -> None:
-        (self.data / "endpoints.json").unlink(missing_ok=True)
-        self.stack = Stack(self.data, **self.variables)
-        running = started(self.data, self.stack.process)
-        self.url, self.token = running.url, running.token
-
-    def stop(self) -> None:
-        if self.stack is None:
-            return
-        stack, self.stack = self.stack, None
-        wrong = stack.stop()
-        assert not wrong, wrong
-
-
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
-    """The service of this module."""
-    refusing = Server("127.0.0.1", 0, lambda _: answer_json(400, {"error": {"message": "no"}}), max_body=1 << 24)
-    refusing.start()
-    variables = {
-        "PORT": str(free_ports(1)),
-        "LLMAAS_API_URL": f"{refusing.url}/v1",
-        "CONSOLIDATION_COOLDOWN_SECONDS": "120",
-        "UPLOADS_PER_TOKEN_PER_DAY": "1",
-    }
-    found = Own(tmp_path_factory.mktemp("own") / "data", variables)
-    found.start()
-    try:
-        yield found
-    finally:
-        found.stop()
-        refusing.stop()
+def variables() -> dict[str, str]:
+    return {"CONSOLIDATION_COOLDOWN_SECONDS": "120", "UPLOADS_PER_TOKEN_PER_DAY": "1"}
 
 
 @pytest.fixture
-def api(own: Own) -> Service:
-    return Service(own.url, own.token)
-
-
-@pytest.fixture
-def at(browser: Browser, own: Own) -> Iterator[Callable[..., Visit]]:
-    """at(link, token=None): a visit at a view of this service, signed in. Nothing else may go wrong in it."""
-    visits: list[Visit] = []
-
-    def begin(link: str, token: str | None = None) -> Visit:
-        found = visited(browser, own.url)
-        visits.append(found)
-        found.open(link)
-        found.sign_in(token or own.token)
-        return found
-
-    yield begin
-    troubles = [trouble for one in visits for trouble in one.troubles]
-    for one in visits:
-        one.page.context.close()
-    assert troubles == []
+def refusing(own: Own) -> Iterator[None]:
+    """The LLM refuses every call."""
+    own.model.refuses = True
+    yield
+    own.model.refuses = False
 
 
 def told(found: Visit, what: str, do: str) -> None:
@@ -127,6 +71,7 @@ def test_a_service_that_restarts_is_told_and_what_was_typed_is_sent_when_it_is_b
     found.troubles[:] = [one for one in found.troubles if not one.startswith("failed: ")]
 
 
+@pytest.mark.usefixtures("refusing")
 def test_a_second_run_by_hand_is_told_to_wait_and_for_how_long(api: Service, at):
     api.send("POST", "/spaces", {"space_id": "hasty"})
     api.send("POST", "/spaces/hasty/notes", NOTE)
@@ -209,6 +154,7 @@ def test_a_space_that_is_deleted_while_it_is_looked_at_is_told(api: Service, at)
     told(found, "There is no such space.", "Backups of a deleted space are under “Operate”.")
 
 
+@pytest.mark.usefixtures("refusing")
 def test_all_spaces_show_which_one_waits_after_a_failure_and_it_is_tried_again_there(api: Service, at):
     for name in ("failing", "resting"):
         api.send("POST", "/spaces", {"space_id": name, "consolidation_threshold": 1})

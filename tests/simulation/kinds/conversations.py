@@ -12,18 +12,20 @@ from typing import Any, ClassVar, cast
 from greenlet import getcurrent
 
 from livemem.conversations import conversation as conversations
-from livemem.conversations import levels, log, orders, removal, summaries, summary_versions
+from livemem.conversations import levels, log, orders, removal, summaries, summary_versions, update
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.parameters import Parameters
 from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Draft, ToolCall, Turn
 from livemem.erasure import erasure
 from livemem.errors import LiveMemoryError, StillAtWork
+from livemem.jobs.shares import CROWDED
 from livemem.llm.client import Messages
 from livemem.process import Process
+from livemem.spaces import caps
 from livemem.spaces import head as heads
 from livemem.store import conversation_keys as keys
-from livemem.store import due_keys
+from livemem.store import due_keys, timing
 from tests.simulation.choices import chance, some
 from tests.simulation.histories import History, Step
 from tests.simulation.kinds import conversation_law as law
@@ -190,6 +192,16 @@ class TalkScene(Scene):
         """A turn was written."""
         return self.world.work({"space_id": SPACE, "conversation_id": self.id}, process, until)
 
+    def crowded_event(self, process: Process, until: datetime) -> Any:
+        """A turn was written, and its event has waited in a long queue: the space has its share of the slots alone."""
+        payload = {"space_id": SPACE, "conversation_id": self.id}
+        return update.carry_out(process, payload, until, waited=CROWDED)
+
+    def fill_share(self, count: int) -> None:
+        """So many workers of the space are at work, and die before they end."""
+        for number in range(count):
+            caps.enter(self.world.process, SPACE, "summarize", f"other-{number}", count, timing.INVOCATION)
+
     # Faults, and how to recover
 
     def update_first(self, action: Action) -> list[str]:
@@ -331,6 +343,17 @@ def _long_ago(scene: TalkScene) -> None:
     scene.world.pass_time(1_800)
 
 
+def _behind_others(scene: TalkScene) -> None:
+    scene.fill_share(scene.world.settings.work_at_once_per_space)
+
+
+def _behind_one(scene: TalkScene) -> None:
+    """The conversation stands in the line already, and one place is free again."""
+    _behind_others(scene)
+    scene.crowded_event(scene.world.process, scene.world.clock() + timedelta(minutes=15))
+    caps.leave(scene.world.process, SPACE, "summarize", "other-0")
+
+
 def _rebuilt(scene: TalkScene) -> None:
     scene.rebuild(scene.world.process, {"window_chars": 700})
     scene.world.settle()
@@ -383,6 +406,9 @@ ORDER_REDO, REDO = _ordered("redo", lambda scene, process: scene.redo(process, 1
 APPEND = _action("append", _append, _wants())
 IMPORT = _action("import", lambda scene, process, until: scene.bring(process, scene.wanted), _wants_lines)
 UPDATE = _action("update", lambda scene, process, until: scene.event(process, until))
+IN_A_CROWD = _action("update in a crowd", lambda scene, process, until: scene.crowded_event(process, until))
+BEHIND_OTHERS = replace(IN_A_CROWD, name="update behind others", before=talked(2, _behind_others))
+CALLED = replace(IN_A_CROWD, name="update after a wait in the line", before=talked(2, _behind_one))
 DELETE = _action("deletion", lambda scene, process, until: scene.delete(process))
 ERASE = _action("erasure of a turn", lambda scene, process, until: scene.erase(process, until, 4))
 """It is longer than a block."""
@@ -407,6 +433,9 @@ ACTIONS = (
     IMPORT,
     _action("close", lambda scene, process, until: log.close(process, SPACE, scene.id)),
     UPDATE,
+    IN_A_CROWD,
+    BEHIND_OTHERS,
+    CALLED,
     ORDER_REBUILD,
     _at(REBUILD, 1),
     _at(REGROUP, 1),
@@ -427,6 +456,8 @@ PAIRS = tuple(
         (APPEND, (APPEND, IMPORT, UPDATE, DELETE)),
         (IMPORT, (APPEND, IMPORT, DELETE)),
         (UPDATE, (APPEND, UPDATE, DELETE, SWEEP, REBUILD, REDO, ERASE)),
+        (IN_A_CROWD, (APPEND, UPDATE, IN_A_CROWD, DELETE, SWEEP)),
+        (BEHIND_OTHERS, (IN_A_CROWD, SWEEP)),
         (REBUILD, (APPEND, UPDATE, REBUILD, DELETE, REDO, ERASE)),
         (REDO, (UPDATE, REDO, APPEND, DELETE, ERASE)),
         (SWEEP, (APPEND, UPDATE, DELETE)),
@@ -459,7 +490,7 @@ class TalkHistory(History):
     def steps(self) -> list[Step]:
         steps: list[Step] = [
             (self.write, 8), (self.append, 6), (self.bring, 2), (self.close, 1), (self.event, 6), (self.deliver, 5),
-            (self.sweep, 2), (self.rebuild, 2), (self.redo, 2),
+            (self.sweep, 2), (self.rebuild, 2), (self.redo, 2), (self.crowd, 2),
         ]  # fmt: skip
         rare = self.choices.number(1, 8)
         return steps + [(self.delete, 2)] * (rare == 7) + [(self.erase, 2)] * (rare == 8) if not self.calm else steps
@@ -519,6 +550,12 @@ class TalkHistory(History):
 
     def event(self) -> None:
         self.spawn("event", self.scene.event, WORK_SECONDS)
+
+    def crowd(self) -> None:
+        """An event from a long queue; sometimes others of the space have all of its places."""
+        if chance(self.choices, 30):
+            self.scene.fill_share(self.world.settings.work_at_once_per_space)
+        self.spawn("event in a crowd", self.scene.crowded_event, WORK_SECONDS)
 
     def sweep(self) -> None:
         self.spawn("sweep", lambda process, until: sweep(self.scene, process, until), SWEEP_SECONDS)

@@ -172,6 +172,16 @@ def test_a_search_names_the_spaces_that_could_not_be_searched(desk: CliHarness):
     assert "Not searched: bad (space_broken). It can't be read." in said.err
 
 
+def test_a_search_of_all_spaces_says_how_it_goes_on(desk: CliHarness):
+    desk.answers = {"search_spaces": {"items": [], "next_spaces": "cG9ydA"}}
+    said = desk.say("search", "x", "--all")
+    assert "Not all spaces were searched. The next ones: --all --cursor cG9ydA" in said.err
+    desk.asked.clear()
+    desk.say("search", "x", "--all", "--cursor", "cG9ydA")
+    assert desk.asked[0][1]["cursor"] == "cG9ydA"
+    assert desk.say("search", "x", "--cursor", "cG9ydA").code == 2
+
+
 def test_a_search_also_tells_why_a_document_was_not_found(desk: CliHarness):
     hit = {"kind": "note", "id": "1", "space_id": "demo", "time": "2026-02-20T14:00:00Z", "snippet": "A store."}
     why = {"id": "4", "reason": "rank", "rank": 12, "behind": ["2", "3"]}

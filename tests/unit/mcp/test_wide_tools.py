@@ -123,6 +123,7 @@ def test_search_says_which_arguments_do_not_go_together(agents: Agents):
             "scope": here | {"room": "dock", "scope": "bank"},
             "scope ": here | {"room": "dock", "kind": "fact"},
             "spaces": here | {"spaces": "port"},
+            "cursor": here | {"cursor": "cG9ydA"},
             "spaces ": {"q": "ferry", "spaces": "port", "cwd": "/shop"},
             "spaces  ": {"q": "ferry", "spaces": "port", "room": "dock"},
             "conversation_id": here | {"conversation_id": lost, "cwd": "/shop"},

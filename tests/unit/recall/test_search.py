@@ -535,9 +535,9 @@ class TestSeveral:
         return world
 
     def ask(self, world, named, principal=EVERYONE, **asked):
-        answers, failed = search.several(world.process, principal, named, SearchRequest.of("store", **asked))
-        assert failed == []
-        return [(space_id, hit.document.text) for space_id, hit in search.merged(answers, asked.get("limit", 10))]
+        found = search.several(world.process, principal, named, SearchRequest.of("store", **asked))
+        assert (found.failed, found.more) == ([], None)
+        return [(space_id, hit.document.text) for space_id, hit in search.merged(found.answers, asked.get("limit", 10))]
 
     def test_the_best_of_each_come_first_then_the_second_ones(self):
         found = self.ask(self.spaces(), "two,one")
@@ -566,14 +566,31 @@ class TestSeveral:
             self.ask(self.spaces(), named)
         assert [error.field for error in caught.value.fields] == ["spaces"]
 
-    def test_more_spaces_than_can_be_asked_must_be_named(self):
-        world = self.spaces()
-        for number in range(20):
-            world.create_space(f"more-{number}")
+    def test_more_spaces_than_one_answer_has_are_searched_in_further_ones_each_once(self, monkeypatch):
+        world, names = World(), [f"s{number:02}" for number in range(45)]
+        for name in names:
+            world.create_space(name)
+        inside = search._in
 
+        def one(process, meta, asked, embedded):
+            if meta.space_id < names[20]:
+                raise StoreUnavailable("The store did not answer.")
+            return inside(process, meta, asked, embedded)
+
+        monkeypatch.setattr(search, "_in", one)
+        asked, after, seen = SearchRequest.of("store"), None, []
+        while not seen or after:
+            found = search.several(world.process, EVERYONE, None, asked, after)
+            seen.append([answer.space_id for answer in found.answers])
+            after = found.more
+
+        # The first answer is none of an error, though all of its spaces failed: there are others.
+        assert seen == [[], names[20:40], names[40:]]
+
+    def test_a_cursor_goes_with_no_names(self):
         with pytest.raises(InvalidRequest) as caught:
-            self.ask(world, None)
-        assert caught.value.fields[0].field == "spaces"
+            search.several(self.spaces().process, EVERYONE, "one", SearchRequest.of("store"), "one")
+        assert caught.value.fields[0].field == "cursor"
 
     @pytest.mark.parametrize("named", ["one,two,three", None])
     def test_a_space_that_can_not_be_searched_is_named_and_the_others_answer(self, named, monkeypatch):
@@ -588,9 +605,10 @@ class TestSeveral:
             return inside(process, meta, asked, embedded)
 
         monkeypatch.setattr(search, "_in", one)
-        answers, failed = search.several(world.process, EVERYONE, named, SearchRequest.of("store"))
+        found = search.several(world.process, EVERYONE, named, SearchRequest.of("store"))
 
-        assert [answer.space_id for answer in answers] == ["three"]
+        failed = found.failed
+        assert [answer.space_id for answer in found.answers] == ["three"]
         assert [(one.space_id, one.code) for one in failed] == [("one", "store_unavailable"), ("two", "space_broken")]
         assert "SQLite" not in failed[1].detail
 
@@ -610,11 +628,11 @@ class TestSeveral:
         wild = key.replace("/000001_", f"/{10**30}_")
         world.inner.put_object(Bucket="bucket", Key=wild, Body=json.dumps(record | {"number": 10**30}).encode())
 
-        answers, failed = search.several(world.process, EVERYONE, "one,two", SearchRequest.of("store", scope="all"))
+        found = search.several(world.process, EVERYONE, "one,two", SearchRequest.of("store", scope="all"))
 
-        assert [answer.space_id for answer in answers] == ["one", "two"]
-        assert failed == []
-        assert [hit.document.kind for hit in answers[0].hits] == ["bank"]
+        assert [answer.space_id for answer in found.answers] == ["one", "two"]
+        assert found.failed == []
+        assert [hit.document.kind for hit in found.answers[0].hits] == ["bank"]
 
     def test_one_call_of_the_model_answers_for_all(self):
         world, embedder = searching_world()
@@ -624,9 +642,9 @@ class TestSeveral:
             run_indexer(world, space_id=name)
         embedder.calls.clear()
 
-        answers, _ = search.several(world.process, EVERYONE, "one,two", SearchRequest.of("car"))
+        found = search.several(world.process, EVERYONE, "one,two", SearchRequest.of("car"))
 
-        assert [answer.ranking for answer in answers] == ["hybrid", "hybrid"]
+        assert [answer.ranking for answer in found.answers] == ["hybrid", "hybrid"]
         assert embedder.calls == [(["car"], True)]
 
 

@@ -134,6 +134,9 @@ def search(
     why_not: Annotated[
         str | None, typer.Option(help="The id of a document: also tell why it was not found. Not with --all.")
     ] = None,
+    cursor: Annotated[
+        str | None, typer.Option(help="With --all: search the next spaces, by what the last search says of them.")
+    ] = None,
     space: Space = None,
     json: Json = False,
 ) -> None:
@@ -147,6 +150,10 @@ def search(
             if everywhere:
                 raise Refused("--why-not goes with one space: leave --all out.")
             arguments["why_not"] = why_not
+        if cursor is not None:
+            if not everywhere:
+                raise Refused("--cursor goes with --all.")
+            arguments["cursor"] = cursor
         operation = "search_spaces" if everywhere else "search_space"
         found = session.call(operation, **arguments) if everywhere else session.here(operation, **arguments)
         session.out.result(found, lambda: _hits(session, found["items"], everywhere=everywhere))
@@ -154,6 +161,8 @@ def search(
             session.out.say(_why_not(why))
         for one in found.get("failed_spaces") or []:
             session.out.say(f"Not searched: {one['space_id']} ({one['code']}). {texts.one_line(one['detail'])}")
+        if further := found.get("next_spaces"):
+            session.out.say(f"Not all spaces were searched. The next ones: --all --cursor {further}")
         session.end_if_nothing(found)
 
 

@@ -22,6 +22,9 @@ const LATEST = 4000;
 const MOST_ERASED = 100;
 const idOf = (note) => note.note_id;
 
+/** The day before today on the reader's calendar, as fields of a day take it. */
+const yesterday = () => new Date(Date.now() - 86_400_000).toLocaleDateString('en-CA');
+
 function Filters({ query }) {
   const statuses = ['live', 'consolidated'].map((name) => [name, t(`filter.status.${name}`)]);
   return html`<div class="filters">
@@ -31,6 +34,7 @@ function Filters({ query }) {
     <${TypedFilter} name="tag" label=${t('filter.tag')} value=${query.tag} />
     <${DayFilter} name="since" label=${t('filter.since')} value=${query.since} />
     <${DayFilter} name="until" label=${t('filter.until')} value=${query.until} />
+    <button class="plain" type="button" onClick=${() => changeQuery({ since: yesterday(), until: yesterday() })}>${t('filter.yesterday')}</button>
   </div>`;
 }
 
@@ -107,6 +111,7 @@ function Timeline({ space, query }) {
     : html`<${Empty} title=${t('notes.none')}><p>${t('notes.none.what')} <a href=${href('history', { space })}>${t('nav.history')}</a></p><details class="connect-more"><summary>${t('start.connect')}</summary><${Connect} space=${space} /></details></${Empty}>`;
   return html`<${Panel} title=${t('notes.title')} side=${may('admin') && list.count > 0 && html`<button class="plain" onClick=${() => (choosing ? clear() : setChoosing(true))}>${choosing ? t('cancel') : t('choose')}</button>`}>
     <${Filters} query=${query} />
+    ${filtered && !query.status && html`<p><button class="plain" onClick=${() => changeQuery({ status: 'consolidated' })}>${t('notes.folded.too')}</button></p>`}
     ${chosen.size > 0 && html`<${Chosen} space=${space} chosen=${chosen} clear=${clear} />`}
     <${PagedList} class="thread-list" list=${list} idOf=${idOf} empty=${empty} mark=${`${choosing} ${chosen.size} ${[...fresh].join()}`}
       row=${(note) => html`<${Note} note=${note} fresh=${fresh.has(note.note_id)} choose=${choose} />`} />

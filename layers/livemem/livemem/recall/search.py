@@ -111,6 +111,15 @@ class FailedSpace:
     detail: str
 
 
+@dataclass(frozen=True)
+class HitsOfSpaces:
+    """The answers of several spaces, those that could not be searched, and the id after which further ones begin."""
+
+    answers: list[SpaceHits]
+    failed: list[FailedSpace]
+    more: str | None = None
+
+
 class _AskedFor:
     """The spaces that this process has asked the indexer for, a short time ago."""
 
@@ -172,16 +181,16 @@ def search(process: Process, space_id: str, asked: SearchRequest) -> SpaceHits:
 
 
 def several(
-    process: Process, principal: Principal, named: str | None, asked: SearchRequest
-) -> tuple[list[SpaceHits], list[FailedSpace]]:
+    process: Process, principal: Principal, named: str | None, asked: SearchRequest, after: str | None = None
+) -> HitsOfSpaces:
     """The same in several spaces at once, with 1 call for the question. `named` are their ids with commas in between.
-    Without it, all spaces that the principal may see are searched. A space that can't be searched is named, and the
-    others answer.
+    Without it, the first SPACES of those that the principal may see are searched, or the first ones `after` an id. A
+    space that can't be searched is named, and the others answer.
 
-    Raises Forbidden for a space that the principal may not see, NotFound, InvalidRequest. If all fail, raises the first
-    one's error.
+    Raises Forbidden for a space that the principal may not see, NotFound, InvalidRequest. If all fail, and there are no
+    further ones, raises the first one's error.
     """
-    space_ids = _spaces(process, principal, named)
+    space_ids, more = _spaces(process, principal, named, after)
     vector = vector_of(process, asked.text)
 
     def one(space_id: str) -> SpaceHits | LiveMemoryError | None:
@@ -201,10 +210,10 @@ def several(
 
     found = dict(zip(space_ids, process.store.map(one, space_ids), strict=True))
     errors = {space_id: error for space_id, error in found.items() if isinstance(error, LiveMemoryError)}
-    if errors and len(errors) == len(found):
+    if errors and len(errors) == len(found) and more is None:
         raise next(iter(errors.values()))
     failed = [FailedSpace(space_id, error.code, error.detail) for space_id, error in errors.items()]
-    return [answer for answer in found.values() if isinstance(answer, SpaceHits)], failed
+    return HitsOfSpaces([answer for answer in found.values() if isinstance(answer, SpaceHits)], failed, more)
 
 
 def merged(answers: Sequence[SpaceHits], limit: int) -> list[tuple[str, Hit]]:
@@ -220,12 +229,14 @@ def merged(answers: Sequence[SpaceHits], limit: int) -> list[tuple[str, Hit]]:
     return [(space_id, hit) for _, _, space_id, hit in ranked[:limit]]
 
 
-def _spaces(process: Process, principal: Principal, named: str | None) -> list[str]:
+def _spaces(
+    process: Process, principal: Principal, named: str | None, after: str | None
+) -> tuple[list[str], str | None]:
     if named is None:
-        metas, more = directory.page(process, principal, limit=SPACES, after=None)
-        if more is not None:
-            raise InvalidRequest.of("spaces", f"is required, because the token may see more than {SPACES} spaces")
-        return [meta.space_id for meta in metas]
+        metas, more = directory.page(process, principal, limit=SPACES, after=after)
+        return [meta.space_id for meta in metas], more
+    if after is not None:
+        raise InvalidRequest.of("cursor", "goes with no `spaces`: it continues a search in all spaces")
     space_ids = list(dict.fromkeys(named.split(",")))
     if len(space_ids) > SPACES:
         raise InvalidRequest.of("spaces", f"names more than {SPACES} spaces: name fewer")
@@ -235,7 +246,7 @@ def _spaces(process: Process, principal: Principal, named: str | None) -> list[s
         except InvalidName as error:
             raise InvalidName("spaces", error.message) from None
         decision.check_space(principal, space_id)
-    return space_ids
+    return space_ids, None
 
 
 def in_conversation(process: Process, space_id: str, conversation_id: str, asked: SearchRequest) -> SpaceHits:

@@ -11,6 +11,7 @@ tombstone by compare-and-swap, so there is always a head to compare with.
 
 import math
 from dataclasses import dataclass
+from itertools import islice
 
 from livemem import clock, limits
 from livemem.access import decision
@@ -24,7 +25,7 @@ from livemem.spaces.head import Head, Meta
 from livemem.spaces.head_fields import Mode
 from livemem.store import keys, stored, timing
 from livemem.store.capability_check import require_conditional_writes
-from livemem.store.objects import MARKDOWN
+from livemem.store.objects import DELETE_BATCH, MARKDOWN
 from livemem.text.redaction import when
 
 TOMBSTONE_LIFE = timing.SWEEPING + timing.REPEATED + timing.MARGIN
@@ -228,9 +229,12 @@ def bury(process: Process, space_id: str) -> None:
 
 
 def delete_contents(process: Process, space_id: str) -> None:
-    """Delete all objects, except the head, of a space that no reader sees any more."""
+    """Delete all objects, except the head, of a space that no reader sees any more. It deletes while it lists. So
+    a later process lists only the rest if this one dies on the way.
+    """
     head = keys.meta(space_id)
-    doomed = [entry.key for entry in process.store.scan(keys.prefix(space_id)) if entry.key != head]
-    # What the space's runs cost was paid for, and counts for its day.
-    usage_counts.keep(process, space_id, doomed)
-    process.store.delete_many(doomed)
+    listed = (entry.key for entry in process.store.scan(keys.prefix(space_id)) if entry.key != head)
+    while doomed := list(islice(listed, DELETE_BATCH)):
+        # What the space's runs cost was paid for, and counts for its day.
+        usage_counts.keep(process, space_id, doomed)
+        process.store.delete_many(doomed)

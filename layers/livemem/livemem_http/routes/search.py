@@ -12,6 +12,7 @@ from livemem.recall.context import ContextRequest
 from livemem.recall.render_memory import Lang
 from livemem.recall.search_request import SearchRequest
 from livemem.recall.start import StartRequest
+from livemem.store import cursors
 from livemem_http.api import Api
 from livemem_http.environment import process
 from livemem_http.filters import OfCategory, OfSpeaker, Since, Tagged, Until
@@ -87,9 +88,14 @@ WhyNotFound = Annotated[
 Spaces = Annotated[
     str | None,
     Query(
-        description=f"The spaces, up to {search.SPACES}, separated by commas. Default: all that the token may see.",
+        description=f"The spaces, up to {search.SPACES}, separated by commas. Default: all that the token may see, "
+        f"{search.SPACES} in each answer.",
         examples=["demo"],
     ),
+]
+FurtherSpaces = Annotated[
+    str | None,
+    Query(description="The `next_spaces` of the previous answer. Default: the first spaces. Not with `spaces`."),
 ]
 Levels = Annotated[
     str | None,
@@ -403,14 +409,15 @@ def search_spaces(
     recency: Recency = 0.0,
     conversation_id: OfConversation = None,
     explain: Explain = False,
+    cursor: FurtherSpaces = None,
 ) -> SearchAnswer:
     """Search several spaces in one request. The results start with the best hit of each space, then the second of each.
     Scores of different spaces can't be compared. A space that can't be searched now is named in `failed_spaces`, and
-    the others still return hits.
+    the others still return hits. With `next_spaces` there are further spaces that were not searched.
     """
     wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
-    answers, failed = search.several(process(), api.principal(), spaces, wanted)
-    return SearchAnswer.of_several(answers, limit, explain=explain, failed=failed, floor=wanted.floor)
+    found = search.several(process(), api.principal(), spaces, wanted, cursors.decode_name(cursor))
+    return SearchAnswer.of_several(found, limit, explain=explain, floor=wanted.floor)
 
 
 @api.route(

@@ -10,9 +10,10 @@ from livemem.recall.context import Context
 from livemem.recall.document_sources import BANK
 from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.render_context import ShownSummary, ShownTurn
-from livemem.recall.search import FailedSpace, SpaceHits
+from livemem.recall.search import HitsOfSpaces, SpaceHits
 from livemem.search.engine import Hit, Reason, WhyNot
 from livemem.search.evidence import LIKELY
+from livemem.store import cursors
 from livemem_http.views.fields import Moment, SpaceId, Unread, View, described
 
 CONFIRMED = (BANK, memory_documents.MEMORY)
@@ -348,6 +349,15 @@ class SearchAnswer(Ranked):
         ),
     ] = None
 
+    next_spaces: Annotated[
+        str | None,
+        described(
+            "Only a part of the spaces was searched. Send this value as `cursor` to search the next ones. Left out: "
+            "there are no further ones.",
+            "cG9ydA",
+        ),
+    ] = None
+
     floor: Annotated[FloorView | None, described("The floor, if the query has one. Only with `explain=true`.")] = None
     why_not: Annotated[
         WhyNotView | None, described("The reason why a document was not found. Only with `why_not`.")
@@ -356,7 +366,8 @@ class SearchAnswer(Ranked):
     @classmethod
     def of(cls, answer: SpaceHits, *, explain: bool, floor: RelevanceFloor | None = None) -> "SearchAnswer":
         """`floor`: that of the request, which the answer tells if it explains itself."""
-        found = cls.of_several([answer], len(answer.hits), explain=explain, named=False, floor=floor)
+        alone = HitsOfSpaces([answer], [])
+        found = cls.of_several(alone, len(answer.hits), explain=explain, named=False, floor=floor)
         if answer.why_not is not None:
             found.why_not = WhyNotView.of(answer.why_not)
         return found
@@ -364,20 +375,25 @@ class SearchAnswer(Ranked):
     @classmethod
     def of_several(
         cls,
-        answers: Sequence[SpaceHits],
+        found: HitsOfSpaces,
         limit: int,
         *,
         explain: bool,
         named: bool = True,
-        failed: Sequence[FailedSpace] = (),
         floor: RelevanceFloor | None = None,
     ) -> "SearchAnswer":
         """The same of several spaces."""
-        hits = search.merged(answers, limit)
+        hits = search.merged(found.answers, limit)
         items = [HitView.of(space_id, hit, explain=explain, named=named) for space_id, hit in hits]
-        views = [FailedSpaceView(space_id=one.space_id, code=one.code, detail=one.detail) for one in failed]
+        views = [FailedSpaceView(space_id=one.space_id, code=one.code, detail=one.detail) for one in found.failed]
         passed = FloorView.of(floor, [hit for _, hit in hits]) if explain and floor is not None else None
-        return cls(items=items, failed_spaces=views or None, floor=passed, **ranked(answers))
+        return cls(
+            items=items,
+            failed_spaces=views or None,
+            next_spaces=cursors.encode(found.more),
+            floor=passed,
+            **ranked(found.answers),
+        )
 
 
 class TalkAnswer(Ranked):
@@ -563,7 +579,9 @@ def as_markdown(
     why = answer.why_not if isinstance(answer, SearchAnswer) else None
     told = [f"Why not {why.id}: {_why(why)}."] if why else []
     failures = [f"Not searched: {one.space_id} ({one.code}). {one.detail}" for one in failed]
-    return "\n".join([*found, *told, *failures]) + "\n" + unread_line(answer.view.unread)
+    more = answer.next_spaces if isinstance(answer, SearchAnswer) else None
+    further = [f"Not all spaces were searched. The next ones: cursor={more}"] if more else []
+    return "\n".join([*found, *told, *failures, *further]) + "\n" + unread_line(answer.view.unread)
 
 
 def unread_line(count: int | None) -> str:

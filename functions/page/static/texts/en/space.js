@@ -233,6 +233,8 @@ export default {
   'filter.status.live': 'live',
   'filter.status.consolidated': 'consolidated',
   'filter.until': 'Until',
+  'filter.yesterday': 'Yesterday',
+  'notes.folded.too': 'Look among the consolidated notes',
   'life.promoted_here': 'Promoted from another space',
   'life.came_with_space': 'Came with the space',
   'life.promoted': 'Promoted into another space',

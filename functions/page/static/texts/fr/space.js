@@ -233,6 +233,8 @@ export default {
   'filter.status.live': 'en attente',
   'filter.status.consolidated': 'consolidées',
   'filter.until': 'Jusqu’au',
+  'filter.yesterday': 'Hier',
+  'notes.folded.too': 'Chercher parmi les notes consolidées',
   'life.promoted_here': 'Promue depuis un autre espace',
   'life.came_with_space': 'Venue avec l’espace',
   'life.promoted': 'Promue dans un autre espace',

@@ -1,0 +1,57 @@
+"""A service of a test's own: it can be ended and started again, and its LLM can be told to refuse."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from local.front.httpd import Request, Response, Server, answer_json
+from local.offline_llm.server import MAX_BODY_BYTES, OfflineLlm
+from tests.e2e.stack import Stack, free_ports, started
+
+
+class Model:
+    """The offline LLM, which refuses every call while `refuses` is set."""
+
+    def __init__(self) -> None:
+        self.refuses = False
+        self._offline = OfflineLlm()
+        self._server = Server("127.0.0.1", 0, self._answer, max_body=MAX_BODY_BYTES)
+        self._server.start()
+
+    @property
+    def url(self) -> str:
+        return f"{self._server.url}/v1"
+
+    def stop(self) -> None:
+        self._server.stop()
+
+    def _answer(self, request: Request) -> Response:
+        if self.refuses:
+            return answer_json(400, {"error": {"message": "no"}})
+        return self._offline.answer(request)
+
+
+@dataclass
+class Own:
+    """The service: always at the same address and with the same data."""
+
+    data: Path
+    variables: dict[str, str]
+    model: Model = field(default_factory=Model)
+    stack: Stack | None = None
+    url: str = ""
+    token: str = ""
+
+    def start(self) -> None:
+        (self.data / "endpoints.json").unlink(missing_ok=True)
+        self.variables.setdefault("PORT", str(free_ports(1)))
+        llm = {"LLMAAS_API_URL": self.model.url, "LLMAAS_MODEL": "offline-rules"}
+        self.stack = Stack(self.data, **llm, **self.variables)
+        running = started(self.data, self.stack.process)
+        self.url, self.token = running.url, running.token
+
+    def stop(self) -> None:
+        if self.stack is None:
+            return
+        stack, self.stack = self.stack, None
+        wrong = stack.stop()
+        assert not wrong, wrong
