@@ -1,7 +1,7 @@
 /** A list by pages, of any length. Only the rows near the window are there, in units of a few; of others their height stays. */
 import { makeStore, useStore } from '../core/store.js';
 import { t } from '../core/texts.js';
-import { html, useEffect, useMemo, useRef, useState } from '../vendor/preact.js';
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../vendor/preact.js';
 import { Empty, Loading, ProblemNote } from './basic.js';
 
 const UNIT = 20;
@@ -106,8 +106,10 @@ function Unit({ items, drawing, first }) {
     if (shown && shown < items.length) drawing.soon(more);
   }, [shown, items]);
   const whole = shown >= items.length;
-  const reserved = height.current ?? items.length * drawing.height;
-  return html`<ul class="page" ref=${node} style=${{ minHeight: whole ? '' : `${reserved}px` }}>${shown > 0 && html`<${Rows} items=${whole ? items : items.slice(0, shown)} drawing=${drawing} />`}</ul>`;
+  useLayoutEffect(() => {
+    node.current.style.minHeight = whole ? '' : `${height.current ?? items.length * drawing.height}px`;
+  });
+  return html`<ul class="page" ref=${node}>${shown > 0 && html`<${Rows} items=${whole ? items : items.slice(0, shown)} drawing=${drawing} />`}</ul>`;
 }
 
 function More({ load, busy }) {
