@@ -151,22 +151,24 @@ def first_view(browser: Browser, service: Service, loads: int) -> float:
 def longest_pause(browser: Browser, service: Service, items: int) -> float:
     """Milliseconds of the longest task while a list of `items` is scrolled and grows, and while a search is typed."""
     visit = signed_in(browser, service, "#/")
-    visit.page.route(re.compile(rf"/v1/spaces/{SPACE}/notes\?"), lambda route: answer_page(route, items))
+    loaded: list[int] = []
+    visit.page.route(re.compile(rf"/v1/spaces/{SPACE}/notes\?"), lambda route: loaded.append(answer_page(route, items)))
     visit.open(f"#/spaces/{SPACE}")
     settle(visit)
-    shown = visit.page.locator("main li")
     for _ in range(3 * items // PAGE):
         scroll(visit, bottom=True)
-        if shown.count() >= items:
+        if max(loaded) >= items:
             break
     visit.settle()
-    print(f"{shown.count()} items are in the list.\n")
+    visit.page.locator("main ul.page > li").first.wait_for(state="attached")
+    rows = visit.page.locator("main ul.page > li").count()
+    print(f"{max(loaded)} items are in the list, {rows} rows of them in the document.\n")
     visit.page.evaluate("window.pauses.length = 0")
     for step in range(SCROLLS):
         scroll(visit, bottom=step % 2 == 0)
     visit.settle()
     visit.open(f"#/spaces/{SPACE}/search")
-    visit.page.locator("main input[type=search]").press_sequentially("which store keeps it", delay=30)
+    visit.page.locator("main input[type=search]").first.press_sequentially("which store keeps it", delay=30)
     visit.settle()
     pauses: list[float] = visit.page.evaluate("window.pauses")
     visit.page.context.close()
@@ -181,9 +183,9 @@ def scroll(visit: Visit, *, bottom: bool) -> None:
     visit.page.wait_for_timeout(60)
 
 
-def answer_page(route: Route, items: int) -> None:
+def answer_page(route: Route, items: int) -> int:
     """One page of a list that is longer than any service would be filled with here: large ones until it is that long,
-    then pages of the size that was asked for, without an end.
+    then pages of the size that was asked for, without an end. Returns how many are loaded then.
     """
     asked = parse_qs(urlsplit(route.request.url).query)
     begin = int(asked.get("cursor", ["0"])[0])
@@ -192,6 +194,7 @@ def answer_page(route: Route, items: int) -> None:
         content_type="application/json",
         body=json.dumps({"items": list(notes(begin, end)), "next_cursor": str(end)}),
     )
+    return end
 
 
 def notes(begin: int, end: int) -> Iterator[dict[str, Any]]:
@@ -221,7 +224,7 @@ def costs(browser: Browser, service: Service) -> dict[str, Cost]:
         visit.store.clear()
         visit.open(link)
         settle(visit)
-        found[name] = Cost(len(visit.requests), Counter(visit.store))
+        found[name] = Cost(len(visit.requests), sum(visit.store.values(), Counter()))
     visit.page.context.close()
     return found
 

@@ -21,6 +21,7 @@ TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
     "polling": polling.table,
     "memory": memory.table,
     "day": report.day,
+    "tenfold": report.tenfold,
     "days": report.days,
 }
 

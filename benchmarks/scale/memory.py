@@ -19,12 +19,15 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from benchmarks.memories import Embedding, fill
 from benchmarks.scale.account import template_kinds
 from benchmarks.scale.growth import LargeWorld
 from tests.support.bucket import FakeS3
 
 ROOT = Path(__file__).resolve().parents[2]
-SPACE = "demo"
+SPACE, FACTS = "demo", "facts"
+MEMORIES, DIMENSIONS = 19_900, 1_536
+"""Nearly as many as a space may have, with the vectors of a large model."""
 STEPS: Mapping[str, tuple[str, ...]] = {
     "counter": ("count",),
     "sweep": ("sweep", "daily"),
@@ -34,6 +37,7 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "indexer": ("index",),
     "consolidate": ("consolidate",),
     "backup": ("back_up",),
+    "memories": ("store", "answers"),
 }
 """Steps of each function (benchmarks/scale/one_function.py)."""
 SHARE = 0.7
@@ -57,8 +61,13 @@ class Taken:
 
 
 def full(count: int) -> tuple[FakeS3, datetime]:
-    """A bucket with a space of so many live notes by ten agents, and the present time."""
-    world = LargeWorld()
+    """A bucket with a space of so many live notes by ten agents, another one of many memories with vectors, and the
+    present time.
+    """
+    world = LargeWorld(embeddings_api_url="http://embeddings.invalid", embeddings_model="m")
+    model = Embedding(DIMENSIONS)
+    world.create_space(FACTS)
+    fill(world.with_parts(embed=model), FACTS, min(count, MEMORIES), model)
     world.create_space(SPACE, threshold=30)
     world.note("An observation of the day, as agents write them, about ports and servers. " * 4, space_id=SPACE)
     (key,) = [one for one in world.keys(f"{SPACE}/live/") if one.endswith(".md")]

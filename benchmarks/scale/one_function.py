@@ -5,6 +5,8 @@ import io
 import json
 import sys
 import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from multiprocessing.connection import Client
 from pathlib import Path
@@ -14,7 +16,7 @@ from botocore.exceptions import ClientError
 from botocore.response import StreamingBody
 
 ROOT = Path(__file__).resolve().parents[2]
-SPACE = "demo"
+SPACE, FACTS = "demo", "facts"
 
 
 class PipeClient:
@@ -76,51 +78,63 @@ def process_on(client: Any, now: datetime) -> Any:
     )
 
 
-def do(step: str, client: Any, now: datetime) -> str:  # noqa: PLR0911 - one answer for each step
+def do(step: str, client: Any, now: datetime) -> str:
     """Do a step, and say how it ended. Modules are loaded only for the step, so that no other counts."""
-    process, until = process_on(client, now), now + timedelta(minutes=15)
-    if step == "count":
-        from livemem.jobs import counter  # noqa: PLC0415
+    return STEPS[step](process_on(client, now), now + timedelta(minutes=15))
 
-        return counter.hear(process, SPACE).result
-    if step in ("sweep", "daily"):
-        from livemem.upkeep import sweep  # noqa: PLC0415
 
-        report = sweep.sweep(process, deadline=until, everything=step == "daily")
-        return f"{report.spaces} space, {len(report.failed)} failed"
-    if step == "note":
-        from livemem.notes import appending  # noqa: PLC0415
+def _count(process: Any, _: datetime) -> str:
+    from livemem.jobs import counter  # noqa: PLC0415
 
-        appending.append(process, SPACE, "ann", appending.NoteDraft("progress", "One more."))
-        return "written"
-    if step == "page":
-        from livemem.notes import pages  # noqa: PLC0415
+    return counter.hear(process, SPACE).result
 
-        return f"{len(pages.page(process, SPACE, pages.NotesFilter(), limit=100).items)} notes"
-    if step == "summary":
-        from livemem.recall import summary  # noqa: PLC0415
 
-        return type(summary.summary(process, SPACE, with_rules=True)).__name__
-    if step == "start":
-        from livemem.recall import start  # noqa: PLC0415
+def _sweep(process: Any, until: datetime, *, everything: bool = False) -> str:
+    from livemem.upkeep import sweep  # noqa: PLC0415
 
-        return f"{len(start.start(process, SPACE, start.StartRequest()).markdown)} characters"
-    if step == "search":
-        return _search(process)
-    if step == "index":
-        from livemem.recall import indexing  # noqa: PLC0415
+    report = sweep.sweep(process, deadline=until, everything=everything)
+    return f"{report.spaces} spaces, {len(report.failed)} failed"
 
-        told = indexing.index(process, SPACE, until)
-        return ", ".join(f"{name} {value}" for name, value in told.items() if isinstance(value, int) and value)
-    if step == "consolidate":
-        return _consolidate(process, until)
+
+def _note(process: Any, _: datetime) -> str:
+    from livemem.notes import appending  # noqa: PLC0415
+
+    appending.append(process, SPACE, "ann", appending.NoteDraft("progress", "One more."))
+    return "written"
+
+
+def _page(process: Any, _: datetime) -> str:
+    from livemem.notes import pages  # noqa: PLC0415
+
+    return f"{len(pages.page(process, SPACE, pages.NotesFilter(), limit=100).items)} notes"
+
+
+def _summary(process: Any, _: datetime) -> str:
+    from livemem.recall import summary  # noqa: PLC0415
+
+    return type(summary.summary(process, SPACE, with_rules=True)).__name__
+
+
+def _start(process: Any, _: datetime) -> str:
+    from livemem.recall import start  # noqa: PLC0415
+
+    return f"{len(start.start(process, SPACE, start.StartRequest()).markdown)} characters"
+
+
+def _index(process: Any, until: datetime) -> str:
+    from livemem.recall import indexing  # noqa: PLC0415
+
+    return "a snapshot" if indexing.index(process, SPACE, until)["snapshot"] else "no snapshot"
+
+
+def _back_up(process: Any, until: datetime) -> str:
     from livemem.backups import taking  # noqa: PLC0415
 
     taken = taking.take(process, SPACE, taking.BackupRequest("api", "x"), deadline=until)
     return f"{taken.result}, {taken.manifest.objects_count:,} objects"
 
 
-def _search(process: Any) -> str:
+def _search(process: Any, _: datetime) -> str:
     from livemem.errors import LiveMemoryError  # noqa: PLC0415
     from livemem.recall import search  # noqa: PLC0415
     from livemem.recall.search_request import SearchRequest  # noqa: PLC0415
@@ -129,6 +143,28 @@ def _search(process: Any) -> str:
         return f"{len(search.search(process, SPACE, SearchRequest.of('ports servers')).hits)} hits"
     except LiveMemoryError as error:
         return error.code
+
+
+def _with_vectors(process: Any) -> Any:
+    from benchmarks.memories import Embedding  # noqa: PLC0415
+    from benchmarks.scale.memory import DIMENSIONS  # noqa: PLC0415
+
+    given = {"embeddings_api_url": "http://embeddings.invalid", "embeddings_model": "m"}
+    return replace(process, embed=Embedding(DIMENSIONS), settings=process.settings.model_copy(update=given))
+
+
+def _store(process: Any, _: datetime) -> str:
+    from livemem.memories import storing  # noqa: PLC0415
+    from livemem.memories.memory import MemoryDraft  # noqa: PLC0415
+
+    storing.store(_with_vectors(process), FACTS, "ann", MemoryDraft("The mill stands at the river."))
+    return "stored"
+
+
+def _answers(process: Any, _: datetime) -> str:
+    from livemem.memories import reading  # noqa: PLC0415
+
+    return f"{len(reading.answers(_with_vectors(process), FACTS, 'Where is the mill?', kind='fact').found)} found"
 
 
 def _consolidate(process: Any, until: datetime) -> str:
@@ -141,6 +177,23 @@ def _consolidate(process: Any, until: datetime) -> str:
     )
     ended = pipeline.consolidate(process, SPACE, run.job_id, deadline=until)
     return f"{ended.state}, {ended.metrics.get('notes_processed')} notes" if ended else "nothing"
+
+
+STEPS: Mapping[str, Callable[[Any, datetime], str]] = {
+    "count": _count,
+    "sweep": _sweep,
+    "daily": lambda process, until: _sweep(process, until, everything=True),
+    "note": _note,
+    "page": _page,
+    "summary": _summary,
+    "start": _start,
+    "search": _search,
+    "index": _index,
+    "store": _store,
+    "answers": _answers,
+    "consolidate": _consolidate,
+    "back_up": _back_up,
+}
 
 
 if __name__ == "__main__":

@@ -199,6 +199,12 @@ def day(load: Load = WHOLE) -> Iterator[str]:
     yield f"Answers that were errors: {failed or 'none'}. Events given up: {given_up or 'none'}."
 
 
+def tenfold() -> Iterator[str]:
+    """The same day of 10,000 spaces with 10 times the notes."""
+    yield from HEAD
+    yield summary("10 times the notes", Report(Play(replace(WHOLE, notes=10 * WHOLE.notes)).play()))
+
+
 def days(loads: Mapping[str, Load] = DAYS) -> Iterator[str]:
     """A day of a small stack, and the same with one thing changed."""
     yield from HEAD

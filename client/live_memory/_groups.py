@@ -1366,7 +1366,8 @@ class RoomsGroup(Group):
     def list(self, space_id: str) -> models.RoomList:
         """List rooms.
 
-        The rooms with messages that wait for a digest, or that were posted in the last days.
+        The rooms with messages that wait for a digest, or that were posted in the last days, and when the next digest
+        is due.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.

@@ -3484,6 +3484,8 @@ class RoomList(Model):
 
     items: list[RoomView]
     """The rooms with messages that wait, or that were posted in the last days; sorted by name."""
+    next_digest_at: AwareDatetime
+    """The time at which the next digest is due, UTC. It takes the messages that wait then."""
 
 
 class RoomMessagePage(Model):

@@ -67,6 +67,8 @@ def test_messages_are_read_page_by_page_and_rooms_are_listed(rooms):
     assert (shown, rest["next_cursor"]) == ([f"Message {number}." for number in reversed(range(BATCH))], None)
     listed = rooms.good("GET", ROOMS)["items"]
     assert [(one["room"], one["has_messages"]) for one in listed] == [("kitchen", True), ("salon", True)]
+    due = clocks.parse(rooms.good("GET", ROOMS)["next_digest_at"])
+    assert timedelta() < due - clocks.now() <= timedelta(days=1)
     assert rooms.said(order="oldest", limit="1") == ["Message 0."]
     assert rooms.good("GET", MESSAGES, room="nowhere") == {"items": [], "next_cursor": None}
 

@@ -51,8 +51,8 @@ class Visit:
     troubles: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     """`GET /v1/spaces 200` of each answer of the API, in order."""
-    store: Counter[str] = field(default_factory=Counter)
-    """The requests to the store that these answers took, by kind."""
+    store: dict[str, Counter[str]] = field(default_factory=dict)
+    """The requests to the store by kind, for each call of the API. Of a call that came again: the cheaper answer."""
     _under_way: set[Request] = field(default_factory=set)
 
     def open(self, link: str = "#/") -> None:
@@ -138,9 +138,12 @@ class Visit:
         if f"{address.scheme}://{address.netloc}" != self.url:
             self.troubles.append(f"another host: {response.url}")
         if address.path.startswith("/v1/"):
-            self.requests.append(f"{response.request.method} {address.path} {response.status}")
+            call = f"{response.request.method} {address.path}"
+            self.requests.append(f"{call} {response.status}")
             told = response.headers.get("server-timing", "")
-            self.store.update({kind: int(count) for count, kind in COST.findall(told)})
+            cost = Counter({kind: int(count) for count, kind in COST.findall(told)})
+            if call not in self.store or cost.total() < self.store[call].total():
+                self.store[call] = cost
         if response.status >= 400 and response.status not in self.allowed:
             self.troubles.append(f"answer: {response.request.method} {response.url} {response.status}")
 

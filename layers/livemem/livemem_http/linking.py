@@ -1,8 +1,10 @@
-"""The scripts of the page, linked into few files when they are read: small files compress badly, and each is a request.
+"""The scripts and styles of the page, linked into few files when they are read: small files compress badly, and each is
+a request.
 
 The scripts are ES modules, one for each purpose, and a browser could load them as they are. Linked, each module is a
 function in one file, that gives what the module exports. Comments and indentation are left out. So the page is smaller
-by a third, and opens with a tenth of the requests. What comes from others (`vendor/`) stays as it is.
+by a third, and opens with a tenth of the requests. The styles that a page names one after the other become one file.
+What comes from others (`vendor/`) stays as it is.
 
 This is no bundler for any script: it knows the few forms of import and export that the page's own modules have, and
 refuses all others (`UnknownFormError`).
@@ -22,6 +24,9 @@ LATER = "more.js"
 
 _COMMENT = re.compile(r"^[ \t]*(?:/\*[\s\S]*?\*/|//.*)\n", re.MULTILINE)
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
+_STYLE_COMMENT = re.compile(r"/\*[\s\S]*?\*/")
+_STYLE_SPACE = re.compile(r"\s*([{};,])\s*|(:)[ \t]+|\s*\n\s*")
+_QUOTED = re.compile(r"""("[^"\n]*"|'[^'\n]*')""")
 _IMPORT = re.compile(r"^import (?:\{([^{}]*)\}|(\w+)) from '([^'\n]+)';\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 _DEFAULT = re.compile(r"^export default (?:(?=function (\w+)\()|(?=\{))", re.MULTILINE)
@@ -29,7 +34,8 @@ _LATER = re.compile(r"import\('([^'\n]+)'\)")
 _CHOSEN = re.compile(r"import\(`([^`$\n]*)\$\{(\w+)\}([^`$\n]*)`\)")
 _LEFT = re.compile(r"^(?:import|export)(?=[\s{*'\"]).*", re.MULTILINE)
 _SCRIPT = re.compile(r'<script[^>]* src="__BASE__/([^"]+)"')
-_NAMED = re.compile(r'"__BASE__/([^"]+\.js)"')
+_STYLES = re.compile(r'(?:<link rel="stylesheet" href="__BASE__/[^"]+">\n)+')
+_NAMED = re.compile(r'"__BASE__/([^"]+\.(?:js|css))"')
 
 
 class UnknownFormError(ValueError):
@@ -164,11 +170,23 @@ class Link:
         yield name
 
 
+def plain_style(text: str) -> str:
+    """A style sheet without comments, and without the space that says nothing. Quoted text stays."""
+    pieces = _QUOTED.split(_STYLE_COMMENT.sub("", text))
+    return "".join(one if at % 2 else _STYLE_SPACE.sub(_less, one) for at, one in enumerate(pieces)).strip()
+
+
+def _less(found: re.Match[str]) -> str:
+    return found[1] or found[2] or " "
+
+
 def linked(bodies: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files of a site with its own scripts linked. Files that no page loads any more are left out."""
+    """The files of a site with its own scripts linked, and styles without what says nothing. Files that no page loads
+    any more are left out.
+    """
     own = {name for name in bodies if name.endswith(".js") and not name.startswith(VENDOR)}
     modules = {name: Module(name, bodies[name].decode()) for name in own}
-    files = {name: body for name, body in bodies.items() if name not in own}
+    files = _with_styles_joined({name: body for name, body in bodies.items() if name not in own})
     entries = {one for name, body in bodies.items() if name.endswith(".html") for one in _SCRIPT.findall(body.decode())}
     for entry in sorted(entries & own):
         link = Link(entry, modules)
@@ -176,11 +194,26 @@ def linked(bodies: Mapping[str, bytes]) -> dict[str, bytes]:
         for one in _chosen(modules, (*link.first, *link.second)):
             made |= Link(one, modules).files()
         files |= {name: text.encode() for name, text in made.items()}
-    for name, body in bodies.items():
+    for name, body in files.items():
         if name.endswith(".html") and (gone := sorted({*_NAMED.findall(body.decode())} - files.keys())):
             raise UnknownFormError(
                 f"{name} names {gone[0]}, which is linked into another file, or is no file of the page"
             )
+    return files
+
+
+def _with_styles_joined(bodies: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files, with the styles that a page names in a row in the first of them."""
+    files = {
+        name: plain_style(body.decode()).encode() if name.endswith(".css") else body for name, body in bodies.items()
+    }
+    for name in [one for one in bodies if one.endswith(".html")]:
+        page = files[name].decode()
+        for row in _STYLES.findall(page):
+            first, *others = _NAMED.findall(row)
+            files[first] += b"".join(files.pop(one) for one in others)
+            page = page.replace(row, f"{row.splitlines()[0]}\n")
+        files[name] = page.encode()
     return files
 
 

@@ -7,10 +7,11 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.e2e.client import Service
 from tests.e2e.spaces import fresh_space
-from tests.support.browser import Visit
+from tests.support.browser import PATIENCE_MS, Visit
 
 SPACE = f"page-recall-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"
 """Several workers of a test run share one service."""
@@ -105,7 +106,9 @@ def test_every_view_fits_the_window_has_no_grave_finding_and_runs_nothing(signed
     for view, link in links(service, talk).items():
         found.open(link)
         found.page.locator("main h1").wait_for()
-        found.page.wait_for_load_state("networkidle")
+        # The frame is there before the view has asked for anything.
+        found.settle()
+        expect(found.page.locator("main .loading")).to_have_count(0, timeout=PATIENCE_MS)
         found.shot(f"{look}-{view}")
         too_wide = found.page.evaluate("document.documentElement.scrollWidth - innerWidth")
         findings += [f"{view}: {too_wide} px too wide"] if too_wide > 0 else []
@@ -131,6 +134,18 @@ def test_a_search_says_why_a_text_was_found_why_another_was_not_and_leads_to_it(
     page.get_by_label("Its id, or the address").fill("01KHXE5Q2V8R0M4T6W9YBNCD3F")
     page.get_by_role("button", name="Why was it not found?").click()
     page.get_by_text("The search knows no such text").wait_for()
+
+    # Of several spaces: the pasted address says in which one it is asked.
+    page.get_by_label("Spaces").select_option("all")
+    page.locator(".hit", has_text=SPACE).first.wait_for()
+    found.settle()
+    page.locator("details.why-not").evaluate("one => (one.open = true)")
+    page.get_by_label("Its id, or the address").fill(
+        f"{found.url}/#/spaces/{SPACE}/memories/01KHXE5Q2V8R0M4T6W9YBNCD3F"
+    )
+    page.get_by_role("button", name="Why was it not found?").click()
+    page.get_by_text(f"In the space {SPACE}, searched by itself").wait_for()
+    page.get_by_label("Spaces").select_option("")
 
     page.get_by_role("button", name="Memories", exact=True).click()
     page.wait_for_url("**scope=memories**")
@@ -225,6 +240,45 @@ def test_the_newest_memories_come_page_by_page_and_one_far_back_shows_its_whole_
         assert found.page.get_by_text("further back").count() == 0
 
 
+def test_several_memories_are_forgotten_for_one_reason(signed_in, service: Service):
+    with fresh_space(service, 0) as space:
+        for content in ("Ole is ill.", "The crane is green.", "Bread is sold at six."):
+            assert service.send("POST", f"/spaces/{space}/memories", {"content": content}).status == 201
+        found: Visit = signed_in(f"#/spaces/{space}/memories")
+        page = found.page
+        page.get_by_role("button", name="Choose several").click()
+        page.get_by_label("Ole is ill.").check()
+        page.get_by_label("The crane is green.").check()
+        page.get_by_text("2 chosen").wait_for()
+        page.get_by_role("button", name="Forget …").click()
+        page.get_by_label("Reason").fill("No longer so.")
+        page.get_by_role("button", name="Forget it").click()
+        page.locator("article.memory", has_text="Ole is ill.").wait_for(state="detached")
+
+        left = service.send("GET", f"/spaces/{space}/memories/recent").body["items"]
+        assert [one["content"] for one in left] == ["Bread is sold at six."]
+
+
+def test_an_admin_chooses_whose_start_is_shown_among_the_tokens_that_may_read_here(signed_in, service: Service):
+    with fresh_space(service, 0) as space, fresh_space(service, 0) as other:
+        for name, home, permissions in (
+            ("told-here", space, ["read", "write"]),
+            ("told-elsewhere", other, ["read"]),
+            ("told-nothing", space, ["write"]),
+        ):
+            body = {"name": name, "permissions": permissions, "space_ids": [home]}
+            assert service.send("POST", "/tokens", body).status == 201
+        found: Visit = signed_in(f"#/spaces/{space}/told")
+        found.page.get_by_role("button", name="An agent’s token").click()
+        field = found.page.get_by_label("An agent’s token")
+        field.locator("option", has_text="told-here").wait_for(state="attached")
+
+        assert not {"told-elsewhere", "told-nothing"} & {*field.locator("option").all_inner_texts()}
+        field.select_option("told-here")
+        found.page.wait_for_url("**user=told-here**")
+        found.page.get_by_text("of 8,000").wait_for()
+
+
 def pages(service: Service, path: str) -> Iterator[dict[str, Any]]:
     """All pages of a list."""
     page = service.send("GET", path).body
@@ -253,6 +307,7 @@ def test_a_digest_is_run_by_hand_and_says_what_it_kept(signed_in, service, talk)
     page.locator(".message", has_text="Zoé").wait_for()
     page.get_by_text("Times of Europe/Paris").wait_for()
     page.go_back()
+    page.get_by_text("The next digest is due").wait_for()
     page.get_by_role("button", name="Digest now").click()
     page.locator("main h1", has_text="Digest of").wait_for()
     page.locator(".view-head .badge", has_text="done").wait_for()

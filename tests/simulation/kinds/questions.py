@@ -11,9 +11,12 @@ from livemem.ask import question as questions
 from livemem.ask import question_work
 from livemem.ask.question import AskRequest
 from livemem.conversations import log
+from livemem.jobs.shares import CROWDED, Waited
 from livemem.llm.client import Messages
 from livemem.process import Process
+from livemem.spaces import caps
 from livemem.store import ask_keys as keys
+from livemem.store import timing
 from tests.simulation.model import Model
 from tests.simulation.pairs import CROSSED, Pair, cut, failing
 from tests.simulation.scene import SPACE, WORK_SECONDS, Action, Before, Kind, Sampled, Scene
@@ -155,15 +158,37 @@ REST = Action(
     "rest of a question", lambda scene, *more: scene.world.work(scene.run, *more), _waits("One?"), works=True,
     seconds=WORK_SECONDS,
 )  # fmt: skip
+
+
+def _in_a_crowd(scene: QuestionScene, process: Process, until: datetime) -> Any:
+    """The rest of a question, from a long queue."""
+    payload = scene.run
+    assert payload is not None
+    wanted, pause = payload["job_id"], scene.world.pass_time
+    return question_work.carry_on(process, SPACE, wanted, until, pause=pause, waited=Waited(CROWDED))
+
+
+def _behind_others(scene: QuestionScene) -> None:
+    """All places of the space are taken, by workers that die before they end."""
+    _waits("One?")(scene)
+    most = scene.world.settings.work_at_once_per_space
+    for number in range(most):
+        caps.enter(scene.world.process, SPACE, "ask", f"other-{number}", most, timing.INVOCATION)
+
+
+IN_A_CROWD = Action("rest in a crowd", _in_a_crowd, _waits("One?"), works=True, seconds=WORK_SECONDS)
+BEHIND_OTHERS = Action("rest behind others", _in_a_crowd, _behind_others, seconds=WORK_SECONDS)
+"""Nobody delivers it again: the sweep finds what stood in the line."""
 QUESTIONS = Kind(
     "questions",
     QuestionScene,
-    (ONE, REST),
+    (ONE, REST, IN_A_CROWD, BEHIND_OTHERS),
     (
         Pair(ONE, TWO, (*CROSSED, cut)),
         Pair(ONE, ONE, (*CROSSED, cut), name="one question twice"),
         Pair(REST, REST, CROSSED, name="one invocation twice"),
         Pair(REST, TWO, (failing,), name="question that fails"),
+        Pair(IN_A_CROWD, REST, CROSSED, name="one invocation twice, one from a long queue"),
     ),
     sampled=Sampled(requests=12, turns=17),
 )

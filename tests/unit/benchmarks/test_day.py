@@ -10,6 +10,7 @@ from benchmarks.scale.account import template_kinds
 from benchmarks.scale.day import BEGIN, HOUR, Load, Play
 from benchmarks.scale.land import BUSY, Mix
 from benchmarks.scale.report import Report
+from livemem.store import keys
 from tests.support.functions import ROOT
 
 SMALL = Load(mix=Mix(40, 2, 1), share=1, times_more=2, notes=60, sessions=1, slots={"consolidate": 5})
@@ -67,6 +68,33 @@ def test_a_busy_space_counts_as_often_as_it_stands_for(quiet: Report):
 
     assert doubled["a note"].s3 == pytest.approx(2 * own["a note"].s3)
     assert own["the night"].s3 < doubled["the night"].s3 < 1.5 * own["the night"].s3
+
+
+@pytest.mark.slow
+def test_a_tenant_in_a_loop_counts_once_and_nobody_waits_for_it(quiet: Report):
+    beside = Report(Play(replace(SMALL, loop=1_200)).play())
+    played = beside.played
+
+    assert (dict(played.account.failed), beside.throttled, played.left) == ({}, 0, 0)
+    assert played.runs["ok"] > quiet.played.runs["ok"] + 20
+    assert played.percentile(0.99) <= quiet.played.percentile(0.99) + SMALL.llm_seconds
+    beside.share = 2
+    own = {one.name: sum(one.requests.values()) for one in beside.operations}
+    ones = played.account.tally.owned["a note", land.LOOP].total()
+    assert own["a note"] == 2 * (played.account.tally.requests["a note"].total() - ones) + ones
+    assert played.of_loop.total() > 0
+
+
+@pytest.mark.slow
+def test_digests_of_a_day_begin_at_four_times_or_all_at_the_same():
+    rooms = Load(mix=Mix(0, 16, 0), share=1, notes=0, sessions=0, memories=0, messages=1)
+    begun = []
+    for load in (rooms, replace(rooms, zones=rooms.zones[:1])):
+        played = Play(load).play()
+        heads_of = [played.world.text(keys.meta(name)) for name in land.names(BUSY, 16)]
+        begun.append(len({match.group() for text in heads_of if (match := re.search(r'"timezone": "[^"]+"', text))}))
+
+    assert begun == [4, 1]
 
 
 def test_a_copied_space_is_whole_and_its_backup_holds_what_it_does():

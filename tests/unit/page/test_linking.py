@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from livemem_http.linking import LATER, UnknownFormError, linked
+from livemem_http.linking import LATER, UnknownFormError, linked, plain_style
 
 STATIC = Path(__file__).resolve().parents[3] / "functions" / "page" / "static"
 PAGE = b'<script type="module" src="__BASE__/main.js"></script>'
@@ -98,6 +98,34 @@ def test_what_cannot_be_linked_is_refused_and_named(text, why):
     with pytest.raises(UnknownFormError) as refused:
         linked(files)
     assert why in str(refused.value)
+
+
+def test_a_style_loses_what_says_nothing_and_keeps_what_is_in_quotes():
+    style = """/* Why. */
+.a :hover,
+.b::after {
+  content: '{ a: b; }';
+  width: calc(1px + 2px);
+}
+
+@media (a: b) { .c { d: e } }
+"""
+
+    assert plain_style(style) == (
+        ".a :hover,.b::after{content:'{ a: b; }';width:calc(1px + 2px);}@media (a:b){.c{d:e}}"
+    )
+
+
+def test_the_styles_that_a_page_names_in_a_row_become_one_file_in_their_order():
+    links = "".join(f'<link rel="stylesheet" href="__BASE__/{name}.css">\n' for name in ("a", "b"))
+    styles = {"a.css": b".a { b: c }\n", "b.css": b".a { b: d }\n", "alone.css": b".e { f: g }\n"}
+
+    made = linked({**WHOLE, **styles, "index.html": links.encode() + PAGE})
+
+    assert made["a.css"] == b".a{b:c}.a{b:d}"
+    assert made["alone.css"] == b".e{f:g}"
+    assert "b.css" not in made
+    assert made["index.html"] == b'<link rel="stylesheet" href="__BASE__/a.css">\n' + PAGE
 
 
 def test_a_page_that_names_a_module_which_no_browser_can_load_any_more_is_refused():

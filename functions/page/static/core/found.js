@@ -45,6 +45,12 @@ export function idIn(text) {
   return typed;
 }
 
+/** The space of a view whose address was pasted; undefined for a bare id. */
+export const spaceIn = (text) => {
+  const fragment = /#(\/spaces\/\S+)$/.exec(text.trim())?.[1];
+  return fragment && parse(fragment).params.space;
+};
+
 /** Pieces of a snippet, {text, marked}. Positions count characters, not the units of JavaScript's strings. */
 export function marked(snippet, highlights = []) {
   const letters = [...snippet];

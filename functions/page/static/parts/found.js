@@ -1,6 +1,6 @@
 /** What a search found, as its list shows it: the words that matched, where it leads, why it was found, and why something was not. */
 import { at, get } from '../core/api.js';
-import { idIn, linkOf, marked, reasons, sectionOf } from '../core/found.js';
+import { idIn, linkOf, marked, reasons, sectionOf, spaceIn } from '../core/found.js';
 import { useAction } from '../core/live.js';
 import { visible } from '../core/markdown.js';
 import { href } from '../core/router.js';
@@ -94,14 +94,15 @@ function Told({ space, told }) {
   </div>`;
 }
 
-/** `parameters`: those of the search that was just made. */
-export function WhyNot({ space, parameters }) {
+/** `parameters`: those of the search that was just made. A search of `several` spaces is asked in the one whose address was pasted. */
+export function WhyNot({ space, parameters, several = false }) {
   const [typed, setTyped] = useDraft(`whynot.${space}`);
   const [told, setTold] = useState(undefined);
   const key = JSON.stringify(parameters);
   const [ask, asking] = useAction(async () => {
-    const answer = await get(at('spaces', space, 'search'), { ...parameters, why_not: idIn(typed) });
-    setTold(answer.why_not);
+    const home = spaceIn(typed) ?? space;
+    const answer = await get(at('spaces', home, 'search'), { ...parameters, spaces: undefined, why_not: idIn(typed) });
+    setTold({ ...answer.why_not, home });
   });
   useEffect(() => setTold(undefined), [key]);
   const submit = (event) => {
@@ -114,6 +115,6 @@ export function WhyNot({ space, parameters }) {
       <button disabled=${!typed.trim() || asking.busy}>${asking.busy ? t('working') : t('whynot.ask')}</button>
       <${ProblemNote} problem=${asking.problem} />
     </form>
-    ${told && html`<${Told} space=${space} told=${told} />`}
+    ${told && html`${several && html`<p class="quiet">${t('whynot.in', { space: told.home })}</p>`}<${Told} space=${told.home} told=${told} />`}
   </details>`;
 }

@@ -168,6 +168,6 @@ export default function Ask({ params: { space } }) {
     <${Heading} title=${t('nav.ask')} above=${html`<a href=${href('space', { space })}>${space}</a>`}>
       <a class="button" href=${href('search', { space }, { scope: 'questions' })}>${t('ask.earlier')}</a></${Heading}>
     ${asked.length ? html`<div class="chat">${asked.map((question) => html`<${Exchange} key=${question.key} space=${space} question=${question} who=${who.name} sent=${sent} drop=${drop} />`)}</div>` : html`<${Beginning} ask=${ask} />`}
-    <div ref=${end}><${AskForm} space=${space} ask=${ask} /></div>
+    <div ref=${end} class="spaced"><${AskForm} space=${space} ask=${ask} /></div>
     <${Earlier} space=${space} opened=${!asked.length} />`;
 }

@@ -19,6 +19,8 @@ import { html, useState } from '../vendor/preact.js';
 
 const EVERY = 6000;
 const MOST = 50;
+/** Of one receipt. */
+const MOST_ERASED = 100;
 /** The most that a page of the newest may have. */
 const RECENT = 20;
 
@@ -41,11 +43,33 @@ function Answers({ space, query }) {
     </${Panel}>`}`;
 }
 
+/** Forget several, one after the other, for one reason. What is refused stays chosen, and is told. */
+async function forgetAll(space, ids, gone) {
+  const forget = async (reason) => {
+    for (const id of ids) {
+      await remove(at('spaces', space, 'memories', id), { reason });
+      gone(id);
+    }
+    return true;
+  };
+  return confirm({ title: t('memory.forget.several', { n: ids.length }), body: html`<p>${t('memory.forget.what')}</p>`, yes: t('memory.forget.yes'), reason: 'required', act: forget });
+}
+
 /** All memories, the last stored or changed first, by pages. */
 function Newest({ space, query }) {
+  const [chosen, setChosen] = useState(undefined);
+  const drop = (id) => setChosen((now) => new Set([...now].filter((one) => one !== id)));
+  const toggle = (id) => (chosen.has(id) ? drop(id) : setChosen(new Set([...chosen, id])));
+  const rowOf = (memory) => html`<div>${chosen && html`<input type="checkbox" class="chooser" aria-label=${memory.content} checked=${chosen.has(idOf(memory))} onChange=${() => toggle(idOf(memory))} />`}${row(space)(memory)}</div>`;
+  const forget = async () => {
+    if (await forgetAll(space, [...chosen], drop)) setChosen(undefined);
+    list.refresh();
+  };
   const list = usePages(at('spaces', space, 'memories', 'recent'), { query: { kind: query.kind, subject: query.subject }, every: EVERY, idOf, limit: RECENT });
   const none = query.kind || query.subject ? html`<${NoneFound} space=${space} query=${query} />` : html`<${Empty} title=${t('memories.none')}><p>${t('memories.none.what')}</p></${Empty}>`;
-  return html`<${Panel}><${PagedList} list=${list} idOf=${idOf} row=${row(space)} empty=${none} /></${Panel}>`;
+  return html`<${Panel} title=${t('memories.now')} side=${may('admin') && list.count > 0 && html`<button class="plain" onClick=${() => setChosen(chosen ? undefined : new Set())}>${chosen ? t('cancel') : t('choose')}</button>`}>
+    ${chosen?.size > 0 && html`<div class="chosen"><b>${t('chosen', { n: chosen.size })}</b><button onClick=${forget}>${t('memory.forget')}</button><button class="grave" disabled=${chosen.size > MOST_ERASED} onClick=${() => erase(space, { memory_ids: [...chosen] })}>${t('erase.button')}</button></div>`}
+    <${PagedList} list=${list} idOf=${idOf} mark=${chosen && [...chosen].join()} row=${rowOf} empty=${none} /></${Panel}>`;
 }
 
 function List({ space, query }) {

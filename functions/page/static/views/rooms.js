@@ -80,6 +80,7 @@ export function Rooms({ params: { space } }) {
     <${Heading} title=${t('nav.rooms')} above=${html`<a href=${href('space', { space })}>${space}</a>`}>
       ${may('write') && waiting && html`<button onClick=${run} disabled=${running.busy}>${running.busy ? t('working') : t('digest.run')}</button>`}</${Heading}>
     <${ProblemNote} problem=${running.problem} />
+    ${rooms.data?.next_digest_at && html`<p class="lead">${t('digest.next')} <${Time} at=${rooms.data.next_digest_at} /> (${dayIn(zone, rooms.data.next_digest_at)}, ${clockIn(zone, rooms.data.next_digest_at)})</p>`}
     <div class="columns"><${Digests} space=${space} zone=${zone} />
       <aside><${Panel} title=${t('rooms.title')}><${Answer} live=${rooms}>${({ items }) => (items.length
         ? html`<ul class="rows tight">${items.map((room) => html`<li key=${room.room} class="row"><a class="grow" href=${href('room', { space, room: room.room })}>${room.room}</a>

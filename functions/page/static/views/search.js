@@ -118,7 +118,7 @@ function Found({ space, answer, path, parameters, limit, setLimit, one }) {
     ${near.length > 0 && html`<${Panel} title=${t('search.near')} side=${t('search.near.what', { n: answer.floor.least_words, relevance: number(answer.floor.least_relevance ?? 0.35) })}><${Hits} space=${space} placed=${near} most=${most} near=${true} /></${Panel}>`}
     ${answer.items.length >= limit && next && html`<button class="more" onClick=${() => setLimit(next)}>${t('search.more', { n: next })}</button>`}
     ${answer.items.length >= limit && !next && html`<p class="quiet">${t('search.most', { n: limit })}</p>`}
-    ${one && html`<${WhyNot} space=${space} parameters=${parameters} />`}`;
+    <${WhyNot} space=${space} parameters=${parameters} several=${!one} />`;
 }
 
 const Help = () => html`<div class="search-help">

@@ -3,6 +3,7 @@ import { at } from '../core/api.js';
 import { useLive } from '../core/live.js';
 import { Markdown } from '../core/markdown.js';
 import { changeQuery, href } from '../core/router.js';
+import { may } from '../core/session.js';
 import { has, number, t } from '../core/texts.js';
 import { byKind, compared, cut } from '../core/differences.js';
 import { Answer, Badge, Choice, Copy, Heading, Loading, Panel, ProblemNote, Words } from '../parts/basic.js';
@@ -92,6 +93,19 @@ function Moment({ last, value, onChange }) {
   return html`<${Field} label=${t('told.compare')} value=${value} onChange=${onChange} options=${options} />`;
 }
 
+/** Whether a token is told anything of the space: as access/decision.py decides it. */
+const mayRead = (token, space) =>
+  !token.revoked && !token.replaced_by && token.permissions.includes('read') && token.space_ids && (!token.space_ids.length || token.space_ids.includes(space)) && !(token.expires_at && new Date(token.expires_at) < new Date());
+
+/** For an admin: the tokens that may read here. Their list is asked for when somebody wants it. */
+function OfToken({ space, user, setUser }) {
+  const [open, setOpen] = useState(false);
+  const tokens = useLive(open ? '/v1/tokens' : undefined, { query: { limit: 500 } });
+  if (!open) return html`<button class="plain" onClick=${() => setOpen(true)}>${t('told.token')}</button>`;
+  const names = [...new Set((tokens.data?.items ?? []).filter((token) => mayRead(token, space)).map((token) => token.name))].sort();
+  return html`<${Field} label=${t('told.token')} value=${user} onChange=${setUser} options=${[['', t('told.token.own')], ...names.map((name) => [name, name])]} /><${ProblemNote} problem=${tokens.problem} />`;
+}
+
 export default function Told({ params: { space }, query }) {
   const [q, setQ] = useState(query.q ?? '');
   const [user, setUser] = useState(query.user ?? '');
@@ -109,6 +123,7 @@ export default function Told({ params: { space }, query }) {
     <div class="filters">
       <${Field} label=${t('told.q')} value=${q} onChange=${setQ} type="search" placeholder=${t('told.q.hint')} />
       <${Field} label=${t('told.user')} value=${user} onChange=${setUser} type="search" />
+      ${may('admin') && html`<${OfToken} space=${space} user=${user} setUser=${setUser} />`}
       <${Field} label=${t('told.budget')} value=${String(budget)} onChange=${(max) => changeQuery({ max })} options=${BUDGETS.map((size) => [String(size), number(size)])} />
       ${info.data?.changes > 0 && html`<${Moment} last=${info.data.changes} value=${query.at ?? ''} onChange=${(moment) => changeQuery({ at: moment })} />`}
     </div>

@@ -9,8 +9,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 DAY = timedelta(days=1)
-AROUND = range(-2, 2)
-"""Days of the zone, relative to the UTC day, that may hold the latest slot. Zones are up to 14 hours off."""
+AROUND = range(-2, 3)
+"""Days of the zone, relative to the UTC day, that may hold the latest slot or the next one. Zones are up to 14 hours
+off.
+"""
 
 
 def hours(setting: str) -> tuple[int, ...]:
@@ -31,3 +33,9 @@ def latest(now: datetime, zone: ZoneInfo, hours: Sequence[int]) -> datetime:
     """The slot that was due last, at `now` or before."""
     today = now.astimezone(UTC).date()
     return max(slot for days in AROUND for slot in of_day(today + days * DAY, zone, hours) if slot <= now)
+
+
+def following(now: datetime, zone: ZoneInfo, hours: Sequence[int]) -> datetime:
+    """The slot that is due next, after `now`."""
+    today = now.astimezone(UTC).date()
+    return min(slot for days in AROUND for slot in of_day(today + days * DAY, zone, hours) if slot > now)

@@ -114,6 +114,12 @@ def latest_slot(process: Process, meta: Meta) -> str:
     return all_keys.compact_time(digest_times.latest(process.clock(), zone_of(process, meta), hours))
 
 
+def next_due(process: Process, meta: Meta) -> datetime:
+    """When the next digest of the space is due."""
+    hours = digest_times.hours(process.settings.digest_hours)
+    return digest_times.following(process.clock(), zone_of(process, meta), hours)
+
+
 def _wanted(process: Process, meta: Meta, order: DigestOrder) -> str:
     now = all_keys.compact_time(process.clock())
     return order.slot or (now if order.forced else latest_slot(process, meta))

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from cachetools import LRUCache
 
 from livemem.digests import current_digest, digest_input, digest_progress, reading
-from livemem.digests.digest_work import KIND, DigestOrder, latest_slot
+from livemem.digests.digest_work import KIND, DigestOrder, latest_slot, next_due
 from livemem.errors import LiveMemoryError
 from livemem.jobs import worker
 from livemem.process import Process, Timer
@@ -112,6 +112,11 @@ class _CaughtUp:
                 return False
             self._slots[space_id] = slot
             return True
+
+
+def next_at(process: Process, space_id: str) -> datetime:
+    """When the next digest of the space is due: 1 GET, none if this process has read the space lately."""
+    return next_due(process, heads.load_recent(process, space_id).meta)
 
 
 def catch_up(process: Process, space_id: str) -> None:

@@ -79,8 +79,11 @@ def post_messages(space_id: str, room: str, body: NewRoomMessages) -> MessagesPo
 
 @api.route("GET", f"{SPACE}/rooms", needs="read", tag="rooms", summary="List rooms")
 def list_rooms(space_id: str) -> RoomList:
-    """The rooms with messages that wait for a digest, or that were posted in the last days."""
-    return RoomList.of(reading.rooms(process(), space_id))
+    """The rooms with messages that wait for a digest, or that were posted in the last days, and when the next digest is
+    due.
+    """
+    found = reading.rooms(process(), space_id)
+    return RoomList.of(found, due_digests.next_at(process(), space_id))
 
 
 @api.route("GET", MESSAGES, needs="read", tag="rooms", markdown=remembered.messages, summary="List messages")

@@ -1,7 +1,9 @@
 """Rooms and digests as requests and answers."""
 
+from datetime import datetime
 from typing import Annotated
 
+from livemem import clock
 from livemem.digests import reading
 from livemem.digests.digest_documents import DigestDone
 from livemem.jobs.describable import job_id
@@ -164,10 +166,17 @@ class RoomList(View):
         list[RoomView],
         described("The rooms with messages that wait, or that were posted in the last days; sorted by name."),
     ]
+    next_digest_at: Annotated[
+        Moment,
+        described(
+            "The time at which the next digest is due, UTC. It takes the messages that wait then.",
+            "2026-02-20T17:00:00Z",
+        ),
+    ]
 
     @classmethod
-    def of(cls, rooms: list[RoomInfo]) -> "RoomList":
-        return cls(items=[RoomView.of(one) for one in rooms])
+    def of(cls, rooms: list[RoomInfo], next_digest: datetime) -> "RoomList":
+        return cls(items=[RoomView.of(one) for one in rooms], next_digest_at=clock.iso(next_digest))
 
 
 class RoomMessagePage(View):

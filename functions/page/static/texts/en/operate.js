@@ -4,6 +4,8 @@ export default {
   'told.q': 'Task of the agent',
   'told.q.hint': 'what fails at night',
   'told.user': 'User',
+  'told.token': 'An agent’s token …',
+  'told.token.own': 'my own token',
   'told.budget': 'Budget in characters',
   'told.compare': 'Compare with',
   'told.present': 'now',

@@ -91,6 +91,7 @@ export default {
   'whynot.id': 'Its id, or the address of its view',
   'whynot.hint': 'Copy the address of the note, memory or turn that you miss.',
   'whynot.ask': 'Why was it not found?',
+  'whynot.in': 'In the space {space}, searched by itself:',
   'whynot.found': 'It is among the hits.',
   'whynot.unknown': 'The search knows no such text. It was deleted, the id is wrong, or it lies where nobody has searched yet.',
   'whynot.no_words': 'It has no word that one could look for: small talk, or a heading without text.',

@@ -4,6 +4,8 @@ export default {
   'told.q': 'Tâche de l’agent',
   'told.q.hint': 'ce qui échoue la nuit',
   'told.user': 'Utilisateur',
+  'told.token': 'Le jeton d’un agent …',
+  'told.token.own': 'mon propre jeton',
   'told.budget': 'Budget en caractères',
   'told.compare': 'Comparer avec',
   'told.present': 'maintenant',

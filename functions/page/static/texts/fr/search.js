@@ -91,6 +91,7 @@ export default {
   'whynot.id': 'Son id, ou l’adresse de sa vue',
   'whynot.hint': 'Copiez l’adresse de la note, du souvenir ou du tour qui vous manque.',
   'whynot.ask': 'Pourquoi pas trouvé ?',
+  'whynot.in': 'Dans l’espace {space}, cherché seul :',
   'whynot.found': 'Il est parmi les résultats.',
   'whynot.unknown': 'La recherche ne connaît pas ce texte. Il a été supprimé, l’id est faux, ou il est là où personne n’a encore cherché.',
   'whynot.no_words': 'Il n’a aucun mot à chercher : du bavardage, ou un titre sans texte.',
