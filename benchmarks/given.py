@@ -29,7 +29,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from benchmarks.build_log import read_notes
-from benchmarks.recall_http import repeat_import
+from benchmarks.recall_http import repeat_import, summarise
 from benchmarks.requests import SPACE, Bench, running, timed, verbs
 
 BUDGETS = (2_000, 8_000, 20_000)
@@ -131,8 +131,7 @@ def recorded(bench: Bench, file: Path, space: str) -> dict[str, list[str]]:
         f"/spaces/{space}/conversations/{bench.ok('POST', f'/spaces/{space}/conversations', wanted)['conversation_id']}"
     )
     repeat_import(bench, f"{talk}/import", file.read_text(encoding="utf-8"))
-    while bench.ok("POST", f"{talk}/summaries/update", {})["status"] not in ("done", "nothing_to_do"):
-        time.sleep(0.2)
+    summarise(bench, talk)
     notes = bench.ok("GET", f"/spaces/{space}/notes?limit=200")["items"]
     return {one: [note["content"] for note in notes if note["category"] == one] for one in CAPTURED}
 

@@ -62,6 +62,15 @@ class Conversation(BaseModel):
     documents: list[Document] = Field(min_length=1)
     questions: list[Question]
 
+    @property
+    def authors(self) -> list[str]:
+        """Of every document who speaks: `Name: ` at the beginning of a text without a role, if all of them begin so.
+        A text that nobody said may begin with `Note: `.
+        """
+        named = [None if one.role else re.match(r"(\w+): ", one.text) for one in self.documents]
+        talk = all(name or one.role for name, one in zip(named, self.documents, strict=True))
+        return [name[1] if talk and name else "" for name in named]
+
 
 class Dataset(BaseModel):
     """`dataset.json`."""
@@ -167,8 +176,9 @@ def view(conversation: Conversation, vectors: Floats, owner: NDArray[np.int64]) 
             numbers.append(number)
             offsets.append(offset)
     found = [traits(document.text) for document in documents]
-    # As of notes and paragraphs, which nobody said to anybody.
-    said = np.array([bool(document.role or author(document)) for document in documents])
+    # Notes and paragraphs nobody said to anybody, nor what one says alone.
+    sides = [(document.role, name) for document, name in zip(documents, conversation.authors, strict=True)]
+    said = np.array([side != ("", "") for side in sides]) & (len({*sides} - {("", "")}) > 1)
     owners = np.array([at for at, _ in cut], np.int32)
     corpus = ranking.corpus(
         owner=owners,
@@ -183,9 +193,7 @@ def view(conversation: Conversation, vectors: Floats, owner: NDArray[np.int64]) 
     held = {term: (np.array(a, np.int32), np.array(b, np.int32)) for term, (a, b) in postings.items()}
     fitted = fit(vectors, owner, owners)
     lens = whitening.fit(fitted)
-    return View(
-        corpus, held, [author(document) for document in documents], fitted, lens, whitening.lengths(lens, fitted)
-    )
+    return View(corpus, held, conversation.authors, fitted, lens, whitening.lengths(lens, fitted))
 
 
 def fit(vectors: Floats, given: NDArray[np.int64], own: NDArray[np.int32]) -> Floats:
@@ -221,12 +229,6 @@ def seconds(text: str) -> float | None:
         return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
     except ValueError:
         return None
-
-
-def author(document: Document) -> str:
-    """Who speaks: `Name: ` at the beginning of a text without a role."""
-    named = re.match(r"(\w+): ", document.text)
-    return named[1] if named and not document.role else ""
 
 
 def rank(

@@ -26,8 +26,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.recall import OF_VECTORS, Conversation, Loaded, author, fit, recall, times, without
-from benchmarks.recall import Document as Said
+from benchmarks.recall import OF_VECTORS, Conversation, Loaded, fit, recall, times, without
 from benchmarks.recall import ask as ask_function
 from benchmarks.requests import Bench, running, timed
 from livemem import limits
@@ -45,7 +44,7 @@ SHOWN = 80
 TRIES = 20
 """Of an import."""
 PATIENCE = 900
-"""Seconds for which the vectors of a space are waited for."""
+"""Seconds for which the vectors of a space, or its summaries, are waited for."""
 
 Floats = NDArray[np.float32]
 
@@ -166,30 +165,27 @@ def given(loaded: Loaded) -> dict[str, Floats]:
 
 def lines_of_messages(conversation: Conversation) -> Iterator[tuple[dict[str, Any], Sequence[tuple[int, str]]]]:
     """A line of an import for each document, with the document's number and its side."""
-    for number, (document, moment) in enumerate(
-        zip(conversation.documents, times(conversation.documents), strict=True)
-    ):
+    some = conversation.documents
+    for number, (document, name, moment) in enumerate(zip(some, conversation.authors, times(some), strict=True)):
         role = document.role or "user"
-        yield _line(number, moment, role=role, content=document.text, author=author(document)), [(number, role)]
+        yield _line(number, moment, role=role, content=document.text, author=name), [(number, role)]
 
 
 def lines_of_turns(conversation: Conversation) -> Iterator[tuple[dict[str, Any], Sequence[tuple[int, str]]]]:
     """The same in whole turns: what one says and what the other one answers in the same session."""
-    some, moments = conversation.documents, times(conversation.documents)
+    some, speakers, moments = conversation.documents, conversation.authors, times(conversation.documents)
+    sides = [(document.role, name) for document, name in zip(some, speakers, strict=True)]
     at = 0
     while at < len(some):
         first = some[at]
-        pair = at + 1 < len(some) and first.role != "assistant" and _answers(first, some[at + 1])
+        pair = at + 1 < len(some) and first.role != "assistant" and some[at + 1].session == first.session
+        pair = pair and sides[at + 1] != sides[at]
         numbers = [(at, "assistant" if first.role == "assistant" else "user")]
         numbers += [(at + 1, "assistant")] if pair else []
         said = {f"{side}_message": some[number].text for number, side in numbers}
-        names = {"user" if side == "user" else "author": author(some[number]) for number, side in numbers}
+        names = {"user" if side == "user" else "author": speakers[number] for number, side in numbers}
         yield _line(at, moments[at], **said, **names), numbers
         at += len(numbers)
-
-
-def _answers(first: Said, second: Said) -> bool:
-    return first.session == second.session and (first.role, author(first)) != (second.role, author(second))
 
 
 def _line(number: int, moment: float, **more: str) -> dict[str, Any]:
@@ -211,9 +207,7 @@ def take_in(bench: Bench, conversation: Conversation, space: str, way: Way) -> T
     for start in range(0, len(made), LINES):
         text = "\n".join(json.dumps(line) for line, _ in made[start : start + LINES])
         repeat_import(bench, f"/spaces/{space}/conversations/{talk}/import", text)
-    update = f"/spaces/{space}/conversations/{talk}/summaries/update"
-    while bench.ok("POST", update, {"strategy": "incremental"})["status"] not in ("done", "nothing_to_do"):
-        time.sleep(0.2)
+    summarise(bench, f"/spaces/{space}/conversations/{talk}")
     turns = {number: (index, side) for index, (_, some) in enumerate(made, 1) for number, side in some}
     placed = [turns[number] for number in range(len(conversation.documents))]
     return Taken(
@@ -222,6 +216,18 @@ def take_in(bench: Bench, conversation: Conversation, space: str, way: Way) -> T
         [f"{talk}/{index}/{side}" for index, side in placed],
         [f"conversations/{talk}/turns/{index}" for index, _ in placed],
     )
+
+
+def summarise(bench: Bench, talk: str) -> None:
+    """Ask until all of a conversation is summarised. On a busy machine an update may be ended: the next one goes on."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        status, answer, _ = bench.api.call("POST", f"{talk}/summaries/update", {"strategy": "incremental"})
+        if status == HTTPStatus.OK and answer["status"] in ("done", "nothing_to_do"):
+            return
+        assert status < HTTPStatus.BAD_REQUEST or status >= HTTPStatus.INTERNAL_SERVER_ERROR, (status, answer)
+        time.sleep(0.5)
+    raise TimeoutError(f"the summaries of {talk} were not done after {PATIENCE} s")
 
 
 def repeat_import(bench: Bench, path: str, text: str) -> None:
@@ -240,8 +246,8 @@ def _as_notes(bench: Bench, conversation: Conversation, space: str) -> Taken:
     notes = [
         {"category": "observation", "content": document.text}
         | ({} if np.isnan(moment) else {"said_at": _iso(moment)})
-        | ({"author": name} if (name := author(document)) else {})
-        for document, moment in zip(conversation.documents, moments, strict=True)
+        | ({"author": name} if name else {})
+        for document, name, moment in zip(conversation.documents, conversation.authors, moments, strict=True)
     ]
     for start in range(0, len(notes), limits.BATCH_NOTES):
         some = notes[start : start + limits.BATCH_NOTES]

@@ -86,3 +86,12 @@ def test_a_folder_that_is_no_data_set_gives_one_sentence_and_status_2(tmp_path, 
 def test_times_are_read_as_data_sets_write_them(written, seconds):
     assert recall.seconds(written) == seconds
     assert recall.seconds("yesterday") is None
+
+
+def test_names_at_the_beginning_are_authors_where_all_texts_without_a_role_have_one():
+    without = [*DOCUMENTS[:3], {"text": "A rule.", "session": 2}]
+    talk, texts = (
+        recall.Conversation.model_validate({"documents": some, "questions": []}) for some in (DOCUMENTS, without)
+    )
+    assert talk.authors == ["Ada", "Ben", "Ada", ""]
+    assert texts.authors == [""] * 4

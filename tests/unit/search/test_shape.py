@@ -67,8 +67,8 @@ def test_it_is_the_same_whatever_came_and_went(history):
         index.close()
 
 
-def said(number, time, author="ann", role="user", group="talk", kind="turn"):
-    return Document(str(number), kind, "words", group, f"{number:03d}", time=time, author=author, role=role)
+def said(number, time, author="ann", role="user", group="talk", kind="turn", text="words"):
+    return Document(str(number), kind, text, group, f"{number:03d}", time=time, author=author, role=role)
 
 
 def corpus_of(tmp_path, *documents):
@@ -100,6 +100,22 @@ def test_people_who_talk_without_an_assistant_have_no_role(tmp_path):
     ]
     user, assistant = ranking.USER, ranking.ASSISTANT
     assert corpus_of(tmp_path, *documents).roles.tolist() == [0, 0, user, user, assistant, user, user]
+
+
+def test_what_one_says_alone_is_no_talk(tmp_path):
+    moment = "2026-02-20T14:00:00Z"
+    documents = [
+        said(1, moment, "ann", group="a one person", text="I ask?"),
+        said(2, moment, "ann", group="a one person", text="I ask?"),
+        said(3, moment, "ann", group="b two people", text="I ask?"),
+        said(4, moment, "bob", group="b two people", text="I ask?"),
+        # Both are written by the token of a hook.
+        said(5, moment, "hook", "user", group="c a person and an assistant", text="I ask?"),
+        said(6, moment, "hook", "assistant", group="c a person and an assistant", text="I ask?"),
+    ]
+    found = corpus_of(tmp_path, *documents)
+    assert found.tells.tolist() == [False] * 2 + [True] * 4
+    assert found.asks.tolist() == found.tells.tolist()
 
 
 def note(number, minute, author, role="person", text="I ask?"):

@@ -234,16 +234,17 @@ def _made(
     owner = document_at[owners]
     order = np.lexsort((beginnings, owner))
     owner, numbers = owner[order], numbers[order]
-    said = documents.spoken | _talks(documents)
+    talks = _talks(documents)
+    told = _answered(documents) | talks
     corpus = ranking.corpus(
         owner.astype(np.int32),
         lengths[order].astype(np.int32),
-        np.cumsum(_begins(documents, said), dtype=np.int32),
+        np.cumsum(_begins(documents, documents.spoken | talks), dtype=np.int32),
         _heard(documents),
         documents.times,
-        # Whether a text asks, or speaks of its author, matters only if somebody said it.
-        documents.asks & said,
-        documents.tells & said,
+        # Whether a text asks, or speaks of its author, matters only if somebody said it to somebody.
+        documents.asks & told,
+        documents.tells & told,
         documents.holds,
     )
     return IndexShape(
@@ -290,6 +291,17 @@ def _talks(documents: _Documents) -> NDArray[np.bool_]:
     speakers = np.unique(np.stack([talk[quoted], documents.author[quoted]]), axis=1)
     several = np.bincount(speakers[0], minlength=int(talk[-1]) + 1) > 1
     found: NDArray[np.bool_] = quoted & several[talk]
+    return found
+
+
+def _answered(documents: _Documents) -> NDArray[np.bool_]:
+    """Of every document whether it was said where more than one speaks: several people, or one and an assistant."""
+    spoken = documents.spoken
+    if not spoken.any():
+        return spoken
+    sides = np.stack([documents.group[spoken], documents.author[spoken], documents.roles[spoken]])
+    several = np.bincount(np.unique(sides, axis=1)[0], minlength=len(documents.groups)) > 1
+    found: NDArray[np.bool_] = spoken & several[documents.group]
     return found
 
 
