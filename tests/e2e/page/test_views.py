@@ -360,6 +360,17 @@ def test_a_list_of_thousands_keeps_few_rows_and_its_place_when_a_note_comes(sign
         assert after is not None
         assert abs(after["y"] - before["y"]) < 2
 
+        # More than a page of new ones, in several polls: those that the first page has no room for any more stay.
+        for first in range(0, 90, 45):
+            some = [{"category": "progress", "content": f"Late step {first + one}."} for one in range(45)]
+            service.notes.append_batch(space, notes=some)
+            page.wait_for_timeout(5_000)
         page.evaluate("scrollTo(0, 0)")
-        page.get_by_text("This one came now.").wait_for()
-        page.get_by_text("Step 590 is done.").wait_for()
+        page.get_by_text("Late step 89.").wait_for()
+        for sought in ("Late step 50.", "Late step 5.", "This one came now.", "Step 590 is done."):
+            for _ in range(40):
+                if page.get_by_text(sought).count():
+                    break
+                page.evaluate("scrollBy(0, 700)")
+                page.wait_for_timeout(100)
+            page.get_by_text(sought).wait_for()

@@ -39,6 +39,7 @@ function makeQueue() {
 function makeDrawing() {
   const told = new WeakMap();
   const vnodes = new WeakMap();
+  let made = 0;
   const observer = new IntersectionObserver((entries) => entries.forEach((entry) => told.get(entry.target)?.(entry)), { rootMargin: NEAR });
   const drawing = {
     row: undefined,
@@ -53,9 +54,9 @@ function makeDrawing() {
       observer.observe(node);
       return () => observer.unobserve(node);
     },
-    /** The same node for the same items: nothing of it is compared again. */
-    unit(items, key, first) {
-      if (!vnodes.has(items)) vnodes.set(items, html`<${Unit} key=${key} items=${items} drawing=${drawing} first=${first} />`);
+    /** The same node for the same items: nothing of it is compared again. The first page changes with each item that comes, and its units stay. */
+    unit(items, page, index) {
+      if (!vnodes.has(items)) vnodes.set(items, html`<${Unit} key=${page ? `more ${(made += 1)}` : index} items=${items} drawing=${drawing} first=${page + index === 0} />`);
       return vnodes.get(items);
     },
   };
@@ -129,7 +130,7 @@ function More({ load, busy }) {
 export function PagedList({ list, row, idOf = (item) => item.id, empty, mark, class: kind = '' }) {
   const drawing = useDrawing(row, idOf, mark, list.count);
   if (list.loading) return html`<${Loading} lines=${6} />`;
-  const units = list.pages.flatMap((items, page) => unitsOf(items).map((unit, index) => drawing.unit(unit, `${page}.${index}`, page + index === 0)));
+  const units = list.pages.flatMap((items, page) => unitsOf(items).map((unit, index) => drawing.unit(unit, page, index)));
   return html`<div class=${`paged ${kind}`}>
     <${ProblemNote} problem=${list.problem} again=${list.refresh} />
     ${!list.problem && !list.count && !list.more && (empty ?? html`<${Empty} title=${t('empty')} />`)}

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 const core = new URL('../../../../functions/page/static/core/', import.meta.url);
 const { href, parse, patterns } = await import(new URL('router.js', core));
 const { waitOf } = await import(new URL('live.js', core));
-const { joined } = await import(new URL('pages.js', core));
+const { joined, pushedOut } = await import(new URL('pages.js', core));
 const { byView, storeRequests } = await import(new URL('costs.js', core));
 const { Problem, problemOf, wordsOf } = await import(new URL('problems.js', core));
 const { byKind, compared, cut } = await import(new URL('differences.js', core));
@@ -39,6 +39,16 @@ test('polls come slower in a hidden tab and after failures, never before Retry-A
 test('an item that two pages hold is shown once, as the newer page has it', () => {
   const pages = joined([{ items: [{ id: 3 }, { id: 2, is: 'new' }] }, { items: [{ id: 2, is: 'old' }, { id: 1 }] }], (item) => item.id);
   assert.deepEqual(pages, [[{ id: 3 }, { id: 2, is: 'new' }], [{ id: 1 }]]);
+});
+
+test('an item that newer ones push out of the first page stays, and one that was removed does not', () => {
+  const page = (...ids) => ({ items: ids.map((id) => ({ id })), next_cursor: 'c' });
+  const out = (before, after) => pushedOut(before, after, (item) => item.id)?.map((item) => item.id);
+  assert.deepEqual(out(page(5, 4, 3), page(7, 6, 5)), [4, 3]);
+  assert.deepEqual(out(page(5, 4, 3), page(5, 3, 2)), []);
+  assert.deepEqual(out(page(5, 4, 3), page(6, 5, 3)), []);
+  assert.deepEqual(out(page(5, 4, 3), { ...page(5), next_cursor: undefined }), []);
+  assert.equal(out(page(5, 4, 3), page(9, 8, 7)), undefined);
 });
 
 test('requests to the store are read of the answer, and summed for each view', () => {
