@@ -117,20 +117,6 @@ def test_13_throttling_can_be_set_but_not_switched_off(source, of_type, name):
     assert source["Parameters"][name]["Default"] <= 1_000
 
 
-def test_routes_with_a_rate_of_their_own_are_routes_of_the_api(source, of_type):
-    (stage,) = of_type("AWS::ApiGatewayV2::Stage").values()
-    events = [
-        event["Properties"]
-        for resource in source["Resources"].values()
-        for event in resource.get("Properties", {}).get("Events", {}).values()
-        if event["Type"] == "HttpApi"
-    ]
-
-    # CloudFormation refuses a stage that names another one.
-    assert set(stage["RouteSettings"]) <= {f"{one['Method']} {one['Path']}" for one in events}
-    assert "POST /v1/spaces/{space_id}/notes" in stage["RouteSettings"]
-
-
 def test_9_the_access_log_holds_no_header_no_query_and_no_body(of_type):
     (stage,) = of_type("AWS::ApiGatewayV2::Stage").values()
     log = stage["AccessLogSettings"]["Format"]

@@ -387,3 +387,17 @@ def test_the_guide_says_about_how_often_sam_asks_about_authentication():
     (told,) = re.findall(r"the more than (\d+)\sroutes", guide)
     # A round number, since each new route would change an exact one.
     assert int(told) <= sum(len(paths) for paths in ROUTES.values()) < int(told) + 30
+
+
+def test_routes_with_a_rate_of_their_own_are_routes_of_the_api(source, of_type):
+    (stage,) = of_type("AWS::ApiGatewayV2::Stage").values()
+    events = [
+        event["Properties"]
+        for resource in source["Resources"].values()
+        for event in resource.get("Properties", {}).get("Events", {}).values()
+        if event["Type"] == "HttpApi"
+    ]
+
+    # CloudFormation refuses a stage that names another one.
+    assert set(stage["RouteSettings"]) <= {f"{one['Method']} {one['Path']}" for one in events}
+    assert "POST /v1/spaces/{space_id}/notes" in stage["RouteSettings"]

@@ -20,25 +20,27 @@ HOSTILE = [
     "> " * 200 + "deep " + "*" * 500,
 ]
 COSTS = {
-    "start": (3, 20),
-    "space": (6, 22),
-    "bank": (6, 22),
-    "file": (5, 14),
-    "note": (4, 24),
-    "history": (3, 10),
-    "runs": (3, 10),
-    "change": (4, 14),
-    "then": (7, 18),
-    "run": (3, 8),
-    "review": (4, 12),
-    "rules": (3, 6),
-    "told": (4, 22),
-    "settings": (4, 12),
+    "start": (3, 4),
+    "space": (6, 32),
+    "bank": (6, 32),
+    "file": (5, 24),
+    "note": (4, 36),
+    "history": (3, 16),
+    "runs": (3, 16),
+    "change": (4, 24),
+    "then": (7, 32),
+    "run": (3, 14),
+    "review": (4, 20),
+    "rules": (3, 12),
+    "told": (4, 36),
+    "settings": (4, 20),
 }
 """The most that a view takes until all of it is shown: calls of the API, with those of the frame (who is signed in, and
-the list of spaces), and requests to the store but for that list, which reads each space. A process that has not seen
-the space yet reads some objects more.
+the list of spaces), and requests to the store for what is of this space. A process that has not seen the space yet
+reads some objects more, so these are about twice what docs/page.md has.
 """
+OF_ALL_SPACES = ("GET /v1/spaces", "GET /v1/health")
+"""What they cost grows with the other tests' spaces."""
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "locale": "fr-FR", "has_touch": True}
 WIDE = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light", "locale": "en-GB"}
 
@@ -48,7 +50,7 @@ WORKER = os.environ.get("PYTEST_XDIST_WORKER", "alone")
 REVIEWED = f"page-review-{WORKER}"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def story(service: Service) -> str:
     """A space with a story in it, twice consolidated, a plan of another space, and hostile notes."""
     space = f"page-story-{WORKER}"
@@ -60,7 +62,10 @@ def story(service: Service) -> str:
         for note in part:
             body = {"category": note["category"], "content": note["content"], "tags": ["payments"]}
             assert service.send("POST", f"/spaces/{name}/notes", body).status == 201
-        queued = service.send("POST", f"/spaces/{name}/consolidations", {})
+        # Between two runs of a space there is a short pause.
+        queued = service.wait_until(
+            lambda name=name: service.send("POST", f"/spaces/{name}/consolidations", {}), lambda got: got.status == 202
+        )
         assert service.ended(name, queued.body["run_id"]).status in {"ok", "awaiting_approval"}
     for content in HOSTILE:
         body = {"category": "observation", "content": content, "tags": ["hostile"]}
@@ -132,7 +137,7 @@ def test_no_view_costs_more_requests_than_is_written_here(signed_in, service, st
         found.store.clear()
         opened(found, places[view])
         found.settle()
-        requests = sum(cost.total() for call, cost in found.store.items() if call != "GET /v1/spaces")
+        requests = sum(cost.total() for call, cost in found.store.items() if call not in OF_ALL_SPACES)
         if len(found.store) > calls or requests > store:
             too_dear[view] = dict(found.store)
 

@@ -25,6 +25,8 @@ def test_an_answered_question_is_shown_with_what_it_rests_on_and_what_was_called
 
     assert shown(asked) == {
         "request_id": asked.job_id,
+        "question": "Who looks after it?",
+        "user": "ann",
         "job": f"demo.question.{asked.job_id}",
         "status": "done",
         "message": "Ines.",
