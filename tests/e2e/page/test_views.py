@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -63,9 +64,8 @@ def story(service: Service) -> str:
             body = {"category": note["category"], "content": note["content"], "tags": ["payments"]}
             assert service.send("POST", f"/spaces/{name}/notes", body).status == 201
         # Between two runs of a space there is a short pause.
-        queued = service.wait_until(
-            lambda name=name: service.send("POST", f"/spaces/{name}/consolidations", {}), lambda got: got.status == 202
-        )
+        start = partial(service.send, "POST", f"/spaces/{name}/consolidations", {})
+        queued = service.wait_until(start, lambda got: got.status == 202)
         assert service.ended(name, queued.body["run_id"]).status in {"ok", "awaiting_approval"}
     for content in HOSTILE:
         body = {"category": "observation", "content": content, "tags": ["hostile"]}
