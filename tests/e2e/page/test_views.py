@@ -365,6 +365,14 @@ def test_a_list_of_thousands_keeps_few_rows_and_its_place_when_a_note_comes(sign
         assert after is not None
         assert abs(after["y"] - before["y"]) < 2
 
+        # One that is erased is gone, also below.
+        (gone,) = [one for one in service.notes.list(space).items if one.content == "Step 595 is done."]
+        page.evaluate("scrollTo(0, 0)")
+        page.get_by_text(gone.content).wait_for()
+        erasing = service.send("POST", f"/spaces/{space}/erasures", {"note_ids": [gone.note_id], "erase": True})
+        assert erasing.body["status"] in ("queued", "running", "done")
+        expect(page.get_by_text(gone.content)).to_have_count(0, timeout=PATIENCE_MS)
+
         # More than a page of new ones, in several polls: those that the first page has no room for any more stay.
         for first in range(0, 90, 45):
             some = [{"category": "progress", "content": f"Late step {first + one}."} for one in range(45)]
@@ -372,8 +380,9 @@ def test_a_list_of_thousands_keeps_few_rows_and_its_place_when_a_note_comes(sign
             page.wait_for_timeout(5_000)
         page.evaluate("scrollTo(0, 0)")
         page.get_by_text("Late step 89.").wait_for()
-        for sought in ("Late step 50.", "Late step 5.", "This one came now.", "Step 590 is done."):
+        for sought in ("Late step 50.", "Late step 5.", "This one came now.", "Step 580 is done."):
             for _ in range(40):
+                assert page.get_by_text(gone.content).count() == 0
                 if page.get_by_text(sought).count():
                     break
                 page.evaluate("scrollBy(0, 700)")

@@ -98,8 +98,11 @@ function Unit({ items, drawing, first }) {
       drawing.soon(more);
     } else if (!drawing.few && !node.current.contains(document.activeElement)) {
       near.current = false;
-      height.current = boundingClientRect.height;
-      drawing.height = height.current / node.current.children.length || drawing.height;
+      // Of a unit that was not drawn whole the height is the one that was reserved.
+      if (!node.current.style.minHeight) {
+        height.current = boundingClientRect.height;
+        drawing.height = height.current / node.current.children.length;
+      }
       setShown(0);
     }
   }), []);

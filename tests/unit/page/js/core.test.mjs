@@ -5,7 +5,7 @@ import { test } from 'node:test';
 const core = new URL('../../../../functions/page/static/core/', import.meta.url);
 const { href, parse, patterns } = await import(new URL('router.js', core));
 const { waitOf } = await import(new URL('live.js', core));
-const { joined, pushedOut } = await import(new URL('pages.js', core));
+const { added, joined, pushedOut } = await import(new URL('pages.js', core));
 const { byView, storeRequests } = await import(new URL('costs.js', core));
 const { Problem, problemOf, wordsOf } = await import(new URL('problems.js', core));
 const { byKind, compared, cut } = await import(new URL('differences.js', core));
@@ -36,9 +36,14 @@ test('polls come slower in a hidden tab and after failures, never before Retry-A
   assert.equal(waitOf(1000, { retryAfter: 30 }), 30_000);
 });
 
-test('an item that two pages hold is shown once, as the newer page has it', () => {
-  const pages = joined([{ items: [{ id: 3 }, { id: 2, is: 'new' }] }, { items: [{ id: 2, is: 'old' }, { id: 1 }] }], (item) => item.id);
-  assert.deepEqual(pages, [[{ id: 3 }, { id: 2, is: 'new' }], [{ id: 1 }]]);
+test('an item that two pages hold is shown once, as the first page has it, and other pages stay as they are', () => {
+  const idOf = (item) => item.id;
+  const ids = new Set();
+  const further = [[{ id: 2, is: 'old' }, { id: 1 }], [{ id: 1 }, { id: 0 }]].map((items) => added(items, ids, idOf));
+  assert.deepEqual(further, [[{ id: 2, is: 'old' }, { id: 1 }], [{ id: 0 }]]);
+  const pages = joined([{ id: 3 }, { id: 2, is: 'new' }], further, ids, idOf);
+  assert.deepEqual(pages, [[{ id: 3 }, { id: 2, is: 'new' }], [{ id: 1 }], [{ id: 0 }]]);
+  assert.equal(pages[2], further[1]);
 });
 
 test('an item that newer ones push out of the first page stays, and one that was removed does not', () => {
