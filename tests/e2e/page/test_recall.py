@@ -62,7 +62,8 @@ def talk(service: Service) -> str:
     made(service, "/memories/batch", {"memories": [{"content": fact, "subjects": ["import"]} for fact in FACTS]})
     made(service, "/memories", {"content": HOSTILE, "subjects": ["hostile"]})
     made(service, "/notes", {"category": "decision", "content": "The import of the timetable skips Kiel at night."})
-    said = (datetime.now(UTC) - timedelta(minutes=5)).isoformat()
+    # Not before the last hour of digests: those that came before it are digested at once.
+    said = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
     messages = [
         {
             "message_id": "m1",
