@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from playwright.sync_api import Locator
+from playwright.sync_api import Locator, expect
 
 from tests.e2e.client import Service
 from tests.e2e.page.own import Own
@@ -99,7 +99,7 @@ def test_each_of_the_six_questions_is_answered_within_four_clicks_from_the_start
     reader.click(found.page.get_by_role("button", name="Yesterday"))
     reader.click(found.page.get_by_role("button", name="Look among the consolidated notes"))
     reader.sees(DECIDED)
-    assert found.page.locator("article.note").count() == 1
+    expect(found.page.locator("article.note")).to_have_count(1)
     found.page.clock.set_fixed_time(datetime.now(UTC))
 
     # Where does this sentence come from?

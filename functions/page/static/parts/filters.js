@@ -29,8 +29,9 @@ export function useTyped(name, value = '', pause = 300) {
 }
 
 export function TypedFilter({ name, label, value, ...more }) {
-  const [text, setText] = useTyped(name, value);
-  return html`<${Field} label=${label} value=${text} onChange=${setText} type="search" ...${more} />`;
+  const [text, setText, now] = useTyped(name, value);
+  // Who goes on to another filter has ended this one: the list never shows the one without the other.
+  return html`<${Field} label=${label} value=${text} onChange=${setText} onBlur=${() => now()} type="search" ...${more} />`;
 }
 
 /** A category of notes, or any. */
