@@ -769,6 +769,7 @@ class AsyncSearchGroup(Group):
         conversation_id: str | None = None,
         explain: bool | None = None,
         why_not: str | None = None,
+        cursor: str | None = None,
     ) -> models.SearchAnswer:
         """As `SearchGroup.space`."""
         return await self._invoke("search_space", locals())

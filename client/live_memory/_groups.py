@@ -1750,6 +1750,7 @@ class SearchGroup(Group):
         conversation_id: str | None = None,
         explain: bool | None = None,
         why_not: str | None = None,
+        cursor: str | None = None,
     ) -> models.SearchAnswer:
         """Search a space.
 
@@ -1777,6 +1778,7 @@ class SearchGroup(Group):
             conversation_id: Only documents of this conversation.
             explain: Whether to return the parts of each score, and the floor.
             why_not: The id of a document, as searches and starts show it. The answer tells why it was not found.
+            cursor: The `next_cursor` of the previous page. Default: the first page.
         """
         return self._invoke("search_space", locals())
 

@@ -3564,6 +3564,10 @@ class SearchAnswer(Model):
     """The documents."""
     failed_spaces: list[FailedSpaceView] | None = None
     """The spaces that could not be searched. `items` has none of their documents. Only for a search in several spaces."""
+    total: int
+    """Number of documents that match, on all pages. With `hybrid` each document that passes the filters matches, the less the further behind. Of these the pages leave out copies of others, and memories that do not answer the query."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Left out: this is the last page. No page begins after the first 2,000 documents. Only for a search in one space."""
     next_spaces: str | None = None
     """Only a part of the spaces was searched. Send this value as `cursor` to search the next ones. Left out: there are no further ones."""
     floor: FloorView | None = None

@@ -69,8 +69,7 @@ def search(
         if folder or any(one is not None for one in (space_id, conversation_id, room, why_not)):
             raise InvalidRequest.of("spaces", "goes with no space_id, and with nothing that is in one space alone")
         return _in_several(session, spaces, cursor, asked, limit, explain=explain)
-    if cursor is not None:
-        raise InvalidRequest.of("cursor", "goes with `spaces` alone")
+    asked = asked.from_rank(cursors.decode_number(cursor))
     space = session.enter("read", space_id)
     if conversation_id is not None:
         if folder:

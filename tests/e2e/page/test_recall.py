@@ -155,6 +155,24 @@ def test_a_search_says_why_a_text_was_found_why_another_was_not_and_leads_to_it(
     page.locator("main h1", has_text="Memory").wait_for()
 
 
+def test_an_answer_goes_on_by_pages_and_says_how_much_matches(signed_in, service):
+    space = "many-cranes"
+    service.send("POST", "/spaces", {"space_id": space, "consolidation_threshold": 0})
+    for number in range(24):
+        body = {"category": "observation", "content": f"The crane of pier {number} needs oil."}
+        assert service.send("POST", f"/spaces/{space}/notes", body).status == 201
+    found: Visit = signed_in(f"#/spaces/{space}/search?q={quote('crane oil')}")
+    page = found.page
+
+    page.get_by_text("20 of 24 that match").wait_for()
+    assert page.locator(".hit").count() == 20
+    page.get_by_role("button", name="Show more").click()
+    page.get_by_text("24 found").wait_for()
+    names = page.locator(".hit .hit-name").evaluate_all("links => links.map((one) => one.href)")
+    assert len(set(names)) == len(names) == 24
+    assert page.get_by_role("button", name="Show more").count() == 0
+
+
 def test_nothing_found_is_said_and_what_is_nearest_is_shown_when_asked_for(signed_in, talk):
     found: Visit = signed_in(f"#/spaces/{SPACE}/search?q={quote('halcyon zebra')}")
     found.page.get_by_text("Nothing answers this").or_(found.page.get_by_text("Nothing found")).wait_for()

@@ -179,7 +179,15 @@ def test_a_search_of_all_spaces_says_how_it_goes_on(desk: CliHarness):
     desk.asked.clear()
     desk.say("search", "x", "--all", "--cursor", "cG9ydA")
     assert desk.asked[0][1]["cursor"] == "cG9ydA"
-    assert desk.say("search", "x", "--cursor", "cG9ydA").code == 2
+
+
+def test_a_search_says_how_much_matches_and_how_it_goes_on(desk: CliHarness):
+    hit = {"kind": "note", "id": "1", "space_id": "demo", "time": "2026-02-20T14:00:00Z", "snippet": "A store."}
+    desk.answers = {"search_space": {"items": [hit], "total": 45, "next_cursor": "MTA"}}
+    assert "45 match. The next ones: --cursor MTA" in desk.say("search", "x").err
+    desk.asked.clear()
+    desk.say("search", "x", "--cursor", "MTA")
+    assert desk.asked[0][1]["cursor"] == "MTA"
 
 
 def test_a_search_also_tells_why_a_document_was_not_found(desk: CliHarness):

@@ -41,7 +41,8 @@ class Found:
     def place(self, pair: Pair, *, by_meaning: bool) -> int:
         vector = self.questions[PAIRS.index(pair)]
         meaning = Meaning(vector, self.pool, self.rows) if by_meaning else None
-        hits = engine.search(self.index, self.shape, meaning, SpaceQuery(words.parse(pair.query), DocumentFilter(), 50))
+        question = SpaceQuery(words.parse(pair.query), DocumentFilter(), 50)
+        hits = engine.search(self.index, self.shape, meaning, question).hits
         ids = [hit.document.id for hit in hits]
         return ids.index(pair.note) if pair.note in ids else 99
 
@@ -94,10 +95,10 @@ def test_what_may_not_be_found_changes_nothing_though_it_is_not_compared(found: 
     pair = PAIRS[0]
     meaning = Meaning(found.questions[0], found.pool, found.rows)
 
-    few = engine.search(found.index, found.shape, meaning, SpaceQuery(words.parse(pair.query), day, 5))
+    few = engine.search(found.index, found.shape, meaning, SpaceQuery(words.parse(pair.query), day, 5)).hits
     compare = engine._cosines
     monkeypatch.setattr(engine, "_cosines", lambda whole, meaning, _: compare(whole, meaning, None))
-    all_of_them = engine.search(found.index, found.shape, meaning, SpaceQuery(words.parse(pair.query), day, 5))
+    all_of_them = engine.search(found.index, found.shape, meaning, SpaceQuery(words.parse(pair.query), day, 5)).hits
 
     assert [(hit.document.id, hit.score) for hit in few] == [
         (hit.document.id, pytest.approx(hit.score, abs=1e-4)) for hit in all_of_them

@@ -135,7 +135,7 @@ def search(
         str | None, typer.Option(help="The id of a document: also tell why it was not found. Not with --all.")
     ] = None,
     cursor: Annotated[
-        str | None, typer.Option(help="With --all: search the next spaces, by what the last search says of them.")
+        str | None, typer.Option(help="The next page, or with --all the next spaces, as the last search names it.")
     ] = None,
     space: Space = None,
     json: Json = False,
@@ -151,8 +151,6 @@ def search(
                 raise Refused("--why-not goes with one space: leave --all out.")
             arguments["why_not"] = why_not
         if cursor is not None:
-            if not everywhere:
-                raise Refused("--cursor goes with --all.")
             arguments["cursor"] = cursor
         operation = "search_spaces" if everywhere else "search_space"
         found = session.call(operation, **arguments) if everywhere else session.here(operation, **arguments)
@@ -163,6 +161,8 @@ def search(
             session.out.say(f"Not searched: {one['space_id']} ({one['code']}). {texts.one_line(one['detail'])}")
         if further := found.get("next_spaces"):
             session.out.say(f"Not all spaces were searched. The next ones: --all --cursor {further}")
+        if more := found.get("next_cursor"):
+            session.out.say(f"{found['total']} match. The next ones: --cursor {more}")
         session.end_if_nothing(found)
 
 

@@ -88,6 +88,18 @@ export function byFloor(items, floor) {
   return { answers: placed.filter(({ hit }) => passed.has(hit.id)), near: placed.filter(({ hit }) => !passed.has(hit.id)) };
 }
 
+/** The answer with its further pages: each document once, and what passed the floor of each. */
+export function together(first, further) {
+  const seen = new Set();
+  const pages = [first, ...further];
+  const items = pages.flatMap((page) => page.items).filter((hit) => {
+    const name = `${hit.space_id ?? ''} ${hit.id}`;
+    return !seen.has(name) && seen.add(name);
+  });
+  const floor = first.floor && { ...first.floor, passed_by: pages.flatMap((page) => page.floor?.passed_by ?? []) };
+  return { ...first, items, floor };
+}
+
 /** A query of the same words without a floor, which finds what is nearest though it is no answer. */
 export const withoutFloor = (floor) => floor.words.map((word) => `${word}*`).join(' ');
 

@@ -1,7 +1,7 @@
 /** One search over everything of a space, or of several: what was found, why, and why something was not. */
-import { at } from '../core/api.js';
-import { apart, byFloor, parametersOf, scopes, withScope, withoutFloor } from '../core/found.js';
-import { useLive } from '../core/live.js';
+import { at, get } from '../core/api.js';
+import { apart, byFloor, parametersOf, scopes, together, withScope, withoutFloor } from '../core/found.js';
+import { useAction, useLive } from '../core/live.js';
 import { changeQuery, href } from '../core/router.js';
 import { number, t } from '../core/texts.js';
 import { Badge, Empty, Heading, Loading, Panel, ProblemNote } from '../parts/basic.js';
@@ -11,7 +11,9 @@ import { CategoryFilter, DayFilter, TypedFilter, useTyped } from '../parts/filte
 import { Hit, WhyNot } from '../parts/found.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 
+/** Of several spaces an answer has no pages: one asks for more of it. */
 const STEPS = [20, 50, 100];
+const FURTHER = 50;
 
 /** The box in which one asks. Enter asks at once; a pause asks too. */
 function Asked({ query }) {
@@ -76,7 +78,7 @@ function Filters({ space, query }) {
 /** What the search itself says of its answer: whether it knows everything, and whether it went by meaning too. */
 function About({ answer, shown }) {
   return html`<p class="about-search" role="status">
-    <b>${t('search.found', { n: shown })}</b> <span class="quiet">${t('search.of', { n: answer.view.documents })}</span>
+    <b>${shown < answer.total ? t('search.found.some', { n: shown, total: answer.total }) : t('search.found', { n: shown })}</b> <span class="quiet">${t('search.of', { n: answer.view.documents })}</span>
     <span class="quiet">${t(`search.ranking.${answer.ranking}`)}</span>
     ${answer.unembedded > 0 && html`<span class="quiet">${t('search.unembedded', { n: answer.unembedded })}</span>`}
     ${answer.failure && html`<span class="quiet">(<code>${answer.failure}</code>)</span>`}
@@ -107,17 +109,34 @@ function Nothing({ space, answer, path, parameters }) {
       : html`<p class="quiet">${t('search.near.nothing')}</p>`}</${Panel}>`}`;
 }
 
-function Found({ space, answer, path, parameters, limit, setLimit, one }) {
+/** The pages behind the first one, as they are asked for. They go with the question. */
+function useFurther(path, parameters, first) {
+  const key = JSON.stringify([path, parameters]);
+  const [rest, setRest] = useState({ key, pages: [] });
+  const pages = rest.key === key ? rest.pages : [];
+  const cursor = (pages.at(-1) ?? first).next_cursor;
+  const [load, loading] = useAction(async () => {
+    const page = await get(path, { ...parameters, limit: FURTHER, cursor });
+    setRest({ key, pages: [...pages, page] });
+  });
+  return { pages, more: cursor && load, loading };
+}
+
+function Found({ space, first, path, parameters, limit, setLimit, one }) {
+  const further = useFurther(path, parameters, first);
+  const answer = together(first, further.pages);
   const { answers, near } = byFloor(answer.items, answer.floor);
   const most = largest(answer.items);
-  const next = STEPS.find((step) => step > limit);
+  const next = one ? undefined : STEPS.find((step) => step > limit && answer.items.length >= limit);
+  const more = further.more || (next && (() => setLimit(next)));
   return html`
     <${About} answer=${answer} shown=${answer.items.length} />
     ${!answer.items.length && html`<${Nothing} key=${JSON.stringify(parameters)} space=${space} answer=${answer} path=${path} parameters=${parameters} />`}
     ${answers.length > 0 && html`<${Panel}><${Hits} space=${space} placed=${answers} most=${most} /></${Panel}>`}
     ${near.length > 0 && html`<${Panel} title=${t('search.near')} side=${t('search.near.what', { n: answer.floor.least_words, relevance: number(answer.floor.least_relevance ?? 0.35) })}><${Hits} space=${space} placed=${near} most=${most} near=${true} /></${Panel}>`}
-    ${answer.items.length >= limit && next && html`<button class="more" onClick=${() => setLimit(next)}>${t('search.more', { n: next })}</button>`}
-    ${answer.items.length >= limit && !next && html`<p class="quiet">${t('search.most', { n: limit })}</p>`}
+    <${ProblemNote} problem=${further.loading.problem} />
+    ${more && html`<button class="more" disabled=${further.loading.busy} onClick=${more}>${t('more')}</button>`}
+    ${!more && answer.items.length >= limit && answer.total > answer.items.length && html`<p class="quiet">${t('search.most', { n: answer.items.length })}</p>`}
     <${WhyNot} space=${space} parameters=${parameters} several=${!one} />`;
 }
 
@@ -147,6 +166,6 @@ export default function Search({ params: { space }, query }) {
     ${asked && html`<div class="search-answer" aria-busy=${live.loading}>
       <${ProblemNote} problem=${live.problem} again=${live.refresh} />
       ${!shown && live.loading && html`<${Loading} lines=${8} />`}
-      ${shown && html`<${Found} space=${space} answer=${shown} path=${path} parameters=${parameters} limit=${limit} setLimit=${setLimit} one=${one} />`}
+      ${shown && html`<${Found} space=${space} first=${shown} path=${path} parameters=${parameters} limit=${limit} setLimit=${setLimit} one=${one} />`}
     </div>`}`;
 }

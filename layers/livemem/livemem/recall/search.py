@@ -37,7 +37,7 @@ from livemem.recall.relevance import LOOKED_AT
 from livemem.recall.search_request import SearchRequest
 from livemem.search import engine, evidence, words
 from livemem.search import view as views
-from livemem.search.engine import Hit, Meaning, SpaceQuery, WhyNot
+from livemem.search.engine import Found, Hit, Meaning, SpaceQuery, WhyNot
 from livemem.search.evidence import Baseline, QuestionTerms, Statement, respelled
 from livemem.search.index import DocumentFilter
 from livemem.search.segments import Segments
@@ -100,6 +100,10 @@ class SpaceHits:
     """About the document that the request asks for."""
     unread: int = 0
     """Objects that were left unread. The next search reads them."""
+    total: int = 0
+    """Documents that match. Some may be copies, or memories that don't answer: the pages leave them out."""
+    after: int | None = None
+    """Where the next page begins (SearchRequest.skip); None if there is none."""
 
 
 @dataclass(frozen=True)
@@ -343,11 +347,11 @@ def answering(
             compared = None if one.aside else meaning
             question = _question(view, space_id, one, as_of)
             whole = view.apart(one.aside) if one.aside else view.shape()
-            hits, below_floor = _above_floor(view, whole, compared, question, one)
+            found, below_floor = _above_floor(view, whole, compared, question, one)
             answers.append(
                 SpaceHits(
                     space_id,
-                    hits,
+                    found.hits,
                     "bm25" if vector.values is None or one.aside else "hybrid",
                     left,
                     len(view.shape().documents),
@@ -356,8 +360,10 @@ def answering(
                     vector.failure,
                     there,
                     below_floor,
-                    _why_not(view, whole, compared, question, one, hits) if one.why_not else None,
+                    _why_not(view, whole, compared, question, one, found.hits) if one.why_not else None,
                     view.left,
+                    found.matching,
+                    found.after,
                 )
             )
         behind = (view.snapshot or 0) < meta.changes or uncounted(view) > view.said + conversation_documents.GROWN
@@ -369,24 +375,41 @@ def answering(
 
 def _above_floor(
     view: SearchView, whole: IndexShape, meaning: Meaning | None, question: SpaceQuery, asked: SearchRequest
-) -> tuple[list[Hit], bool]:
+) -> tuple[Found, bool]:
     """The hits that the floor of the request keeps, and whether it keeps none of some."""
 
-    def ranked(limit: int) -> list[Hit]:
-        found = engine.search(view.index, whole, meaning, replace(question, limit=limit))
-        return current_first(found, asked.query)
+    def ranked(skip: int, limit: int) -> Found:
+        found = engine.search(view.index, whole, meaning, replace(question, skip=skip, limit=limit))
+        return replace(found, hits=current_first(found.hits, asked.query))
 
-    def answering(memories: Sequence[Hit]) -> Collection[str]:
+    def answer(memories: Sequence[Hit]) -> Collection[str]:
         return _answering(view, whole, meaning, asked.text, memories) if memories else ()
 
-    hits = ranked(asked.limit)
-    if asked.floor is None or not hits:
-        return hits, False
-    kept = asked.floor.kept(hits, answering)
-    if len(kept) < len(hits) and asked.limit < LOOKED_AT:
+    found, floor = ranked(asked.skip, asked.limit), asked.floor
+    if floor is None or not found.hits:
+        return found, False
+    if asked.skip:
+        # What answers is judged beside all that is better.
+        passed = {hit.document.id for hit in floor.kept(ranked(0, asked.skip + asked.limit).hits, answer)}
+        hits = [hit for hit in found.hits if hit.document.id in passed]
+    else:
+        hits = floor.kept(found.hits, answer)
+    if not asked.skip and len(hits) < len(found.hits) and asked.limit < LOOKED_AT:
         # What is found must not depend on how much is asked for.
-        kept = asked.floor.kept(ranked(LOOKED_AT), answering)[: asked.limit]
-    return kept, not kept
+        found = ranked(0, LOOKED_AT)
+        hits = floor.kept(found.hits, answer)
+        if len(hits) > asked.limit:
+            end = sorted(hit.rank for hit in hits)[asked.limit]
+            hits = [hit for hit in hits if hit.rank < end]
+            found = replace(found, after=end)
+    if not asked.skip and not hits:
+        return Found([], 0), True
+    last = max(found.hits, key=lambda hit: hit.rank)
+    if all(hit.document.kind == memory_documents.MEMORY for hit in found.hits) and last not in hits:
+        # Of memories alone the answer ends where they no longer answer.
+        found = replace(found, after=None)
+    total = len(hits) if found.after is None and not asked.skip else found.matching
+    return replace(found, hits=hits, matching=total), False
 
 
 def _answering(
@@ -467,6 +490,7 @@ def _question(view: SearchView, space_id: str, asked: SearchRequest, moment: str
         asked.least,
         asked.excerpts,
         fill=fill,
+        skip=asked.skip,
         moment=moment,
         copies=copies,
     )

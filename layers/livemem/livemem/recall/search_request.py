@@ -37,6 +37,8 @@ QUERY_CHARACTERS = 4_000
 ID_CHARACTERS = 4_000
 """Of a document: a section's id has its file's path and its headings."""
 LIMIT_DEFAULT, LIMIT_MOST = 10, 100
+SKIP_MOST = 2_000
+"""The pages of an answer end here. A page looks again through all that is better, for copies."""
 RESULTS_DEFAULT, RESULTS_MOST = 5, 50
 """Of a search in conversations."""
 
@@ -65,6 +67,8 @@ class SearchRequest:
     """The name of the only documents to search, which are aside. Empty: all that are not."""
     floor: RelevanceFloor | None = None
     """The floor that one of the first documents has to pass; None for no floor."""
+    skip: int = 0
+    """So many of the documents that match are left out, the best ones: those of earlier pages."""
     why_not: str = ""
     """The id of a document for which the answer says why it was not found; empty for none."""
 
@@ -192,6 +196,14 @@ class SearchRequest:
             some = None if conversation_id is None else (conversation_id,)
             return replace(found, levels=_levels(levels)).within(some)
         return found
+
+    def from_rank(self, skip: int | None) -> "SearchRequest":
+        """The same for a later page of the answer; None for the first one. Raises InvalidRequest."""
+        if skip is None:
+            return self
+        if not 0 < skip <= SKIP_MOST:
+            raise InvalidRequest.of("cursor", "is not the `next_cursor` of an answer to this query")
+        return replace(self, skip=skip)
 
     def asking_why_not(self, document_id: str | None) -> "SearchRequest":
         """The same, whose answer tells why a document was not found; None for none. Raises InvalidRequest."""

@@ -21,6 +21,8 @@ from livemem.search.words import Query
 
 MOST_WORDS = 64
 """Of a query that rank: a pasted log is a question too, and each word costs a look into the index."""
+LOOKED_THROUGH = 16
+"""So many times the limit is looked through for documents that are no copies."""
 MOST_COMPLETIONS = 200
 """Words of the index that a prefix stands for."""
 
@@ -47,6 +49,8 @@ class SpaceQuery:
     """The ids of found documents that say again what another one says, each with that one's. They are left out."""
     moment: str | None = None
     """Documents that expired by then are not found (documents.Document.expires). None: expired ones are found too."""
+    skip: int = 0
+    """So many of the best are left out: those of earlier pages."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,19 @@ class Hit:
     parts: Mapping[str, float] = field(default_factory=dict)
     relevance: float | None = None
     confirmed_at: str | None = None
+    rank: int = 0
+    """Its place among all that match, from 0. Those that only fill stand behind all others."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A page of hits. `matching`: the number of documents that match, with copies. `after`: the rank at which the next
+    page begins (`skip`), None if there is none.
+    """
+
+    hits: list[Hit]
+    matching: int
+    after: int | None = None
 
 
 BEFORE = 3
@@ -138,13 +155,10 @@ def why_not(index: Index, whole: IndexShape, meaning: Meaning | None, question: 
     ranked = _rank(index, whole, meaning, question, candidates)
     if not ranked.matched[place]:
         return WhyNot(name, "no_match")
-    order = _best(ranked.scores, np.flatnonzero(ranked.matched), len(ranked.matched))
-    if ranked.filling is not None and ranked.filling[place]:
-        # All others come first.
-        order = np.concatenate([order[~ranked.filling[order]], order[ranked.filling[order]]])
-    rank = int(np.flatnonzero(order == place)[0]) + 1
+    order = _ordered(ranked, len(ranked.matched))
+    rank = order.index(place) + 1
     if question.copies:
-        among = {*map(int, order[: question.limit * 2]), place}
+        among = {*order[: question.limit * 2], place}
         copies = question.copies([index.document(int(whole.documents[one])) for one in sorted(among)])
         if name in copies:
             return WhyNot(name, "copy", rank, copy_of=copies[name])
@@ -152,29 +166,29 @@ def why_not(index: Index, whole: IndexShape, meaning: Meaning | None, question: 
     return WhyNot(name, "rank", rank, [index.document(int(whole.documents[one])).id for one in before])
 
 
-def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: SpaceQuery) -> list[Hit]:
-    """The best documents of the view for a question, the best one first; at most `limit`.
+def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: SpaceQuery) -> Found:
+    """The best documents of the view for a question, the best one first; at most `limit`, from `skip` on.
 
-    Without `meaning` by words alone.
+    Without `meaning` by words alone. While the view stays the same, the pages hold each document once.
     """
     if not len(whole.documents):
-        return []
+        return Found([], 0)
     candidates = _candidates(index, whole, question)
     if candidates is not None and not candidates.any():
-        return []
+        return Found([], 0)
     query, ranked = question.query, _rank(index, whole, meaning, question, candidates)
     documents: dict[int, Document] = {}
-    best = _chosen(index, whole, question, ranked.scores, ranked.matched, ranked.filling, documents)
+    best, after = _chosen(index, whole, question, ranked, documents)
     shown = np.zeros(len(whole.documents), dtype=np.bool_)
-    shown[best] = True
+    shown[list(best)] = True
     near = relevance(whole, meaning, shown) if meaning else np.full(len(shown), np.nan, dtype=np.float32)
     held = _held(whole, ranked.instances)
     hits = []
-    for place in best:
-        document = documents[int(place)]
+    for place, rank in best.items():
+        document = documents[place]
         start, end = 0, 0
         if question.excerpts:
-            within = _best_passage(whole, int(place), held, ranked.cosines)
+            within = _best_passage(whole, place, held, ranked.cosines)
             start, end = passages.snippet(document.text, query, within=passages.split(document.text)[within])
         hits.append(
             Hit(
@@ -185,9 +199,13 @@ def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: S
                 {name: float(values[place]) for name, values in ranked.parts.items()},
                 None if np.isnan(near[place]) else float(near[place]),
                 index.confirmed_at(document),
+                rank,
             )
         )
-    return hits
+    if ranked.filling is not None:
+        # Those that fill are hits like the others.
+        hits.sort(key=lambda hit: -hit.score)
+    return Found(hits, int(ranked.matched.sum()), after)
 
 
 def _rank(
@@ -323,33 +341,40 @@ def _candidates(index: Index, whole: IndexShape, question: SpaceQuery) -> NDArra
 
 
 def _chosen(
-    index: Index,
-    whole: IndexShape,
-    question: SpaceQuery,
-    scores: NDArray[np.float64],
-    matched: NDArray[np.bool_],
-    filling: NDArray[np.bool_] | None,
-    documents: dict[int, Document],
-) -> Numbers:
-    """The places of the hits, the best first. `documents` gets them."""
-
-    def without_copies(places: Numbers) -> Numbers:
-        for place in map(int, places):
+    index: Index, whole: IndexShape, question: SpaceQuery, ranked: _Ranked, documents: dict[int, Document]
+) -> tuple[dict[int, int], int | None]:
+    """The places of the hits, the best first, each with its rank, and the rank at which the next page begins.
+    `documents` gets them.
+    """
+    end = question.skip + question.limit
+    reach, most = end, end * (LOOKED_THROUGH if question.copies else 1)
+    while True:
+        # Some may be copies: more are looked at then.
+        reach = min(reach * 2, most)
+        order = _ordered(ranked, reach)
+        for place in order:
             documents[place] = documents.get(place) or index.document(int(whole.documents[place]))
-        if not question.copies:
-            return places
-        copies = question.copies([documents[int(place)] for place in places])
-        return np.array([place for place in places if documents[int(place)].id not in copies], dtype=np.int64)
+        copied = question.copies([documents[place] for place in order]) if question.copies else {}
+        kept = {
+            place: rank
+            for rank, place in enumerate(order)
+            if rank >= question.skip and documents[place].id not in copied
+        }
+        if len(kept) >= question.limit or len(order) < reach or reach == most:
+            break
+    best = dict(list(kept.items())[: question.limit])
+    if len(kept) > len(best):
+        return best, list(best.values())[-1] + 1
+    return best, len(order) if len(order) < int(ranked.matched.sum()) else None
 
-    # Twice as many are looked at, since some may be copies.
-    most = question.limit * (2 if question.copies else 1)
-    best = _best(scores, np.flatnonzero(matched if filling is None else matched & ~filling), most)
-    best = without_copies(best)[: question.limit]
-    if filling is not None and len(best) < question.limit:
-        more = _best(scores, np.flatnonzero(matched & filling), most)
-        kept = without_copies(np.concatenate([best, more]))
-        best = _best(scores, kept[: question.limit], question.limit)
-    return best
+
+def _ordered(ranked: _Ranked, most: int) -> list[int]:
+    """The places of the best that match; those that only fill behind all others."""
+    fills = ranked.filling if ranked.filling is not None else np.zeros(len(ranked.matched), dtype=np.bool_)
+    best = _best(ranked.scores, np.flatnonzero(ranked.matched & ~fills), most)
+    left = most - len(best)
+    more = _best(ranked.scores, np.flatnonzero(ranked.matched & fills), left) if left else best[:0]
+    return [*map(int, best), *map(int, more)]
 
 
 def _filling(whole: IndexShape, question: SpaceQuery, candidates: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:

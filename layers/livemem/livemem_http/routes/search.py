@@ -376,6 +376,7 @@ def search_space(
     conversation_id: OfConversation = None,
     explain: Explain = False,
     why_not: WhyNotFound = None,
+    cursor: Cursor = None,
 ) -> SearchAnswer:
     """The documents that match a query best, by words and, with an embedding model, by meaning: live notes, sections of
     the bank, consolidated notes, parts of conversations, memories and messages of rooms. All filters must match.
@@ -383,7 +384,7 @@ def search_space(
     author.
     """
     wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
-    wanted = wanted.asking_why_not(why_not)
+    wanted = wanted.asking_why_not(why_not).from_rank(cursors.decode_number(cursor))
     return SearchAnswer.of(search.search(process(), space_id, wanted), explain=explain, floor=wanted.floor)
 
 

@@ -11,6 +11,7 @@ from livemem.recall.document_sources import BANK
 from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.render_context import ShownSummary, ShownTurn
 from livemem.recall.search import HitsOfSpaces, SpaceHits
+from livemem.recall.search_request import SKIP_MOST
 from livemem.search.engine import Hit, Reason, WhyNot
 from livemem.search.evidence import LIKELY
 from livemem.store import cursors
@@ -349,6 +350,23 @@ class SearchAnswer(Ranked):
         ),
     ] = None
 
+    total: Annotated[
+        int,
+        described(
+            "Number of documents that match, on all pages. With `hybrid` each document that passes the filters "
+            "matches, the less the further behind. Of these the pages leave out copies of others, and memories that "
+            "do not answer the query.",
+            42,
+        ),
+    ]
+    next_cursor: Annotated[
+        str | None,
+        described(
+            "Send this value as `cursor` to get the next page. Left out: this is the last page. No page begins after "
+            f"the first {SKIP_MOST:,} documents. Only for a search in one space.",
+            "MjA",
+        ),
+    ] = None
     next_spaces: Annotated[
         str | None,
         described(
@@ -368,6 +386,8 @@ class SearchAnswer(Ranked):
         """`floor`: that of the request, which the answer tells if it explains itself."""
         alone = HitsOfSpaces([answer], [])
         found = cls.of_several(alone, len(answer.hits), explain=explain, named=False, floor=floor)
+        if answer.after is not None and answer.after <= SKIP_MOST:
+            found.next_cursor = cursors.encode(answer.after)
         if answer.why_not is not None:
             found.why_not = WhyNotView.of(answer.why_not)
         return found
@@ -390,6 +410,7 @@ class SearchAnswer(Ranked):
         return cls(
             items=items,
             failed_spaces=views or None,
+            total=sum(one.total for one in found.answers),
             next_spaces=cursors.encode(found.more),
             floor=passed,
             **ranked(found.answers),

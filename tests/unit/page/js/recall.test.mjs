@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 const core = new URL('../../../../functions/page/static/core/', import.meta.url);
-const { byFloor, idIn, linkOf, marked, parametersOf, reasons, sectionOf, withScope, withoutFloor } = await import(new URL('found.js', core));
+const { byFloor, idIn, linkOf, marked, parametersOf, reasons, sectionOf, together, withScope, withoutFloor } = await import(new URL('found.js', core));
 const { correctionOf, openMerges, stateOf, subjectsIn } = await import(new URL('memories.js', core));
 const { byHand, dueAt, firstsOfDays, knownZone, lateBy } = await import(new URL('digests.js', core));
 const { askedOf, isFinal, lookups } = await import(new URL('asked.js', core));
@@ -51,6 +51,15 @@ test('no mark loses, repeats or invents a letter, however wrong the positions ar
   for (const highlights of [[], [[0, 4], [5, 7]], [[5, 7], [0, 4]], [[0, 6], [3, 9]], [[4, 4]], [[9, 3]], [[0, 999]], [[-1, 2]]]) {
     assert.equal(marked(text, highlights).map((piece) => piece.text).join(''), text);
   }
+});
+
+test('the pages of an answer are one answer: each hit once, with what passed the floor of each page', () => {
+  const first = { total: 3, items: [{ id: 'a' }, { id: 'b' }], floor: { words: ['x'], passed_by: ['a'] }, next_cursor: 'Mg' };
+  const next = { total: 3, items: [{ id: 'b' }, { id: 'c' }], floor: { words: ['x'], passed_by: ['c'] } };
+  const answer = together(first, [next]);
+  assert.deepEqual(answer.items.map((hit) => hit.id), ['a', 'b', 'c']);
+  assert.deepEqual(answer.floor, { words: ['x'], passed_by: ['a', 'c'] });
+  assert.deepEqual(together(first, []).items, first.items);
 });
 
 test('the parts of a score keep their sum in groups, the strongest first', () => {

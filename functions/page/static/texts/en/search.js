@@ -31,6 +31,7 @@ export default {
   'search.spaces.all': 'all that I may see',
   'search.spaces.some': 'some of them',
   'search.found': { one: '{n} found', other: '{n} found' },
+  'search.found.some': '{n} of {total} that match',
   'search.of': { one: 'of {n} text searched', other: 'of {n} texts searched' },
   'search.ranking.hybrid': 'by words and meaning',
   'search.ranking.bm25': 'by words alone',
@@ -49,7 +50,6 @@ export default {
   'search.near.what': { one: 'an answer shares {n} word, or has a closeness of {relevance}', other: 'an answer shares {n} words, or has a closeness of {relevance}' },
   'search.near.none.floor': 'too far away to be an answer',
   'search.near.nothing': 'Nothing is near either.',
-  'search.more': 'Show up to {n}',
   'search.most': 'These are the {n} best. Add a word or a filter to see others.',
 
   'found.why': 'Why?',

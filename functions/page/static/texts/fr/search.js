@@ -31,6 +31,7 @@ export default {
   'search.spaces.all': 'tous ceux que je vois',
   'search.spaces.some': 'quelques-uns',
   'search.found': { one: '{n} trouvé', other: '{n} trouvés' },
+  'search.found.some': '{n} des {total} qui conviennent',
   'search.of': { one: 'sur {n} texte cherché', other: 'sur {n} textes cherchés' },
   'search.ranking.hybrid': 'par les mots et le sens',
   'search.ranking.bm25': 'par les mots seuls',
@@ -49,7 +50,6 @@ export default {
   'search.near.what': { one: 'une réponse a {n} mot en commun, ou une proximité de {relevance}', other: 'une réponse a {n} mots en commun, ou une proximité de {relevance}' },
   'search.near.none.floor': 'trop loin pour être une réponse',
   'search.near.nothing': 'Rien n’est proche non plus.',
-  'search.more': 'En afficher jusqu’à {n}',
   'search.most': 'Ce sont les {n} meilleurs. Ajoutez un mot ou un filtre pour en voir d’autres.',
 
   'found.why': 'Pourquoi ?',
