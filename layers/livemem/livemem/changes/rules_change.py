@@ -23,8 +23,8 @@ class NewRules:
 
 
 def change(process: Process, author: str, space_id: str, wanted: NewRules) -> tuple[str, int]:
-    """Give the space other rules. Returns their text and the number of the change. The old rules stay in the record. The prompt of the next
-    consolidation names the change.
+    """Give the space other rules. Returns their text and the number of the change. The old rules stay in the record.
+    The prompt of the next consolidation names the change.
 
     Raises InvalidRequest or TooLarge (naming the field), NotFound, Conflict if the rules are these already, Busy,
     PreconditionLost.
