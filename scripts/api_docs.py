@@ -119,8 +119,8 @@ and `errors` names the fields where there are any. Where trying again can help t
 |---|---|---|
 {errors}
 
-An unknown query parameter or field of a body is a 422 that names it. Every route can answer 401, 403, 413, 422, 500 and
-503; one with a name in its path 404; one that changes something, or looks back (`at`), 409.
+An unknown query parameter or field of a body is a 422 that names it. Every route can answer 401, 403, 413, 422, 429,
+500 and 503; one with a name in its path 404; one that changes something, or looks back (`at`), 409.
 
 ## Fields without a value
 

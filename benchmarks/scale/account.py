@@ -17,6 +17,7 @@ from benchmarks.scale.tally import GB_SECOND, HTTP_REQUEST, INVOCATION, LOG_LINE
 from benchmarks.scale.virtual import Pool, Schedule, VirtualLock
 from livemem.errors import LiveMemoryError
 from livemem.process import Process
+from livemem.settings import Settings
 from livemem.spaces import totals
 from tests.support.template import read_template
 from tests.support.world import World
@@ -103,6 +104,13 @@ class Bill:
         return self.invocations * (INVOCATION + LOG_LINE) + self.gb_seconds * GB_SECOND + self.requests * HTTP_REQUEST
 
 
+def with_rates(settings: Settings, most: int | None = None) -> Settings:
+    """Settings with the usual requests a second of each space and token, or with `most`."""
+    names = ("requests_per_space_per_second", "requests_per_token_per_second")
+    usual = {name: Settings.model_fields[name].default for name in names}
+    return settings.model_copy(update=usual if most is None else dict.fromkeys(names, most))
+
+
 @dataclass
 class Account:
     """The account. `parts` of each process replace those of the world's. `slots` replaces reserved concurrency."""
@@ -138,14 +146,14 @@ class Account:
         self._gateway: dict[str, tuple[float, float]] = {}
         """By route, or "": how many requests pass at once, and at which moment that was so."""
 
-    def invoke(self, function: str, operation: str, work: Work) -> Any:
-        """Let the function do the work now. Raises Throttled, and what the work raises."""
+    def invoke(self, function: str, operation: str, work: Work, computes: float = aws.COMPUTE_SECONDS.value) -> Any:
+        """Let the function do the work now, after so many seconds. Raises Throttled, and what the work raises."""
         kind = self.kinds[function]
         with self._slot(function, kind.slots):
             environment, cold = self._environment(function)
             environment.client.who = operation
             began, bill = self.schedule.now, self.bills[operation]
-            self.schedule.sleep(aws.COMPUTE_SECONDS.value + cold * aws.COLD_SECONDS.value)
+            self.schedule.sleep(computes + cold * aws.COLD_SECONDS.value)
             try:
                 return work(environment.process, self.world.clock() + timedelta(seconds=kind.seconds))
             finally:
@@ -156,12 +164,13 @@ class Account:
                 environment.idle_since = self.schedule.now
                 self._idle[function].append(environment)
 
-    def request(self, function: str, operation: str, work: Work) -> Any:
+    def request(self, function: str, operation: str, work: Work, computes: float = aws.COMPUTE_SECONDS.value) -> Any:
         """A request over HTTP. None where it was throttled, or answered with an error."""
-        self.bills[operation].requests += 1
         try:
             self._pass_gateway(operation if operation in OWN_RATES else "")
-            return self.invoke(function, operation, work)
+            # AWS does not bill what API Gateway itself refuses.
+            self.bills[operation].requests += 1
+            return self.invoke(function, operation, work, computes)
         except Throttled:
             self.throttled[operation] += 1
         except LiveMemoryError as error:
@@ -250,7 +259,7 @@ class Account:
             every=self.schedule.every,
             timer=lambda: self.schedule.now,
             in_background=lambda action: self.schedule.at(self.schedule.now, action),
-            **self.parts,
+            **{"settings": with_rates(self.world.settings), **self.parts},
         )
         object.__setattr__(process.store, "sleep", self.schedule.sleep)
         object.__setattr__(process.store, "_pool", Pool(self.schedule))

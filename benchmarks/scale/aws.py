@@ -36,6 +36,7 @@ API_RATE = Fact("requests to HTTP APIs in an account", 10_000, "a second", "http
 WARM_SECONDS = Fact("an environment without work is kept for", 600, "s")
 COLD_SECONDS = Fact("a new environment begins after", 1.0, "s")
 COMPUTE_SECONDS = Fact("an invocation computes for", 0.02, "s")
+REFUSED_SECONDS = Fact("one that refuses a request computes for", 0.005, "s")
 
 FACTS = (
     S3_SECONDS,
@@ -52,6 +53,7 @@ FACTS = (
     WARM_SECONDS,
     COLD_SECONDS,
     COMPUTE_SECONDS,
+    REFUSED_SECONDS,
 )
 
 

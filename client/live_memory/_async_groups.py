@@ -110,7 +110,13 @@ class AsyncBankGroup(Group):
         return await self._invoke("list_bank", locals())
 
     async def patch_file(
-        self, space_id: str, path: str, *, edits: Sequence[models.SectionEdit | Mapping[str, Any]], reason: str
+        self,
+        space_id: str,
+        path: str,
+        *,
+        edits: Sequence[models.SectionEdit | Mapping[str, Any]],
+        reason: str,
+        consolidation: int | Unset | None = UNSET,
     ) -> models.FileView:
         """As `BankGroup.patch_file`."""
         return await self._invoke("patch_bank_file", locals())

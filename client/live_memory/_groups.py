@@ -244,7 +244,13 @@ class BankGroup(Group):
         return self._invoke("list_bank", locals())
 
     def patch_file(
-        self, space_id: str, path: str, *, edits: Sequence[models.SectionEdit | Mapping[str, Any]], reason: str
+        self,
+        space_id: str,
+        path: str,
+        *,
+        edits: Sequence[models.SectionEdit | Mapping[str, Any]],
+        reason: str,
+        consolidation: int | Unset | None = UNSET,
     ) -> models.FileView:
         """Edit sections of a bank file.
 
@@ -257,6 +263,8 @@ class BankGroup(Group):
             path: The path of the file below the bank: letters, digits, `.`, `_`, `-` and `/`, ending in `.md`.
             edits: Each edit applies to the result of the edits before it. Either all are applied, or none.
             reason: The reason, in at most 500 bytes, for the history.
+            consolidation: The `consolidation` of the file that you have read. If another change has written it since,
+                the correction is refused (`precondition_lost`).
         """
         return self._invoke("patch_bank_file", locals())
 

@@ -1531,6 +1531,8 @@ class Rules(Model):
 
     rules: str
     """The rules as Markdown."""
+    consolidation: int | None = None
+    """The number of the change. Only after a change."""
 
 
 class RulesChange(Model):
@@ -1657,6 +1659,8 @@ class SectionEdits(Model):
     """Each edit applies to the result of the edits before it. Either all are applied, or none."""
     reason: str
     """The reason, in at most 500 bytes, for the history."""
+    consolidation: int | None = None
+    """The `consolidation` of the file that you have read. If another change has written it since, the correction is refused (`precondition_lost`)."""
 
 
 class SectionSources(Model):

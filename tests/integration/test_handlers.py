@@ -484,7 +484,7 @@ def test_an_admin_changes_the_rules_and_sees_it_in_the_history(demo):
     sent = {"rules": "Keep a log.", "reason": "simpler"}
     answer = demo.http("admin", "PUT", route, space_id="demo", body=sent)
 
-    assert (answer["statusCode"], body(answer)) == (200, {"rules": "Keep a log."})
+    assert (answer["statusCode"], body(answer)) == (200, {"rules": "Keep a log.", "consolidation": 1})
     assert body(demo.http("reads", "GET", route, space_id="demo")) == {"rules": "Keep a log."}
     shown = body(demo.http("reads", "GET", f"{SPACE}/consolidations/{{number}}", space_id="demo", number="1"))
     assert (shown["kind"], shown["author"], shown["changes"][0]["reason"]) == ("rules", "admin", "simpler")

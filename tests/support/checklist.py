@@ -339,9 +339,19 @@ CHECKLIST = {
         ),
     ),
     21: Line(
-        "Caps per token and per space, counted in the bucket; 429 with the setting's name and Retry-After.",
+        "Caps per token and per space, and requests a second; 429 with the setting's name and Retry-After.",
         (
             "integration/test_archive_routes.py::test_21_what_is_above_a_cap_is_a_429_that_names_the_setting_and_when_to_come_again",
+            "integration/test_request_rate.py::test_21_who_asks_too_fast_is_refused_on_every_way_in_and_others_are_answered",
+            *(
+                f"unit/access/test_request_rate.py::{name}"
+                for name in (
+                    "test_a_flood_has_the_rate_of_its_space_or_less_than_twice_that_however_many_processes_it_reaches",
+                    "test_a_flood_of_many_tokens_has_the_rate_of_one_space",
+                    "test_a_token_that_asks_about_ever_other_spaces_has_the_rate_of_one_token",
+                    "test_others_lose_nothing",
+                )
+            ),
             *(
                 f"unit/spaces/test_caps.py::{name}"
                 for name in (

@@ -279,8 +279,13 @@ class Beat:
 
 @cache
 def _settings(**settings: Any) -> Settings:
-    # Without a pause between runs by hand, where a test does not ask for one.
-    usual = {"llmaas_api_url": "http://llm.invalid/v1", "consolidation_cooldown_seconds": 0}
+    # Without a pause between runs by hand and a limit of requests a second, where a test does not ask for them.
+    usual = {
+        "llmaas_api_url": "http://llm.invalid/v1",
+        "consolidation_cooldown_seconds": 0,
+        "requests_per_space_per_second": 0,
+        "requests_per_token_per_second": 0,
+    }
     return Settings(admin_bootstrap_key=BOOTSTRAP_KEY, **{**usual, **settings})
 
 

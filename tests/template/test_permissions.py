@@ -320,7 +320,7 @@ def test_the_bucket_forgets_old_versions_and_broken_uploads_but_nothing_that_is_
     assert any("AbortIncompleteMultipartUpload" in rule for rule in rules)
     expiring = [rule["Prefix"] for rule in rules if {"ExpirationInDays", "ExpirationDate"} & set(rule)]
     # Small notes on which nothing rests, places that are free again, and archives that were made of what is there.
-    assert expiring == ["_system/last_used/", "_system/caps/", "_exports/", "_uploads/"]
+    assert expiring == ["_system/last_used/", "_system/caps/", "_system/requests/", "_exports/", "_uploads/"]
 
 
 def test_the_bucket_refuses_plain_http(source):

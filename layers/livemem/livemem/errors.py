@@ -221,6 +221,8 @@ CapName = Literal[
     "rooms_per_space_per_day",
     "asks_at_once_per_space",
     "asks_at_once_per_token",
+    "requests_per_space_per_second",
+    "requests_per_token_per_second",
 ]
 """The settings of caps, each of which is the code of its own error."""
 

@@ -158,6 +158,11 @@ class Settings(BaseSettings):
     """Conversations that one token may begin within a day. 0: any number."""
     rooms_per_space_per_day: int = Field(default=200, ge=0, le=MOST_PLACES)
     """Rooms of one space that may get a first message within a day. 0: any number."""
+    requests_per_space_per_second: int = Field(default=50, ge=0, le=10_000)
+    """Requests about one space that are answered in a second, over ten seconds (access/request_rate.py). 0: any number.
+    Those of tokens with `admin` for all spaces are not counted."""
+    requests_per_token_per_second: int = Field(default=50, ge=0, le=10_000)
+    """The same for the requests of one token."""
     work_at_once_per_space: int = Field(default=3, ge=0, le=MOST_PLACES)
     """Conversations of one space that are summarised at once while other work waits for a slot, and as many questions
     that are continued. 0: any number."""

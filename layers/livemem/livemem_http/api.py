@@ -132,11 +132,7 @@ class Api:
             code: {"description": text, "content": {problems.MEDIA_TYPE: {"model": problems.Problem}}}
             for code, text in PROBLEMS.items()
             if code in refuses
-            or (
-                code != HTTPStatus.TOO_MANY_REQUESTS
-                and (code != HTTPStatus.NOT_FOUND or "{" in path)
-                and (code != HTTPStatus.CONFLICT or method != "GET")
-            )
+            or ((code != HTTPStatus.NOT_FOUND or "{" in path) and (code != HTTPStatus.CONFLICT or method != "GET"))
         }
         if markdown is not None:
             self.in_markdown[key] = markdown

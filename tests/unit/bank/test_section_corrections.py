@@ -6,7 +6,16 @@ from livemem import limits
 from livemem.access.principal import Principal
 from livemem.bank import corrections, history
 from livemem.bank.files import File
-from livemem.errors import Conflict, Forbidden, InvalidName, InvalidRequest, LiveMemoryError, NotFound, TooLarge
+from livemem.errors import (
+    Conflict,
+    Forbidden,
+    InvalidName,
+    InvalidRequest,
+    LiveMemoryError,
+    NotFound,
+    PreconditionLost,
+    TooLarge,
+)
 from livemem.jobs import lease, places
 from livemem.markdown.edits import Edit
 from livemem.spaces import head as heads
@@ -54,6 +63,21 @@ def test_an_edit_changes_its_section_and_is_in_the_history_with_author_edits_and
     ]
     assert "-- one\n+- One.\n" in shown["diff"]
     assert lease.look(world.process, places.of_space("demo")) is None
+
+
+def test_an_edit_of_a_file_that_another_change_has_written_since_is_refused():
+    world = space_with_a_bank()
+    edit(world, EDIT)
+
+    with pytest.raises(PreconditionLost, match="change 2"):
+        corrections.edit_sections(
+            world.process, AGENT, "demo", "log.md", [Edit("delete_section", "## Log")], "old", written_by=1
+        )
+    assert "One." in world.bank()["log.md"]
+    assert lease.look(world.process, places.of_space("demo")) is None
+    last = Edit("replace_section", "## Log", "- two\n")
+    file = corrections.edit_sections(world.process, AGENT, "demo", "log.md", [last], "so it is", written_by=2)
+    assert file.consolidation == 3
 
 
 def test_the_section_shows_the_correction_beside_the_notes_that_it_rests_on():

@@ -9,6 +9,7 @@ from benchmarks.scale import aws, land, memory, polling, queues, report
 from benchmarks.scale.account import template_kinds
 from benchmarks.scale.day import BEGIN, HOUR, Load, Play
 from benchmarks.scale.land import BUSY, Mix
+from benchmarks.scale.polling import Polling
 from benchmarks.scale.report import Report
 from livemem.store import keys
 from tests.support.functions import ROOT
@@ -136,17 +137,24 @@ def test_with_thousands_of_live_notes_no_function_takes_more_than_70_percent_of_
 
 
 @pytest.mark.slow
-def test_a_hundred_tokens_that_poll_cost_one_request_in_a_while_and_are_held_by_the_rate_of_the_api():
-    free, held = polling.play(100, 1_000, seconds=4), polling.play(100, 20, seconds=4)
+def test_tokens_that_poll_without_a_pause_take_nothing_from_others_and_are_answered_at_the_rate_of_their_space():
+    held = polling.play(Polling(tokens=200, most=5, seconds=40))
+    free = polling.play(Polling(tokens=200, most=0, seconds=40))
 
-    assert free.refused.total() == 0
-    assert free.s3_requests < 3 * free.answered.total()
-    # The burst, and four seconds of the rate.
-    assert held.answered.total() <= 180
-    # Another tenant's reads may be refused, its notes are not: they have a rate of their own.
-    assert held.refused[land.names(BUSY, 2)[1]] > 0
-    assert held.notes == {True: 4}
-    assert held.at_once <= free.at_once
+    assert (held.lost, held.reads[False], held.notes[False]) == (0, 0, 0)
+    later = sum(held.answered[second] for second in range(polling.WARM, 40)) / 10
+    assert later <= 2 * 5
+    assert sum(free.answered[second] for second in range(polling.WARM, 39)) == 9 * 200
+    assert held.at_once_later < free.at_once_later
+    assert held.dollars_an_hour < free.dollars_an_hour / 2
+
+
+def test_a_rate_of_the_api_below_what_comes_in_takes_reads_from_others_but_not_their_notes():
+    held = polling.play(Polling(tokens=50, api_rate=20, most=0, seconds=35))
+
+    assert held.reads[False] > 5
+    # Notes have a rate of their own.
+    assert held.notes == {True: 35}
 
 
 def test_what_queues_costs_more_than_the_cost_page_says_are_entries_of_the_due_index():

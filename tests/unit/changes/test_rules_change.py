@@ -28,7 +28,7 @@ def space_with_a_bank() -> World:
 
 
 def change(world: World, text: str | None = NEW, **rest: str | None) -> str:
-    return changing.change(world.process, "bob", "demo", NewRules(text, **rest))
+    return changing.change(world.process, "bob", "demo", NewRules(text, **rest))[0]
 
 
 def told(world: World) -> list[str]:

@@ -97,10 +97,13 @@ function blocks(tokens = [], depth = 0, heading = undefined) {
   });
 }
 
-/** The tokens of a text. A comment of HTML says nothing to a reader and is left out. */
-export function tokensOf(text) {
-  return new Lexer({ gfm: true, breaks: false }).lex(text).filter((token) => !(token.type === 'html' && /^<!--[\s\S]*-->\s*$/.test(token.raw)));
-}
+const lexed = (text) => new Lexer({ gfm: true, breaks: false }).lex(text);
+
+/** A comment of HTML says nothing to a reader. */
+const isShown = (token) => !(token.type === 'html' && /^<!--[\s\S]*-->\s*$/.test(token.raw));
+
+/** The tokens of a text that are shown. */
+export const tokensOf = (text) => lexed(text).filter(isShown);
 
 /** A text as virtual nodes. A very large one is shown as it was written, which costs nothing to read. */
 export function Markdown({ text, small = false }) {
@@ -109,31 +112,37 @@ export function Markdown({ text, small = false }) {
 }
 
 /**
- * The sections of a text: {path: headings from the outermost, depth, title, line (the heading as written), raw, body: nodes, chars}.
+ * The sections of a text: {path: headings from the outermost, depth, title, line (the heading as written), raw, below, body: nodes, chars}.
+ * `raw` is its own text, `below` all below its heading, with the sections in it and comments: what an edit replaces.
  * What stands before the first heading is a section with an empty path.
  */
 export function sectionsOf(text) {
-  if (text.length > LARGEST) return [{ path: [], depth: 0, title: '', raw: text, body: [h('pre', null, visible(text))], chars: text.length }];
+  if (text.length > LARGEST) return [{ path: [], depth: 0, title: '', raw: text, below: text, body: [h('pre', null, visible(text))], chars: text.length }];
   const found = [];
-  const above = [];
-  let present = { path: [], depth: 0, title: '', tokens: [] };
-  for (const token of tokensOf(text)) {
-    if (token.type !== 'heading') {
+  /** The sections that the present token is in, from the outermost. */
+  const open = [];
+  let present = { path: [], depth: 0, title: '', tokens: [], below: '' };
+  const end = () => (present.path.length || present.tokens.some((one) => one.type !== 'space')) && found.push(present);
+  for (const token of lexed(text)) {
+    const begins = token.type === 'heading';
+    while (begins && open.length && open.at(-1).depth >= token.depth) open.pop();
+    for (const section of open) section.below += token.raw;
+    if (!begins) {
       present.tokens.push(token);
       continue;
     }
-    if (present.path.length || present.tokens.some((one) => one.type !== 'space')) found.push(present);
-    while (above.length && above.at(-1).depth >= token.depth) above.pop();
+    end();
     const title = unescaped(token.text);
     const line = token.raw.split('\n')[0].trim();
-    present = { path: [...above.map((one) => one.title), title], above: above.map((one) => one.line), depth: token.depth, title, line, tokens: [], heading: inline(token.tokens) };
-    above.push({ depth: token.depth, title, line });
+    present = { path: [...open.map((one) => one.title), title], above: open.map((one) => one.line), depth: token.depth, title, line, tokens: [], below: '', heading: inline(token.tokens) };
+    open.push(present);
   }
-  if (present.path.length || present.tokens.some((one) => one.type !== 'space')) found.push(present);
-  return found.map(({ tokens, ...section }) => ({
+  end();
+  return found.map(({ tokens, below, ...section }) => ({
     ...section,
-    body: blocks(tokens),
+    body: blocks(tokens.filter(isShown)),
     raw: tokens.map((token) => token.raw).join('').trim(),
+    below: below.trim(),
     chars: tokens.reduce((sum, token) => sum + token.raw.length, 0),
   }));
 }

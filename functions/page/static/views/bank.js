@@ -1,5 +1,5 @@
 /** The bank: its files, and one file section by section, with the notes that each rests on and its corrections by hand. */
-import { at, filePath, get, patch, post } from '../core/api.js';
+import { at, filePath, patch, post } from '../core/api.js';
 import { bytes } from '../core/format.js';
 import { useAction, useLive } from '../core/live.js';
 import { Markdown, sectionsOf } from '../core/markdown.js';
@@ -8,6 +8,7 @@ import { canCorrect, may } from '../core/session.js';
 import { t } from '../core/texts.js';
 import { Answer, Badge, Choice, Empty, Heading, Panel, ProblemNote, Time } from '../parts/basic.js';
 import { confirm } from '../parts/dialog.js';
+import { Diff } from '../parts/diff.js';
 import { Field, useDraft } from '../parts/field.js';
 import { Note } from '../parts/notes.js';
 import { toast } from '../parts/toast.js';
@@ -40,12 +41,12 @@ function Section({ space, file, section, known, open, canEdit, changed }) {
         ${known?.verified_at && html`<span class="quiet" title=${t('bank.age.what')}><${Time} at=${known.verified_at} /></span>`}
         ${known && (section.raw || count > 0) && html`<button class="plain" aria-expanded=${part === 'sources'} onClick=${() => toggle('sources')}>${count || known.corrections.length ? t('bank.rests', { n: count }) : t('bank.rests.none')}</button>`}
         ${canEdit && html`<button class="plain on-demand" aria-expanded=${part === 'edit'} onClick=${() => toggle('edit')}>${t('bank.correct')}</button>`}
-        ${may('write') && known && section.raw && html`<button class="plain on-demand" title=${t('bank.confirm.what')} onClick=${() => confirmSection(space, file, section, changed)}>${t('bank.confirm')}</button>`}
+        ${may('write') && known && section.raw && html`<button class="plain on-demand" title=${t('bank.confirm.what')} onClick=${() => confirmSection(space, file.path, section, changed)}>${t('bank.confirm')}</button>`}
       </div></header>`}
     ${part === 'edit' ? html`<${SectionEdit} space=${space} file=${file} section=${section} done=${() => {
       setPart(undefined);
       changed();
-    }} close=${() => setPart(undefined)} />` : html`<div class="prose" dir="auto">${section.body}</div>`}
+    }} close=${() => setPart(undefined)} changed=${changed} />` : html`<div class="prose" dir="auto">${section.body}</div>`}
     ${part === 'sources' && html`<${SourceNotes} space=${space} known=${known} />`}
   </section>`;
 }
@@ -63,7 +64,7 @@ function FileText({ space, path, query, info }) {
       <div class="file-head"><h2><code>${path}</code></h2><div class="meta"><span>${bytes(file.size)}</span><span><${Time} at=${file.last_modified} /></span>
         ${file.consolidation && html`<a href=${href('change', { space, number: file.consolidation })}>${t('start.change', { n: file.consolidation })}</a>`}
         ${query.at && html`<${Badge} tone="warn">${t('then.badge', { at: query.at })}</${Badge}> <a href=${href('file', { space, rest: path })}>${t('then.now')}</a>`}</div></div>
-      ${sections.map((section) => html`<${Section} key=${keyOf(section.path)} space=${space} file=${path} section=${section} open=${query.section === keyOf(section.path)}
+      ${sections.map((section) => html`<${Section} key=${keyOf(section.path)} space=${space} file=${file} section=${section} open=${query.section === keyOf(section.path)}
         known=${file.sections?.find((one) => same(one.path, [...(section.above ?? []), section.line]))} canEdit=${canEdit} changed=${live.refresh} />`)}
       ${!sections.length && html`<p class="quiet">${t('bank.file.empty')}</p>`}
     </article>
@@ -126,14 +127,14 @@ function headingOf(section) {
   return section.path.length > 1 && section.above ? [...section.above, section.line].join(' > ') : section.line;
 }
 
-async function edited(space, file, edit, reason) {
-  await patch(filePath(space, file), { edits: [edit], reason });
-  const { items } = await get(at('spaces', space, 'consolidations'), { limit: 1 });
-  return items[0];
+/** `file`: {path, consolidation} as it was read. Gives the number of the change; refused if another one came since. */
+async function edited(space, { path, consolidation }, edit, reason) {
+  const written = await patch(filePath(space, path), { edits: [edit], reason, consolidation });
+  return written.consolidation;
 }
 
-function told(space, change, text) {
-  const undo = change && may('admin') ? () => post(at('spaces', space, 'consolidations', change.number, 'undo')) : undefined;
+function told(space, number, text) {
+  const undo = may('admin') ? () => post(at('spaces', space, 'consolidations', number, 'undo')) : undefined;
   toast({ text, tone: 'good', undo });
 }
 
@@ -147,15 +148,26 @@ async function confirmSection(space, file, section, changed) {
   }
 }
 
-function SectionEdit({ space, file, section, done, close }) {
-  const key = `section.${space}.${file}.${section.path.join('>')}`;
-  const [text, setText, forget] = useDraft(key, section.raw);
+function SectionEdit({ space, file, section, done, close, changed }) {
+  const key = `section.${space}.${file.path}.${section.path.join('>')}`;
+  const [text, setText, forgetText] = useDraft(key, section.below);
+  // What the draft was begun with. A text that came since is not replaced unseen.
+  const [was, setWas, forgetWas] = useDraft(`${key}.was`);
   const [reason, setReason, forgetReason] = useDraft(`${key}.reason`);
+  const overtaken = was && was !== section.below;
+  const type = (next) => {
+    if (!was) setWas(section.below);
+    setText(next);
+  };
+  const forget = () => {
+    forgetText();
+    forgetWas();
+  };
   const [save, saving] = useAction(async () => {
-    const change = await edited(space, file, { op: 'replace_section', heading: headingOf(section), content: text }, reason);
+    const number = await edited(space, file, { op: 'replace_section', heading: headingOf(section), content: text }, reason);
     forget();
     forgetReason();
-    told(space, change, t('bank.corrected'));
+    told(space, number, t('bank.corrected'));
     done();
   });
   const removeIt = async () => {
@@ -171,16 +183,18 @@ function SectionEdit({ space, file, section, done, close }) {
     told(space, change, t('bank.deleted'));
     done();
   };
-  const submit = (event) => {
+  const submit = async (event) => {
     event.preventDefault();
-    save();
+    if (!(await save())) changed();
   };
   const error = (field) => saving.problem?.fieldError?.(field);
   return html`<form class="section-edit" onSubmit=${submit}>
-    <${Field} label=${t('bank.text')} rows=${Math.min(24, Math.max(4, text.split('\n').length + 1))} value=${text} onChange=${setText} spellcheck=${true} />
+    ${overtaken && html`<div class="problem passing" role="alert"><p class="what">${t('bank.overtaken')}</p><${Diff} before=${was} after=${section.below} title=${section.title} />
+      <button type="button" onClick=${() => setWas(section.below)}>${t('bank.overtaken.mine')}</button> <button type="button" onClick=${forget}>${t('bank.overtaken.theirs')}</button></div>`}
+    <${Field} label=${t('bank.text')} rows=${Math.min(24, Math.max(4, text.split('\n').length + 1))} value=${text} onChange=${type} spellcheck=${true} />
     <${Field} label=${t('reason')} value=${reason} onChange=${setReason} required=${true} maxlength="500" error=${error('reason')} />
     <${ProblemNote} problem=${saving.problem} />
-    <div class="actions"><button class="main" disabled=${saving.busy || !reason.trim() || text === section.raw}>${saving.busy ? t('working') : t('bank.save')}</button>
+    <div class="actions"><button class="main" disabled=${saving.busy || overtaken || !reason.trim() || text === section.below}>${saving.busy ? t('working') : t('bank.save')}</button>
       <button type="button" onClick=${close}>${t('close')}</button>
       <button type="button" class="plain grave-text" onClick=${removeIt}>${t('bank.delete')}</button></div>
   </form>`;

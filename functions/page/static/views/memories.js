@@ -45,14 +45,21 @@ function Answers({ space, query }) {
 
 /** Forget several, one after the other, for one reason. What is refused stays chosen, and is told. */
 async function forgetAll(space, ids, gone) {
+  const pathOf = (id) => at('spaces', space, 'memories', id);
+  const left = [...ids];
   const forget = async (reason) => {
-    for (const id of ids) {
-      await remove(at('spaces', space, 'memories', id), { reason });
-      gone(id);
+    while (left.length) {
+      // One that is gone already was forgotten by a request whose answer was lost, or by somebody else.
+      await remove(pathOf(left[0]), { reason }).catch((problem) => problem.status === 404 || Promise.reject(problem));
+      gone(left.shift());
     }
-    return true;
   };
-  return confirm({ title: t('memory.forget.several', { n: ids.length }), body: html`<p>${t('memory.forget.what')}</p>`, yes: t('memory.forget.yes'), reason: 'required', act: forget });
+  const restore = async () => {
+    for (const id of ids) await post(`${pathOf(id)}/restore`);
+  };
+  const done = await confirm({ title: t('memory.forget.several', { n: ids.length }), body: html`<p>${t('memory.forget.what')}</p>`, yes: t('memory.forget.yes'), reason: 'required', act: forget });
+  if (done) toast({ text: t('memory.forgotten', { n: ids.length }), tone: 'good', undo: restore });
+  return done;
 }
 
 /** All memories, the last stored or changed first, by pages. */
@@ -134,7 +141,7 @@ async function forgetIt(space, memory) {
   const path = at('spaces', space, 'memories', memory.memory_id);
   const gone = await confirm({ title: t('memory.forget.title'), body: html`<p>${t('memory.forget.what')}</p>`, yes: t('memory.forget.yes'), reason: 'required', act: async (reason) => (await remove(path, { reason })) ?? true });
   if (!gone) return;
-  toast({ text: t('memory.forgotten'), tone: 'good', undo: () => post(`${path}/restore`) });
+  toast({ text: t('memory.forgotten', { n: 1 }), tone: 'good', undo: () => post(`${path}/restore`) });
   go('memories', { space });
 }
 

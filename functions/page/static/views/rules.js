@@ -1,5 +1,5 @@
 /** The rules: what they say, what new ones would do to the bank, and the change itself. */
-import { at, get, post, put } from '../core/api.js';
+import { at, post, put } from '../core/api.js';
 import { useAction, useLive } from '../core/live.js';
 import { Markdown } from '../core/markdown.js';
 import { may } from '../core/session.js';
@@ -39,11 +39,10 @@ function Edit({ space, rules, refresh }) {
     setTried({ id: run.run_id, of });
   });
   const [save, saving] = useAction(async () => {
-    await put(at('spaces', space, 'rules'), { rules: text, reason: reason || undefined });
+    const { consolidation: number } = await put(at('spaces', space, 'rules'), { rules: text, reason: reason || undefined });
     forget();
     forgetReason();
-    const { items } = await get(at('spaces', space, 'consolidations'), { limit: 1 });
-    toast({ text: t('rules.saved'), tone: 'good', undo: items[0] && (() => post(at('spaces', space, 'consolidations', items[0].number, 'undo')).then(refresh)) });
+    toast({ text: t('rules.saved'), tone: 'good', undo: () => post(at('spaces', space, 'consolidations', number, 'undo')).then(refresh) });
     refresh();
   });
   const changed = text !== rules;

@@ -4,7 +4,7 @@ import hmac
 from datetime import datetime, timedelta
 
 from livemem import clock
-from livemem.access import last_use, secret
+from livemem.access import last_use, request_rate, secret
 from livemem.access import registry as registries
 from livemem.access.principal import BOOTSTRAP_NAME, PERMISSIONS, Permission, Principal
 from livemem.access.registry import Token
@@ -47,7 +47,7 @@ def authorise(
     `needs` None: any valid token. `space_id` None: the route is not about one space. `rotation`: the digest of the
     Idempotency-Key, on the one route that rotates tokens. `grants`: access tokens of sign-in are accepted, as `/mcp`
     does and what it calls. Raises NotConfigured, Unauthenticated, Forbidden (also for a space that does not exist),
-    RegistryUnreadable, StoreUnavailable.
+    RegistryUnreadable, StoreUnavailable, CapReached (requests a second).
     """
     check_configuration(process.settings)
     token = _bearer(authorization)
@@ -55,6 +55,10 @@ def authorise(
         principal = _granted(process, token, accepted=grants)
     else:
         principal = _authenticate(process, token, rotation)
+    # Before anything that costs a request to the store.
+    request_rate.check(process, principal, space_id)
+    if principal.token_hash:
+        last_use.note(process, principal.token_hash)
     if needs is not None:
         check_permission(principal, needs)
     if space_id is not None:
@@ -103,9 +107,7 @@ def _authenticate(process: Process, token: bytes, rotation: str | None) -> Princ
     entry = registries.find(process, digest)
     if not entry:
         raise Unauthenticated("The token is not known.")
-    principal = principal_of(entry, process.clock(), rotation=rotation)
-    last_use.note(process, entry.hash)
-    return principal
+    return principal_of(entry, process.clock(), rotation=rotation)
 
 
 def _granted(process: Process, token: bytes, *, accepted: bool) -> Principal:
@@ -128,7 +130,6 @@ def _granted(process: Process, token: bytes, *, accepted: bool) -> Principal:
         if not space_ids:
             # An empty set would mean all spaces.
             raise Unauthenticated("The connection's token may use none of its spaces any more.")
-    last_use.note(process, entry.hash)
     return Principal(
         of_token.name,
         of_token.permissions & frozenset(grant.scope) & {"read", "write"},

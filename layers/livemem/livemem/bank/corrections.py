@@ -15,7 +15,7 @@ from livemem.changes import direct, records
 from livemem.changes import undo as undoing
 from livemem.changes.records import Before, FileChange, Record
 from livemem.changes.section_sources import own_texts
-from livemem.errors import Conflict, FieldError, Forbidden, InvalidRequest, NotFound, TooLarge
+from livemem.errors import Conflict, FieldError, Forbidden, InvalidRequest, NotFound, PreconditionLost, TooLarge
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError
 from livemem.markdown.edits import Edit, apply_edits
@@ -54,17 +54,26 @@ def write_file(
 
 
 def edit_sections(
-    process: Process, principal: Principal, space_id: str, path: str, edits: Sequence[Edit], reason: str
+    process: Process,
+    principal: Principal,
+    space_id: str,
+    path: str,
+    edits: Sequence[Edit],
+    reason: str,
+    *,
+    written_by: int | None = None,
 ) -> File:
     """Edit sections of a bank file in the given order, or confirm that they still hold. Returns the file as it was
-    written. Each token that may `write` may confirm.
+    written. Each token that may `write` may confirm. `written_by`: the number of the change that the file has to be of;
+    None for any.
 
     Confirmations alone take 3 GET more. Where each of the sections was confirmed on this day (UTC) already, they take
     nothing else, and change nothing: a record holds the whole file twice, so that small requests without bounds would
     store much.
 
     Raises InvalidName, InvalidRequest or TooLarge (naming the field, `edits.0` the first edit), NotFound, Forbidden,
-    Conflict if the edits neither change nor confirm anything, Busy, PreconditionLost.
+    Conflict if the edits neither change nor confirm anything, Busy, PreconditionLost (also for a file that another
+    change has written).
     """
     files.check_path(path)
     reason = when(process.settings.redact_secrets, limits.check_text("reason", reason, limits.REASON_BYTES))
@@ -81,6 +90,8 @@ def edit_sections(
         before = files.find_file(process, space_id, path)
         if not before:
             raise NotFound("bank file", path)
+        if written_by is not None and before.number != written_by:
+            raise PreconditionLost(f"{path} was written by change {before.number} since: read it again.")
         after = _edited(before.content, edits)
         if after == before.content and not any(confirms):
             raise Conflict(f"The edits change nothing in {path}.")

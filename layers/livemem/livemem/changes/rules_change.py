@@ -22,9 +22,9 @@ class NewRules:
     reason: str | None = None
 
 
-def change(process: Process, author: str, space_id: str, wanted: NewRules) -> str:
-    """Give the space other rules, and return their text. The old rules stay in the record. The prompt of the next
-    consolidation names the change.
+def change(process: Process, author: str, space_id: str, wanted: NewRules) -> tuple[str, int]:
+    """Give the space other rules. Returns their text and the number of the change. The old rules stay in the record.
+    The prompt of the next consolidation names the change.
 
     Raises InvalidRequest or TooLarge (naming the field), NotFound, Conflict if the rules are these already, Busy,
     PreconditionLost.
@@ -41,8 +41,7 @@ def change(process: Process, author: str, space_id: str, wanted: NewRules) -> st
         changed = _planned(process, space_id, text, reason)
         return records.by_hand(head, run_id, "rules", author, process.clock()).model_copy(update={"rules": changed})
 
-    direct.carry_out(process, space_id, "rules", plan)
-    return text
+    return text, direct.carry_out(process, space_id, "rules", plan).number
 
 
 def _planned(process: Process, space_id: str, text: str, reason: str | None) -> FileChange:

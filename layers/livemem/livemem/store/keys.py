@@ -23,6 +23,8 @@ USAGE = "_system/usage/"
 """The prefix of each day's usage of the LLM, in a few objects (spaces/totals.py)."""
 CAPS = "_system/caps/"
 """The prefix of the used places of the caps of each token and each space (spaces/caps.py)."""
+REQUEST_COUNTS = "_system/requests/"
+"""The prefix of how many requests busy processes got, by time and by whose they are (access/request_rate.py)."""
 SWEEPS = "_system/sweeps/"
 """The prefix of the progress of the sweeps."""
 CAPABILITY_CHECK = "_system/capability-check/conditional-writes"
@@ -52,6 +54,9 @@ OBJECT_NAME_BYTES = 900
 """Limit of an object's name below its space: the length that S3 allows, less the prefix of a backup's key."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TOTALS = re.compile(rf"{USAGE}(?P<day>[0-9]{{8}})/(?P<shard>[0-9]{{2}})\.json")
+_REQUEST_COUNT = re.compile(
+    rf"{REQUEST_COUNTS}[0-9]{{10}}/(space|token)-[a-zA-Z0-9_-]+/(?P<process>{RUN_ID.pattern})-(?P<count>[0-9]{{7}})"
+)
 _RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
 _IDEMPOTENCY = re.compile(r"_idempotency/(?P<digest>[0-9a-f]{64})\.json")
 _ERASURE = re.compile(rf"_erasures/(?P<id>{RUN_ID.pattern})\.json")
@@ -241,6 +246,22 @@ def caps_of_space(space_id: str) -> str:
 def caps_of_token(name: str) -> str:
     """Key of the used places of a token's caps. `name`: its hash without `sha256:`, or the bootstrap key's name."""
     return f"{CAPS}tokens/{name}.json"
+
+
+def request_counts_prefix(window: int, subject: str) -> str:
+    """What the counts of one window of time for a `subject` (`space-demo`, `token-0a...`) begin with."""
+    return f"{REQUEST_COUNTS}{window:010d}/{subject}/"
+
+
+def request_count(window: int, subject: str, process: str, count: int) -> str:
+    """The key that says how many requests of the subject a process got in a window of time."""
+    return f"{request_counts_prefix(window, subject)}{process}-{count:07d}"
+
+
+def parse_request_count(key: str) -> tuple[str, int] | None:
+    """The process and its count in such a key. None for every other key."""
+    found = _REQUEST_COUNT.fullmatch(key)
+    return (found["process"], int(found["count"])) if found else None
 
 
 def live_prefix(space_id: str) -> str:

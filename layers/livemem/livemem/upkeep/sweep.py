@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from livemem.access import page_codes
+from livemem.access import page_codes, request_rate
 from livemem.archives import archive_expiry
 from livemem.errors import LiveMemoryError, ObjectUnreadable, PreconditionLost
 from livemem.jobs import maintainable, run_retention
@@ -138,6 +138,7 @@ def _look_daily(look: _Look, space_ids: list[str], end: str | None, rest: Sequen
         _remove_old_archives(process)
         _remove_old_grants(process)
         _remove_old_page_codes(process)
+        _remove_old_counts(process)
     daily_rest.settle(process, rest)
 
 
@@ -252,6 +253,14 @@ def _remove_old_page_codes(process: Process) -> None:
         page_codes.remove_old(process)
     except LiveMemoryError as error:
         logger.warning("old codes of the page were not removed", extra={"error_code": error.code})
+
+
+def _remove_old_counts(process: Process) -> None:
+    """Remove counts of requests (access/request_rate.py)."""
+    try:
+        request_rate.remove_old(process)
+    except LiveMemoryError as error:
+        logger.warning("old counts of requests were not removed", extra={"error_code": error.code})
 
 
 def _add_oldest(report: SweepReport, resting: Mapping[str, Entered], now: datetime) -> None:

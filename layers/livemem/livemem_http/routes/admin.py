@@ -74,7 +74,8 @@ def put_rules(space_id: str, body: views.RulesChange) -> views.Rules:
     bank stays as it is until the next consolidation, which uses the new rules. If the rules are the same already,
     the service refuses the change (`conflict`).
     """
-    return views.Rules(rules=rules_change.change(process(), api.principal().name, space_id, body.wanted()))
+    text, number = rules_change.change(process(), api.principal().name, space_id, body.wanted())
+    return views.Rules(rules=text, consolidation=number)
 
 
 @api.route(
@@ -104,7 +105,15 @@ def patch_bank_file(space_id: str, body: views.SectionEdits) -> views.FileView:
     space's `corrections` allows it. The correction is kept in the history with its author and can be undone.
     A confirmation of sections that were confirmed on the same day (UTC) changes nothing.
     """
-    file = corrections.edit_sections(process(), api.principal(), space_id, api.path_rest(), body.wanted(), body.reason)
+    file = corrections.edit_sections(
+        process(),
+        api.principal(),
+        space_id,
+        api.path_rest(),
+        body.wanted(),
+        body.reason,
+        written_by=body.consolidation,
+    )
     return views.FileView.of(file)
 
 

@@ -18,7 +18,6 @@ api = Api()
     needs="write",
     status=HTTPStatus.ACCEPTED,
     tag="runs",
-    refuses=[HTTPStatus.TOO_MANY_REQUESTS],
     summary="Start a consolidation",
 )
 def start_consolidation(space_id: str, body: views.NewConsolidation | None = None) -> Response[views.RunQueued]:

@@ -82,7 +82,6 @@ OfState = Annotated[
     needs="write",
     status=HTTPStatus.CREATED,
     tag="conversations",
-    refuses=[HTTPStatus.TOO_MANY_REQUESTS],
     summary="Create a conversation",
 )
 def create_conversation(space_id: str, body: OpenConversation | None = None) -> Response[ConversationView]:

@@ -47,7 +47,6 @@ MessageOrder = Annotated[
     status=HTTPStatus.CREATED,
     also=[HTTPStatus.OK],
     tag="rooms",
-    refuses=[HTTPStatus.TOO_MANY_REQUESTS],
     summary="Post a message",
 )
 def post_message(space_id: str, room: str, body: NewRoomMessage) -> Response[MessagePosted]:
@@ -64,7 +63,6 @@ def post_message(space_id: str, room: str, body: NewRoomMessage) -> Response[Mes
     f"{MESSAGES}/batch",
     needs="write",
     tag="rooms",
-    refuses=[HTTPStatus.TOO_MANY_REQUESTS],
     summary="Post messages",
 )
 def post_messages(space_id: str, room: str, body: NewRoomMessages) -> MessagesPosted:

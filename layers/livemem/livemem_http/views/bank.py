@@ -62,6 +62,13 @@ class SectionEdits(Body):
         ),
     ]
     reason: Annotated[Reason, Field(json_schema_extra={"minLength": 1})]
+    consolidation: Annotated[
+        int | None,
+        described(
+            "The `consolidation` of the file that you have read. If another change has written it since, the "
+            "correction is refused (`precondition_lost`)."
+        ),
+    ] = None
 
     def wanted(self) -> list[Edit]:
         """The edits for the domain."""

@@ -310,6 +310,7 @@ class Rules(View):
     rules: Annotated[
         str, described("The rules as Markdown.", "# Rules\n\nThe bank has one file, `journal.md`, newest day first.\n")
     ]
+    consolidation: Annotated[int | None, described("The number of the change. Only after a change.", 3)] = None
 
 
 class LiveNotes(View):

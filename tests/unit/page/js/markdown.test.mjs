@@ -65,6 +65,15 @@ test('a file is taken apart by its headings, as the service names them', () => {
   assert.match(sections[2].raw, /# no heading/);
 });
 
+test('what an edit of a section replaces has the sections in it, and the comments that nobody sees', () => {
+  const sections = sectionsOf('# A\n\ntext\n\n<!-- keep -->\n\n## B\n\n- 1\n\n### C\n\nx\n\n## D\n\ny\n\n# E\n');
+  const below = Object.fromEntries(sections.map((one) => [one.title, one.below]));
+  assert.equal(below.A, 'text\n\n<!-- keep -->\n\n## B\n\n- 1\n\n### C\n\nx\n\n## D\n\ny');
+  assert.equal(below.B, '- 1\n\n### C\n\nx');
+  assert.equal(below.D, 'y');
+  assert.equal(below.E, '');
+});
+
 test('a unified diff has two sides with the numbers of lines, and words that differ are marked', () => {
   const rows = rowsOfUnified('--- a/x\n+++ b/x\n@@ -3,4 +3,4 @@\n same\n-the old word\n+the new word\n+another\n same\n@@ -20 +21 @@\n---- minus\n');
   assert.deepEqual(rows.map((row) => row.kind), ['gap', 'same', 'changed', 'come', 'same', 'gap', 'gone']);

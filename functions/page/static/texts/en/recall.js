@@ -130,7 +130,7 @@ export default {
   'memory.forget.title': 'Forget this memory?',
   'memory.forget.what': 'No agent is told it any more. Its words stay in the log, so you can restore it.',
   'memory.forget.yes': 'Forget it',
-  'memory.forgotten': 'The memory is forgotten.',
+  'memory.forgotten': { one: 'The memory is forgotten.', other: '{n} memories are forgotten.' },
   'memory.restore': 'Restore it',
   'memory.restored': 'The memory is there again.',
   'memory.split': 'Take the merge back …',

@@ -130,7 +130,7 @@ export default {
   'memory.forget.title': 'Oublier ce souvenir ?',
   'memory.forget.what': 'Plus aucun agent ne l’apprend. Ses mots restent dans le journal, vous pouvez donc le rétablir.',
   'memory.forget.yes': 'L’oublier',
-  'memory.forgotten': 'Le souvenir est oublié.',
+  'memory.forgotten': { one: 'Le souvenir est oublié.', other: '{n} souvenirs sont oubliés.' },
   'memory.restore': 'Le rétablir',
   'memory.restored': 'Le souvenir est de retour.',
   'memory.split': 'Défaire la fusion …',
