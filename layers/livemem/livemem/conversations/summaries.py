@@ -192,8 +192,8 @@ def _read(process: Process, layers: Layers, kind: type[D], wanted: Sequence[str]
 
 
 class Vanished(LiveMemoryError):
-    """A listed object is gone: the conversation, a part of it, or its version of summaries is removed right now. A
-    worker meets it as well as a reader, who tries again.
+    """A listed object is gone: the conversation, a part of it, or its version of summaries is removed right now. Both
+    workers and readers meet it. The request can be sent again.
     """
 
     status = 409
