@@ -292,37 +292,12 @@ class SearchView:
         """Read new objects, until `read` is `until` or the timer shows `end`, and forget those that are gone. Returns
         whether something must be read once more, and the listings of objects that were left unread.
         """
-        again = False
         new: list[_Listing] = []
         for source in sorted(sources, key=lambda source: not source.heir):
             known = self._known(source)
             some = [entry for entry in found[source.prefix].entries if known.get(entry.key) != source.mark(entry)]
             new += [(source, entry) for entry in (reversed(some) if source.newest_first else some)]
-        cut: list[_Listing] = []
-        step, before = READ_AT_ONCE, (set(self.unread), dict(self.listed_at))
-        if until is not None:
-            new, cut = self._bounded(new, max(until - self.read, 0))
-            step = READ_STEP
-        while new:
-            if not in_time():
-                raise SearchNotReady("The space is being read for the first time. Send the request again in a moment.")
-            part, new = new[:step], new[step:]
-            items = store.get_many([entry.key for _, entry in part])
-            self.read += len(part)
-            for source in dict.fromkeys(source for source, _ in part):
-                mine = [(entry.key, item) for (one, entry), item in zip(part, items, strict=True) if one is source]
-                there = [item for _, item in mine if item]
-                # Listed, and removed since: its documents are dropped.
-                missing = [key for key, item in mine if not item]
-                unread = self._update([source.read(item) for item in there], missing)
-                for item in there:
-                    self.known.setdefault(folder_of(item.key), {})[item.key] = source.mark(item)
-                again = self._forget(unread) or again
-            if new and until is not None and self.timer() >= end:
-                new, further = self._bounded(new, 0)
-                cut += further
-        if not cut:
-            self.unread, self.listed_at = before
+        again, cut = self._read(store, new, in_time, until, end)
         for source in sources:
             gone = self._gone(source, found)
             if gone:
@@ -330,6 +305,42 @@ class SearchView:
                 again = self._forget(unread) or again
                 self._forget(gone)
         return again, cut
+
+    def _read(
+        self, store: Store, new: list[_Listing], in_time: Callable[[], bool], until: int | None, end: float
+    ) -> tuple[bool, list[_Listing]]:
+        cut: list[_Listing] = []
+        again, step, before = False, READ_AT_ONCE, (set(self.unread), dict(self.listed_at))
+        if until is not None:
+            new, cut = self._bounded(new, max(until - self.read, 0))
+            step = READ_STEP
+        while new:
+            if not in_time():
+                raise SearchNotReady("The space is being read for the first time. Send the request again in a moment.")
+            part, new = new[:step], new[step:]
+            again = self._read_part(store, part) or again
+            if new and until is not None and self.timer() >= end:
+                new, further = self._bounded(new, 0)
+                cut += further
+        if not cut:
+            self.unread, self.listed_at = before
+        return again, cut
+
+    def _read_part(self, store: Store, part: list[_Listing]) -> bool:
+        """Read these objects. Returns whether something must be read once more."""
+        again = False
+        items = store.get_many([entry.key for _, entry in part])
+        self.read += len(part)
+        for source in dict.fromkeys(source for source, _ in part):
+            mine = [(entry.key, item) for (one, entry), item in zip(part, items, strict=True) if one is source]
+            there = [item for _, item in mine if item]
+            # Listed, and removed since: its documents are dropped.
+            missing = [key for key, item in mine if not item]
+            unread = self._update([source.read(item) for item in there], missing)
+            for item in there:
+                self.known.setdefault(folder_of(item.key), {})[item.key] = source.mark(item)
+            again = self._forget(unread) or again
+        return again
 
     def _bounded(self, new: list[_Listing], most: int) -> tuple[list[_Listing], list[_Listing]]:
         """The objects to read, the latest first behind those that must be read, and those to leave unread, of which
