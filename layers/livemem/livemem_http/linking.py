@@ -2,9 +2,9 @@
 a request.
 
 The scripts are ES modules, one for each purpose, and a browser could load them as they are. Linked, each module is a
-function in one file, that gives what the module exports. Comments, indentation and empty lines are left out. So the page
-is smaller by a third, and opens with a tenth of the requests. The styles that a page names one after the other become one file.
-What comes from others (`vendor/`) stays as it is.
+function in one file, that gives what the module exports. Comments, indentation and empty lines are left out. So the
+page is smaller by a third, and opens with a tenth of the requests. The styles that a page names one after the other
+become one file. What comes from others (`vendor/`) stays as it is.
 
 This is no bundler for any script: it knows the few forms of import and export that the page's own modules have, and
 refuses all others (`UnknownFormError`).
