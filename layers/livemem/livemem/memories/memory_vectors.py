@@ -20,7 +20,7 @@ from livemem.memories.memory import Memory
 from livemem.memories.state import State
 from livemem.process import Process, Timer
 from livemem.search import vectors as segments
-from livemem.search.vectors import HALF
+from livemem.search.matrix import HALF
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import Kind
 from livemem.store.vector_file import MEDIA_TYPE, BadVectors, name_of
