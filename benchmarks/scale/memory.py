@@ -7,6 +7,7 @@ its greatest resident size (`VmHWM`). That holds the interpreter and all that th
 
 import itertools
 import json
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -19,19 +20,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 from botocore.exceptions import ClientError
 
 from benchmarks.memories import Embedding, fill
 from benchmarks.scale.account import template_kinds
 from benchmarks.scale.growth import LargeWorld
-from benchmarks.scale.one_function import DIMENSIONS, FACTS, PIECE, SPACE, TALK
+from benchmarks.scale.one_function import DIMENSIONS, FACTS, MODEL, PIECE, SPACE, TALK
 from livemem.conversations import conversation as conversations
 from livemem.conversations import log
 from livemem.conversations.conversation import NewConversation
 from livemem.conversations.turn import Draft
+from livemem.llm import embeddings
 from livemem.rooms import posting
 from livemem.rooms.message import MessageDraft
-from livemem.store import conversation_keys
+from livemem.search import segments, vectors
+from livemem.settings import Settings
+from livemem.store import conversation_keys, keys
 from tests.support.bucket import FakeS3
 from tests.support.world import World
 
@@ -40,6 +45,8 @@ MEMORIES = 19_900
 """Nearly as many as a space may have, with the vectors of a large model."""
 MESSAGES, CHARACTERS = 20_000, 4_000
 """Of a room that is full, each of so many characters."""
+UNEMBEDDED = 1_500
+"""Texts without a vector when the indexer begins."""
 TURNS = 50_000
 """Of a conversation without a summary."""
 ROOM = "general"
@@ -89,7 +96,7 @@ def full(count: int) -> tuple[FakeS3, datetime]:
     """A bucket with a space of so many live notes by ten agents, and at most as many turns in one conversation; another
     one of many memories with vectors, and a full room; and the present time.
     """
-    world = LargeWorld(embeddings_api_url="http://embeddings.invalid", embeddings_model="m")
+    world = LargeWorld(embeddings_api_url="http://embeddings.invalid", embeddings_model=MODEL)
     model = Embedding(DIMENSIONS)
     world.create_space(FACTS)
     fill(world.with_parts(embed=model), FACTS, min(count, MEMORIES), model)
@@ -193,8 +200,26 @@ def measure(count: int, steps: Sequence[tuple[str, str]] = STEPS) -> Iterator[Ta
     now = moment.isoformat()
     with TemporaryDirectory() as folder, closing(Served(bucket, f"{folder}/bucket")) as served:
         for function, step in steps:
+            if step == "embed":
+                _embed_most(bucket, Path(folder))
             before = served.requests
             yield replace(_once(f"{folder}/bucket", function, step, now), requests=served.requests - before)
+
+
+def _embed_most(bucket: FakeS3, folder: Path) -> None:
+    """Vectors for all texts of the last snapshot but the newest, as the indexer would write them within hours."""
+    snapshot = max(key for key in bucket.objects if key.startswith(keys.search_prefix(SPACE)))
+    (folder / "snapshot").write_bytes(bucket.objects[snapshot].body)
+    with closing(sqlite3.connect(folder / "snapshot")) as database:
+        names = [bytes(name) for (name,) in database.execute("SELECT DISTINCT hash FROM passages ORDER BY p")]
+    chance, settings = np.random.default_rng(1), Settings(embeddings_model=MODEL)
+    for number, first in enumerate(range(0, len(names) - UNEMBEDDED, segments.ROWS), start=1):
+        some = names[first : min(first + segments.ROWS, len(names) - UNEMBEDDED)]
+        rows = chance.standard_normal((len(some), DIMENSIONS), dtype=np.float32)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        body = vectors.encode(dict(zip(some, rows, strict=True)))
+        key = keys.segment(SPACE, embeddings.name(settings), DIMENSIONS, number)
+        bucket.put_object(Bucket="bucket", Key=key, Body=body)
 
 
 def _once(address: str, function: str, step: str, now: str) -> Taken:

@@ -21,6 +21,8 @@ TALK = "01KHXE5Q2V8R0M4T6W9YBNCD3F"
 """A conversation of SPACE."""
 DIMENSIONS = 1_536
 """Of vectors."""
+MODEL = "m"
+"""The name of the embedding model."""
 PIECE = 1 << 20
 """Bytes of content that are sent at once."""
 
@@ -223,7 +225,7 @@ def _search(process: Any, _: datetime) -> str:
 def _with_vectors(process: Any) -> Any:
     from benchmarks.memories import Embedding  # noqa: PLC0415
 
-    given = {"embeddings_api_url": "http://embeddings.invalid", "embeddings_model": "m"}
+    given = {"embeddings_api_url": "http://embeddings.invalid", "embeddings_model": MODEL}
     return replace(process, embed=Embedding(DIMENSIONS), settings=process.settings.model_copy(update=given))
 
 
