@@ -23,7 +23,7 @@ MOST = 16
 """Segments that are read one by one; of more the small ones are merged."""
 ROWS = 4_000
 """A segment of so many vectors is no longer small: at 1,536 dimensions 12 MB."""
-AT_ONCE = 8
+AT_ONCE = 2
 """Segments that are in memory as they are stored while they are read."""
 TRIES = 5
 """Tries to find a free number for a segment, or to read all listed segments."""
