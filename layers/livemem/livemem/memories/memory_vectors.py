@@ -101,7 +101,10 @@ class _KnownRows:
     def get(self, space_id: str, kind: Kind, model: str) -> Rows:
         with self._lock:
             # Put in again each time, because its size may have grown.
-            rows = self._rows.pop((space_id, kind, model), None) or Rows()
+            rows = self._rows.pop((space_id, kind, model), None)
+            if rows is None:
+                # One that is empty still is being filled: others wait for it, and do not read the same.
+                rows = Rows()
             if 1 + len(rows) <= self._rows.maxsize:
                 self._rows[space_id, kind, model] = rows
             return rows
