@@ -23,13 +23,17 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Browser, Route
 
+from benchmarks.scale import tally
 from local.demo.service import Service, running_service
-from tests.support.browser import Visit, launched, visited
+from tests.support.browser import Visit, launched, store_requests, visited
 
 SPACE = "page"
 BATCH = 100
 PAGE = 1_000
 """Notes of one answer while the long list is made long."""
+WATCHED = 60
+"""Seconds for which a view is left open, to tell what an hour of it costs."""
+OPEN = ("start", "space", "history", "memories", "jobs")
 SCROLLS = 60
 """Through the long list, half of them to its end."""
 TARGETS = {"kB of the first view": 120.0, "seconds to the first view": 1.0, "longest pause in ms": 50.0}
@@ -86,6 +90,10 @@ def main() -> int:
         for name, cost in costs(browser, service).items():
             told = ", ".join(f"{count} {kind}" for kind, count in sorted(cost.store.items())) or "none"
             print(f"| {name} | {cost.calls} | {told} |")
+        print("\n| an hour of | calls | requests to the store | dollars for these |\n|---|---:|---:|---:|")
+        for name in OPEN:
+            cost = hour(browser, service, VIEWS[name])
+            print(f"| {name} | {cost.calls:,} | {cost.store.total():,} | {tally.dollars(cost.store):.4f} |")
     return int(any(value > TARGETS[name] for name, value in found.items()))
 
 
@@ -227,6 +235,17 @@ def costs(browser: Browser, service: Service) -> dict[str, Cost]:
         found[name] = Cost(len(visit.requests), sum(visit.store.values(), Counter()))
     visit.page.context.close()
     return found
+
+
+def hour(browser: Browser, service: Service, link: str) -> Cost:
+    """What a view asks in an hour in which nothing happens, in a tab that is seen."""
+    visit = signed_in(browser, service, link)
+    calls: list[Counter[str]] = []
+    visit.page.on("response", lambda one: calls.append(store_requests(one)) if "/v1/" in one.url else None)
+    visit.page.wait_for_timeout(WATCHED * 1_000)
+    visit.page.context.close()
+    whole = sum(calls, Counter[str]())
+    return Cost(len(calls) * 3_600 // WATCHED, Counter({kind: n * 3_600 // WATCHED for kind, n in whole.items()}))
 
 
 if __name__ == "__main__":

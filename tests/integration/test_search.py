@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from livemem.search.vectors import decode, encode
+from local.offline_llm.encoder import Encoder
+from local.offline_llm.server import base_url, bind
 from tests.support.functions import sample
 from tests.support.service import BUCKET, Service
 from tests.support.world import BOOTSTRAP_KEY
@@ -264,6 +267,40 @@ def test_where_half_of_the_documents_are_twins_each_text_is_found_once(demo):
     )
     told = [item["text"] for item in context["items"]]
     assert len(told) == len(set(told)) == 10
+
+
+def test_vectors_of_another_model_in_the_bucket_and_files_that_are_none_change_no_answer(demo, monkeypatch):
+    server = bind(
+        encoder=Encoder(lambda: lambda texts: [[len(text), *text.encode()[:511].ljust(511)] for text in texts])
+    )
+    server.start()
+    try:
+        for name, value in (("EMBEDDINGS_API_URL", base_url(server)), ("EMBEDDINGS_MODEL", "offline-fuse")):
+            monkeypatch.setenv(name, value)
+        demo.modules.clear()
+        told = demo.invoke("indexer", sample("indexer-run"))
+        assert told["embedded"] == 2
+        (own,) = [key for key in demo.written() if "/_vectors/" in key]
+        before = body(search(demo, {"q": "tabs", "explain": "true"}))
+        names, rows = decode(demo.s3.objects[own].body, 512)
+        others = encode(dict(zip(names, -rows, strict=True)))
+        for key in (
+            own.replace("offline-fuse", "other"),
+            own.replace("offline-fuse-512", "other-9999"),
+            own.replace("-512/", "-x/"),
+        ):
+            demo.s3.put_object(Bucket=BUCKET, Key=key, Body=others)
+        demo.s3.put_object(Bucket=BUCKET, Key=own.replace("00000001", "00000002"), Body=b"damaged")
+        demo.cold = True
+        after = body(search(demo, {"q": "tabs", "explain": "true"}))
+    finally:
+        server.stop()
+
+    assert (before["ranking"], before["unembedded"]) == ("hybrid", 0)
+    assert before["items"][0]["snippet"] == "The parser drops tabs."
+    for answer in (before, after):
+        del answer["view"]
+    assert after == before
 
 
 def test_the_indexer_keeps_a_snapshot_and_what_it_did_is_told(demo):

@@ -140,12 +140,17 @@ class Visit:
         if address.path.startswith("/v1/"):
             call = f"{response.request.method} {address.path}"
             self.requests.append(f"{call} {response.status}")
-            told = response.headers.get("server-timing", "")
-            cost = Counter({kind: int(count) for count, kind in COST.findall(told)})
+            cost = store_requests(response)
             if call not in self.store or cost.total() < self.store[call].total():
                 self.store[call] = cost
         if response.status >= 400 and response.status not in self.allowed:
             self.troubles.append(f"answer: {response.request.method} {response.url} {response.status}")
+
+
+def store_requests(response: Response) -> Counter[str]:
+    """The requests to the store that an answer of the API tells of."""
+    told = response.headers.get("server-timing", "")
+    return Counter({kind: int(count) for count, kind in COST.findall(told)})
 
 
 def chromium() -> str:

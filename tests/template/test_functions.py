@@ -168,7 +168,7 @@ def test_no_function_has_a_variable_that_is_no_setting(functions):
 
     keys = {"ADMIN_BOOTSTRAP_KEY_SHA256", "LLMAAS_API_KEY", "EMBEDDINGS_API_KEY", *PROVIDER}
     names = {f"{name.upper()}_FUNCTION_NAME" for name in WITH_ROUTES}
-    assert declared == SETTINGS | keys | names | {"POWERTOOLS_METRICS_NAMESPACE"}
+    assert declared == SETTINGS | keys | names | {"POWERTOOLS_METRICS_NAMESPACE", "OPENBLAS_NUM_THREADS"}
 
 
 def test_only_sign_in_knows_an_outside_provider_and_where_its_secret_lies(functions):

@@ -53,6 +53,12 @@ LEVEL = 9
 """Of zlib: a file is compressed once in the life of a process."""
 
 
+def compressed(body: bytes) -> bytes:
+    """In gzip, as small as zlib makes it."""
+    how = zlib.compressobj(LEVEL, wbits=31, memLevel=zlib.DEF_MEM_LEVEL + 1)
+    return how.compress(body) + how.flush()
+
+
 @dataclass(frozen=True)
 class File:
     """One file as it is sent. `kept`: it never changes, so it may be kept without a question."""
@@ -69,7 +75,7 @@ class File:
     @cached_property
     def packed(self) -> bytes | None:
         """The body in gzip. None: that saves nothing."""
-        packed = zlib.compress(self.body, LEVEL, wbits=31)
+        packed = compressed(self.body)
         return packed if len(packed) < len(self.body) > sending.COMPRESSED_FROM else None
 
     @property

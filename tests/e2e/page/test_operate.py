@@ -1,9 +1,9 @@
-"""The work of an operator on the page: a space made of an archive."""
+"""The work of an operator on the page: a space made of an archive, its settings, its runs."""
 
 from pathlib import Path
 
 from tests.e2e.client import Service
-from tests.e2e.spaces import removed
+from tests.e2e.spaces import fresh_space, post_notes, removed
 from tests.support.archives import targz
 from tests.support.browser import Visit
 
@@ -60,3 +60,31 @@ def test_a_file_that_is_no_archive_is_refused_with_a_reason(signed_in, tmp_path:
 
     found.page.get_by_role("alert").first.wait_for()
     assert "invalid_archive" in found.page.get_by_role("alert").first.inner_text()
+
+
+def test_settings_are_changed_and_taken_away_again(signed_in, service: Service):
+    with fresh_space(service, 0) as space:
+        service.spaces.patch(space, description="Harbour", language="fr", timezone="Europe/Paris")
+        found: Visit = signed_in(f"#/spaces/{space}/settings")
+        for field in ("Description", "Language of the bank", "Time zone"):
+            found.page.get_by_label(field).first.fill("")
+        found.page.get_by_role("button", name="Save the settings").click()
+        found.page.get_by_text("The settings are saved.").wait_for()
+
+        told = service.send("GET", f"/spaces/{space}").body
+        assert (told["description"], told["consolidation_threshold"]) == ("", 0)
+        assert not {"language", "timezone"} & told.keys()
+
+
+def test_a_run_that_has_ended_is_not_asked_for_again(signed_in, service: Service):
+    with fresh_space(service, 0) as space:
+        post_notes(service, space, 1)
+        run = service.runs.start(space).run_id
+        assert service.ended(space, run).status == "ok"
+        found: Visit = signed_in(f"#/spaces/{space}/runs/{run}")
+        found.page.get_by_role("heading", name="Run").wait_for()
+        found.settle()
+        path = f"GET /v1/spaces/{space}/runs/{run} "
+        before = sum(one.startswith(path) for one in found.requests)
+        found.page.wait_for_timeout(2_500)
+        assert sum(one.startswith(path) for one in found.requests) == before

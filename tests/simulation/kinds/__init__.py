@@ -8,6 +8,7 @@ from tests.simulation.kinds.copies import COPIES
 from tests.simulation.kinds.digests import DIGESTS
 from tests.simulation.kinds.erasures import ERASURES
 from tests.simulation.kinds.garbage import GARBAGE
+from tests.simulation.kinds.indexing import INDEXING
 from tests.simulation.kinds.memories import MEMORIES
 from tests.simulation.kinds.promotions import PROMOTIONS
 from tests.simulation.kinds.questions import QUESTIONS
@@ -26,4 +27,5 @@ KINDS = (
     DIGESTS,
     QUESTIONS,
     SIGN_IN,
+    INDEXING,
 )

@@ -24,7 +24,7 @@ from livemem.conversations import (
 )
 from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Draft
-from livemem.errors import StillAtWork, StoreUnavailable
+from livemem.errors import LiveMemoryError, StillAtWork, StoreUnavailable
 from livemem.jobs import budget, lease, maintainable, places, worker
 from livemem.llm.client import LlmError
 from livemem.store import conversation_keys as keys
@@ -225,6 +225,44 @@ def test_the_job_of_a_rebuild_waits_for_another_job_and_ends():
         talk.world.work(talk.world.queued[0])
     talk.world.settle()
     assert talk.job(job.job_id).status == "done"
+
+
+def test_a_caller_who_orders_an_update_while_a_rebuild_is_at_work_is_told_so():
+    talk = talk_of()
+    talk.update()
+    job = orders.rebuild(talk.process, "demo", talk.id, None, {"window_chars": 700})
+    lease.acquire(talk.process, places.of_conversation("demo", talk.id), job.job_id, "summaries", worker="other")
+    until = talk.world.clock() + timedelta(seconds=20)
+
+    told = orders.carry_out(talk.world.with_parts(), "demo", talk.id, orders.Wish(), until)
+
+    assert (told.status, told.job_id, told.goes_on) == ("running", job.job_id, True)
+
+
+@pytest.mark.parametrize("request_of", ["update", "forecast", "conversation", "summaries"])
+def test_who_reads_a_conversation_while_a_part_of_it_is_removed_is_asked_to_try_again(request_of):
+    talk = talk_of()
+    talk.update()
+    talk.said(700, 700)
+    process = talk.world.with_parts()
+    until = talk.world.clock() + timedelta(seconds=20)
+
+    def remove(index, verb):
+        key = talk.world.client.requests[index][1]
+        if verb == "GET" and ("/boundaries/" in key or "/summaries/" in key):
+            talk.world.inner.objects.pop(key, None)
+
+    talk.world.client.before = remove
+    do = {
+        "update": lambda: orders.carry_out(process, "demo", talk.id, orders.Wish(), until),
+        "forecast": lambda: orders.carry_out(process, "demo", talk.id, orders.Wish(dry_run=True), until),
+        "conversation": lambda: reading.detail(process, "demo", talk.id),
+        "summaries": lambda: reading.summary_page(process, "demo", talk.id, level=1, state=None, limit=9, after=None),
+    }
+    with pytest.raises(LiveMemoryError) as refused:
+        do[request_of]()
+
+    assert (refused.value.status, refused.value.retry_after) == (409, 1)
 
 
 def test_a_rebuild_is_done_by_its_own_job_whoever_comes_first():

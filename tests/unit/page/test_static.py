@@ -3,13 +3,13 @@
 import re
 import shutil
 import subprocess
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from livemem_http.linking import LATER, linked
+from livemem_http.site import compressed
 
 ROOT = Path(__file__).resolve().parents[3]
 STATIC = ROOT / "functions" / "page" / "static"
@@ -47,7 +47,7 @@ def texts(language: str) -> dict[str, str]:
 
 
 def packed(body: bytes) -> int:
-    return min(len(body), len(zlib.compress(body, 9, wbits=31)))
+    return min(len(body), len(compressed(body)))
 
 
 def test_both_languages_have_the_same_keys_the_same_values_in_them_and_forms_where_a_number_chooses():

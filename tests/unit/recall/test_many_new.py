@@ -28,6 +28,7 @@ from livemem_http.views.recall import (
 )
 from livemem_http.views.search import ContextView, SearchAnswer, as_markdown, context_as_markdown
 from livemem_http.views.start import StartView
+from tests.support.bucket import error
 from tests.support.memories import store
 from tests.support.searching import find, run_indexer, searching_world, texts
 from tests.support.talk import Talk
@@ -84,6 +85,54 @@ def test_the_first_search_reads_the_newest_and_says_how_many_are_left_and_the_ne
     assert left == [8, 2, 0, 0]
     assert texts(about(talked, "violin"))[0] == "What of the violin 0?"
     assert reads(world) == TURNS
+
+
+@pytest.mark.parametrize("one", [False, True])
+def test_a_search_reads_no_further_step_of_what_is_new_when_its_time_is_over_and_the_next_ones_read_on(
+    talked, monkeypatch, one
+):
+    monkeypatch.setattr(views, "READ_MOST", TURNS)
+    monkeypatch.setattr(views, "READ_STEP", 4)
+    world = talked.world
+
+    def search_it(text):
+        if one:
+            return search.in_conversation(world.process, "demo", talked.id, SearchRequest.of_talk(text))
+        return about(talked, text)
+
+    def slow(index, verb):
+        if verb == "GET" and "/turns/" in world.client.requests[index][1]:
+            world.clock.move(views.READ_SECONDS / 2)
+
+    world.client.before = slow
+    first = search_it("parser 19")
+    assert (reads(world), first.unread) == (4, TURNS - 4)
+    assert "What of the parser 19?" in texts(first)
+    bring_in(talked, TURNS, TURNS + 1)
+    assert [search_it("violin").unread for _ in range(5)] == [13, 9, 5, 1, 0]
+    assert texts(search_it("violin"))[0] == "What of the violin 0?"
+    assert reads(world) == TURNS + 1
+
+
+def test_what_was_not_read_before_a_search_failed_is_read_by_the_next_one(talked, monkeypatch):
+    monkeypatch.setattr(views, "READ_MOST", TURNS)
+    monkeypatch.setattr(views, "READ_STEP", 4)
+    world = talked.world
+
+    def search_it(text):
+        return search.in_conversation(world.process, "demo", talked.id, SearchRequest.of_talk(text))
+
+    def fail(index, verb):
+        if verb == "GET" and reads(world) > 10:
+            raise error("InternalError", 500, verb)
+
+    world.client.before = fail
+    with pytest.raises(StoreUnavailable):
+        search_it("parser 19")
+    world.client.before = lambda index, verb: None
+
+    assert search_it("violin").unread == 0
+    assert texts(search_it("violin"))[0] == "What of the violin 0?"
 
 
 def test_a_search_of_one_conversation_misses_nothing_in_the_end_although_it_knows_the_newest_turn(talked):

@@ -16,6 +16,7 @@ from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
 from livemem.recall import indexing, search
 from livemem.recall.search_request import SearchRequest
+from livemem.search.segments import Segments
 from livemem.search.vectors import decode, encode
 from livemem.store import keys
 from tests.support.cases import each
@@ -391,6 +392,58 @@ def test_an_order_that_comes_after_an_indexers_last_look_is_not_left_to_the_swee
     run_indexer(world)
     assert not world.keys(keys.search_orders("demo"))
     assert world.reindexed == ["demo"]
+
+
+def test_a_consolidation_that_comes_after_an_indexers_last_look_is_not_left_to_the_next_search():
+    world, embedder = garage()
+    other = world.with_parts(embed=embedder)
+    told = []
+
+    def late(index, verb):
+        if verb == "DELETE" and not told:
+            # The holder gives its lease back.
+            told.append({})
+            world.process, mine = other, world.process
+            world.consolidate()
+            world.process = mine
+            world.reindexed.clear()
+            told.append(run_indexer(world, other))
+
+    world.client.before = late
+    run_indexer(world)
+    world.client.before = lambda index, verb: None
+
+    assert told[1:] == [{"status": "busy"}]
+    assert world.reindexed == ["demo"]
+    assert run_indexer(world)["embedded"] > 0
+    assert world.reindexed == ["demo"]
+
+
+def test_words_of_a_text_are_forgotten_in_however_many_segments_they_are(monkeypatch):
+    monkeypatch.setattr(indexing, "TEXTS", 2)
+    world, embedder = garage()
+    for number in range(15):
+        world.note(f"Note number {number}.")
+    run_indexer(world)
+    assert len(world.keys(PREFIX)) == 9
+    for key in [one for one in world.keys("demo/live/") if keys.parse_note(one)][:9]:
+        world.inner.delete_object(Bucket="b", Key=key)
+    removal.forget(world.process, "demo", "late")
+
+    assert run_indexer(world, world.with_parts(embed=embedder))["forgotten"] == 1
+    assert not world.keys(keys.search_orders("demo"))
+    kept = [name for key in world.keys(PREFIX) for name in decode(world.store.get(key).body, 64)[0]]
+    assert len(kept) == len(set(kept)) == 9
+
+
+def test_writers_of_vectors_that_collide_all_find_a_number():
+    world, _ = garage()
+    writers = [Segments("demo", MODEL) for _ in range(14)]
+    for place, writer in enumerate(writers):
+        # None of them knows of the others.
+        writer.put(world.store, 64, encode({bytes([place]) * 16: [1.0, *[0.0] * 63]}), [bytes([place]) * 16])
+
+    assert len(world.keys(PREFIX)) == 14
 
 
 def test_a_try_of_an_invocation_waits_for_the_lease_of_the_one_that_died():

@@ -22,12 +22,13 @@ export function waitOf(every, { hidden = false, failures = 0, retryAfter = 0 } =
 /**
  * Read `path` and keep it current. `path` undefined: nothing to read yet.
  * Returns {data, problem, loading, refresh}. After a failure the last data stays, beside the problem.
- * `every`: milliseconds between requests, 0 for once.
+ * `every`: milliseconds between requests, 0 for once; or what gives them for the last answer, so that work is watched while it goes on.
  */
 export function useLive(path, { query, every = 0, options } = {}) {
   const [state, setState] = useState({ data: undefined, problem: undefined, loading: true });
   const key = path ? `${path}?${JSON.stringify(query ?? {})}` : undefined;
   const again = useRef(() => undefined);
+  const paced = typeof every === 'function';
 
   useEffect(() => {
     if (!path) {
@@ -38,17 +39,20 @@ export function useLive(path, { query, every = 0, options } = {}) {
     const ended = new AbortController();
     let timer;
     let failures = 0;
+    let last;
 
     const schedule = (retryAfter) => {
       clearTimeout(timer);
-      if (!every && !failures) return;
-      timer = setTimeout(() => inLane(read), waitOf(every || 4000, { hidden: document.hidden, failures, retryAfter }));
+      const pace = paced ? every(last) : every;
+      if (!pace && !failures) return;
+      timer = setTimeout(() => inLane(read), waitOf(pace || 4000, { hidden: document.hidden, failures, retryAfter }));
     };
     const read = async () => {
       if (ended.signal.aborted) return;
       try {
         const data = await get(path, query, { signal: ended.signal, ...options });
         failures = 0;
+        last = data;
         setState((now) => (now.data === data && !now.problem && !now.loading ? now : { data, problem: undefined, loading: false, key }));
         schedule();
       } catch (problem) {
@@ -77,7 +81,7 @@ export function useLive(path, { query, every = 0, options } = {}) {
       document.removeEventListener('visibilitychange', wake);
       removeEventListener('online', wake);
     };
-  }, [key, every]);
+  }, [key, paced || every]);
 
   const refresh = useCallback(() => again.current(), []);
   return { ...state, refresh };

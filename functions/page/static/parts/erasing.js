@@ -4,7 +4,7 @@ import { useAction } from '../core/live.js';
 import { go } from '../core/router.js';
 import { has, number, t } from '../core/texts.js';
 import { html, useEffect, useState } from '../vendor/preact.js';
-import { Badge, Loading, ProblemNote } from './basic.js';
+import { Badge, Loading, ProblemNote, Words } from './basic.js';
 import { confirm } from './dialog.js';
 
 export const placeName = (name) => (has(`erased.${name}`) ? t(`erased.${name}`) : name.replace(/_/g, ' '));
@@ -23,7 +23,7 @@ function Preview({ space, selection }) {
   const unknown = found.items.filter((item) => item.state === 'unknown');
   return html`<ul class="rows tight preview">
       ${found.places.map((place) => html`<li key=${place.backup_id ?? ''}><b>${place.backup_id ? t('erase.backup', { id: place.backup_id }) : t('erase.space')}</b> ${counted(place.counts)}</li>`)}
-      ${found.sections.length > 0 && html`<li><b>${t('erasure.sections', { n: found.sections.length })}</b> ${found.sections.slice(0, 6).map((one) => `${one.path} › ${one.heading.replace(/^#+ /, '')}`).join(', ')}${found.sections.length > 6 ? ' …' : ''}</li>`}
+      ${found.sections.length > 0 && html`<li><b>${t('erasure.sections', { n: found.sections.length })}</b> <${Words} text=${found.sections.slice(0, 6).map((one) => `${one.path} › ${one.heading.replace(/^#+ /, '')}`).join(', ')} />${found.sections.length > 6 ? ' …' : ''}</li>`}
       ${found.quoted_in.length > 0 && html`<li><b>${t('erasure.quoted')}</b> ${found.quoted_in.length}</li>`}
       ${found.not_reached.map((place) => html`<li key=${place}><b>${t('erasure.not.reached')}</b> ${place}</li>`)}
     </ul>

@@ -6,7 +6,7 @@ import { Markdown, sectionsOf } from '../core/markdown.js';
 import { changeQuery, href } from '../core/router.js';
 import { canCorrect, may } from '../core/session.js';
 import { t } from '../core/texts.js';
-import { Answer, Badge, Choice, Empty, Heading, Panel, ProblemNote, Time } from '../parts/basic.js';
+import { Answer, Badge, Choice, Empty, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
 import { confirm } from '../parts/dialog.js';
 import { Diff } from '../parts/diff.js';
 import { Field, useDraft } from '../parts/field.js';
@@ -88,7 +88,7 @@ function Stale({ space }) {
     <${Answer} live=${live}>${({ items }) => items.length === 0 ? html`<p class="quiet">${t('stale.none', { n: days })}</p>` : html`<ul class="rows tight">${items.map((item) => {
       const [path, section] = item.id.replace(/^bank\//, '').split('#');
       const link = item.kind === 'section' ? href('file', { space, rest: path }, { section }) : href('memory', { space, memory: item.id.replace(/^memories\//, '') });
-      return html`<li key=${item.id}><div class="row"><a class="grow" href=${link}>${item.kind === 'section' ? `${path} › ${section ?? ''}` : t('memory')}</a><span class="quiet"><${Time} at=${item.verified_at} /></span></div><p class="quiet">${item.excerpt}</p></li>`;
+      return html`<li key=${item.id}><div class="row"><a class="grow" href=${link}><${Words} text=${item.kind === 'section' ? `${path} › ${section ?? ''}` : t('memory')} /></a><span class="quiet"><${Time} at=${item.verified_at} /></span></div><p class="quiet"><${Words} text=${item.excerpt} /></p></li>`;
     })}</ul>`}</${Answer}>
   </${Panel}>`;
 }

@@ -43,7 +43,7 @@ function Event({ space, event }) {
 }
 
 /** The sections of today that rest on the note. */
-const Resting = ({ space, sections }) => sections.length > 0 && html`<${Panel} title=${t('life.sections')}><ul class="rows tight">${sections.map((one) => html`<li key=${`${one.path} ${one.section.join()}`}><a href=${href('file', { space, rest: one.path }, { section: keyOf(one.section) })}>${one.path} › ${one.section.at(-1)?.replace(/^#+ /, '')}</a></li>`)}</ul></${Panel}>`;
+const Resting = ({ space, sections }) => sections.length > 0 && html`<${Panel} title=${t('life.sections')}><ul class="rows tight">${sections.map((one) => html`<li key=${`${one.path} ${one.section.join()}`}><a href=${href('file', { space, rest: one.path }, { section: keyOf(one.section) })}>${one.path} › <${Words} text=${one.section.at(-1)?.replace(/^#+ /, '') ?? ''} /></a></li>`)}</ul></${Panel}>`;
 
 export default function NoteLife({ params: { space, note: id } }) {
   const live = useLive(at('spaces', space, 'notes', id), { every: 15_000 });

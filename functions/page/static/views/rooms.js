@@ -142,10 +142,8 @@ function GivenUp({ space, digest, refresh }) {
 export function Digest({ params: { space, slot } }) {
   const zone = useZone(space);
   const path = at('spaces', space, 'digests', slot);
-  const live = useLive(path, { every: EVERY });
-  const watched = useLive(live.data && goes(live.data) && !live.data.error ? path : undefined, { every: WHILE_AT_WORK });
-  return html`<${Answer} live=${live}>${(read) => {
-    const digest = goes(read) && watched.data ? watched.data : read;
+  const live = useLive(path, { every: (digest) => (digest && goes(digest) && !digest.error ? WHILE_AT_WORK : EVERY) });
+  return html`<${Answer} live=${live}>${(digest) => {
     const { counts } = digest;
     const late = lateBy(digest);
     return html`<${Heading} title=${t('digest.title', { when: moment(dueAt(slot), { timeZone: zone, dateStyle: 'medium', timeStyle: 'short' }) })} above=${html`<a href=${href('rooms', { space })}>${space} · ${t('nav.rooms')}</a>`}><${Status} digest=${digest} /></${Heading}>

@@ -4,13 +4,14 @@ import { useAction, useLive } from '../core/live.js';
 import { go, href } from '../core/router.js';
 import { canCorrect } from '../core/session.js';
 import { has, number, t } from '../core/texts.js';
-import { Answer, Copy, Empty, Facts, Heading, Panel, ProblemNote, Time } from '../parts/basic.js';
+import { Answer, Copy, Empty, Facts, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
 import { confirm } from '../parts/dialog.js';
 import { goes, PlanBody, RunBadge, RunNumbers, RunProblem, Steps } from '../parts/records.js';
 import { toast } from '../parts/toast.js';
 import { html } from '../vendor/preact.js';
 
-const WHILE_AT_WORK = 800;
+/** A run that has ended, and waits for nobody, stays as it is. */
+const paceOf = (run) => (!run || goes(run) ? 800 : run.status === 'awaiting_approval' && 10_000);
 
 /** What is left live, or was set aside, with its number. */
 const LEFT = ['notes_remaining', 'notes_oversized', 'notes_left_out', 'notes_uncited', 'notes_discarded'];
@@ -24,14 +25,14 @@ function Ended({ space, run }) {
     [t('fact.model'), run.model],
     [t('fact.change'), run.consolidation && html`<a href=${href('change', { space, number: run.consolidation })}>${run.consolidation}</a>`],
     [t('fact.decided'), run.decided_by && html`${run.decided_by}, <${Time} at=${run.decided_at} />`],
-    [t('fact.message'), run.message],
+    [t('fact.message'), run.message && html`<${Words} text=${run.message} />`],
     ...LEFT.map((name) => [t(`left.${name}`), metrics[name] > 0 && number(metrics[name])]),
     [t('fact.job'), html`<${Copy} text=${run.job} />`],
   ]} />`;
 }
 
 export function Run({ params: { space, run: id } }) {
-  const live = useLive(at('spaces', space, 'runs', id), { every: WHILE_AT_WORK });
+  const live = useLive(at('spaces', space, 'runs', id), { every: paceOf });
   return html`<${Answer} live=${live} lines=${6}>${(run) => html`
     <${Heading} title=${run.dry_run ? t('run.dry') : t('run.one')} above=${html`<a href=${href('space', { space })}>${space}</a>`}><${RunBadge} run=${run} /></${Heading}>
     ${run.dry_run && html`<p class="lead">${t('run.dry.what')}</p>`}

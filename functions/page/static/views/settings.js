@@ -5,7 +5,7 @@ import { usePages } from '../core/pages.js';
 import { go, href } from '../core/router.js';
 import { may } from '../core/session.js';
 import { has, number, t } from '../core/texts.js';
-import { Answer, Badge, Copy, Empty, Facts, Heading, Panel, ProblemNote, Time } from '../parts/basic.js';
+import { Answer, Badge, Copy, Empty, Facts, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
 import { Download, ForkForm } from '../parts/copies.js';
 import { confirm } from '../parts/dialog.js';
 import { placeName } from '../parts/erasing.js';
@@ -14,7 +14,9 @@ import { PagedList } from '../parts/list.js';
 import { toast } from '../parts/toast.js';
 import { html, useState } from '../vendor/preact.js';
 
-const changedFields = (before, now) => Object.fromEntries(Object.entries(now).filter(([name, value]) => (before[name] ?? '') !== value && value !== ''));
+/** An empty language or zone is taken away by null; a description may be empty. */
+const sentAs = (name, value) => (value === '' && name !== 'description' ? null : value);
+const changedFields = (before, now) => Object.fromEntries(Object.entries(now).flatMap(([name, value]) => ((before[name] ?? '') === value ? [] : [[name, sentAs(name, value)]])));
 
 function Form({ space, refresh }) {
   const admin = may('admin');
@@ -37,7 +39,7 @@ function Form({ space, refresh }) {
   };
   return html`<form class="form" onSubmit=${submit}>
     <${Field} label=${t('new.description')} value=${form.description} onChange=${set('description')} error=${error('description')} />
-    <${Field} label=${t('settings.threshold')} type="number" min="1" value=${String(form.consolidation_threshold)} onChange=${set('consolidation_threshold')} error=${error('consolidation_threshold')} hint=${t('settings.threshold.hint')} />
+    <${Field} label=${t('settings.threshold')} type="number" min="0" value=${String(form.consolidation_threshold)} onChange=${set('consolidation_threshold')} error=${error('consolidation_threshold')} hint=${t('settings.threshold.hint')} />
     <${Field} label=${t('settings.timezone')} value=${form.timezone} onChange=${set('timezone')} error=${error('timezone')} placeholder="Europe/Paris" hint=${t('settings.timezone.hint')} />
     <${Field} label=${t('settings.language')} value=${form.language} onChange=${set('language')} error=${error('language')} placeholder="fr" hint=${t('settings.language.hint')} />
     <${Tick} label=${t('settings.paused')} checked=${form.auto_paused} onChange=${set('auto_paused')} />
@@ -85,7 +87,7 @@ export function Settings({ params: { space } }) {
 }
 
 export function Erasure({ params: { space, erasure } }) {
-  const live = useLive(at('spaces', space, 'erasures', erasure), { every: 1500 });
+  const live = useLive(at('spaces', space, 'erasures', erasure), { every: (receipt) => receipt?.status !== 'done' && 1500 });
   return html`<${Heading} title=${t('erasure.title')} above=${html`<a href=${href('settings', { space })}>${space}</a>`} />
     <${Answer} live=${live} lines=${5}>${(receipt) => html`
       <${Panel} title=${t(`erasure.what.${receipt.status}`)} side=${html`<${Badge} tone=${receipt.status === 'done' ? 'good' : 'accent'}>${t(`erasure.${receipt.status}`)}</${Badge}>`}>
@@ -102,7 +104,7 @@ export function Erasure({ params: { space, erasure } }) {
         ]} /></${Panel}>
       <${Panel} title=${t('erasure.removed')}><table class="data"><tbody>${Object.entries(receipt.counts).map(([name, count]) => html`<tr key=${name}><td>${placeName(name)}</td><td class="right">${number(count)}</td></tr>`)}</tbody></table></${Panel}>
       ${receipt.sections.length > 0 && html`<${Panel} title=${t('erasure.sections', { n: receipt.sections.length })}><p class="spaced">${t('erasure.sections.what')}</p>
-        <ul class="rows tight">${receipt.sections.map((one) => html`<li key=${`${one.path} ${one.heading}`}><a href=${href('file', { space, rest: one.path }, { section: one.section.map((line) => line.replace(/^#+ /, '')).join(' > ') })}>${one.path} › ${one.heading.replace(/^#+ /, '')}</a></li>`)}</ul></${Panel}>`}
+        <ul class="rows tight">${receipt.sections.map((one) => html`<li key=${`${one.path} ${one.heading}`}><a href=${href('file', { space, rest: one.path }, { section: one.section.map((line) => line.replace(/^#+ /, '')).join(' > ') })}>${one.path} › <${Words} text=${one.heading.replace(/^#+ /, '')} /></a></li>`)}</ul></${Panel}>`}
       ${receipt.quoted_in.length > 0 && html`<${Panel} title=${t('erasure.quoted')}><ul class="rows tight">${receipt.quoted_in.map((one) => html`<li key=${one}><code>${one}</code></li>`)}</ul></${Panel}>`}
       ${receipt.not_reached.length > 0 && html`<${Panel} title=${t('erasure.not.reached')}><p class="spaced">${t('erasure.not.reached.what')}</p><ul class="rows tight">${receipt.not_reached.map((one) => html`<li key=${one}>${one}</li>`)}</ul></${Panel}>`}`}</${Answer}>`;
 }

@@ -119,7 +119,7 @@ function Timeline({ space, query }) {
 }
 
 export default function Space({ params: { space }, query }) {
-  const info = useLive(at('spaces', space), { every: LATEST });
+  const info = useLive(at('spaces', space), { every: 3 * LATEST });
   return html`
     <${Heading} title=${space} above=${info.data?.description && html`<${Words} text=${info.data.description} />`} />
     ${!info.data && html`<${ProblemNote} problem=${info.problem} again=${info.refresh} />`}
@@ -134,6 +134,8 @@ export default function Space({ params: { space }, query }) {
 
 const WHILE_AT_WORK = 1000;
 const AT_REST = 5000;
+/** Of what follows a change of the space, and is asked for at once then. */
+const BY_CHANGE = 60_000;
 
 /** What the next consolidation waits for, as the service says it. */
 function Due({ space }) {
@@ -189,8 +191,15 @@ function SpaceSide({ space, refresh }) {
   const runs = useLive(at('spaces', id, 'runs'), { query: { limit: 1 }, every: AT_REST });
   const run = runs.data?.items[0];
   const watched = useLive(run && goes(run) ? at('spaces', id, 'runs', run.run_id) : undefined, { every: WHILE_AT_WORK });
-  const changes = useLive(at('spaces', id, 'consolidations'), { query: { limit: 3 }, every: AT_REST });
+  const changes = useLive(at('spaces', id, 'consolidations'), { query: { limit: 3 }, every: BY_CHANGE });
   const shown = watched.data ?? run;
+  const working = Boolean(shown && goes(shown));
+  const known = useRef({ number: space.changes, working });
+  useEffect(() => {
+    if (known.current.number !== space.changes) changes.refresh();
+    if (known.current.working && !working) refresh();
+    known.current = { number: space.changes, working };
+  }, [space.changes, working]);
   return html`<aside>
     <${Waiting} space=${space} run=${shown} refresh=${refresh} />
     ${shown && html`<${LastRun} run=${shown} />`}

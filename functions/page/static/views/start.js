@@ -1,12 +1,18 @@
 /** The first view: the spaces that the token may see, what waits in each, and whether the service is well. */
 import { useLive } from '../core/live.js';
+import { usePages } from '../core/pages.js';
 import { href } from '../core/router.js';
 import { may, session } from '../core/session.js';
 import { useStore } from '../core/store.js';
 import { t } from '../core/texts.js';
-import { Answer, Badge, Empty, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
+import { Badge, Empty, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
+import { PagedList } from '../parts/list.js';
 import { Connect, HealthLine, NewSpace } from '../parts/service.js';
 import { html, useState } from '../vendor/preact.js';
+
+const MOST = 200;
+const EVERY = 8000;
+const idOf = (space) => space.space_id;
 
 function Waiting({ space }) {
   const { notes_count: notes, next_run: next } = space.waiting;
@@ -21,7 +27,7 @@ function Waiting({ space }) {
 }
 
 function SpaceRow({ space }) {
-  return html`<li class="space-row">
+  return html`<div class="space-row">
     <div class="grow">
       <a class="space-name" href=${href('space', { space: space.space_id })}>${space.space_id}</a>
       ${space.description && html`<p class="quiet"><${Words} text=${space.description} /></p>`}
@@ -32,12 +38,13 @@ function SpaceRow({ space }) {
         ? html`<a href=${href('change', { space: space.space_id, number: space.changes })}>${t('start.change', { n: space.changes })}</a> <${Time} at=${space.last_consolidation} />`
         : html`<span class="quiet">${t('start.unchanged')}</span>`}
     </div>
-  </li>`;
+  </div>`;
 }
 
 export default function Start() {
   const { who } = useStore(session);
-  const spaces = useLive('/v1/spaces', { query: { limit: 200, waiting: true }, every: 8000 });
+  const spaces = usePages('/v1/spaces', { query: { waiting: true }, limit: MOST, every: EVERY, idOf });
+  const first = spaces.pages[0]?.[0];
   const health = useLive('/v1/health', { every: 60_000 });
   const [making, setMaking] = useState(false);
   return html`
@@ -46,10 +53,8 @@ export default function Start() {
     </${Heading}>
     ${making && html`<${Panel} title=${t('start.new')}><${NewSpace} close=${() => setMaking(false)} /></${Panel}>`}
     ${health.data ? html`<${HealthLine} health=${health.data} />` : html`<${ProblemNote} problem=${health.problem} />`}
-    <${Answer} live=${spaces} lines=${5}>${({ items, next_cursor: more }) => html`
-      ${items.length === 0
-        ? html`<${Empty} title=${t('start.empty')}><p>${t('start.empty.what')}</p></${Empty}><${Connect} space="demo" />`
-        : html`<${Panel} title=${t('start.spaces')} side=${t('start.count', { n: items.length, plus: more ? '+' : '' })}><ul class="rows spaces">${items.map((space) => html`<${SpaceRow} key=${space.space_id} space=${space} />`)}</ul></${Panel}>
-          <details class="connect-more"><summary>${t('start.connect')}</summary><${Connect} space=${items[0].space_id} /></details>`}
-    `}</${Answer}>`;
+    ${spaces.first && !first
+      ? html`<${Empty} title=${t('start.empty')}><p>${t('start.empty.what')}</p></${Empty}><${Connect} space="demo" />`
+      : html`<${Panel} title=${t('start.spaces')} side=${first && t('start.count', { n: spaces.count, plus: spaces.more ? '+' : '' })}><${PagedList} class="spaces" list=${spaces} idOf=${idOf} row=${(space) => html`<${SpaceRow} space=${space} />`} /></${Panel}>
+        ${first && html`<details class="connect-more"><summary>${t('start.connect')}</summary><${Connect} space=${first.space_id} /></details>`}`}`;
 }

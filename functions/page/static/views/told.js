@@ -73,13 +73,13 @@ function Text({ space, start, budget }) {
     ${start.unread > 0 && html`<p class="quiet">${t('told.unread', { n: start.unread })}</p>`}
     ${show === 'parts' && html`<ol class="rows told-parts">${parts.map((part) => html`<${PartRow} key=${part.key} space=${space} part=${part} />`)}</ol>`}
     ${show === 'text' && html`<${Markdown} text=${start.markdown} />`}
-    ${show === 'raw' && html`<pre class="raw">${start.markdown}</pre><${Copy} text=${start.markdown} label=${t('told.copy')} />`}
+    ${show === 'raw' && html`<pre class="raw"><${Words} text=${start.markdown} /></pre><${Copy} text=${start.markdown} label=${t('told.copy')} />`}
   </${Panel}>`;
 }
 
 function Difference({ space, now, then, name }) {
   const { come, gone, changed } = useMemo(() => compared(cut(then), cut(now)), [now, then]);
-  const names = (parts) => parts.map((part) => html`<li key=${part.key}>${linkOf(space, part.source) ? html`<a href=${linkOf(space, part.source)}>${nameOf(part)}</a>` : nameOf(part)}</li>`);
+  const names = (parts) => parts.map((part) => html`<li key=${part.key}>${linkOf(space, part.source) ? html`<a href=${linkOf(space, part.source)}><${Words} text=${nameOf(part)} /></a>` : html`<${Words} text=${nameOf(part)} />`}</li>`);
   const line = (list, key, tone) => list.length > 0 && html`<div><p><${Badge} tone=${tone}>${t(key, { n: list.length })}</${Badge}></p><ul class="told-names">${names(list)}</ul></div>`;
   return html`<${Panel} title=${t('told.difference', { name })}>
     <div class="told-changes">${line(come, 'told.come', 'good')}${line(changed, 'told.changed', 'accent')}${line(gone, 'told.gone', 'bad')}

@@ -12,7 +12,7 @@ from livemem.conversations.forecast import Forecast
 from livemem.conversations.parameters import Parameters, Profile
 from livemem.conversations.summaries_job import Redo, SummariesJob
 from livemem.conversations.summary_versions import At, Standing, SummaryVersion
-from livemem.errors import InvalidRequest, NotFound
+from livemem.errors import InvalidRequest
 from livemem.jobs import worker
 from livemem.jobs.worker import Worked
 from livemem.process import Process
@@ -72,7 +72,7 @@ class UpdateOutcome:
 def carry_out(process: Process, space_id: str, conversation_id: str, wish: Wish, deadline: datetime) -> UpdateOutcome:
     """Carry out the order until shortly before `deadline`. Another invocation does the rest.
 
-    Raises NotFound, InvalidRequest, PreconditionLost, StoreUnavailable.
+    Raises NotFound, InvalidRequest, PreconditionLost, Vanished, StoreUnavailable.
     """
     wish.check()
     if wish.dry_run:
@@ -90,7 +90,9 @@ def carry_out(process: Process, space_id: str, conversation_id: str, wish: Wish,
         return UpdateOutcome("running", worked.at_work, other)
     made = worked.job
     if not made or made.status == "cancelled":
-        raise NotFound("conversation", conversation_id)
+        # Raises NotFound where it was the whole conversation.
+        conversations.load(process, space_id, conversation_id)
+        raise found.Vanished(conversation_id)
     return UpdateOutcome(made.status, made.job_id, made, worked=worked)
 
 

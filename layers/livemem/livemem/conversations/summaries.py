@@ -14,6 +14,7 @@ from livemem.conversations import names
 from livemem.conversations.boundaries import BlockBoundary, GroupBoundary
 from livemem.conversations.conversation import TurnIndex, parsed
 from livemem.conversations.summary_versions import At
+from livemem.errors import LiveMemoryError
 from livemem.llm.usage import Usage
 from livemem.process import Process, Timer
 from livemem.store import conversation_keys as keys
@@ -190,8 +191,18 @@ def _read(process: Process, layers: Layers, kind: type[D], wanted: Sequence[str]
     return process.store.map(one, wanted)
 
 
-class Vanished(Exception):
-    """A listed object is gone: the conversation, or its version, is removed right now."""
+class Vanished(LiveMemoryError):
+    """A listed object is gone: the conversation, a part of it, or its version of summaries is removed right now. Both
+    workers and readers meet it. The request can be sent again.
+    """
+
+    status = 409
+    code = "conflict"
+    retry_after = 1
+
+    def __init__(self, key: str) -> None:
+        super().__init__("The conversation, or a part of it, is removed or replaced right now. Try again.")
+        self.key = key
 
 
 def current(process: Process, layers: Layers, level: int) -> dict[int, str]:

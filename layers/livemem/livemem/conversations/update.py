@@ -147,18 +147,24 @@ def look(
     rebuild = _rebuild_at_work(process, standing)
     if rebuild:
         # Resume the ordered job: another job would count the rebuild's calls as its own, and keep that one waiting.
-        worked = worker.work(
-            process,
-            KIND,
-            space_id,
-            rebuild.value.job_id,
-            deadline,
-            subject=conversation_id,
-            delivery=delivery,
-            by_hand=by_hand,
-            brief=by_hand,
-            found=rebuild,
-        )
+        try:
+            worked = worker.work(
+                process,
+                KIND,
+                space_id,
+                rebuild.value.job_id,
+                deadline,
+                subject=conversation_id,
+                delivery=delivery,
+                by_hand=by_hand,
+                brief=by_hand,
+                found=rebuild,
+            )
+        except StillAtWork:
+            if not by_hand:
+                raise
+            # A caller is told that it is in progress.
+            return Worked("busy", rebuild, rebuild.value.job_id)
         return _looked_once_more(process, space_id, conversation_id, worked)
     if by_hand:
         # Without this entry, no entry of a turn may lead the sweep here if this worker dies.

@@ -51,6 +51,7 @@ def index(process: Process, space_id: str, deadline: datetime, delivery: str = "
     head = heads.find(process, space_id)
     if not head:
         return {"status": "gone"}
+    seen = head.meta.changes
     try:
         held = lease.acquire(process, places.of_index(space_id), process.new_id(), "indexing", delivery=delivery)
     except LeaseTaken as taken:
@@ -73,21 +74,25 @@ def index(process: Process, space_id: str, deadline: datetime, delivery: str = "
                 now = heads.find(process, space_id)
                 if not now:
                     break
-                head = now
+                head, seen = now, now.meta.changes
     finally:
         lease.quietly_release(process, held)
     # Work without progress must not be queued for ever.
-    if progress > 0 if done["status"] == "unfinished" else _is_ordered(process, space_id):
+    if progress > 0 if done["status"] == "unfinished" else _has_come(process, space_id, seen):
         process.enqueue("indexer", {"space_id": space_id})
     logger.info("indexed", extra={"space_id": space_id, **done})
     return done
 
 
-def _is_ordered(process: Process, space_id: str) -> bool:
-    """Whether something is to be forgotten that was ordered after the last look: 1 LIST. The invocation of that order
-    may have been sent away. It must not wait for the sweep: erased words may be in a snapshot.
+def _has_come(process: Process, space_id: str, seen: int) -> bool:
+    """Whether something was ordered to be forgotten, or changed, after the last look: 1 LIST, 1 GET. The invocation of
+    that order or change may have been sent away. It must not wait for the sweep or for a search: erased words may be in
+    a snapshot.
     """
-    return any(process.store.scan(keys.search_orders(space_id)))
+    if any(process.store.scan(keys.search_orders(space_id))):
+        return True
+    now = heads.find(process, space_id)
+    return now is not None and now.meta.changes > seen
 
 
 def _once(process: Process, meta: Meta, deadline: datetime) -> tuple[dict[str, Any], int]:

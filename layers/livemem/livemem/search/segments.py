@@ -26,7 +26,7 @@ ROWS = 4_000
 AT_ONCE = 2
 """Segments that are in memory as they are stored while they are read."""
 TRIES = 5
-"""Tries to find a free number for a segment, or to read all listed segments."""
+"""Tries to read all listed segments."""
 
 
 class Segments:
@@ -83,7 +83,8 @@ class Segments:
         self.names[key] = names
 
     def write(self, store: Store, fresh: Mapping[bytes, Sequence[float]]) -> None:
-        """Keep new vectors, in memory and as a segment: 1 PUT, and 1 more for each number that another writer took.
+        """Keep new vectors, in memory and as a segment: 1 PUT, and 1 LIST and 1 PUT more for each number that another
+        writer took.
 
         Raises BadVectors for invalid ones, StoreUnavailable. In either case they are not in memory.
         """
@@ -105,16 +106,18 @@ class Segments:
         self.pools.setdefault(rows.shape[1], Pool(rows.shape[1])).add(names, rows)
 
     def put(self, store: Store, dimensions: int, body: bytes, names: Sequence[bytes]) -> None:
-        """Write a segment under a number that is free."""
-        used = [parsed[2] for key in self._of(dimensions) if (parsed := keys.parse_segment(key))]
-        number = max(used, default=0) + 1
-        for _ in range(TRIES):
-            key = keys.segment(self.space_id, self.model, dimensions, number)
+        """Write a segment under a number behind all that are known. Of any number of writers at once one succeeds with
+        each round.
+        """
+        used = self._of(dimensions)
+        for _ in range(stored.UPDATE_TRIES):
+            last = max((parsed[2] for key in used if (parsed := keys.parse_segment(key))), default=0)
+            key = keys.segment(self.space_id, self.model, dimensions, last + 1)
             if stored.write_if(store, key, body, content_type=MEDIA_TYPE):
                 self.names[key] = names
                 return
             # Another writer's, or our own whose answer was lost: then the vectors are there twice.
-            number += 1
+            used = [key for key, length in self._listed(store).items() if length == dimensions]
         raise PreconditionLost("Too many processes write vectors of this space at the same time.")
 
     def small(self, dimensions: int) -> list[str]:
@@ -155,13 +158,18 @@ def purge(store: Store, space_id: str, wanted: Collection[bytes], in_time: Calla
 
     False if the time ran out before the end.
     """
-    for entry in list(store.scan(keys.vectors_prefix(space_id))):
-        parsed = keys.parse_segment(entry.key)
+    listed = [(entry.key, keys.parse_segment(entry.key)) for entry in store.scan(keys.vectors_prefix(space_id))]
+    there = {parsed[0]: Segments(space_id, parsed[0]) for _, parsed in listed if parsed}
+    for key, parsed in listed:
+        if parsed:
+            # Their numbers are taken.
+            there[parsed[0]].names[key] = ()
+    for key, parsed in listed:
         if not parsed:
             continue
         if not in_time():
             return False
-        item = store.get(entry.key)
+        item = store.get(key)
         kept: dict[bytes, Sequence[float]] = {}
         try:
             names, rows = vectors.decode(item.body if item else b"", parsed[1])
@@ -173,6 +181,6 @@ def purge(store: Store, space_id: str, wanted: Collection[bytes], in_time: Calla
         if len(kept) == len(names):
             continue
         if kept:
-            Segments(space_id, parsed[0]).put(store, parsed[1], vectors.encode(kept), list(kept))
-        store.delete(entry.key)
+            there[parsed[0]].put(store, parsed[1], vectors.encode(kept), list(kept))
+        store.delete(key)
     return True

@@ -39,8 +39,13 @@ READ_AT_ONCE = 256
 """Objects that are read and taken in between two checks of the time."""
 READ_MOST = 256
 """Objects that a search reads, about 4 ms each. The indexer reads without such a bound, and writes a snapshot of them.
-A snapshot may lack fewer (conversation_documents.GROWN). So nothing is left where the indexer is done.
+A snapshot may lack fewer (conversation_documents.GROWN). So nothing is left where the indexer is done, unless the time
+is over before.
 """
+READ_STEP = 64
+"""Of them, those that are read between two looks at the time."""
+READ_SECONDS = 1.0
+"""Time after which a search reads no further step, but answers from what it has."""
 ROUNDS = 4
 """How often objects are read once more to take a document over from another object. Each round needs a change in
 between.
@@ -200,7 +205,8 @@ class SearchView:
         """Bring the view up to the bucket's present state.
 
         At `most` so many objects are read, those that were written last, besides those that move or end documents
-        (DocumentSource.heir, takes_away). `left` counts the others, which the next call reads.
+        (DocumentSource.heir, takes_away). After READ_SECONDS no further ones are read. `left` counts the others, which
+        the next call reads.
 
         1 LIST per 1,000 objects that are known, side by side, and 1 GET for each that is new. If objects were removed
         because they moved, their new place is listed once more, so that nothing is missed in between. Raises
@@ -209,13 +215,14 @@ class SearchView:
         heirs = [source for source in sources if source.heir]
         others = [source for source in sources if not source.heir]
         cold = not any(self._known(source) for source in sources)
+        end = self.timer() + READ_SECONDS
         found = self._listed(store, others if cold else sources, self.segments)
         if cold or any(self._gone(source, found) for source in others):
             found |= self._listed(store, heirs)
         cut: list[_Listing] = []
         until = None if most is None else self.read + most
         for _ in range(ROUNDS):
-            again, cut = self._take_in(store, sources, found, in_time, until)
+            again, cut = self._take_in(store, sources, found, in_time, until, end)
             if not again:
                 break
         left = {folder_of(entry.key) for _, entry in cut}
@@ -287,34 +294,17 @@ class SearchView:
         found: Mapping[str, _Listed],
         in_time: Callable[[], bool],
         until: int | None,
+        end: float,
     ) -> tuple[bool, list[_Listing]]:
-        """Read new objects, until `read` is `until`, and forget those that are gone. Returns whether something must be
-        read once more, and the listings of objects that were left unread.
+        """Read new objects, until `read` is `until` or the timer shows `end`, and forget those that are gone. Returns
+        whether something must be read once more, and the listings of objects that were left unread.
         """
-        again = False
         new: list[_Listing] = []
         for source in sorted(sources, key=lambda source: not source.heir):
             known = self._known(source)
             some = [entry for entry in found[source.prefix].entries if known.get(entry.key) != source.mark(entry)]
             new += [(source, entry) for entry in (reversed(some) if source.newest_first else some)]
-        cut: list[_Listing] = []
-        if until is not None:
-            new, cut = self._bounded(new, max(until - self.read, 0))
-        for start in range(0, len(new), READ_AT_ONCE):
-            if not in_time():
-                raise SearchNotReady("The space is being read for the first time. Send the request again in a moment.")
-            part = new[start : start + READ_AT_ONCE]
-            items = store.get_many([entry.key for _, entry in part])
-            self.read += len(part)
-            for source in dict.fromkeys(source for source, _ in part):
-                mine = [(entry.key, item) for (one, entry), item in zip(part, items, strict=True) if one is source]
-                there = [item for _, item in mine if item]
-                # Listed, and removed since: its documents are dropped.
-                missing = [key for key, item in mine if not item]
-                unread = self._update([source.read(item) for item in there], missing)
-                for item in there:
-                    self.known.setdefault(folder_of(item.key), {})[item.key] = source.mark(item)
-                again = self._forget(unread) or again
+        again, cut = self._read(store, new, in_time, until, end)
         for source in sources:
             gone = self._gone(source, found)
             if gone:
@@ -323,22 +313,62 @@ class SearchView:
                 self._forget(gone)
         return again, cut
 
+    def _read(
+        self, store: Store, new: list[_Listing], in_time: Callable[[], bool], until: int | None, end: float
+    ) -> tuple[bool, list[_Listing]]:
+        cut: list[_Listing] = []
+        again, step, before = False, READ_AT_ONCE, (set(self.unread), dict(self.listed_at))
+        if until is not None:
+            new, cut = self._bounded(new, max(until - self.read, 0))
+            step = READ_STEP
+        while new:
+            if not in_time():
+                raise SearchNotReady("The space is being read for the first time. Send the request again in a moment.")
+            part, new = new[:step], new[step:]
+            again = self._read_part(store, part) or again
+            if new and until is not None and self.timer() >= end:
+                new, further = self._bounded(new, 0)
+                cut += further
+        if not cut:
+            self.unread, self.listed_at = before
+        return again, cut
+
+    def _read_part(self, store: Store, part: list[_Listing]) -> bool:
+        """Read these objects. Returns whether something must be read once more."""
+        again = False
+        items = store.get_many([entry.key for _, entry in part])
+        self.read += len(part)
+        for source in dict.fromkeys(source for source, _ in part):
+            mine = [(entry.key, item) for (one, entry), item in zip(part, items, strict=True) if one is source]
+            there = [item for _, item in mine if item]
+            # Listed, and removed since: its documents are dropped.
+            missing = [key for key, item in mine if not item]
+            unread = self._update([source.read(item) for item in there], missing)
+            for item in there:
+                self.known.setdefault(folder_of(item.key), {})[item.key] = source.mark(item)
+            again = self._forget(unread) or again
+        return again
+
     def _bounded(self, new: list[_Listing], most: int) -> tuple[list[_Listing], list[_Listing]]:
-        """The objects to read, in the same order, and those to leave unread, of which nothing is known any more."""
-        free = [place for place, (source, _) in enumerate(new) if not (source.heir or source.takes_away)]
-        by_age = sorted(free, key=lambda place: (new[place][1].last_modified, place), reverse=True)
-        left = set(by_age[most:])
-        if not left:
-            return new, []
-        cut = [new[place] for place in sorted(left)]
-        # Before anything is read: if that fails, the view knows some of the newest, and not those before them.
-        self.unread |= {folder_of(entry.key) for _, entry in cut}
-        for source, _ in cut:
-            # Not only its tails are listed next time.
-            self.listed_at.pop(source.listed, None)
+        """The objects to read, the latest first behind those that must be read, and those to leave unread, of which
+        nothing is known any more.
+        """
+        must = [one for one in new if one[0].heir or one[0].takes_away]
+        free = [one for one in new if not (one[0].heir or one[0].takes_away)]
+        free = [
+            free[place] for place in sorted(range(len(free)), key=lambda place: (free[place][1].last_modified, place))
+        ]
+        free.reverse()
+        if len(free) > most or len(new) > READ_STEP:
+            # Before anything is read: if that fails or ends, the view knows some of the newest, and not those before.
+            self.unread |= {folder_of(entry.key) for _, entry in free}
+            for source, _ in free:
+                # Not only its tails are listed next time.
+                self.listed_at.pop(source.listed, None)
+        cut = free[most:]
         # Another version was read: it may hold words that were erased since.
         self.drop([entry.key for source, entry in cut if entry.key in self._known(source)])
-        return [one for place, one in enumerate(new) if place not in left], cut
+        return must + free[:most], cut
 
     def _forget(self, unread: Iterable[str]) -> bool:
         """Forget these objects, so that they are read if they are listed. Returns whether there are any."""
