@@ -77,7 +77,7 @@ function Rows({ items, drawing }) {
   const mark = useStore(drawing.mark);
   const drawn = useMemo(() => new WeakMap(), [mark]);
   return items.map((item) => {
-    if (!drawn.has(item)) drawn.set(item, html`<li key=${drawing.idOf(item)}>${drawing.row(item)}</li>`);
+    if (!drawn.has(item)) drawn.set(item, html`<li key=${drawing.idOf(item)} role="listitem">${drawing.row(item)}</li>`);
     return drawn.get(item);
   });
 }
@@ -113,7 +113,7 @@ function Unit({ items, drawing, first }) {
   useLayoutEffect(() => {
     node.current.style.minHeight = whole ? '' : `${height.current ?? items.length * drawing.height}px`;
   });
-  return html`<ul class="page" ref=${node}>${shown > 0 && html`<${Rows} items=${whole ? items : items.slice(0, shown)} drawing=${drawing} />`}</ul>`;
+  return html`<ul class="page" role="presentation" ref=${node}>${shown > 0 && html`<${Rows} items=${whole ? items : items.slice(0, shown)} drawing=${drawing} />`}</ul>`;
 }
 
 function More({ load, busy }) {
@@ -127,6 +127,7 @@ function More({ load, busy }) {
 }
 
 /**
+ * A screen reader meets one list: the units are no lists of their own.
  * `list`: what `usePages` gave; `row(item)`: the nodes of one item; `idOf`; `empty`: nodes for an empty list;
  * `mark`: something that changes when rows have to be drawn again (a selection).
  */
@@ -137,7 +138,7 @@ export function PagedList({ list, row, idOf = (item) => item.id, empty, mark, cl
   return html`<div class=${`paged ${kind}`}>
     <${ProblemNote} problem=${list.problem} again=${list.refresh} />
     ${!list.problem && !list.count && !list.more && (empty ?? html`<${Empty} title=${t('empty')} />`)}
-    ${units}
+    ${units.length > 0 && html`<div role="list">${units}</div>`}
     ${list.more && html`<${More} load=${list.loadMore} busy=${list.loadingMore} />`}
   </div>`;
 }
