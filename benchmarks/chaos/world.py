@@ -115,6 +115,9 @@ class World:
             "LLMAAS_CONTEXT_TOKENS": "1000000",
             "EMBEDDINGS_API_URL": "off",
             "CONSOLIDATION_COOLDOWN_SECONDS": "1",
+            # It sends as fast as the service answers.
+            "REQUESTS_PER_SPACE_PER_SECOND": "0",
+            "REQUESTS_PER_TOKEN_PER_SECOND": "0",
             "LIVEMEM_SWEEP_SECONDS": str(options.sweep_seconds),
             "CHAOS_CLOCK_MINUTES": str(options.clock_minutes),
         }

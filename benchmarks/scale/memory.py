@@ -1,14 +1,17 @@
-"""How much memory functions take with a space of 200,000 live notes whose LLM was down for a month.
+"""How much memory functions take with a space of 200,000 live notes whose LLM was down for a month, with as many
+memories, messages and turns as there may be or anybody would write.
 
 The bucket is in this process. Each function runs in a process of its own, which asks for objects over a pipe and tells
 its greatest resident size (`VmHWM`). That holds the interpreter and all that the function loads, as on Lambda.
 """
 
+import itertools
 import json
+import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,29 +20,58 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 from botocore.exceptions import ClientError
 
 from benchmarks.memories import Embedding, fill
 from benchmarks.scale.account import template_kinds
 from benchmarks.scale.growth import LargeWorld
+from benchmarks.scale.one_function import DIMENSIONS, FACTS, MODEL, PIECE, SPACE, TALK
+from livemem.conversations import conversation as conversations
+from livemem.conversations import log
+from livemem.conversations.conversation import NewConversation
+from livemem.conversations.turn import Draft
+from livemem.llm import embeddings
+from livemem.rooms import posting
+from livemem.rooms.message import MessageDraft
+from livemem.search import segments, vectors
+from livemem.settings import Settings
+from livemem.store import conversation_keys, keys
 from tests.support.bucket import FakeS3
+from tests.support.world import World
 
 ROOT = Path(__file__).resolve().parents[2]
-SPACE, FACTS = "demo", "facts"
-MEMORIES, DIMENSIONS = 19_900, 1_536
+MEMORIES = 19_900
 """Nearly as many as a space may have, with the vectors of a large model."""
-STEPS: Mapping[str, tuple[str, ...]] = {
-    "counter": ("count",),
-    "sweep": ("sweep", "daily"),
-    "ingest": ("note",),
-    "reads": ("page", "summary"),
-    "search": ("start", "search"),
-    "indexer": ("index",),
-    "consolidate": ("consolidate",),
-    "backup": ("back_up",),
-    "memories": ("store", "answers"),
-}
-"""Steps of each function (benchmarks/scale/one_function.py)."""
+MESSAGES, CHARACTERS = 20_000, 4_000
+"""Of a room that is full, each of so many characters."""
+UNEMBEDDED = 1_500
+"""Texts without a vector when the indexer begins."""
+TURNS = 50_000
+"""Of a conversation without a summary."""
+ROOM = "general"
+NUMBER = "000000"
+STEPS: tuple[tuple[str, str], ...] = (
+    ("counter", "count"),
+    ("sweep", "sweep"),
+    ("sweep", "daily"),
+    ("ingest", "note"),
+    ("reads", "page"),
+    ("reads", "summary"),
+    ("search", "start"),
+    ("search", "search"),
+    ("indexer", "index"),
+    ("indexer", "embed"),
+    ("search", "by_meaning"),
+    ("ask", "ask"),
+    ("consolidate", "consolidate"),
+    ("summarize", "summarize"),
+    ("digest", "digest"),
+    ("memories", "store"),
+    ("memories", "answers"),
+    ("backup", "back_up"),
+)
+"""Functions and their steps (benchmarks/scale/one_function.py), in an order in which each finds what it needs."""
 SHARE = 0.7
 """The part of a function's memory that a step may take."""
 
@@ -61,24 +93,51 @@ class Taken:
 
 
 def full(count: int) -> tuple[FakeS3, datetime]:
-    """A bucket with a space of so many live notes by ten agents, another one of many memories with vectors, and the
-    present time.
+    """A bucket with a space of so many live notes by ten agents, and at most as many turns in one conversation; another
+    one of many memories with vectors, and a full room; and the present time.
     """
-    world = LargeWorld(embeddings_api_url="http://embeddings.invalid", embeddings_model="m")
+    world = LargeWorld(embeddings_api_url="http://embeddings.invalid", embeddings_model=MODEL)
     model = Embedding(DIMENSIONS)
     world.create_space(FACTS)
     fill(world.with_parts(embed=model), FACTS, min(count, MEMORIES), model)
     world.create_space(SPACE, threshold=30)
-    world.note("An observation of the day, as agents write them, about ports and servers. " * 4, space_id=SPACE)
+    _messages(world, min(count, MESSAGES))
+    _turns(world, min(count, TURNS))
+    _notes(world, count)
+    return world.inner, world.clock()
+
+
+def _notes(world: World, count: int) -> None:
+    """A month of notes, the newest of them three weeks old. Each says something else."""
+    world.note(
+        f"{NUMBER} is an observation of the day, as agents write them, about ports and servers. " * 4, space_id=SPACE
+    )
     (key,) = [one for one in world.keys(f"{SPACE}/live/") if one.endswith(".md")]
     body = world.inner.objects[key].body
     world.inner.delete_object(Bucket="bucket", Key=key)
-    # A month of notes, the newest of them three weeks old.
     for number in range(count):
         moment = world.clock().replace(month=1, day=1 + number * 28 // count, hour=number % 24, minute=number % 60)
         name = f"{moment:%Y%m%dT%H%M%S}_agent-{number % 10}_progress_{number:08x}.md"
-        world.inner.put_object(Bucket="bucket", Key=f"{SPACE}/live/{name}", Body=body)
-    return world.inner, world.clock()
+        own = body.replace(NUMBER.encode(), f"{number:06}".encode())
+        world.inner.put_object(Bucket="bucket", Key=f"{SPACE}/live/{name}", Body=own)
+
+
+def _messages(world: World, count: int) -> None:
+    text = "What was said in the room on this day about ports and servers. "
+    for first in range(0, count, posting.BATCH):
+        said = [f"Message {first + one}. {text * (CHARACTERS // len(text))}" for one in range(posting.BATCH)]
+        posting.post_all(world.process, FACTS, ROOM, [MessageDraft("Ann", one) for one in said])
+        world.clock.move(1)
+
+
+def _turns(world: World, count: int) -> None:
+    conversations.create(world.process, SPACE, "ann", NewConversation(), conversation_id=TALK)
+    said = Draft("What is the port of the server? " * 20, "It is the one that the notes of the day name. " * 40)
+    log.append(world.process, SPACE, TALK, "ann", said)
+    first = json.loads(world.inner.objects[conversation_keys.turn(SPACE, TALK, 1)].body)
+    for number in range(2, count + 1):
+        body = json.dumps({**first, "index": number}).encode()
+        world.inner.put_object(Bucket="bucket", Key=conversation_keys.turn(SPACE, TALK, number), Body=body)
 
 
 class Served:
@@ -87,6 +146,8 @@ class Served:
     def __init__(self, bucket: FakeS3, address: str) -> None:
         self.requests = 0
         self._bucket = bucket
+        self._numbers = itertools.count(1)
+        self._reading: dict[int, Iterator[bytes]] = {}
         self._listener = Listener(address, "AF_UNIX")
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -103,31 +164,62 @@ class Served:
     def _serve(self, connection: Connection) -> None:
         try:
             while True:
-                name, arguments = connection.recv()
-                connection.send(self._answer(name, arguments))
+                name, arguments, has_body = connection.recv()
+                if name == "read":
+                    connection.send_bytes(next(self._reading[arguments["number"]], b""))
+                    continue
+                if has_body:
+                    arguments["Body"] = b"".join(iter(connection.recv_bytes, b""))
+                kind, answer = self._answer(name, arguments)
+                body = answer["Body"].read() if kind == "answer" and "Body" in answer else None
+                connection.send((kind, answer if body is None else {**answer, "Body": self._kept(body)}))
+                if body is not None and len(body) <= PIECE:
+                    connection.send_bytes(body)
         except (EOFError, OSError):
             connection.close()
+
+    def _kept(self, body: bytes) -> int:
+        """The number under which a large body is read piece by piece."""
+        if len(body) <= PIECE:
+            return 0
+        number = next(self._numbers)
+        self._reading[number] = (body[start : start + PIECE] for start in range(0, len(body), PIECE))
+        return number
 
     def _answer(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, Any]:
         self.requests += 1
         try:
-            answer = getattr(self._bucket, name)(**arguments)
+            return "answer", getattr(self._bucket, name)(**arguments)
         except ClientError as error:
             return "error", (error.response, error.operation_name)
-        if "Body" in answer:
-            answer = {**answer, "Body": answer["Body"].read()}
-        return "answer", answer
 
 
-def measure(count: int, steps_of: Mapping[str, tuple[str, ...]] = STEPS) -> Iterator[Taken]:
+def measure(count: int, steps: Sequence[tuple[str, str]] = STEPS) -> Iterator[Taken]:
     """Each step of each function, one after the other, each in a new process."""
     bucket, moment = full(count)
     now = moment.isoformat()
     with TemporaryDirectory() as folder, closing(Served(bucket, f"{folder}/bucket")) as served:
-        for function, steps in steps_of.items():
-            for step in steps:
-                before = served.requests
-                yield replace(_once(f"{folder}/bucket", function, step, now), requests=served.requests - before)
+        for function, step in steps:
+            if step == "embed":
+                _embed_most(bucket, Path(folder))
+            before = served.requests
+            yield replace(_once(f"{folder}/bucket", function, step, now), requests=served.requests - before)
+
+
+def _embed_most(bucket: FakeS3, folder: Path) -> None:
+    """Vectors for all texts of the last snapshot but the newest, as the indexer would write them within hours."""
+    snapshot = max(key for key in bucket.objects if key.startswith(keys.search_prefix(SPACE)))
+    (folder / "snapshot").write_bytes(bucket.objects[snapshot].body)
+    with closing(sqlite3.connect(folder / "snapshot")) as database:
+        names = [bytes(name) for (name,) in database.execute("SELECT DISTINCT hash FROM passages ORDER BY p")]
+    chance, settings = np.random.default_rng(1), Settings(embeddings_model=MODEL)
+    for number, first in enumerate(range(0, len(names) - UNEMBEDDED, segments.ROWS), start=1):
+        some = names[first : min(first + segments.ROWS, len(names) - UNEMBEDDED)]
+        rows = chance.standard_normal((len(some), DIMENSIONS), dtype=np.float32)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        body = vectors.encode(dict(zip(some, rows, strict=True)))
+        key = keys.segment(SPACE, embeddings.name(settings), DIMENSIONS, number)
+        bucket.put_object(Bucket="bucket", Key=key, Body=body)
 
 
 def _once(address: str, function: str, step: str, now: str) -> Taken:

@@ -25,7 +25,7 @@ def answer(messages: Messages, schema: Mapping[str, Any] | None) -> tuple[str, b
         return notes_facts(messages), True
     if "bank_files" in wanted:
         numbers, there = read_notes(messages)
-        return fold(numbers, there=there), False
+        return fold(numbers, there), False
     return extract(messages), True
 
 

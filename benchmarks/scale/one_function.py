@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from multiprocessing.connection import Client
+from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +17,71 @@ from botocore.response import StreamingBody
 
 ROOT = Path(__file__).resolve().parents[2]
 SPACE, FACTS = "demo", "facts"
+TALK = "01KHXE5Q2V8R0M4T6W9YBNCD3F"
+"""A conversation of SPACE."""
+DIMENSIONS = 1_536
+"""Of vectors."""
+MODEL = "m"
+"""The name of the embedding model."""
+PIECE = 1 << 20
+"""Bytes of content that are sent at once."""
 
 
 class PipeClient:
-    """An S3 client that asks another process. Each thread has a connection of its own."""
+    """An S3 client that asks another process. Each thread has a connection of its own. Content goes in pieces, so that
+    neither side holds it twice, as over HTTP.
+    """
 
     def __init__(self, address: str) -> None:
         self._address, self._mine = address, threading.local()
 
     def __getattr__(self, name: str) -> Any:
-        def call(**arguments: Any) -> Any:
-            if not hasattr(self._mine, "connection"):
-                self._mine.connection = Client(self._address, "AF_UNIX")
-            self._mine.connection.send((name, arguments))
-            kind, found = self._mine.connection.recv()
-            if kind == "error":
-                raise ClientError(*found)
-            if "Body" in found:
-                found["Body"] = StreamingBody(io.BytesIO(found["Body"]), len(found["Body"]))
-            return found
+        return lambda **arguments: self._call(name, arguments)
 
-        return call
+    def _call(self, name: str, arguments: dict[str, Any]) -> Any:
+        if not hasattr(self._mine, "connection"):
+            self._mine.connection = Client(self._address, "AF_UNIX")
+        connection = self._mine.connection
+        body = arguments.pop("Body", None)
+        connection.send((name, arguments, body is not None))
+        if body is not None:
+            file = io.BytesIO(body) if isinstance(body, bytes) else body
+            while piece := file.read(PIECE):
+                connection.send_bytes(piece)
+            connection.send_bytes(b"")
+        kind, found = connection.recv()
+        if kind == "error":
+            raise ClientError(*found)
+        if "Body" in found:
+            size = found["ContentLength"]
+            raw: Any = io.BytesIO(connection.recv_bytes()) if size <= PIECE else self._read(found["Body"])
+            found["Body"] = StreamingBody(raw, size)
+        return found
+
+    def _read(self, number: int) -> "_Read":
+        return _Read(Client(self._address, "AF_UNIX"), number)
+
+
+class _Read:
+    """The content of an object, which is asked for piece by piece."""
+
+    def __init__(self, connection: Connection, number: int) -> None:
+        self._connection, self._number = connection, number
+        self._left = b""
+
+    def read(self, amount: int | None = None) -> bytes:
+        """At most so many bytes; all that is left without an amount."""
+        if amount is None:
+            return b"".join(iter(lambda: self.read(PIECE), b""))
+        if not self._left:
+            self._connection.send(("read", {"number": self._number}, False))
+            self._left = self._connection.recv_bytes()
+        piece, self._left = self._left[:amount], self._left[amount:]
+        return piece
+
+    def close(self) -> None:
+        """Ask for no more."""
+        self._connection.close()
 
 
 def main() -> int:
@@ -60,7 +104,7 @@ def largest() -> int:
 
 def process_on(client: Any, now: datetime) -> Any:
     """A process of the service. Its model takes everything that it is given into one file."""
-    from benchmarks.scale.one_model import reply  # noqa: PLC0415 - not before the function is loaded
+    from benchmarks.scale.one_model import converse, reply  # noqa: PLC0415 - not before the function is loaded
     from livemem.process import Process  # noqa: PLC0415
     from livemem.settings import Settings  # noqa: PLC0415
     from livemem.store.objects import Store  # noqa: PLC0415
@@ -71,7 +115,7 @@ def process_on(client: Any, now: datetime) -> Any:
         store=store,
         settings=settings,
         ask=reply,
-        converse=reply,  # type: ignore[arg-type]
+        converse=converse,
         enqueue=lambda *_: None,
         new_suffix=lambda: "0000000a",
         clock=lambda: now,
@@ -127,6 +171,39 @@ def _index(process: Any, until: datetime) -> str:
     return "a snapshot" if indexing.index(process, SPACE, until)["snapshot"] else "no snapshot"
 
 
+def _embed(process: Any, until: datetime) -> str:
+    from livemem.recall import indexing  # noqa: PLC0415
+
+    return f"{indexing.index(_with_vectors(process), SPACE, until)['embedded']:,} vectors"
+
+
+def _by_meaning(process: Any, until: datetime) -> str:
+    return _search(_with_vectors(process), until)
+
+
+def _ask(process: Any, until: datetime) -> str:
+    from livemem.ask import question_work  # noqa: PLC0415
+    from livemem.ask.question import AskRequest  # noqa: PLC0415
+
+    wanted = AskRequest("What is the port of the server?")
+    worked = question_work.ask(_with_vectors(process), SPACE, "ann", wanted, may_write=True, until=until)
+    return worked.outcome
+
+
+def _summarize(process: Any, until: datetime) -> str:
+    from livemem.conversations import update  # noqa: PLC0415
+
+    return update.look(process, SPACE, TALK, until).outcome
+
+
+def _digest(process: Any, until: datetime) -> str:
+    from livemem.digests import digest_work  # noqa: PLC0415
+    from livemem.digests.digest_work import DigestOrder  # noqa: PLC0415
+
+    worked = digest_work.carry_out(_with_vectors(process), FACTS, DigestOrder(forced=True), until)
+    return f"{len(worked)} digests, {worked[-1].outcome}"
+
+
 def _back_up(process: Any, until: datetime) -> str:
     from livemem.backups import taking  # noqa: PLC0415
 
@@ -147,9 +224,8 @@ def _search(process: Any, _: datetime) -> str:
 
 def _with_vectors(process: Any) -> Any:
     from benchmarks.memories import Embedding  # noqa: PLC0415
-    from benchmarks.scale.memory import DIMENSIONS  # noqa: PLC0415
 
-    given = {"embeddings_api_url": "http://embeddings.invalid", "embeddings_model": "m"}
+    given = {"embeddings_api_url": "http://embeddings.invalid", "embeddings_model": MODEL}
     return replace(process, embed=Embedding(DIMENSIONS), settings=process.settings.model_copy(update=given))
 
 
@@ -189,6 +265,11 @@ STEPS: Mapping[str, Callable[[Any, datetime], str]] = {
     "start": _start,
     "search": _search,
     "index": _index,
+    "embed": _embed,
+    "by_meaning": _by_meaning,
+    "ask": _ask,
+    "summarize": _summarize,
+    "digest": _digest,
     "store": _store,
     "answers": _answers,
     "consolidate": _consolidate,

@@ -1,10 +1,14 @@
-"""A model that folds all notes into one file. It imports nothing that a function does not load."""
+"""A model that folds all notes into one file, and answers all else in few words. It imports nothing that a function
+does not load.
+"""
 
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from livemem.llm.client import Messages, Reply
+from livemem.llm.tool_calling import Call, ToolReply
 
 
 def read_notes(messages: Messages) -> tuple[list[int], bool]:
@@ -20,7 +24,7 @@ def read_notes(messages: Messages) -> tuple[list[int], bool]:
     return [note["number"] for note in notes], any(file["filename"] == "log.md" for file in bank)
 
 
-def fold(numbers: list[int], *, there: bool) -> str:
+def fold(numbers: list[int], there: bool) -> str:
     """The answer: one bullet for all notes."""
     edit = {"op": "append_to_section", "heading": "## Log", "content": f"- {len(numbers)} notes.", "notes": numbers}
     file: Mapping[str, Any] = {"filename": "log.md", "action": "edited", "edits": [edit]}
@@ -30,7 +34,32 @@ def fold(numbers: list[int], *, there: bool) -> str:
     return json.dumps({"bank_files": [file], "synthesis": "Notes."})
 
 
-def reply(messages: Messages, *_: Any, **__: Any) -> Reply:
-    """As `livemem.llm.client.Ask`."""
-    numbers, there = read_notes(messages)
-    return Reply(fold(numbers, there=there), {"prompt_tokens": 3_000, "completion_tokens": 300})
+def reply(messages: Messages, *limits: Any, **_: Any) -> Reply:
+    """As `livemem.llm.client.Ask`; the last of the limits is the schema, which tells what is asked."""
+    wanted = (limits[2] if len(limits) > 2 and limits[2] else {}).get("properties", {})
+    if "summary" in wanted:
+        said = json.dumps({"summary": "They spoke about the port. " * 20, "key_findings": ["The port is named."]})
+    elif "verdicts" in wanted:
+        said = json.dumps({"verdicts": []})
+    elif "memories" in wanted:
+        said = _one_in_twenty(messages)
+    else:
+        said = fold(*read_notes(messages))
+    return Reply(said, {"prompt_tokens": 3_000, "completion_tokens": 300})
+
+
+def _one_in_twenty(messages: Messages) -> str:
+    """A memory of each twentieth chunk of messages."""
+    asked = messages[1]["content"]
+    number = zlib.crc32(asked.encode())
+    found = [{"kind": "fact", "content": f"The number {number} was named.", "messages": [1]}]
+    return json.dumps({"memories": found if number % 20 == 0 else []})
+
+
+def converse(messages: Sequence[Mapping[str, Any]], *_: Any, **__: Any) -> ToolReply:
+    """As `livemem.llm.tool_calling.Converse`: it searches in notes and memories, and then answers."""
+    asked: dict[str, Any] = {name: {"query": "ports servers"} for name in ("search_notes", "search_memories")}
+    if any(message["role"] == "tool" for message in messages):
+        asked = {"respond": {"expression": "neutral", "message": "On port 8080.", "sources": []}}
+    calls = tuple(Call(f"c{name}", name, json.dumps(given)) for name, given in asked.items())
+    return ToolReply("", calls, {"prompt_tokens": 3_000, "completion_tokens": 300})

@@ -12,7 +12,7 @@ from benchmarks.scale.tally import dollars
 
 STORED = 0.023
 """Dollars of a GB and month in S3."""
-FIXED = 6.70 + 12.30 + 3.00
+FIXED = 7.30 + 12.30 + 3.00
 """Dollars a month of alarms, metrics and a dashboard (docs/deploy.md)."""
 IN, OUT = 1e-6, 4e-6
 """Dollars of a token of the prompt and of the answer, as docs/deploy.md assumes."""

@@ -96,6 +96,8 @@ class TimedClient:
 
         def call(**arguments: Any) -> Any:
             body = arguments.get("Body", b"")
+            if hasattr(body, "read"):
+                body = arguments["Body"] = body.read()
             spent = (time.perf_counter() - self._schedule.resumed) * self._cpu
             self._schedule.sleep(self._seconds + spent + len(body) / self._rate)
             while self._tally.is_full(name, _key(arguments), self._schedule.now):

@@ -6,6 +6,7 @@ import pytest
 
 from livemem.access import request_rate
 from livemem.store import keys
+from tests.support.cases import each
 from tests.support.service import Service
 
 FLOOD = 100
@@ -42,6 +43,33 @@ def test_21_who_asks_too_fast_is_refused_on_every_way_in_and_others_are_answered
     assert service.http("reads", "GET", "/v1/spaces/{space_id}/notes", space_id="busy")["statusCode"] == 200
     assert {_notes(service, calm, "calm")["statusCode"] for _ in range(request_rate.UNCOUNTED - 1)} == {200}
     assert all(keys.parse_request_count(key) for key in service.written() if key.startswith(keys.REQUEST_COUNTS))
+
+
+TURNS = [{"message_id": f"m-{number}", "user_message": "a", "assistant_message": "b"} for number in range(30)]
+BATCHES = {
+    "ingest": ("notes/batch", {"notes": [{"category": "progress", "content": "x"}] * 30}),
+    "memories": ("memories/batch", {"memories": [{"content": f"Fact {number}."} for number in range(30)]}),
+    "rooms": ("rooms/{room}/messages/batch", {"messages": [{"author": "a", "content": "x"}] * 30}),
+    "conversations": ("conversations/{conversation_id}/import", "\n".join(json.dumps(turn) for turn in TURNS)),
+}
+"""A batch of thirty for each function that takes some."""
+
+
+@each("function", BATCHES)
+def test_each_item_of_a_batch_counts_as_a_request(service: Service, monkeypatch: pytest.MonkeyPatch, function: str):
+    route, body = BATCHES[function]
+    service.http("admin", "POST", "/v1/spaces", body={"space_id": "busy", "rules": "x"})
+    path = {"space_id": "busy"} | ({"room": "r"} if "{room}" in route else {})
+    if "{conversation_id}" in route:
+        made = service.http("conversations", "POST", "/v1/spaces/{space_id}/conversations", body={}, **path)
+        path["conversation_id"] = json.loads(made["body"])["conversation_id"]
+    counted: list[int] = []
+    monkeypatch.setattr(request_rate, "check", lambda *_, count=1: counted.append(_[3] if len(_) > 3 else count))
+
+    answer = service.http(function, "POST", f"/v1/spaces/{{space_id}}/{route}", body=body, **path)
+
+    assert answer["statusCode"] in (200, 201), answer
+    assert counted == [1, 29]
 
 
 def _token(service: Service, name: str, space_id: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,6 +118,22 @@ def test_if_none_match_writes_only_where_nothing_is(store: Store):
     store.delete("a")
     store.put("a", b"third", if_none_match=True)
     assert body(store, "a") == b"third"
+
+
+def test_a_file_is_written_as_it_is_and_under_the_same_conditions_as_bytes(store: Store, tmp_path: Path):
+    content = bytes(range(256)) * 8_000
+    (tmp_path / "content").write_bytes(content)
+    with (tmp_path / "content").open("rb") as file:
+        file.read(100)
+
+        etag = store.put("demo/file", file, if_none_match=True, content_type="x/y", metadata={"told": "so"})
+        with pytest.raises(PreconditionLost):
+            store.put("demo/file", file, if_none_match=True)
+        again = store.put("demo/file", file, if_match=etag, metadata={"told": "again"})
+
+    found = store.get("demo/file")
+    assert found
+    assert (found.body, found.etag, found.metadata["told"]) == (content, again, "again")
 
 
 def test_if_match_writes_only_over_the_version_that_was_read(store: Store):

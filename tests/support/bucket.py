@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, BinaryIO
 
 from botocore.exceptions import ClientError
 from botocore.response import StreamingBody
@@ -98,7 +98,7 @@ class FakeS3:
         *,
         Bucket: str,
         Key: str,
-        Body: bytes | str,
+        Body: bytes | str | BinaryIO,
         ContentType: str = "",
         Metadata: dict[str, str] | None = None,
         IfMatch: str | None = None,
@@ -112,7 +112,8 @@ class FakeS3:
                 raise self._error("NoSuchKey", 404, "PutObject")
             if IfMatch and current and current.etag != IfMatch:
                 raise self._error("PreconditionFailed", 412, "PutObject")
-            body = Body.encode() if isinstance(Body, str) else bytes(Body)
+            sent = Body if isinstance(Body, bytes | str) else Body.read()
+            body = sent.encode() if isinstance(sent, str) else bytes(sent)
             etag = _etag(body)
             self._keep_version(Key)
             self.objects[Key] = Stored(body, etag, self._clock(), dict(Metadata or {}), ContentType)

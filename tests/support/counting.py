@@ -91,6 +91,9 @@ class CountingClient:
         verb = NAMES[name]
 
         def call(**arguments: Any) -> Any:
+            if hasattr(arguments.get("Body"), "read"):
+                # The request may be sent once more when the file is gone.
+                arguments["Body"] = arguments["Body"].read()
             request = Request(len(self.requests), name, arguments)
             self.requests.append((verb, request.key))
             self.before(request.index, verb)

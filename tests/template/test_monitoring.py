@@ -332,6 +332,14 @@ def test_answers_of_5xx_raise_an_alarm(alarms):
     assert watched(alarms["ServerErrorsAlarm"]) == [("AWS/ApiGateway", "5xx", (("ApiId", "HttpApi"),))]
 
 
+def test_a_flood_of_requests_raises_an_alarm_long_before_the_rate_of_the_api_is_reached(alarms, source):
+    alarm, parameters = alarms["RequestsAlarm"], source["Parameters"]
+
+    assert watched(alarm) == [("AWS/ApiGateway", "Count", (("ApiId", "HttpApi"),))]
+    assert alarm["Threshold"] == {"Ref": "RequestLimit"}
+    assert parameters["RequestLimit"]["Default"] / alarm["Period"] < parameters["ApiRateLimit"]["Default"] / 10
+
+
 def test_the_dashboard_shows_every_alarm_and_every_function(dashboard, alarms):
     assert set(dashboard["widgets"][0]["properties"]["alarms"]) == set(alarms)
     # Fifty metrics are free: throttles are shown of all at once, and durations of what nobody waits for are left to the

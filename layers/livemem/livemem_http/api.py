@@ -20,7 +20,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel
 
 from livemem import limits
-from livemem.access import decision, secret
+from livemem.access import decision, request_rate, secret
 from livemem.access.principal import PERMISSIONS, Permission, Principal
 from livemem.errors import AnswerTooLarge, NotConfigured
 from livemem.recall.render_memory import Lang
@@ -247,6 +247,12 @@ class Api:
         """The sender of the request that is being answered."""
         found: Principal = self.resolver.context["principal"]
         return found
+
+    def count_batch(self, space_id: str, items: int) -> None:
+        """Count the items of a batch as requests of their own, before any of them is written. Raises CapReached."""
+        # The request itself is counted already.
+        if items > 1:
+            request_rate.check(environment.process(), self.principal(), space_id, items - 1)
 
     def token(self) -> str:
         """The token of the request that is being answered, which was checked."""

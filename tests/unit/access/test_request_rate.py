@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 
 import pytest
@@ -96,6 +97,27 @@ def test_a_token_that_asks_about_ever_other_spaces_has_the_rate_of_one_token():
     answered = Counter(ask(world, world.process, "lm_a", f"s{number}") is None for number in range(2_000))
 
     assert answered[True] <= 2 * MOST
+
+
+@each("items", [1, 7, 100, 1_000])
+def test_a_batch_counts_as_much_as_it_holds_and_a_large_one_gets_through_too(items: int):
+    world = world_of(SPACE | TOKEN)
+    principal = decision.authorise(world.process, "Bearer lm_a", needs="read", space_id="demo")
+    written = []
+
+    for _ in range(4):
+        done = 0
+        for _ in range(2_000 // items):
+            with suppress(CapReached):
+                request_rate.check(world.process, principal, "demo", items)
+                done += items
+            while world.background:
+                world.background.pop()()
+        written.append(done)
+        world.clock.move(request_rate.SECONDS)
+
+    # One batch may cross the line.
+    assert all(0 < count <= 2 * MOST + items for count in written[1:]), written
 
 
 @pytest.mark.parametrize("settings", [SPACE, TOKEN, SPACE | TOKEN])

@@ -1,5 +1,6 @@
 """What is quick about comparing thousands of memories says the same as what is slow."""
 
+from array import array
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -7,10 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem import clock
+from livemem.llm import embeddings
+from livemem.memories import memory_vectors
 from livemem.memories.memory import Memory, Provenance
 from livemem.memories.memory_vectors import Rows
 from livemem.memories.nearest import best
 from livemem.memories.state import State, expired
+from tests.support.world import World
 
 NOW = datetime(2026, 2, 20, 14, 0, 0, 123_900, tzinfo=UTC)
 near_now = st.integers(-3_000, 3_000).map(lambda micros: NOW + timedelta(microseconds=micros))
@@ -61,3 +65,21 @@ def test_cosines_are_the_same_whether_most_or_few_are_asked_for(count, data):
     wanted = chance.standard_normal(8, dtype=np.float32)
 
     assert np.allclose(rows.cosines(some, wanted), [vectors[text] @ wanted for text in some], atol=1e-5)
+
+
+def test_who_asks_while_the_first_one_reads_gets_the_same_vectors_and_reads_none_himself():
+    world = World(embeddings_api_url="http://embeddings.invalid", embeddings_model="m")
+    state = State(1, {name: memory(name) for name in ("one", "two")})
+    met, name_of_model = [], embeddings.name(world.settings)
+
+    def embed(texts, *, query, timeout):
+        # Another thread of this process asks before anything is there.
+        met.append(process.cache(memory_vectors._KnownRows).get("demo", "fact", name_of_model))
+        return [array("f", [1.0, 0.0]) for _ in texts]
+
+    process = world.with_parts(embed=embed)
+
+    rows = memory_vectors.of(process, "demo", "fact", state, 2)
+
+    assert [one is rows for one in met] == [True]
+    assert len(rows) == 2

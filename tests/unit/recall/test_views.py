@@ -21,7 +21,7 @@ from livemem.spaces import head as heads
 from livemem.store import keys
 from livemem.store.objects import Store
 from tests.support.cases import each
-from tests.support.searching import find, holdings, ids, run_indexer, texts
+from tests.support.searching import find, holdings, ids, run_indexer, searching_world, texts
 from tests.support.world import EVERYONE, INVOCATION, World
 
 
@@ -274,6 +274,23 @@ def test_the_view_in_use_is_kept_however_large_it_is_and_the_others_make_room(mo
     find(world.process, "parser")
     assert [verb for verb, _ in world.client.requests] == ["LIST"] * 3
     assert list(world.process.cache(Views)._views) == ["demo"]
+
+
+def test_views_whose_vectors_take_too_much_memory_make_room_too(monkeypatch):
+    world, _ = searching_world()
+    for name in ("one", "other", "third"):
+        world.create_space(name)
+        world.note("The parser reads Latin-1.", space_id=name)
+        run_indexer(world, world.process, name)
+    monkeypatch.setattr("livemem.search.view.VECTOR_BYTES", 1)
+    process = world.with_parts(embed=world.process.embed)
+
+    kept = []
+    for name in ("one", "other", "third"):
+        find(process, "parser", name)
+        kept.append(list(process.cache(Views)._views))
+
+    assert kept == [["one"], ["other"], ["third"]]
 
 
 def test_what_must_be_read_once_more_is_so_though_time_ran_out_in_between(monkeypatch):

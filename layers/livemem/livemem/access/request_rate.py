@@ -67,16 +67,16 @@ class _Rates:
             self._name = self._name or process.new_id()
             return self._name
 
-    def arrive(self, subject: str, number: int) -> tuple[_Window, bool, bool]:
-        """Count one more request. Its window, whether it is answered, and whether it is time for a look."""
+    def arrive(self, subject: str, number: int, count: int) -> tuple[_Window, bool, bool]:
+        """Count so many more requests. Their window, whether they are answered, and whether it is time for a look."""
         with self._lock:
             window = self._at(subject, number)
-            window.seen += 1
+            window.seen += count
             looks = window.seen >= window.next_look
             if looks:
-                window.next_look = max(2 * window.next_look, UNCOUNTED)
+                window.next_look = max(2 * window.seen, UNCOUNTED)
             answers = window.answered < window.seen * window.share
-            window.answered += answers
+            window.answered += answers * count
             return window, answers, looks
 
     def _at(self, subject: str, number: int) -> _Window:
@@ -89,8 +89,9 @@ class _Rates:
         return self._windows[subject]
 
 
-def check(process: Process, principal: Principal, space_id: str | None) -> None:
-    """Count a request of the token, and about the space where it may use that. Raises CapReached.
+def check(process: Process, principal: Principal, space_id: str | None, count: int = 1) -> None:
+    """Count a request of the token, and about the space where it may use that. Raises CapReached. `count`: of a batch,
+    what it holds, since each note or turn of it takes as much of the service as one that comes alone.
 
     No requests to the store, but for those of a token or space with many: from 20 in ten seconds on, and each time they
     have doubled, 1 PUT and 1 LIST (2 the first time), beside the answer. A token with `admin` for all spaces is not
@@ -100,9 +101,9 @@ def check(process: Process, principal: Principal, space_id: str | None) -> None:
         return
     if principal.token_hash:
         subject = f"token-{principal.token_hash.removeprefix('sha256:')}"
-        _check(process, subject, "requests_per_token_per_second", "Requests of this token")
+        _check(process, subject, count, "requests_per_token_per_second", "Requests of this token")
     if space_id is not None and principal.may_see(space_id) and keys.SPACE_ID.fullmatch(space_id):
-        _check(process, f"space-{space_id}", "requests_per_space_per_second", "Requests about this space")
+        _check(process, f"space-{space_id}", count, "requests_per_space_per_second", "Requests about this space")
 
 
 def remove_old(process: Process) -> None:
@@ -115,12 +116,12 @@ def remove_old(process: Process) -> None:
     process.store.delete_many(old)
 
 
-def _check(process: Process, subject: str, setting: Setting, said: str) -> None:
+def _check(process: Process, subject: str, count: int, setting: Setting, said: str) -> None:
     most = getattr(process.settings, setting)
     if not most:
         return
     now, rates = process.clock().timestamp(), process.cache(_Rates)
-    window, answers, looks = rates.arrive(subject, int(now) // SECONDS)
+    window, answers, looks = rates.arrive(subject, int(now) // SECONDS, count)
     if looks:
         seen = window.seen
         process.in_background(lambda: _look(process, subject, window, seen, most * SECONDS))

@@ -109,15 +109,19 @@ def covered(process: Process, layers: Layers) -> int:
     return _behind_last(process, layers).index - 1
 
 
-def fix_block_boundaries(process: Process, layers: Layers, done: Done | None = None) -> int:
-    """Fix the ends of all blocks that are due, in their order. Returns how many boundaries are new.
+def _is_over(process: Process, deadline: datetime) -> bool:
+    return process.clock() >= deadline - making.STORING
+
+
+def fix_block_boundaries(process: Process, layers: Layers, deadline: datetime, done: Done) -> int:
+    """Fix the ends of the blocks that are due, in their order, while there is time. Returns how many boundaries are
+    new.
 
     A worker that meets another worker's boundary continues behind it.
     """
     before = layers.boundaries[1]
     seen_at, last = _end_of_log(process, layers.at)
-    if done:
-        done.last_turn, done.closings = last, len(layers.at.conversation.closings)
+    done.last_turn, done.closings = last, len(layers.at.conversation.closings)
     going_on = True
     while going_on:
         going_on = False
@@ -129,6 +133,8 @@ def fix_block_boundaries(process: Process, layers: Layers, done: Done | None = N
             if written != wanted:
                 # Another worker saw another end of the log: continue behind the stored boundary.
                 going_on = True
+                break
+            if _is_over(process, deadline):
                 break
     return layers.boundaries[1] - before
 
@@ -187,7 +193,8 @@ def _group_boundary(
 def make_missing(
     process: Process, layers: Layers, level: int, deadline: datetime, done: Done, earlier: Layers | None = None
 ) -> bool:
-    """Make the missing summaries of a level, in waves. Returns False where a failure shows that no more can be made.
+    """Make the missing summaries of a level, in waves. Returns False where a failure shows that no more can be made,
+    or the time is over.
 
     The summaries of a wave are stored before the next wave begins.
     """
@@ -202,6 +209,8 @@ def make_missing(
         return making.make(process, layers, material, deadline, earlier=earlier)
 
     while missing:
+        if _is_over(process, deadline):
+            return False
         if done.made:
             done.tell(done)
         wave, missing = missing[: parameters.concurrency], missing[parameters.concurrency :]
@@ -235,7 +244,7 @@ def bring_up(
     for level in levels:
         try:
             count = (
-                fix_block_boundaries(process, layers, done)
+                fix_block_boundaries(process, layers, deadline, done)
                 if level == 1
                 else fix_group_boundaries(process, layers, level)
             )
@@ -243,6 +252,8 @@ def bring_up(
             raise summaries.Vanished(at.conversation_id) from None
         if count:
             done.boundaries[level] += count
+        if _is_over(process, deadline):
+            return False
         if not make_missing(process, layers, level, deadline, done, earlier):
             return False
     return True

@@ -20,7 +20,7 @@ from livemem.memories.memory import Memory
 from livemem.memories.state import State
 from livemem.process import Process, Timer
 from livemem.search import vectors as segments
-from livemem.search.vectors import HALF
+from livemem.search.matrix import HALF
 from livemem.store import memory_keys as keys
 from livemem.store.memory_keys import Kind
 from livemem.store.vector_file import MEDIA_TYPE, BadVectors, name_of
@@ -101,7 +101,10 @@ class _KnownRows:
     def get(self, space_id: str, kind: Kind, model: str) -> Rows:
         with self._lock:
             # Put in again each time, because its size may have grown.
-            rows = self._rows.pop((space_id, kind, model), None) or Rows()
+            rows = self._rows.pop((space_id, kind, model), None)
+            if rows is None:
+                # One that is empty still is being filled: others wait for it, and do not read the same.
+                rows = Rows()
             if 1 + len(rows) <= self._rows.maxsize:
                 self._rows[space_id, kind, model] = rows
             return rows

@@ -248,7 +248,7 @@ def relevance(whole: IndexShape, meaning: Meaning, wanted: NDArray[np.bool_]) ->
     """
     found = np.full(len(wanted), -np.inf, dtype=np.float32)
     some = np.flatnonzero(wanted[whole.owner] & (meaning.rows >= 0))
-    np.maximum.at(found, whole.owner[some], meaning.pool.vectors[meaning.rows[some]] @ meaning.vector)
+    np.maximum.at(found, whole.owner[some], meaning.pool.products(meaning.vector, meaning.rows[some]))
     return np.where(np.isfinite(found), np.clip(found, 0, 1), np.float32(np.nan))
 
 

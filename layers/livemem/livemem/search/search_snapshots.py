@@ -104,19 +104,19 @@ def save(store: Store, key: str, uid: str, index: Index, scratch: Path, *, repla
     """Write a snapshot of the view under its key: 1 PUT. False if there is one already, unless `replace`. That one may
     be the caller's own, written by a request whose answer was lost.
 
-    `scratch` is a path for the temporary file.
+    `scratch` is a path for the temporary file. It is sent from there: of a large space it does not fit into memory.
     """
     scratch.unlink(missing_ok=True)
     try:
         index.copy_to(scratch)
-        body = scratch.read_bytes()
+        with scratch.open("rb") as file:
+            told = {CHECKSUM: hashlib.file_digest(file, "sha256").hexdigest(), UID: uid}
+            if replace:
+                store.put(key, file, content_type=MEDIA_TYPE, metadata=told)
+                return True
+            return bool(stored.write_if(store, key, file, content_type=MEDIA_TYPE, metadata=told))
     finally:
         scratch.unlink(missing_ok=True)
-    told = {CHECKSUM: hashlib.sha256(body).hexdigest(), UID: uid}
-    if replace:
-        store.put(key, body, content_type=MEDIA_TYPE, metadata=told)
-        return True
-    return bool(stored.write_if(store, key, body, content_type=MEDIA_TYPE, metadata=told))
 
 
 def prune(store: Store, space_id: str) -> int:

@@ -23,6 +23,8 @@ MOST = 16
 """Segments that are read one by one; of more the small ones are merged."""
 ROWS = 4_000
 """A segment of so many vectors is no longer small: at 1,536 dimensions 12 MB."""
+AT_ONCE = 2
+"""Segments that are in memory as they are stored while they are read."""
 TRIES = 5
 """Tries to read all listed segments."""
 
@@ -38,18 +40,28 @@ class Segments:
         self.names: dict[str, Sequence[bytes]] = {}
         """The names of each segment's vectors, by its key; none for a damaged one."""
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the vectors in memory."""
+        return sum(pool.nbytes for pool in self.pools.values())
+
     def follow(self, store: Store) -> None:
         """Read the segments that are new: 1 LIST, 1 GET each."""
         for _ in range(TRIES):
             listed = self._listed(store)
             new = [key for key in listed if key not in self.names]
-            found = store.get_many(new)
-            for key, item in zip(new, found, strict=True):
-                if item:
-                    self._take_in(key, listed[key], item.body)
+            whole = all(self._read(store, listed, new[at : at + AT_ONCE]) for at in range(0, len(new), AT_ONCE))
             self.names = {key: names for key, names in self.names.items() if key in listed}
-            if all(found):
+            if whole:
                 return
+
+    def _read(self, store: Store, dimensions: Mapping[str, int], some: Sequence[str]) -> bool:
+        """Read some segments. False if one of them is gone."""
+        found = store.get_many(some)
+        for key, item in zip(some, found, strict=True):
+            if item:
+                self._take_in(key, dimensions[key], item.body)
+        return all(found)
 
     def _listed(self, store: Store) -> dict[str, int]:
         """The segments' dimensions by their keys."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from livemem.search import whitening
+from livemem.search.matrix import BLOCK, HALF, Matrix
 from livemem.store import vector_file
 from livemem.store.vector_file import HEADER_BYTES, NAME_BYTES, BadVectors
 
@@ -23,8 +24,6 @@ LENGTH_TOLERANCE = 0.01
 """By how much a stored vector's length may differ from 1: float16 has 11 bits, so 0.0005 times a factor for sums."""
 REFIT = 1.1
 """The growth of a pool after which a new lens is made."""
-HALF = np.dtype("<f2")
-"""How a number is stored: IEEE 754, 16 bits."""
 
 
 def encode(vectors: Mapping[bytes, Sequence[float] | Vectors]) -> bytes:
@@ -74,7 +73,7 @@ class Pool:
         """An empty one."""
         self.dimensions = dimensions
         self._rows: dict[bytes, int] = {}
-        self._vectors: Vectors = np.empty((0, dimensions), dtype=np.float32)
+        self._vectors = Matrix(dimensions)
         self._lens = whitening.fit(self._vectors)
         self._fitted = 0
         self._lengths = np.empty(0, dtype=np.float32)
@@ -82,49 +81,59 @@ class Pool:
     def __len__(self) -> int:
         return len(self._rows)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the vectors in memory."""
+        return self._vectors.nbytes
+
     def add(self, hashes: Sequence[bytes], vectors: Vectors) -> None:
         """Take in vectors. Known ones are left out."""
         # Of one that is there twice the last one counts.
         new = {name: index for index, name in enumerate(hashes) if name not in self._rows}
-        first, end = len(self._rows), len(self._rows) + len(new)
+        first = len(self._rows)
         # All of them mostly: picking each out would take as long as reading them did.
-        fresh = vectors if len(new) == len(vectors) else vectors[list(new.values())]
-        if first:
-            self._make_room(end)
-            self._vectors[first:end] = fresh
-        else:
-            self._vectors = fresh
-        self._rows.update(zip(new, range(first, end), strict=True))
-
-    def _make_room(self, rows: int) -> None:
-        if rows <= len(self._vectors):
-            return
-        # By a quarter more each time, so that many small segments do not copy everything each time.
-        grown = np.empty((max(rows, len(self._vectors) * 5 // 4), self.dimensions), dtype=np.float32)
-        grown[: len(self._rows)] = self._vectors[: len(self._rows)]
-        self._vectors = grown
+        self._vectors.append(vectors if len(new) == len(vectors) else vectors[list(new.values())])
+        self._rows.update(zip(new, range(first, first + len(new)), strict=True))
 
     def rows_of(self, hashes: Sequence[bytes]) -> Rows:
-        """The places of the vectors of these names in `vectors`, -1 for a name without a vector."""
+        """The places of the vectors of these names, -1 for a name without a vector."""
         find = self._rows.get
         return np.fromiter((find(name, -1) for name in hashes), dtype=np.int64, count=len(hashes))
 
-    @property
-    def vectors(self) -> Vectors:
-        """All of them: n x d."""
-        return self._vectors[: len(self._rows)]
+    def products(self, vector: NDArray[np.float32], rows: Rows) -> NDArray[np.float32]:
+        """The plain cosine of each of the vectors at these places with a vector."""
+        return _joined([self._vectors[some] @ vector for some in _some(rows)])
 
     def cosines(self, vector: NDArray[np.float32], rows: Rows | None = None) -> NDArray[np.float32]:
         """The cosine of each of them, or of those in `rows` alone, with a vector, seen through the space's lens
         (whitening.py).
         """
-        vectors = self.vectors
-        if len(vectors) > self._fitted * REFIT:
-            self._lens, self._fitted = whitening.fit(vectors), len(vectors)
-            self._lengths = whitening.lengths(self._lens, vectors)
-        elif len(vectors) > len(self._lengths):
-            more = whitening.lengths(self._lens, vectors[len(self._lengths) :])
-            self._lengths = np.concatenate([self._lengths, more])
+        self._look_through()
+        lens, lengths = self._lens, self._lengths
         if rows is not None:
-            return whitening.cosines(self._lens, vectors[rows], self._lengths[rows], vector)
-        return whitening.cosines(self._lens, vectors, self._lengths, vector)
+            return _joined(
+                [whitening.cosines(lens, self._vectors[some], lengths[some], vector) for some in _some(rows)]
+            )
+        found, first = [], 0
+        for part in self._vectors.parts():
+            found.append(whitening.cosines(lens, part, lengths[first : first + len(part)], vector))
+            first += len(part)
+        return _joined(found)
+
+    def _look_through(self) -> None:
+        """Make the lens, and the lengths seen through it, where vectors have come."""
+        if len(self._vectors) > self._fitted * REFIT:
+            self._lens, self._fitted = whitening.fit(self._vectors), len(self._vectors)
+            self._lengths = np.empty(0, dtype=np.float32)
+        if len(self._vectors) > len(self._lengths):
+            more = [whitening.lengths(self._lens, part) for part in self._vectors.parts(len(self._lengths))]
+            self._lengths = _joined([self._lengths, *more])
+
+
+def _some(rows: Rows) -> list[Rows]:
+    """The rows, as many at a time as may be copied."""
+    return [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
+
+
+def _joined(found: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    return np.concatenate(found) if found else np.empty(0, dtype=np.float32)

@@ -52,6 +52,8 @@ between.
 """
 FILES_BYTES = 350_000_000
 """Of the files of all views of a process together: half of /tmp in the template, because a new snapshot needs space."""
+VECTOR_BYTES = 400_000_000
+"""Of the vectors of all views of a process together, in memory."""
 
 
 def _etag(item: Entry | Object) -> str:
@@ -154,6 +156,11 @@ class SearchView:
     _before: int | None = None
     """The value of `changed` for the shape that the present shape was made of."""
     _rows: tuple[int, Pool, int, Rows] | None = None
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of its vectors in memory."""
+        return self.segments.nbytes if self.segments else 0
 
     def shape(self) -> IndexShape:
         """The shape of its documents, kept until they change."""
@@ -497,16 +504,18 @@ class Views:
             return Path(self._folder.name) / f"{self._made}.sqlite"
 
     def _trim(self, keep: str) -> None:
-        """Remove views until the others' files fit, but never the one that was just used."""
+        """Remove views until the others' files and vectors fit, but never the one that was just used."""
         with self._lock:
-            total = sum(view.index.size() for view in self._views.values())
+            files = sum(view.index.size() for view in self._views.values())
+            vectors = sum(view.vector_bytes for view in self._views.values())
             doomed = []
             for space_id, view in list(self._views.items()):
-                if total <= FILES_BYTES:
+                if files <= FILES_BYTES and vectors <= VECTOR_BYTES:
                     break
                 in_use = self._in_use[space_id]
                 if space_id != keep and in_use.acquire(blocking=False):
-                    total -= view.index.size()
+                    files -= view.index.size()
+                    vectors -= view.vector_bytes
                     doomed.append(self._views.pop(space_id))
                     in_use.release()
         for view in doomed:

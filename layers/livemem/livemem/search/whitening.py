@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from livemem.search.matrix import Matrix
+
 Floats = NDArray[np.float32]
 
 SAMPLE = 1_024
@@ -34,7 +36,7 @@ class Lens:
     """Of every direction, over the gain of all others."""
 
 
-def fit(vectors: NDArray[np.floating]) -> Lens:
+def fit(vectors: NDArray[np.floating] | Matrix) -> Lens:
     """The lens of unit vectors (n x d, float16 or float32). For no vectors it changes nothing."""
     count, width = vectors.shape
     if not count:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -150,14 +150,14 @@ class Store:
     def put(
         self,
         key: str,
-        body: bytes,
+        body: bytes | BinaryIO,
         *,
         if_match: str | None = None,
         if_none_match: bool = False,
         content_type: str = MARKDOWN,
         metadata: Mapping[str, str] | None = None,
     ) -> str:
-        """Write an object and return its ETag.
+        """Write an object and return its ETag. A file is read from its beginning while it is sent.
 
         `if_match`: only over this ETag; `if_none_match`: only where no object is yet. Raises PreconditionLost.
         """
@@ -165,12 +165,16 @@ class Store:
         if if_none_match:
             condition["IfNoneMatch"] = "*"
         extra: dict[str, Any] = {"Metadata": dict(metadata)} if metadata else {}
-        try:
-            answer = self._with_patience(
-                lambda: self.plain.put_object(
-                    Bucket=self.bucket, Key=key, Body=body, ContentType=content_type, **condition, **extra
-                )
+
+        def send() -> Mapping[str, Any]:
+            if not isinstance(body, bytes):
+                body.seek(0)
+            return self.plain.put_object(
+                Bucket=self.bucket, Key=key, Body=body, ContentType=content_type, **condition, **extra
             )
+
+        try:
+            answer = self._with_patience(send)
         except (ClientError, BotoCoreError) as error:
             if condition and failures.code(error) in failures.LOST | failures.MISSING:
                 raise PreconditionLost("Another process changed the object first. Try again.") from error

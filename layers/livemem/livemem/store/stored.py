@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import EllipsisType
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, BinaryIO, Generic, Protocol, Self, TypeVar
 
 from livemem.errors import PreconditionLost
 from livemem.store import stored_documents
@@ -222,7 +222,7 @@ def write_once(
 def write_if(
     store: Store,
     key: str,
-    body: bytes,
+    body: bytes | BinaryIO,
     *,
     over: str | None = None,
     content_type: str = stored_documents.JSON,

@@ -211,6 +211,7 @@ def import_turns(space_id: str, conversation_id: str) -> ImportedView:
     that exist already stay as they are.
     """
     drafts = turn_import.parse(api.text())
+    api.count_batch(space_id, len(drafts))
     author = api.principal().name
     until = clock.now() + timing.REQUEST
     return ImportedView.of(turn_import.take_in(process(), space_id, conversation_id, author, drafts, until))

@@ -52,6 +52,7 @@ def append_notes(space_id: str, body: NewNotes) -> NoteList:
     """Write up to 100 notes in one request. All are checked before the first is written. This route takes no
     `Idempotency-Key`: a repeat writes the notes again.
     """
+    api.count_batch(space_id, len(body.notes))
     drafts = [note.draft() for note in body.notes]
     written = appending.append_batch(process(), space_id, api.principal().name, drafts)
     return NoteList(items=[NoteView.of(note) for note in written])

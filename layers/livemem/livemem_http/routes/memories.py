@@ -124,6 +124,7 @@ def store_memories(space_id: str, body: NewMemories, idempotency_key: Key = None
     not stored.
     """
     author, drafts = api.principal().name, body.drafts()
+    api.count_batch(space_id, len(drafts))
     causes = [operation.of_key(author, idempotency_key, place) for place in range(len(drafts))]
     done = storing.store_all(process(), space_id, author, drafts, op_ids=causes, until=_soon())
     items = [BatchItem.of(place, _status(one), one) for place, one in enumerate(done)]

@@ -69,6 +69,7 @@ def post_messages(space_id: str, room: str, body: NewRoomMessages) -> MessagesPo
     """Post up to 100 messages. All are checked before the first is stored. Each has its own result. A message whose
     `message_id` was used before with another text has an `error`.
     """
+    api.count_batch(space_id, len(body.messages))
     done = posting.post_all(process(), space_id, room, body.drafts())
     due_digests.catch_up(process(), space_id)
     sent = zip(done, body.messages, strict=True)
