@@ -12,7 +12,7 @@ from livemem.search import shape as shapes
 from livemem.search.documents import Document, Reading
 from livemem.search.index import Index
 
-WORDS = st.sampled_from(["a", "I ask?", "long " * 250, "", "plain text"])
+WORDS = st.sampled_from(["a", "I ask?", "long " * 250, "", "Yes, plain text"])
 CHANGES = st.lists(
     st.tuples(st.integers(0, 9), st.none() | st.lists(st.tuples(st.integers(0, 3), WORDS), max_size=3)), max_size=6
 )
@@ -115,7 +115,7 @@ def test_what_one_says_alone_is_no_talk(tmp_path):
     ]
     found = corpus_of(tmp_path, *documents)
     assert found.tells.tolist() == [False] * 2 + [True] * 4
-    assert found.asks.tolist() == found.tells.tolist()
+    assert found.asks.tolist() == found.tells.tolist() == found.told.tolist()
 
 
 def note(number, minute, author, role="person", text="I ask?"):
@@ -137,7 +137,7 @@ def test_notes_of_what_several_people_said_are_a_talk(tmp_path):
     ]
     found = corpus_of(tmp_path, *documents)
     assert found.asks.tolist() == [True] * 3 + [False] * 4
-    assert found.tells.tolist() == found.asks.tolist()
+    assert found.tells.tolist() == found.told.tolist() == found.asks.tolist()
     # All other notes of a day are neighbours.
     assert found.group.tolist() == [0] * 7
 
