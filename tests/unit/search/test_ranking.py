@@ -18,7 +18,7 @@ TEXTS = st.lists(st.lists(st.sampled_from([*WORDS, "why?"]), max_size=8).map(" "
 class Held:
     """A few documents as the view holds them; a text may be a list of passages."""
 
-    def __init__(self, texts, groups=None, roles=None, times=None):
+    def __init__(self, texts, groups=None, roles=None, times=None, told=None):
         cut = [
             (at, passage) for at, text in enumerate(texts) for passage in (text if isinstance(text, list) else [text])
         ]
@@ -36,6 +36,7 @@ class Held:
             np.array([one.asks for one in found], np.bool_),
             np.array([one.tells for one in found], np.bool_),
             np.array([one.holds for one in found], np.int8),
+            np.array(told or [False] * len(texts), np.bool_),
         )
 
     def instances(self, term):
@@ -211,6 +212,49 @@ def test_the_only_text_with_a_number_is_not_the_answer_to_every_how_many():
     found = held.rank("how many keys")
     assert found.parts["sought"].max() == pytest.approx(ranking.WEIGHTS["sought"] * ranking.SOUGHT)
     assert best(found) == 0
+
+
+def test_a_written_text_that_begins_with_yes_or_no_answers_a_question_of_that_kind():
+    texts = ["The oven is on.", "Yes, the oven is on."]
+    assert best(Held(texts, [0, 1]).rank("is the oven on?")) == 1
+    # In a talk it answers somebody else.
+    assert "sought" not in Held(texts, [0, 1], told=[True, True]).rank("is the oven on?").parts
+
+
+def test_what_the_model_said_comes_first_where_that_is_asked():
+    held = Held(["the oven by Bosch", "the oven by Bosch"], [0, 1], roles=[USER, ASSISTANT])
+    assert best(held.rank("which oven did I mention?")) == 0
+    assert best(held.rank("which oven did you recommend?")) == 1
+
+
+def test_a_long_text_is_about_what_stands_at_its_beginning():
+    early, late = "alpha beta " + "x " * 200, "x " * 200 + "alpha beta "
+    assert best(Held([late, early], [0, 1]).rank("alpha beta")) == 1
+    assert "lead" not in Held([late, early], [0, 1], told=[True, True]).rank("alpha beta").parts
+
+
+@given(TEXTS)
+def test_of_texts_of_one_sentence_no_word_is_early(texts):
+    # Eight words at most.
+    assert "lead" not in Held(texts).rank("alpha beta gamma").parts
+
+
+@given(st.lists(st.integers(0, 120), min_size=2, max_size=8))
+def test_the_beginning_counts_as_the_plain_formula_says(places):
+    texts = ["x " * place + "alpha " + "x " * (120 - place) for place in places]
+    found = Held([*texts, "x"], list(range(len(texts) + 1))).rank("alpha", weights={"lead": 1.0}).parts.get("lead")
+    early = [place < ranking.LEAD for place in places]
+    if found is None:
+        assert len(set(early)) == 1
+    else:
+        assert (found[:-1] > found[-1]).tolist() == early
+
+
+def test_comment_asks_at_the_beginning_of_a_french_question_and_tells_elsewhere():
+    held = Held(["comment", "beta", "x"], [0, 1, 2])
+    assert best(held.rank("comment beta", weights={"words": 1.0})) == 1
+    equal = held.rank("beta comment", weights={"words": 1.0}).scores
+    assert equal[0] == pytest.approx(equal[1])
 
 
 def test_two_words_side_by_side_count_more_than_apart():

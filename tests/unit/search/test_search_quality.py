@@ -66,7 +66,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Found]:
 LEAST = {
     # (kind, with the model): within the first 1, within the first 5.
     ("french", True): (25, 26),
-    ("probe", True): (6, 8),
+    ("probe", True): (6, 9),
     ("identifier", True): (27, 29),
     ("mixed", True): (13, 14),
     ("french", False): (25, 26),

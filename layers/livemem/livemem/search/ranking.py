@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from livemem.search.dates import Date
+from livemem.search.sought import CONSENT
 from livemem.search.words import Query, asking_terms
 
 Floats = NDArray[np.float32]
@@ -26,7 +27,8 @@ NO_ROLE, USER, ASSISTANT = 0, 1, 2
 WEIGHTS: Mapping[str, float] = {
     "words": 1.0,
     "cover": 0.3,
-    "pairs": 0.1,
+    "lead": 0.8,
+    "pairs": 0.2,
     "group": 0.5,
     "dates": 1.1,
     "near": 1.2,
@@ -42,7 +44,7 @@ WEIGHTS: Mapping[str, float] = {
 }
 """Standard deviations that a part adds, chosen on both sets at once (docs/recall.md)."""
 
-OF_WORDS = ("words", "cover", "pairs", "group", "answers")
+OF_WORDS = ("words", "cover", "lead", "pairs", "group", "answers")
 """Parts that rest on the words of the query alone."""
 OF_MEANING = ("cosine", "around", "replies")
 """Parts that rest on vectors; they count by the share of the documents that have one."""
@@ -64,6 +66,8 @@ REACH, DECAY = 4, 0.4
 """Neighbours' words count as the document's own, each by a power of `DECAY` with its distance, up to `REACH` away."""
 ASKING = 0.4
 """Weight of words that ask rather than tell (`which kind`, `mentioned`)."""
+LEAD = 25
+"""Terms at the beginning of a text that say what it is about: one or two sentences."""
 PAIR = 6
 """Terms between two words of the query that still make a pair."""
 SIDE = 0.5
@@ -99,6 +103,12 @@ class Corpus:
     """Of every document whether someone speaks of themselves in it (traits.py)."""
     holds: NDArray[np.int8]
     """Of every document the kinds of answers that it holds (traits.py)."""
+    told: Flags
+    """Of every document whether it was said where more than one speaks. All others are written texts."""
+    opening: Flags
+    """Of every passage whether its document begins with it."""
+    ahead: Floats
+    """Of every document the share of its terms that are among its first `LEAD`."""
     passages: Floats
     """Of every document its number of passages."""
     first: NDArray[np.int64]
@@ -138,6 +148,7 @@ def corpus(
     asks: Flags,
     tells: Flags,
     holds: NDArray[np.int8],
+    told: Flags,
 ) -> Corpus:
     """A corpus with all that can be computed before a query is known.
 
@@ -150,13 +161,18 @@ def corpus(
     first = np.flatnonzero(new)
     where = np.cumsum(new) - 1
     shares = tuple(_shares(group, distance) for distance in range(1, REACH + 1))
-    mean = np.maximum(np.bincount(owner, lengths, count).astype(np.float32) / passages, 1)
+    total = np.maximum(np.bincount(owner, lengths, count), 1).astype(np.float32)
+    mean = np.maximum(total / passages, 1)
     length = _spread(mean, shares)
     groups = _by_group(mean, first)
+    opening = np.ones(len(owner), np.bool_)
+    opening[1:] = owner[1:] != owner[:-1]
+    ahead = np.minimum(np.float32(LEAD) / total, np.float32(1))
     days = _days(times)
     years = tuple(np.unique(days[0][days[0] > 0]).tolist())
     return Corpus(
-        owner, group, roles, times, asks, tells, holds, passages, first, where, shares, days, years,
+        owner, group, roles, times, asks, tells, holds, told, opening, ahead,
+        passages, first, where, shares, days, years,
         length / length.mean() if count else length,
         groups / groups.mean() if count else groups,
     )  # fmt: skip
@@ -211,7 +227,9 @@ def rank(
         share = trust if name in OF_WORDS else meaning if name in OF_MEANING else 1.0
         weight = recency if name == "recency" else weights.get(name, 0.0) * share
         highest = SOUGHT if name == "sought" else HIGHEST
-        if weight and (part := _standard(values, pool, highest)).any():
+        # What is left of short texts is little, and stays little.
+        least = _deviation(found["cover"], pool) if name == "lead" else 0.0
+        if weight and (part := _standard(values, pool, highest, least)).any():
             parts[name] = np.float32(weight) * part
     scores = np.sum(list(parts.values()), axis=0, dtype=np.float64) if parts else np.zeros(count)
     return Ranking(np.where(allowed, scores, -np.inf), matched & allowed, parts)
@@ -220,12 +238,12 @@ def rank(
 def _lexical(documents: Corpus, query: Query, instances: Sequence[Instances]) -> tuple[dict[str, Floats], float]:
     """The parts that come from the words of the query, and the `cover` of a document that held them all."""
     count = len(documents.group)
-    words, cover, own, group = (np.zeros(count, np.float32) for _ in range(4))
-    asking = asking_terms()
+    words, cover, lead, own, group = (np.zeros(count, np.float32) for _ in range(5))
+    asking = asking_terms().union(query.asking)
     held_together = np.zeros(len(documents.first), np.float32)
     terms = [*query.words, *query.prefixes]
     asked = 0.0
-    for term, (passages, _) in zip(terms, instances, strict=True):
+    for term, (passages, offsets) in zip(terms, instances, strict=True):
         if not len(passages):
             asked += float(_rarity(0, count)) * (ASKING if term in asking else 1)
             continue
@@ -238,12 +256,17 @@ def _lexical(documents: Corpus, query: Query, instances: Sequence[Instances]) ->
         words += weight * _saturated(near, documents.length)
         own += weight * _saturated(density, documents.length)
         cover += weight * (density > 0)
+        early = passages[offsets < LEAD]
+        # Each document once, however often the word stands there.
+        lead[documents.owner[early[documents.opening[early]]]] += weight
         held_together += rarity * _saturated(_by_group(density, documents.first), documents.group_length)
     if count:
         group = held_together[documents.where]
     found = {
         "words": words,
         "cover": cover,
+        # More than by chance, so that a text of one sentence has no merit of it.
+        "lead": np.where(documents.told, np.float32(0), lead - cover * documents.ahead),
         "pairs": _pairs(documents, instances[: len(query.words)]),
         "group": group,
         "answers": _replies(documents, own),
@@ -254,7 +277,7 @@ def _lexical(documents: Corpus, query: Query, instances: Sequence[Instances]) ->
 def _priors(documents: Corpus, query: Query, named: Flags | None) -> dict[str, Floats]:
     """The parts that come from the document itself: its author, its time and its form."""
     found = {
-        "role": (documents.roles == USER).astype(np.float32),
+        "role": (documents.roles == (ASSISTANT if query.asks_model else USER)).astype(np.float32),
         "tells": documents.tells.astype(np.float32),
         # A person's questions to a model tell of that person; among others a question is no answer.
         "asks": (documents.asks & (documents.roles == NO_ROLE)).astype(np.float32),
@@ -262,7 +285,9 @@ def _priors(documents: Corpus, query: Query, named: Flags | None) -> dict[str, F
     if named is not None:
         found["author"] = named.astype(np.float32)
     if query.sought:
-        found["sought"] = (documents.holds & query.sought != 0).astype(np.float32)
+        # In a talk a yes answers what was said just before.
+        held = documents.holds & np.where(documents.told, ~np.int8(CONSENT), np.int8(-1))
+        found["sought"] = (held & query.sought != 0).astype(np.float32)
     if query.dates:
         found |= _dated(documents, query.dates[:DATES])
     return found
@@ -409,8 +434,13 @@ def _pool(found: Mapping[str, Floats], candidates: Flags | None) -> Flags | None
     return pool
 
 
-def _standard(values: Floats, pool: Flags | None, highest: np.float32 = HIGHEST) -> Floats:
-    """With mean 0 and spread 1 over the pool; 0 where all are alike there."""
+def _deviation(values: Floats, pool: Flags | None) -> float:
+    among = values if pool is None else values[pool]
+    return float(among.std(dtype=np.float64)) if len(among) else 0.0
+
+
+def _standard(values: Floats, pool: Flags | None, highest: np.float32 = HIGHEST, least: float = 0.0) -> Floats:
+    """With mean 0 and spread 1 over the pool, less where the spread is below `least`; 0 where all are alike there."""
     among = values if pool is None else values[pool]
     if not len(among):
         return np.zeros(len(values), np.float32)
@@ -419,5 +449,5 @@ def _standard(values: Floats, pool: Flags | None, highest: np.float32 = HIGHEST)
     spread = float(np.sqrt(apart @ apart / len(apart)))
     if spread <= 1e-5 * max(1.0, abs(float(mean))):
         return np.zeros(len(values), np.float32)
-    found = (apart if pool is None else values - mean) / np.float32(spread)
+    found = (apart if pool is None else values - mean) / np.float32(max(spread, least))
     return np.clip(found, -highest, highest, out=found)

@@ -246,6 +246,7 @@ def _made(
         documents.asks & told,
         documents.tells & told,
         documents.holds,
+        told,
     )
     return IndexShape(
         documents.numbers,

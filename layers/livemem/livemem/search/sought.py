@@ -1,11 +1,11 @@
-"""The kind of answer that a question asks for: a time, a number or a name.
+"""What a question asks for: a time, a number, a name, a yes or no, or what a model said.
 
 A text that holds no time does not say when. The kinds are bits, so that a text can hold several.
 """
 
 import re
 
-TIME, NUMBER, NAME = 1, 2, 4
+TIME, NUMBER, NAME, CONSENT = 1, 2, 4, 8
 
 # French `quand`, `qui` and `où` also join sentences. They ask where a sentence or a part of it begins.
 _BEGINS = r"(?:^|[.:;,?!(] ?)(?:(?:à|a|de|avec|chez|pour|par|depuis|et|mais|ou) |jusqu['’]à |d['’])?"
@@ -13,17 +13,63 @@ _KINDS = {
     TIME: (
         r"\b(?:when|how (?:long|often)|how many (?:days|weeks|months|years)|"
         r"(?:what|which) (?:date|day|month|year|time)|"
-        r"combien (?:de temps|de jours|de semaines|de mois|d['’]ann[ée]es)|"
-        rf"quelle (?:date|ann[ée]e)|quels? (?:jours?|mois))\b|{_BEGINS}quand\b"
+        r"combien (?:de temps|de jours|de semaines|de mois|d['’]ann[ée]es)|tous les combien|"
+        r"[àa] quel(?:le)? (?:moment|fr[ée]quence|rythme)|"
+        rf"quelle (?:date|heure|dur[ée]e|ann[ée]e)|quels? (?:jours?|mois))\b|{_BEGINS}quand\b"
     ),
     NUMBER: r"\b(?:how (?:many|much|old|far|tall|big|large)|combien|quel [âa]ge)\b",
     NAME: rf"\b(?:who|whom|whose|where|which|names?|named|called|noms?)\b|{_BEGINS}(?:qui|où)\b",
 }
 _ASKED = {kind: re.compile(asked, re.IGNORECASE) for kind, asked in _KINDS.items()}
 
+_PARTS = re.compile(r"(?<=[.:;,!?])\s+|\s+:\s+")
+# Before the verb, these ask for something else than yes or no. Within a sentence `qui` and `que` join.
+_OTHERWISE = re.compile(
+    r"^\W*(?:(?:à|a|de|avec|chez|pour|par|depuis|et|mais|ou|sur|en|dans) |jusqu['’]à |d['’])?(?:qui|que|qu)\b|"
+    r"\b(?:quoi|comment|quand|où|pourquoi|combien|quel(?:le)?s?|(?:le|la|les)quel(?:le)?s?)\b",
+    re.IGNORECASE,
+)
+_INVERTED = re.compile(
+    r"\b(?!rendez-vous)[^\W\d_]+-(?:t-)?(?:je|tu|ils?|elles?|on|nous|vous|ce)\b|\bc['’]est (?!qu)(?=[^?]*\?)",
+    re.IGNORECASE,
+)
+_AUXILIARY = re.compile(
+    r"^\W*(?:is|are|am|was|were|do|does|did|has|have|had|can|could|should|may|must|will|would|might)(?:n['’]t)? "
+    r"(?!you\b|not\b)",
+    re.IGNORECASE,
+)
+"""`Could you ...` asks for a deed."""
+
+_SAY = "recommend|suggest|say|tell|advise|explain|propose|mention|give|show|describe|list|provide|outline|answer|warn"
+_SAID = (
+    "recommended|suggested|said|told|advised|explained|proposed|mentioned|gave|given|showed|shown|described|listed|"
+    "provided|outlined|answered|warned"
+)
+_DIT = "recommand|conseill|sugg[ée]r|propos|dit|expliqu|r[ée]pondu|indiqu|mentionn|donn|montr|d[ée]crit|cit[ée]"
+_OF_MODEL = re.compile(
+    rf"\bdid you (?:\w+ )?(?:{_SAY})\b|"
+    rf"\byou(?:['’]ve| had| have)? (?:\w+ly |already |just |once |first )?(?:{_SAID})\b|"
+    r"\byour (?:recommendation|suggestion|advice|answer|reply|explanation|response)s?\b|"
+    rf"\b(?:as-tu|avez-vous|tu (?:m['’]|nous )?as|vous (?:m['’]|nous )?avez) (?:{_DIT})|"
+    r"\b(?:ton|ta|tes|votre|vos) (?:conseil|recommandation|suggestion|r[ée]ponse|explication|proposition)s?\b",
+    re.IGNORECASE,
+)
+
 
 def sought(question: str) -> int:
-    """The kind of answer that a text asks for, 0 for none or for any other. Of several it is the first of TIME, NUMBER
-    and NAME: "which day" asks for a time.
+    """The kind of answer that a text asks for, 0 for none or for any other. Of several it is the first of TIME, NUMBER,
+    NAME and CONSENT: "which day" asks for a time.
     """
-    return next((kind for kind, asked in _ASKED.items() if asked.search(question)), 0)
+    kind = next((kind for kind, asked in _ASKED.items() if asked.search(question)), 0)
+    return kind or CONSENT * any(map(_asks_consent, _PARTS.split(question)))
+
+
+def _asks_consent(part: str) -> bool:
+    """Whether a part of a sentence can be answered by yes or no."""
+    inverted = _INVERTED.search(part)
+    return bool(_AUXILIARY.search(part) or (inverted and not _OTHERWISE.search(part[: inverted.start()])))
+
+
+def asks_model(question: str) -> bool:
+    """Whether it asks what the one who is asked, a model, said before ("what did you recommend")."""
+    return bool(_OF_MODEL.search(question))

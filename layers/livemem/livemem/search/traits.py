@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from livemem.search import words
-from livemem.search.sought import NAME, NUMBER, TIME
+from livemem.search.sought import CONSENT, NAME, NUMBER, TIME
 
 _FIRST_PERSON = "i me my mine myself je j moi mon ma mes m"
 _TIMES = """
@@ -20,6 +20,7 @@ deux trois quatre cinq six sept huit neuf dix onze douze douzaine cent mille mil
 """
 _NAME = re.compile(r"(?:(?<=[^\W_] )|(?<=[^\W_][,;] )|(?<=[a-zà-ÿ]['’]))[\"“«(]?([A-ZÀ-ÖØ-Þ][^\W\d_]+)")
 """A word with a capital letter behind another word, so not at the beginning of a sentence."""
+_CONSENT = re.compile(r"^\W*(?:yes|no|oui|non)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,9 @@ class Traits:
     tells: bool
     """Its speaker speaks of themselves: I, my; je, mon."""
     holds: int
-    """The kinds of answers that it holds, as bits (search/sought.py): a word of time, a number, a name."""
+    """The kinds of answers that it holds, as bits (search/sought.py): a word of time, a number, a name, a yes or no
+    at the beginning.
+    """
 
 
 def traits(text: str) -> Traits:
@@ -39,7 +42,7 @@ def traits(text: str) -> Traits:
     said = set(words.terms(text))
     holds = TIME * (not _terms_of(_TIMES).isdisjoint(said))
     holds |= NUMBER * (not _terms_of(_NUMBERS).isdisjoint(said) or any(map(str.isdigit, text)))
-    holds |= NAME * bool(_NAME.search(text))
+    holds |= NAME * bool(_NAME.search(text)) | CONSENT * bool(_CONSENT.match(text))
     # Unlike the others these are terms as they stand: the stem of "mine" is that of other words.
     return Traits(any(mark in text for mark in "?？؟"), not _first_person().isdisjoint(said), holds)
 

@@ -18,7 +18,7 @@ from functools import lru_cache
 import Stemmer
 
 from livemem.search.dates import Date, dates
-from livemem.search.sought import sought
+from livemem.search.sought import asks_model, sought
 
 LONGEST = 64
 """Characters of a term. A longer word keeps its beginning, so that a prefix finds it, and a hash for the rest."""
@@ -114,6 +114,10 @@ class Query:
     """Dates that it names. The documents of that time rank higher, none is left out."""
     sought: int = 0
     """The kind of answer that it asks for (search/sought.py). Documents that hold one rank higher."""
+    asking: tuple[str, ...] = ()
+    """Terms that ask here, and may tell elsewhere."""
+    asks_model: bool = False
+    """It asks what a model said (search/sought.py). Models' messages rank higher, else persons'."""
 
 
 def terms(text: str) -> list[str]:
@@ -161,9 +165,13 @@ def parse(query: str) -> Query:
         tuple(prefixes),
         dates(query),
         sought(query),
+        tuple(terms("comment")) if _COMMENT.search(query) else (),
+        asks_model(query),
     )
 
 
+# French for "how" where a sentence or a part of it begins, else an English noun.
+_COMMENT = re.compile(r"(?:^|[.:;,?!(] ?)(?:et |mais )?comment\b", re.IGNORECASE)
 # A word or phrase stands at the beginning or behind white space; all else, such as a quote within a word, is text.
 _SYNTAX = re.compile(
     r'(?<!\S)(?P<minus>-(?=["\w])(?!\d))?(?:"(?P<phrase>[^"]*)"|(?P<prefix>[^\W\d_]{2}[^\s"*]*)\*(?!\S)|(?P<word>[^\s]+))'
