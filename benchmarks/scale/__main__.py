@@ -1,6 +1,6 @@
 """The tables of docs/scale.md: `python -m benchmarks.scale` prints all, `python -m benchmarks.scale NAME ...` some.
 
-All of them take about half an hour of one processor, most of it `day` and `days`.
+All of them take about half an hour of one processor, most of it `memory`, `tenfold` and `days`.
 """
 
 import argparse

@@ -7,13 +7,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from livemem.conversations.summaries import Vanished
 from livemem.errors import LiveMemoryError, NotFound
 from livemem.process import Process
 
 logger = logging.getLogger(__name__)
 
-FAILURES = (LiveMemoryError, Vanished, ValueError)
+FAILURES = (LiveMemoryError, ValueError)
 """Expected errors of a source, damaged objects among them. Any other error is a defect."""
 
 
