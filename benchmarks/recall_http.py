@@ -6,11 +6,13 @@ vectors, each question is asked of the search and of the two contexts that an ag
 for the same questions stands in the first row.
 
 With given vectors a small server answers in the place of an embedding model. It knows the vectors of the data set's
-texts. To a text that holds several of them, such as a summary, it gives their mean.
+texts. To another text, such as a summary, it gives the mean of those that it holds, or that hold one of its sentences:
+a space's vectors are looked at through a lens that all of them make (whitening.py).
 """
 
 import contextlib
 import json
+import re
 import statistics
 import sys
 import threading
@@ -41,6 +43,9 @@ LINES = 200
 """Of one import: fewer than may be sent, so that none is left for lack of time."""
 SHOWN = 80
 """Characters of a text by which it is recognised in a context."""
+SENTENCE = 30
+"""Characters of a sentence that hardly stands in two texts by chance."""
+_SENTENCES = re.compile(r"(?<=[.!?:])\s+|\n+")
 TRIES = 20
 """Of an import."""
 PATIENCE = 900
@@ -138,12 +143,16 @@ class GivenVectors(threading.Thread):
         self._server.server_close()
 
     def vector(self, text: str) -> Floats:
-        """The vector of a text; the mean of those that stand in it; for all other texts the same one."""
+        """The vector of a text; the mean of those that stand in it, or that a sentence of it stands in; for all other
+        texts the same one.
+        """
         if text in self._known:
             return self._known[text]
         if text not in self._made:
-            inside = [one for said, one in self._known.items() if said in text]
-            self._made[text] = np.mean(inside, axis=0) if inside else np.eye(1, self._width, dtype=np.float32)[0]
+            sentences = [one for one in _SENTENCES.split(text) if len(one) >= SENTENCE]
+            near = [one for said, one in self._known.items() if said in text or any(part in said for part in sentences)]
+            mean = np.mean(near, axis=0) if near else np.eye(1, self._width, dtype=np.float32)[0]
+            self._made[text] = mean / np.linalg.norm(mean)
         return self._made[text]
 
 
