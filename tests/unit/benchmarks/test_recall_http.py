@@ -2,6 +2,7 @@ import json
 import urllib.request
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,17 +44,19 @@ def test_a_turn_never_spans_two_sessions_nor_two_messages_of_one_speaker():
     assert lines[0]["timestamp"] == "2024-05-08T10:00:00Z"
 
 
-def test_the_given_vectors_answer_over_http_for_known_texts_and_for_texts_that_hold_several():
-    known = {"a b": np.array([1, 0], np.float32), "c d": np.array([0, 1], np.float32)}
+def test_the_given_vectors_answer_over_http_for_known_texts_and_for_texts_near_them():
+    sentence = "The ferry to Kiel leaves at noon each day."
+    known = {"a b": np.array([1, 0], np.float32), f"c d {sentence} Yes.": np.array([0, 1], np.float32)}
     server = recall_http.GivenVectors(known)
     server.start()
     try:
-        body = json.dumps({"model": "m", "input": ["c d", "Ada: a b\nBen: c d", "other"]}).encode()
+        body = json.dumps({"model": "m", "input": ["a b", f"Ada: a b\n{sentence}", sentence, "other"]}).encode()
         with urllib.request.urlopen(f"{server.url}/embeddings", body) as answer:
             rows = json.load(answer)["data"]
     finally:
         server.stop()
-    assert [row["embedding"] for row in rows] == [[0, 1], [0.5, 0.5], [1, 0]]
+    half = pytest.approx(0.5**0.5)
+    assert [row["embedding"] for row in rows] == [[1, 0], [half, half], [0, 1], [1, 0]]
 
 
 def test_a_part_of_a_data_set_keeps_questions_and_vectors_together():
