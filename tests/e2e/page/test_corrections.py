@@ -1,9 +1,12 @@
 """Corrections on the page: they keep what they do not mean, and never replace what nobody has seen."""
 
+import pytest
+
 from tests.e2e.client import Service
 from tests.e2e.spaces import fresh_space
 from tests.support.browser import Visit
 
+NONE = "- There is no tide.\n"
 TIDES = "# Tides\n\nHigh water is at noon.\n\n<!-- from the harbour office -->\n\n## Kiel\n\n- There is no tide.\n"
 
 
@@ -31,16 +34,17 @@ def test_a_section_is_corrected_with_those_in_it_and_the_comments_stay(signed_in
         assert service.send("GET", f"/spaces/{space}/bank/tides.md").body["content"] == TIDES
 
 
-def test_a_text_that_came_since_is_shown_before_a_draft_replaces_it(signed_in, service: Service):
+@pytest.mark.parametrize("before", [NONE, ""])
+def test_a_text_that_came_since_is_shown_before_a_draft_replaces_it(signed_in, service: Service, before: str):
     with fresh_space(service, 0) as space:
-        service.send("PUT", f"/spaces/{space}/bank/tides.md", {"content": TIDES})
+        service.send("PUT", f"/spaces/{space}/bank/tides.md", {"content": TIDES.replace(NONE, before)})
         found: Visit = signed_in(f"#/spaces/{space}/bank/tides.md")
         found.allowed |= {409}
         form = section_edit(found, "Kiel")
         form.get_by_label("Text").fill("- There is hardly a tide.")
         form.get_by_label("Reason").fill("More exact")
 
-        newer = TIDES.replace("There is no tide.", "The tide is 20 cm.")
+        newer = TIDES.replace(NONE, "- The tide is 20 cm.\n")
         assert service.send("PUT", f"/spaces/{space}/bank/tides.md", {"content": newer}).status == 200
         save = form.get_by_role("button", name="Save the correction")
         save.click()
@@ -53,7 +57,7 @@ def test_a_text_that_came_since_is_shown_before_a_draft_replaces_it(signed_in, s
         save.click()
         found.page.get_by_text("The section is corrected.").wait_for()
         content = service.send("GET", f"/spaces/{space}/bank/tides.md").body["content"]
-        assert content == TIDES.replace("There is no tide.", "There is hardly a tide.")
+        assert content == TIDES.replace(NONE, "- There is hardly a tide.\n")
 
 
 def test_several_are_forgotten_though_a_request_fails_between_them_and_come_back(signed_in, service: Service):

@@ -1,8 +1,10 @@
 """One search: filters before ranking, meaning beside words, and what it says of itself when something is missing."""
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from livemem.jobs.lease import LeaseTaken
 from livemem.llm.embeddings import EmbeddingError
 from livemem.notes import appending
 from livemem.notes.appending import NoteDraft
+from livemem.process import Process
 from livemem.recall import indexing, search
 from livemem.recall.search_request import SearchRequest
 from livemem.search.segments import Segments
@@ -370,24 +373,29 @@ def test_an_indexer_that_finds_another_one_at_work_leaves_all_to_it_and_that_one
     assert run_indexer(world)["embedded"] == 0
 
 
-def test_an_order_that_comes_after_an_indexers_last_look_is_not_left_to_the_sweep():
-    world, embedder = garage()
-    other = world.with_parts(embed=embedder)
-    told = []
+def index_while(world: World, other: Process, act: Callable[[], object]) -> None:
+    """Run the indexer. While it gives its lease back, something is done, and another indexer is sent away."""
+    told: list[dict[str, Any]] = []
 
-    def late(index, verb):
+    def late(index: int, verb: str) -> None:
         if verb == "DELETE" and not told:
-            # The holder gives its lease back.
             told.append({})
-            removal.forget(other, "demo", "late")
+            act()
             world.reindexed.clear()
             told.append(run_indexer(world, other))
 
     world.client.before = late
     run_indexer(world)
     world.client.before = lambda index, verb: None
-
     assert told[1:] == [{"status": "busy"}]
+
+
+def test_an_order_that_comes_after_an_indexers_last_look_is_not_left_to_the_sweep():
+    world, embedder = garage()
+    other = world.with_parts(embed=embedder)
+
+    index_while(world, other, lambda: removal.forget(other, "demo", "late"))
+
     assert world.reindexed == ["demo"]
     run_indexer(world)
     assert not world.keys(keys.search_orders("demo"))
@@ -397,23 +405,14 @@ def test_an_order_that_comes_after_an_indexers_last_look_is_not_left_to_the_swee
 def test_a_consolidation_that_comes_after_an_indexers_last_look_is_not_left_to_the_next_search():
     world, embedder = garage()
     other = world.with_parts(embed=embedder)
-    told = []
 
-    def late(index, verb):
-        if verb == "DELETE" and not told:
-            # The holder gives its lease back.
-            told.append({})
-            world.process, mine = other, world.process
-            world.consolidate()
-            world.process = mine
-            world.reindexed.clear()
-            told.append(run_indexer(world, other))
+    def consolidate() -> None:
+        world.process, mine = other, world.process
+        world.consolidate()
+        world.process = mine
 
-    world.client.before = late
-    run_indexer(world)
-    world.client.before = lambda index, verb: None
+    index_while(world, other, consolidate)
 
-    assert told[1:] == [{"status": "busy"}]
     assert world.reindexed == ["demo"]
     assert run_indexer(world)["embedded"] > 0
     assert world.reindexed == ["demo"]

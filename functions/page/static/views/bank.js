@@ -152,11 +152,11 @@ function SectionEdit({ space, file, section, done, close, changed }) {
   const key = `section.${space}.${file.path}.${section.path.join('>')}`;
   const [text, setText, forgetText] = useDraft(key, section.below);
   // What the draft was begun with. A text that came since is not replaced unseen.
-  const [was, setWas, forgetWas] = useDraft(`${key}.was`);
+  const [was, setWas, forgetWas] = useDraft(`${key}.was`, null);
   const [reason, setReason, forgetReason] = useDraft(`${key}.reason`);
-  const overtaken = was && was !== section.below;
+  const overtaken = was !== null && was !== section.below;
   const type = (next) => {
-    if (!was) setWas(section.below);
+    if (was === null) setWas(section.below);
     setText(next);
   };
   const forget = () => {

@@ -14,7 +14,7 @@ answers, so nobody waits for it. Where the store does not answer, what was known
 import logging
 import math
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from cachetools import TTLCache
@@ -44,11 +44,11 @@ class _Window:
     """The requests of one token, or one space, that a process got in ten seconds."""
 
     number: int
-    share: float = 1.0
+    share: float
     """The part of them that is answered."""
+    next_look: int
     seen: int = 0
     answered: int = 0
-    next_look: int = field(default_factory=lambda: UNCOUNTED)
     before: int | None = None
     """How many all processes got in the window before this one. None: not known yet."""
 
@@ -84,9 +84,9 @@ class _Rates:
         if known and known.number == number:
             return known
         # What was a flood a moment ago is taken for one until the first look says otherwise, which is at once.
-        flood = known is not None and known.share < 1
-        self._windows[subject] = _Window(number, known.share, next_look=1) if known and flood else _Window(number)
-        return self._windows[subject]
+        share = known.share if known else 1.0
+        window = self._windows[subject] = _Window(number, share, 1 if share < 1 else UNCOUNTED)
+        return window
 
 
 def check(process: Process, principal: Principal, space_id: str | None, count: int = 1) -> None:

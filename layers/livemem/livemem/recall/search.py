@@ -378,8 +378,9 @@ def _above_floor(
 ) -> tuple[Found, bool]:
     """The hits that the floor of the request keeps, and whether it keeps none of some."""
 
-    def ranked(skip: int, limit: int) -> Found:
-        found = engine.search(view.index, whole, meaning, replace(question, skip=skip, limit=limit))
+    def ranked(skip: int, limit: int, *, excerpts: bool = question.excerpts) -> Found:
+        wanted = replace(question, skip=skip, limit=limit, excerpts=excerpts)
+        found = engine.search(view.index, whole, meaning, wanted)
         return replace(found, hits=current_first(found.hits, asked.query))
 
     def answer(memories: Sequence[Hit]) -> Collection[str]:
@@ -390,7 +391,9 @@ def _above_floor(
         return found, False
     if asked.skip:
         # What answers is judged beside all that is better.
-        passed = {hit.document.id for hit in floor.kept(ranked(0, asked.skip + asked.limit).hits, answer)}
+        passed = {
+            hit.document.id for hit in floor.kept(ranked(0, asked.skip + asked.limit, excerpts=False).hits, answer)
+        }
         hits = [hit for hit in found.hits if hit.document.id in passed]
     else:
         hits = floor.kept(found.hits, answer)

@@ -355,10 +355,8 @@ class SearchView:
         """
         must = [one for one in new if one[0].heir or one[0].takes_away]
         free = [one for one in new if not (one[0].heir or one[0].takes_away)]
-        free = [
-            free[place] for place in sorted(range(len(free)), key=lambda place: (free[place][1].last_modified, place))
-        ]
-        free.reverse()
+        # Of the same moment the last one comes first.
+        free = sorted(free, key=lambda one: one[1].last_modified)[::-1]
         if len(free) > most or len(new) > READ_STEP:
             # Before anything is read: if that fails or ends, the view knows some of the newest, and not those before.
             self.unread |= {folder_of(entry.key) for _, entry in free}

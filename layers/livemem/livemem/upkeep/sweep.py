@@ -7,7 +7,7 @@ being provisioned.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -134,11 +134,7 @@ def _look_daily(look: _Look, space_ids: list[str], end: str | None, rest: Sequen
     if left:
         daily_rest.leave(process, left, end or space_ids[0])
     else:
-        _remove_old_days(process)
-        _remove_old_archives(process)
-        _remove_old_grants(process)
-        _remove_old_page_codes(process)
-        _remove_old_counts(process)
+        _remove_old(process)
     daily_rest.settle(process, rest)
 
 
@@ -218,49 +214,24 @@ def _share(process: Process, deadline: datetime) -> datetime:
     return now + DUE_SHARE * (deadline - now)
 
 
-def _remove_old_days(process: Process) -> None:
-    """Remove the index of days whose runs are kept no longer: 1 LIST, and 1 DeleteObjects if there are any."""
-    try:
-        run_retention.remove_days(process)
-    except LiveMemoryError as error:
-        logger.warning("old days of runs were not removed", extra={"error_code": error.code})
+def _remove_old(process: Process) -> None:
+    """Remove what is kept no longer and belongs to no space. Where that fails, the next daily sweep tries again."""
+    kinds: dict[str, Callable[[Process], object]] = {
+        "days of runs": run_retention.remove_days,
+        "archives": archive_expiry.expire,
+        "codes of the page": page_codes.remove_old,
+        "counts of requests": request_rate.remove_old,
+    }
+    if process.settings.oauth_issuer is not None:
+        # A service without sign-in never loads it.
+        from livemem.signin import grant_expiry  # noqa: PLC0415
 
-
-def _remove_old_archives(process: Process) -> None:
-    """Remove archives that are kept no longer (archives/archive_expiry.py)."""
-    try:
-        archive_expiry.expire(process)
-    except LiveMemoryError as error:
-        logger.warning("old archives were not removed", extra={"error_code": error.code})
-
-
-def _remove_old_grants(process: Process) -> None:
-    """Remove what sign-in has left behind (signin/grant_expiry.py)."""
-    if process.settings.oauth_issuer is None:
-        return
-    # A service without sign-in never loads it.
-    from livemem.signin import grant_expiry  # noqa: PLC0415
-
-    try:
-        grant_expiry.expire(process)
-    except LiveMemoryError as error:
-        logger.warning("old grants were not removed", extra={"error_code": error.code})
-
-
-def _remove_old_page_codes(process: Process) -> None:
-    """Remove codes by which browsers got a token (access/page_codes.py)."""
-    try:
-        page_codes.remove_old(process)
-    except LiveMemoryError as error:
-        logger.warning("old codes of the page were not removed", extra={"error_code": error.code})
-
-
-def _remove_old_counts(process: Process) -> None:
-    """Remove counts of requests (access/request_rate.py)."""
-    try:
-        request_rate.remove_old(process)
-    except LiveMemoryError as error:
-        logger.warning("old counts of requests were not removed", extra={"error_code": error.code})
+        kinds["grants"] = grant_expiry.expire
+    for name, remove in kinds.items():
+        try:
+            remove(process)
+        except LiveMemoryError as error:
+            logger.warning("old %s were not removed", name, extra={"error_code": error.code})
 
 
 def _add_oldest(report: SweepReport, resting: Mapping[str, Entered], now: datetime) -> None:
