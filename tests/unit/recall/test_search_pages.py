@@ -38,9 +38,9 @@ def folder(tmp_path_factory) -> Path:
 
 @given(
     texts=st.lists(
-        st.tuples(st.sampled_from(KINDS), st.integers(1, 6), st.integers(0, 6), st.integers(0, 30)), max_size=40
+        st.tuples(st.sampled_from(KINDS), st.integers(1, 6), st.integers(0, 6), st.integers(0, 9)), max_size=40
     ),
-    limit=st.integers(1, 12),
+    limit=st.integers(1, 6),
 )
 def test_the_pages_of_an_answer_hold_each_document_once_and_no_copy(folder, texts, limit):
     path = folder / "pages.sqlite"
@@ -69,6 +69,15 @@ def test_the_pages_of_an_answer_hold_each_document_once_and_no_copy(folder, text
     # No more is left out than what another one says.
     assert {one.tags for one in shown} == {one.tags for one in documents}
     assert all(len(one.hits) <= limit for one in pages)
+    # No copy comes on the page of its original, or on a later one.
+    originals: dict[str, str] = {one.tags[0]: one.id for one in reversed(documents)}
+    told: set[str] = set()
+    for one in pages:
+        here = {hit.document.id for hit in one.hits}
+        told |= {tag for tag, name in originals.items() if name in here}
+        assert [hit.document.id for hit in one.hits if hit.document.tags[0] in told] == [
+            hit.document.id for hit in one.hits if hit.document.id in originals.values()
+        ]
     kinds = [one.kind for one in shown]
     if len(set(kinds)) > 1 and FILLS in kinds[:limit]:
         # What fills comes in the first page only where the others leave room.
@@ -113,8 +122,41 @@ def test_memories_that_no_longer_answer_end_the_pages():
 
     pages = pages_of(world, "port of staging", 5, scope="memories")
     texts = [hit.document.text for one in pages for hit in one.hits]
-    assert len(texts) == len(set(texts)) == 12
+    assert [len(one.hits) for one in pages] == [5, 5, 2]
+    assert len(set(texts)) == 12
     assert all("staging" in text for text in texts)
+
+
+def test_a_memory_of_a_later_page_is_judged_beside_those_before_it():
+    world, _ = searching_world()
+    world.create_space()
+    for environment, port in (("staging", 8080), ("production", 9443), ("demo", 7070)):
+        store(world.process, f"The port of {environment} is {port}.", subjects=[environment])
+    for number in range(8):
+        store(world.process, f"Ferry {number} carries cargo {number * 7} to Kiel.")
+    run_indexer(world)
+
+    pages = pages_of(world, "port of staging", 1, scope="memories")
+    assert [hit.document.text for one in pages for hit in one.hits] == ["The port of staging is 8080."]
+
+
+def test_notes_behind_memories_that_do_not_answer_come_once_each():
+    world, _ = searching_world()
+    world.create_space()
+    for number in range(12):
+        world.note(f"The crane {number} needs some oil.")
+        world.clock.move(1)
+    for number in range(12):
+        store(world.process, f"The crane of pier {number} is painted in the colour {number * 7}.")
+    run_indexer(world)
+
+    notes = [
+        hit.document.id
+        for one in pages_of(world, "crane oil", 3, scope="all")
+        for hit in one.hits
+        if hit.document.kind == "note"
+    ]
+    assert len(notes) == len(set(notes)) == 12
 
 
 def test_a_question_without_an_answer_has_one_page_and_nothing_in_it():

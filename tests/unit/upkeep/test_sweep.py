@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
+from livemem.access import page_codes
+from livemem.archives import archive_expiry
 from livemem.changes.orphans import QUIET_AFTER
 from livemem.errors import ConditionalWritesUnsupported, Conflict, StoreUnavailable
-from livemem.jobs import lease, places
+from livemem.jobs import lease, places, run_retention
 from livemem.notes.appending import NoteDraft
 from livemem.notes.idempotency import CLAIM_LIFE, append_once
-from livemem.process import Function
+from livemem.process import Function, Process
 from livemem.spaces import head as heads
 from livemem.spaces import lifecycle
 from livemem.store import keys, timing
@@ -372,6 +374,24 @@ def test_expired_idempotency_keys_are_deleted_once_a_day_and_no_others():
     # codes of the page and counts of requests. The daily look also reads the key that was written in the last two days.
     assert world.client.counts == {"GET": 2 * 2 + 1, "LIST": 2 * 2 + 10, "LIST uploads": 1, "DELETE": 3}
     assert set(expired) < set(world.live_ids())
+
+
+@pytest.mark.parametrize("failing", [run_retention, archive_expiry, page_codes])
+def test_old_things_of_one_kind_that_cannot_be_removed_keep_no_others(monkeypatch, caplog, failing):
+    world = World()
+    world.process.store.put(keys.request_count(1, "space-demo", world.process.new_id(), 20), b"")
+
+    def fail(process: Process) -> None:
+        raise StoreUnavailable("It did not answer.")
+
+    for name in ("remove_days", "expire", "remove_old"):
+        if hasattr(failing, name):
+            monkeypatch.setattr(failing, name, fail)
+    world.clock.move(3_600)
+    world.sweep_all()
+
+    assert world.keys(keys.REQUEST_COUNTS) == []
+    assert "were not removed" in caplog.text
 
 
 def test_a_key_that_comes_into_use_again_while_the_sweep_cleans_is_kept():
