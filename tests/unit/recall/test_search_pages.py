@@ -1,6 +1,7 @@
 """The pages of a search: each document that matches once, however large a page is."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -130,33 +131,43 @@ def test_memories_that_no_longer_answer_end_the_pages():
 def test_a_memory_of_a_later_page_is_judged_beside_those_before_it():
     world, _ = searching_world()
     world.create_space()
-    for environment, port in (("staging", 8080), ("production", 9443), ("demo", 7070)):
-        store(world.process, f"The port of {environment} is {port}.", subjects=[environment])
+    best, other = "The gate of the staging port is red.", "The gate of a port is green."
+    for text in (best, other):
+        store(world.process, text)
     for number in range(8):
         store(world.process, f"Ferry {number} carries cargo {number * 7} to Kiel.")
     run_indexer(world)
 
-    pages = pages_of(world, "port of staging", 1, scope="memories")
-    assert [hit.document.text for one in pages for hit in one.hits] == ["The port of staging is 8080."]
+    pages = pages_of(world, "gate of the staging port", 1, scope="memories")
+    assert [hit.document.text for one in pages for hit in one.hits] == [best]
+    # Alone it would answer.
+    assert [hit.document.text for hit in pages_of(world, "gate of the port", 1, scope="memories")[0].hits] == [other]
 
 
 def test_notes_behind_memories_that_do_not_answer_come_once_each():
     world, _ = searching_world()
     world.create_space()
     for number in range(12):
-        world.note(f"The crane {number} needs some oil.")
+        world.note(
+            f"The crane {number} of the long pier in the harbour of Kiel stands still, as Ole says, for want of oil."
+        )
         world.clock.move(1)
-    for number in range(12):
-        store(world.process, f"The crane of pier {number} is painted in the colour {number * 7}.")
+    world.clock.move(86_400)
+    for number in range(2):
+        store(world.process, f"The crane of pier {number * 7} needs oil. Historical record only.")
     run_indexer(world)
 
     notes = [
         hit.document.id
-        for one in pages_of(world, "crane oil", 3, scope="all")
+        for one in pages_of(world, "crane oil", 3, scope="all", recency=3)
         for hit in one.hits
         if hit.document.kind == "note"
     ]
     assert len(notes) == len(set(notes)) == 12
+    # They are ranked before the notes.
+    asked = SearchRequest.of("crane oil", limit=3, scope="all", recency=3)
+    plain = search.search(world.process, "demo", replace(asked, floor=None)).hits
+    assert [hit.document.kind for hit in plain] == ["memory", "memory", "note"]
 
 
 def test_a_question_without_an_answer_has_one_page_and_nothing_in_it():
