@@ -158,18 +158,19 @@ def test_a_search_says_why_a_text_was_found_why_another_was_not_and_leads_to_it(
 def test_an_answer_goes_on_by_pages_and_says_how_much_matches(signed_in, service):
     space = "many-cranes"
     service.send("POST", "/spaces", {"space_id": space, "consolidation_threshold": 0})
-    for number in range(24):
-        body = {"category": "observation", "content": f"The crane of pier {number} needs oil."}
-        assert service.send("POST", f"/spaces/{space}/notes", body).status == 201
+    notes = [{"category": "observation", "content": f"The crane of pier {number} needs oil."} for number in range(74)]
+    service.notes.append_batch(space, notes=notes)
     found: Visit = signed_in(f"#/spaces/{space}/search?q={quote('crane oil')}")
     page = found.page
 
-    page.get_by_text("20 of 24 that match").wait_for()
+    page.get_by_text("20 of 74 that match").wait_for()
     assert page.locator(".hit").count() == 20
     page.get_by_role("button", name="Show more").click()
-    page.get_by_text("24 found").wait_for()
+    page.get_by_text("70 of 74 that match").wait_for()
+    page.get_by_role("button", name="Show more").click()
+    page.get_by_text("74 found").wait_for()
     names = page.locator(".hit .hit-name").evaluate_all("links => links.map((one) => one.href)")
-    assert len(set(names)) == len(names) == 24
+    assert len(set(names)) == len(names) == 74
     assert page.get_by_role("button", name="Show more").count() == 0
 
 

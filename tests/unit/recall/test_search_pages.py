@@ -157,12 +157,9 @@ def test_notes_behind_memories_that_do_not_answer_come_once_each():
         store(world.process, f"The crane of pier {number * 7} needs oil. Historical record only.")
     run_indexer(world)
 
-    notes = [
-        hit.document.id
-        for one in pages_of(world, "crane oil", 3, scope="all", recency=3)
-        for hit in one.hits
-        if hit.document.kind == "note"
-    ]
+    pages = pages_of(world, "crane oil", 3, scope="all", recency=3)
+    notes = [hit.document.id for one in pages for hit in one.hits if hit.document.kind == "note"]
+    assert len(pages[0].hits) == 3
     assert len(notes) == len(set(notes)) == 12
     # They are ranked before the notes.
     asked = SearchRequest.of("crane oil", limit=3, scope="all", recency=3)

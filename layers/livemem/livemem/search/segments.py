@@ -158,18 +158,13 @@ def purge(store: Store, space_id: str, wanted: Collection[bytes], in_time: Calla
 
     False if the time ran out before the end.
     """
-    listed = [(entry.key, keys.parse_segment(entry.key)) for entry in store.scan(keys.vectors_prefix(space_id))]
-    there = {parsed[0]: Segments(space_id, parsed[0]) for _, parsed in listed if parsed}
-    for key, parsed in listed:
-        if parsed:
-            # Their numbers are taken.
-            there[parsed[0]].names[key] = ()
-    for key, parsed in listed:
+    for entry in list(store.scan(keys.vectors_prefix(space_id))):
+        parsed = keys.parse_segment(entry.key)
         if not parsed:
             continue
         if not in_time():
             return False
-        item = store.get(key)
+        item = store.get(entry.key)
         kept: dict[bytes, Sequence[float]] = {}
         try:
             names, rows = vectors.decode(item.body if item else b"", parsed[1])
@@ -181,6 +176,6 @@ def purge(store: Store, space_id: str, wanted: Collection[bytes], in_time: Calla
         if len(kept) == len(names):
             continue
         if kept:
-            there[parsed[0]].put(store, parsed[1], vectors.encode(kept), list(kept))
-        store.delete(key)
+            Segments(space_id, parsed[0]).put(store, parsed[1], vectors.encode(kept), list(kept))
+        store.delete(entry.key)
     return True
