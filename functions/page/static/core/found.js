@@ -88,14 +88,27 @@ export function byFloor(items, floor) {
   return { answers: placed.filter(({ hit }) => passed.has(hit.id)), near: placed.filter(({ hit }) => !passed.has(hit.id)) };
 }
 
-/** The answer with its further pages: each document once, and what passed the floor of each. */
-export function together(first, further) {
+const nameOf = (hit) => `${hit.space_id ?? ''} ${hit.id}`;
+const namesOf = (pages) => pages.flatMap((page) => page.items.map(nameOf));
+
+/**
+ * The pages of an answer, and the next one. `ask(cursor)` gives a page. If a document comes twice, the order has changed
+ * since, and others would never come: then all pages are asked for again, as far as the reader was.
+ */
+export async function withNext(pages, ask) {
+  const more = [...pages, await ask(pages.at(-1).next_cursor)];
+  const count = namesOf(more).length;
+  if (new Set(namesOf(more)).size === count) return more;
+  const again = [await ask()];
+  while (again.at(-1).next_cursor && namesOf(again).length < count) again.push(await ask(again.at(-1).next_cursor));
+  return again;
+}
+
+/** The pages as one answer: each document once, and what passed the floor of each. */
+export function together(pages) {
+  const [first] = pages;
   const seen = new Set();
-  const pages = [first, ...further];
-  const items = pages.flatMap((page) => page.items).filter((hit) => {
-    const name = `${hit.space_id ?? ''} ${hit.id}`;
-    return !seen.has(name) && seen.add(name);
-  });
+  const items = pages.flatMap((page) => page.items).filter((hit) => !seen.has(nameOf(hit)) && seen.add(nameOf(hit)));
   const floor = first.floor && { ...first.floor, passed_by: pages.flatMap((page) => page.floor?.passed_by ?? []) };
   return { ...first, items, floor };
 }

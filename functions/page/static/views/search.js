@@ -1,6 +1,6 @@
 /** One search over everything of a space, or of several: what was found, why, and why something was not. */
 import { at, get } from '../core/api.js';
-import { apart, byFloor, parametersOf, scopes, together, withScope, withoutFloor } from '../core/found.js';
+import { apart, byFloor, parametersOf, scopes, together, withNext, withScope, withoutFloor } from '../core/found.js';
 import { useAction, useLive } from '../core/live.js';
 import { changeQuery, href } from '../core/router.js';
 import { number, t } from '../core/texts.js';
@@ -109,22 +109,20 @@ function Nothing({ space, answer, path, parameters }) {
       : html`<p class="quiet">${t('search.near.nothing')}</p>`}</${Panel}>`}`;
 }
 
-/** The pages behind the first one, as they are asked for. They go with the question. */
+/** The pages of the answer, as they are asked for. They go with the question. */
 function useFurther(path, parameters, first) {
   const key = JSON.stringify([path, parameters]);
-  const [rest, setRest] = useState({ key, pages: [] });
-  const pages = rest.key === key ? rest.pages : [];
-  const cursor = (pages.at(-1) ?? first).next_cursor;
+  const [read, setRead] = useState({ key });
+  const pages = (read.key === key && read.pages) || [first];
   const [load, loading] = useAction(async () => {
-    const page = await get(path, { ...parameters, limit: FURTHER, cursor });
-    setRest({ key, pages: [...pages, page] });
+    setRead({ key, pages: await withNext(pages, (cursor) => get(path, { ...parameters, limit: FURTHER, cursor })) });
   });
-  return { pages, more: cursor && load, loading };
+  return { pages, more: pages.at(-1).next_cursor && load, loading };
 }
 
 function Found({ space, first, path, parameters, limit, setLimit, one }) {
   const further = useFurther(path, parameters, first);
-  const answer = together(first, further.pages);
+  const answer = together(further.pages);
   const { answers, near } = byFloor(answer.items, answer.floor);
   const most = largest(answer.items);
   const next = one ? undefined : STEPS.find((step) => step > limit && answer.items.length >= limit);

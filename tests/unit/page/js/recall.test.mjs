@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 const core = new URL('../../../../functions/page/static/core/', import.meta.url);
-const { byFloor, idIn, linkOf, marked, parametersOf, reasons, sectionOf, together, withScope, withoutFloor } = await import(new URL('found.js', core));
+const { byFloor, idIn, linkOf, marked, parametersOf, reasons, sectionOf, together, withNext, withScope, withoutFloor } = await import(new URL('found.js', core));
 const { correctionOf, openMerges, stateOf, subjectsIn } = await import(new URL('memories.js', core));
 const { byHand, dueAt, firstsOfDays, knownZone, lateBy } = await import(new URL('digests.js', core));
 const { askedOf, isFinal, lookups } = await import(new URL('asked.js', core));
@@ -56,10 +56,32 @@ test('no mark loses, repeats or invents a letter, however wrong the positions ar
 test('the pages of an answer are one answer: each hit once, with what passed the floor of each page', () => {
   const first = { total: 3, items: [{ id: 'a' }, { id: 'b' }], floor: { words: ['x'], passed_by: ['a'] }, next_cursor: 'Mg' };
   const next = { total: 3, items: [{ id: 'b' }, { id: 'c' }], floor: { words: ['x'], passed_by: ['c'] } };
-  const answer = together(first, [next]);
+  const answer = together([first, next]);
   assert.deepEqual(answer.items.map((hit) => hit.id), ['a', 'b', 'c']);
   assert.deepEqual(answer.floor, { words: ['x'], passed_by: ['a', 'c'] });
-  assert.deepEqual(together(first, []).items, first.items);
+  assert.deepEqual(together([first]).items, first.items);
+});
+
+test('an answer whose order changed between two pages is asked for again, so that no hit is lost', async () => {
+  const asker = (orders, asked) => async (cursor = '0') => {
+    asked.push(cursor);
+    const order = orders.shift();
+    const from = Number(cursor);
+    const end = from + 2 < order.length ? String(from + 2) : undefined;
+    return { items: [...order.slice(from, from + 2)].map((id) => ({ id })), next_cursor: end };
+  };
+  const ids = (pages) => pages.flatMap((page) => page.items.map((hit) => hit.id)).join('');
+  for (const [orders, expected, cursors] of [
+    [['abcdef', 'abcdef'], 'abcd', ['0', '2']],
+    // c and d are the first two now.
+    [['abcdef', 'cdabef', 'cdabef', 'cdabef'], 'cdab', ['0', '2', '0', '2']],
+  ]) {
+    const asked = [];
+    const ask = asker(orders, asked);
+    const found = await withNext([await ask()], ask);
+    assert.equal(ids(found), expected);
+    assert.deepEqual(asked, cursors);
+  }
 });
 
 test('the parts of a score keep their sum in groups, the strongest first', () => {
