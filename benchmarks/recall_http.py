@@ -48,6 +48,8 @@ SENTENCE = 30
 _SENTENCES = re.compile(r"(?<=[.!?:])\s+|\n+")
 TRIES = 20
 """Of an import."""
+WITHOUT_PAUSES = {"batch_delay_ms": 0}
+"""Between the calls of the LLM that summarises: the one here has no limit."""
 PATIENCE = 900
 """Seconds for which the vectors of a space, or its summaries, are waited for."""
 
@@ -212,7 +214,7 @@ def take_in(bench: Bench, conversation: Conversation, space: str, way: Way) -> T
     if way == "notes":
         return _as_notes(bench, conversation, space)
     made = list((lines_of_turns if way == "turns" else lines_of_messages)(conversation))
-    talk = bench.ok("POST", f"/spaces/{space}/conversations", {})["conversation_id"]
+    talk = bench.ok("POST", f"/spaces/{space}/conversations", {"parameters": WITHOUT_PAUSES})["conversation_id"]
     for start in range(0, len(made), LINES):
         text = "\n".join(json.dumps(line) for line, _ in made[start : start + LINES])
         repeat_import(bench, f"/spaces/{space}/conversations/{talk}/import", text)
@@ -325,6 +327,11 @@ def of_function(loaded: Loaded, model: Vectors) -> Row:
     return row
 
 
+def _longest(loaded: Loaded) -> int:
+    """Bytes of the longest text."""
+    return max(len(one.text.encode()) for each in loaded.dataset.conversations for one in each.documents)
+
+
 def rows(loaded: Loaded, ways: Sequence[Way], model: Vectors, *, contexts: bool) -> Iterator[Row]:
     """A row for the function and for each way in."""
     yield of_function(loaded, model)
@@ -337,6 +344,9 @@ def rows(loaded: Loaded, ways: Sequence[Way], model: Vectors, *, contexts: bool)
             variables = {"EMBEDDINGS_API_URL": server.url, "EMBEDDINGS_API_KEY": "none", "EMBEDDINGS_MODEL": "given"}
         bench = stack.enter_context(running(0, 1, offline_llm=True, variables=variables))
         for way in ways:
+            if way == "notes" and (longest := _longest(loaded)) > limits.NOTE_BYTES:
+                print(f"not as notes: a text has {longest} bytes, a note at most {limits.NOTE_BYTES}", file=sys.stderr)
+                continue
             row = Row(f"{way}, over HTTP")
             for number, conversation in enumerate(loaded.dataset.conversations):
                 began = time.monotonic()

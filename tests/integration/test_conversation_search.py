@@ -90,6 +90,21 @@ def test_what_was_said_and_what_was_summarised_is_found(talked):
     assert kinds == {"summary"}
 
 
+def test_summaries_change_no_score_of_a_turn(talked):
+    def scores():
+        items = body(talked.get("search", {"q": "which store"}))["items"]
+        return {hit["id"]: hit["score"] for hit in items if hit["kind"] == "turn"}
+
+    talked.say("Store? Is it cheap?", "The store costs little.")
+    before = scores()
+    talked.update()
+    talked.update()
+
+    assert len(body(talked.get("search", {"q": "which store", "include_turns": "false"}))["items"]) > 1
+    assert scores() == pytest.approx(before, abs=1e-3)
+    assert len(before) > 1
+
+
 def test_hits_come_as_markdown_for_a_prompt(talked):
     text = talked.get("search", {"q": "store", "levels": "0"}, headers={"accept": "text/markdown"})["body"]
 

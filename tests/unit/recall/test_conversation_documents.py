@@ -18,7 +18,7 @@ from livemem.store.vector_file import name_of
 from livemem_http import transcripts
 from livemem_http.views.turns import TurnPage
 from tests.support.searching import find, holdings, ids, run_indexer, searching_world
-from tests.support.talk import Talk
+from tests.support.talk import Talk, frank
 
 
 def searched(talked, text, **asked):
@@ -46,6 +46,28 @@ def three_turns(**parameters):
     talked.say("Is there another store?", "", tool_calls=[ToolCall(name="grep", arguments={"pattern": "store"})])
     talked.say("", "No other store.")
     return talked
+
+
+def test_summaries_change_no_score_of_a_turn_by_words_or_by_meaning():
+    world, embedder = searching_world()
+    talked = Talk(world=world)
+    talked.llm.default = frank
+    for one in ("store", "parser", "kitchen", "garden", "violin", "harbour"):
+        talked.say(f"Which {one} do we keep?", f"The {one} is near the {one[:3]} house.")
+
+    def scores():
+        run_indexer(world)
+        # A process that has searched before would keep its lens.
+        world.process = world.with_parts(embed=embedder)
+        answer = searched(talked, "automobile near the store", max_results=50)
+        assert (answer.ranking, answer.unembedded) == ("hybrid", 0)
+        return {hit.document.id: hit.score for hit in answer.hits if hit.document.kind == conversation_documents.TURN}
+
+    before = scores()
+    assert len(before) == 12
+    talked.update()
+    assert len(holdings(talked.process)) > 12
+    assert scores() == pytest.approx(before, abs=1e-3)
 
 
 def test_each_side_of_a_turn_and_its_tools_are_documents_in_the_order_in_which_they_were_said():

@@ -71,3 +71,38 @@ def test_a_pool_of_many_vectors_tells_the_same_cosines_as_one_of_32_bits(monkeyp
     for halves, whole in zip(*found.values(), strict=True):
         assert np.allclose(halves, whole, atol=5e-3)
     assert np.allclose(found[0][2], rows[some] @ question, atol=HALF_PRECISION)
+
+
+def test_the_lens_of_a_pool_is_made_of_the_vectors_that_are_shown_to_it():
+    rows, others, question = units(100), units(900, seed=5), units(1, seed=2)[0]
+    # All of one half space: their mean is not that of the others.
+    others[:, 0] = np.abs(others[:, 0]) + 1
+    others /= np.linalg.norm(others, axis=1, keepdims=True)
+    names = [bytes([number // 256, number % 256]) for number in range(1_000)]
+    apart, mixed = Pool(WIDTH), Pool(WIDTH)
+    apart.add(names[:100], rows)
+    mixed.add(names, np.concatenate([others[:450], rows, others[450:]]))
+    shown = np.arange(450, 550)
+
+    assert not np.allclose(mixed.cosines(question, shown), apart.cosines(question), atol=0.01)
+    later = Pool(WIDTH)
+    later.add(names, np.concatenate([others[:450], rows, others[450:]]))
+    later.show(shown)
+    assert np.allclose(later.cosines(question, shown), apart.cosines(question), atol=1e-4)
+    assert np.isfinite(later.cosines(question)).all()
+
+
+def test_the_lens_of_a_pool_stays_until_what_is_shown_has_grown_by_a_tenth():
+    rows, question = units(200), units(1, seed=2)[0]
+    names = [bytes([number]) for number in range(200)]
+    pool = Pool(WIDTH)
+    pool.add(names[:100], rows[:100])
+    pool.show(np.arange(50))
+    before = pool.cosines(question)
+
+    pool.add(names[100:], rows[100:])
+    assert pool.cosines(question)[:100].tolist() == before.tolist()
+    pool.show(np.arange(55))
+    assert pool.cosines(question)[:100].tolist() == before.tolist()
+    pool.show(np.arange(56))
+    assert pool.cosines(question)[:100].tolist() != before.tolist()

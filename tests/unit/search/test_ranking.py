@@ -18,7 +18,7 @@ TEXTS = st.lists(st.lists(st.sampled_from([*WORDS, "why?"]), max_size=8).map(" "
 class Held:
     """A few documents as the view holds them; a text may be a list of passages."""
 
-    def __init__(self, texts, groups=None, roles=None, times=None, told=None):
+    def __init__(self, texts, groups=None, roles=None, times=None, told=None, derived=None):
         cut = [
             (at, passage) for at, text in enumerate(texts) for passage in (text if isinstance(text, list) else [text])
         ]
@@ -37,6 +37,7 @@ class Held:
             np.array([one.tells for one in found], np.bool_),
             np.array([one.holds for one in found], np.int8),
             np.array(told or [False] * len(texts), np.bool_),
+            np.array(derived or [False] * len(texts), np.bool_),
         )
 
     def instances(self, term):
@@ -115,6 +116,27 @@ def test_scores_are_finite_for_candidates_and_below_all_for_others(texts, query,
     assert np.isneginf(found.scores[~allowed]).all()
     assert not found.matched[~allowed].any()
     assert all(np.isfinite(part).all() for part in found.parts.values())
+
+
+@given(TEXTS, TEXTS, st.data())
+def test_what_says_again_what_others_say_changes_no_score_of_theirs(texts, summaries, data):
+    """Neither how rare a word or a year is, nor the mean lengths, wherever their groups stand in the order."""
+    count, more = len(texts), len(summaries)
+    group = sorted(data.draw(st.lists(st.integers(1, 3), min_size=count, max_size=count)))
+    query = data.draw(st.sampled_from(["alpha beta gamma", "alpha 2024 beta"]))
+    alone = Held(texts, group, times=[1.7e9] * count).rank(query).scores
+    for place, those in ((0, [0] * more + group), (count, [*group, *[4] * more])):
+        derived = np.insert(np.zeros(count, np.bool_), place, [True] * more)
+        all_of_them = texts[:place] + summaries + texts[place:]
+        held = Held(all_of_them, those, times=[1.7e9] * (count + more), derived=derived.tolist())
+        assert held.rank(query, candidates=~derived).scores[~derived] == pytest.approx(alone, abs=1e-4)
+
+
+def test_where_all_say_again_what_others_say_each_counts():
+    texts = ["alpha alpha", "alpha beta", "gamma"]
+    found = [Held(texts, derived=[same] * 3).rank("alpha beta").scores for same in (True, False)]
+    assert found[0].tolist() == found[1].tolist()
+    assert np.isfinite(found[0]).all()
 
 
 @given(TEXTS)

@@ -1,8 +1,8 @@
 """How documents are ranked: a pure function of where a query's words stand, of cosines and of who is whose neighbour.
 
 Every part of the score is brought to mean 0 and spread 1 over the candidates (over the best ones, of many), then added
-with its weight. Without that, parts of different kinds could not be added. `WEIGHTS` has them all. docs/recall.md gives
-the worth of each on two sets of questions, and the parts that were tried and left out.
+with its weight. Without that, parts of different kinds could not be added. `WEIGHTS` has them all. docs/ranking.md
+gives the worth of each on three sets of questions, and the parts that were tried and left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ WEIGHTS: Mapping[str, float] = {
     "around": 1.0,
     "replies": 0.35,
 }
-"""Standard deviations that a part adds, chosen on both sets at once (docs/recall.md)."""
+"""Standard deviations that a part adds, chosen on both sets at once (docs/ranking.md)."""
 
 OF_WORDS = ("words", "cover", "lead", "pairs", "group", "answers")
 """Parts that rest on the words of the query alone."""
@@ -64,7 +64,7 @@ SOUGHT = np.float32(3)
 K1, B = 0.9, 0.4
 REACH, DECAY = 4, 0.4
 """Neighbours' words count as the document's own, each by a power of `DECAY` with its distance, up to `REACH` away."""
-ASKING = 0.4
+ASKING = 0.3
 """Weight of words that ask rather than tell (`which kind`, `mentioned`)."""
 LEAD = 25
 """Terms at the beginning of a text that say what it is about: one or two sentences."""
@@ -105,6 +105,10 @@ class Corpus:
     """Of every document the kinds of answers that it holds (traits.py)."""
     told: Flags
     """Of every document whether it was said where more than one speaks. All others are written texts."""
+    counted: Flags
+    """Of every document whether it counts for the rarity of words and the mean length of texts. One that says again
+    what others say does not.
+    """
     opening: Flags
     """Of every passage whether its document begins with it."""
     ahead: Floats
@@ -149,12 +153,15 @@ def corpus(
     tells: Flags,
     holds: NDArray[np.int8],
     told: Flags,
+    derived: Flags,
 ) -> Corpus:
     """A corpus with all that can be computed before a query is known.
 
-    `lengths` are the numbers of terms of the passages. The others are fields of `Corpus`. Every document has a passage.
+    `lengths` are the numbers of terms of the passages. `derived`: of every document whether it says again what others
+    say. The others are fields of `Corpus`. Every document has a passage.
     """
     count = len(group)
+    counted = derived if derived.all() else ~derived
     passages = np.maximum(np.bincount(owner, minlength=count), 1).astype(np.float32)
     new = np.ones(count, np.bool_)
     new[1:] = group[1:] != group[:-1]
@@ -171,10 +178,10 @@ def corpus(
     days = _days(times)
     years = tuple(np.unique(days[0][days[0] > 0]).tolist())
     return Corpus(
-        owner, group, roles, times, asks, tells, holds, told, opening, ahead,
+        owner, group, roles, times, asks, tells, holds, told, counted, opening, ahead,
         passages, first, where, shares, days, years,
-        length / length.mean() if count else length,
-        groups / groups.mean() if count else groups,
+        length / length[counted].mean() if count else length,
+        groups / groups[np.logical_or.reduceat(counted, first)].mean() if count else groups,
     )  # fmt: skip
 
 
@@ -245,17 +252,18 @@ def _lexical(documents: Corpus, query: Query, instances: Sequence[Instances]) ->
     asked = 0.0
     for term, (passages, offsets) in zip(terms, instances, strict=True):
         if not len(passages):
-            asked += float(_rarity(0, count)) * (ASKING if term in asking else 1)
+            asked += float(_rarity(documents, np.zeros(count, np.bool_))) * (ASKING if term in asking else 1)
             continue
         # Instances per passage: a long text says much about little, and its length is no merit.
         density = (np.bincount(documents.owner[passages], minlength=count) / documents.passages).astype(np.float32)
-        rarity = _rarity(int(np.count_nonzero(density)), count)
+        held = density > 0
+        rarity = _rarity(documents, held)
         weight = rarity * np.float32(ASKING if term in asking else 1)
         asked += float(weight)
         near = _spread(density, documents.shares)
         words += weight * _saturated(near, documents.length)
         own += weight * _saturated(density, documents.length)
-        cover += weight * (density > 0)
+        cover += weight * held
         early = passages[offsets < LEAD]
         # Each document once, however often the word stands there.
         lead[documents.owner[early[documents.opening[early]]]] += weight
@@ -305,7 +313,7 @@ def _pairs(documents: Corpus, instances: Sequence[Instances]) -> Floats:
         near = np.abs(right[after] - left) <= PAIR
         owners = documents.owner[np.unique(left[near] >> 32)]
         share = np.bincount(owners, minlength=count) / documents.passages
-        found += _rarity(int(np.count_nonzero(share)), count) * share.astype(np.float32)
+        found += _rarity(documents, share > 0) * share.astype(np.float32)
     return found
 
 
@@ -331,7 +339,7 @@ def _dated(documents: Corpus, dates: Sequence[Date]) -> dict[str, Floats]:
         for one in asked:
             if one is not None:
                 same |= values == one
-        of += _rarity(int(np.count_nonzero(same)), len(times)) * same
+        of += _rarity(documents, same) * same
     for date in dates:
         for one in (date.year,) if date.year else documents.years[-DATES:]:
             near = np.maximum(near, _closeness(times, _range(one, date.month, date.day)))
@@ -413,7 +421,9 @@ def _saturated(frequency: Floats, length: Floats) -> Floats:
     return (np.float32(K1 + 1) * frequency / against).astype(np.float32, copy=False)
 
 
-def _rarity(holding: int, count: int) -> np.float32:
+def _rarity(documents: Corpus, held: Flags) -> np.float32:
+    """How rare it is among the documents that count to be one of those that hold it: the IDF of BM25."""
+    count, holding = int(np.count_nonzero(documents.counted)), int(np.count_nonzero(held & documents.counted))
     return np.float32(np.log(1 + (count - holding + 0.5) / (holding + 0.5)))
 
 

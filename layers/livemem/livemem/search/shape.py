@@ -18,6 +18,10 @@ Numbers = NDArray[np.int64]
 
 SPOKEN = {"turn", "message"}
 """The kinds of documents that were said: in a conversation, in a room."""
+DERIVED = {"summary"}
+"""The kinds of documents that say again what others say. Only the others count for the rarity of words, and for the
+lens through which vectors are compared.
+"""
 SILENT = {"tool", "system"}
 """Roles in which nobody speaks."""
 ROLES = {"user": ranking.USER, "assistant": ranking.ASSISTANT}
@@ -88,11 +92,15 @@ class IndexShape:
 
     def of_kinds(self, kinds: Collection[str]) -> NDArray[np.bool_]:
         """Whether each document is of one of these kinds."""
-        return np.isin(self.kind, [place for place, kind in enumerate(self.kinds) if kind in kinds])
+        return _of_kinds(self.kinds, self.kind, kinds)
 
     def passages_at(self, numbers: Numbers) -> Numbers:
         """The places of passages by their numbers; -1 for those that are not in the shape."""
         return _looked_up(self.passage_at, numbers)
+
+
+def _of_kinds(kinds: Sequence[str], kind: Numbers, wanted: Collection[str]) -> NDArray[np.bool_]:
+    return np.isin(kind, [place for place, name in enumerate(kinds) if name in wanted])
 
 
 @dataclass(frozen=True)
@@ -247,6 +255,7 @@ def _made(
         documents.tells & told,
         documents.holds,
         told,
+        _of_kinds(documents.kinds, documents.kind, DERIVED),
     )
     return IndexShape(
         documents.numbers,

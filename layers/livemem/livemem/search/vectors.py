@@ -23,7 +23,7 @@ Rows = NDArray[np.int64]
 LENGTH_TOLERANCE = 0.01
 """By how much a stored vector's length may differ from 1: float16 has 11 bits, so 0.0005 times a factor for sums."""
 REFIT = 1.1
-"""The growth of a pool after which a new lens is made."""
+"""The growth of the vectors that a lens is made of after which a new one is made."""
 
 
 def encode(vectors: Mapping[bytes, Sequence[float] | Vectors]) -> bytes:
@@ -74,6 +74,7 @@ class Pool:
         self.dimensions = dimensions
         self._rows: dict[bytes, int] = {}
         self._vectors = Matrix(dimensions)
+        self._shown: Rows | None = None
         self._lens = whitening.fit(self._vectors)
         self._fitted = 0
         self._lengths = np.empty(0, dtype=np.float32)
@@ -94,6 +95,10 @@ class Pool:
         # All of them mostly: picking each out would take as long as reading them did.
         self._vectors.append(vectors if len(new) == len(vectors) else vectors[list(new.values())])
         self._rows.update(zip(new, range(first, first + len(new)), strict=True))
+
+    def show(self, rows: Rows) -> None:
+        """Make the next lens of the vectors at these places alone. Without this it is made of all of them."""
+        self._shown = rows
 
     def rows_of(self, hashes: Sequence[bytes]) -> Rows:
         """The places of the vectors of these names, -1 for a name without a vector."""
@@ -122,8 +127,9 @@ class Pool:
 
     def _look_through(self) -> None:
         """Make the lens, and the lengths seen through it, where vectors have come."""
-        if len(self._vectors) > self._fitted * REFIT:
-            self._lens, self._fitted = whitening.fit(self._vectors), len(self._vectors)
+        count = len(self._vectors) if self._shown is None else len(self._shown)
+        if count > self._fitted * REFIT:
+            self._lens, self._fitted = whitening.fit(self._vectors, self._shown), count
             self._lengths = np.empty(0, dtype=np.float32)
         if len(self._vectors) > len(self._lengths):
             more = [whitening.lengths(self._lens, part) for part in self._vectors.parts(len(self._lengths))]

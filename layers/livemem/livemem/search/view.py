@@ -191,6 +191,8 @@ class SearchView:
                 rows = np.where(whole.before >= 0, kept[3][whole.before], -1)
         new = np.flatnonzero(rows < 0)
         rows[new] = pool.rows_of(whole.hashes[new].tolist())
+        # In the order of the documents, so that a sample of them is spread over all groups and times.
+        pool.show(rows[whole.corpus.counted[whole.owner] & (rows >= 0)])
         self._rows = (self.changed, pool, len(pool), rows)
         return rows
 

@@ -2,7 +2,7 @@
 
 The vectors of texts about the same things point the same way. Plain cosines differ little: the common part of all texts
 (names, tone, subject) outweighs the content of one. With the space's mean subtracted, and with the directions in which
-its texts differ most shortened, the same vectors find more (docs/recall.md).
+its texts differ most shortened, the same vectors find more (docs/ranking.md).
 """
 
 from dataclasses import dataclass
@@ -36,13 +36,16 @@ class Lens:
     """Of every direction, over the gain of all others."""
 
 
-def fit(vectors: NDArray[np.floating] | Matrix) -> Lens:
-    """The lens of unit vectors (n x d, float16 or float32). For no vectors it changes nothing."""
+def fit(vectors: NDArray[np.floating] | Matrix, shown: NDArray[np.int64] | None = None) -> Lens:
+    """The lens of unit vectors (n x d, float16 or float32), or of those in the rows `shown` alone. For no vectors it
+    changes nothing.
+    """
     count, width = vectors.shape
+    count = count if shown is None else len(shown)
     if not count:
         return Lens(np.zeros(width, np.float32), np.zeros((0, width), np.float32), np.zeros(0, np.float32))
     rows = np.unique(np.linspace(0, count - 1, min(count, SAMPLE)).astype(np.int64))
-    sample = vectors[rows].astype(np.float32)
+    sample = vectors[rows if shown is None else shown[rows]].astype(np.float32)
     trust = count / (count + CAUTION)
     mean = sample.mean(0) * np.float32(trust)
     centred = sample - sample.mean(0)

@@ -2,7 +2,7 @@
 
 A text becomes one stream of terms. A word gives one term, its stem: by English rules, then by French ones, and by these
 once more when its accents are folded. So a text may mix both languages and a query need not say which one it is in
-(docs/recall.md gives the cost). A name with joints (`read_file`, `tokenBudget`, `v1.3.1`, `src/app/main.py`,
+(docs/ranking.md gives the cost). A name with joints (`read_file`, `tokenBudget`, `v1.3.1`, `src/app/main.py`,
 `follow-up`) gives its parts in order and then the whole, written without its joints: `readFile`, `read_file` and
 `read-file` are one term. Scripts without spaces (Chinese, Japanese, Korean, Thai, ...) give their pairs of neighbouring
 characters, an emoji gives itself.
@@ -77,7 +77,7 @@ vais vers veut veux voici voila vont vos votre vous y
 """
 
 
-# Words of questions that answers seldom repeat. Each weighs less (docs/recall.md).
+# Words of questions that answers seldom repeat. Each weighs less (docs/ranking.md).
 _SMALL_TALK = """
 ok okay k kk thanks thank thx ty cheers hello hi hey bye goodbye morning afternoon evening night good great nice cool
 fine perfect excellent awesome wonderful super sure yes yep yeah yup nope right alright understood welcome sorry go on
