@@ -19,6 +19,7 @@ from livemem.errors import InvalidRequest, NotFound
 from livemem.process import Process
 from livemem.recall import conversation_documents, fan_out, render_context, search
 from livemem.recall.conversation_documents import Looks
+from livemem.recall.exchanges import exchange_of, passes
 from livemem.recall.fan_out import FanOutTask
 from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.render_context import FoundSummary, FoundTurn, Sections, ShownSummary, ShownTurn
@@ -186,15 +187,15 @@ def _found(
             for hit in summaries
             if floor.admits_hit(hit)
         ]
-        relevant = [hit for hit in turns if floor.admits_hit(hit)]
         found: dict[int, FoundTurn] = {}
         said: dict[int, Turn] = {}
-        for hit in relevant:
-            exchange = conversation_documents.exchange_of(view, conversation_id, int(hit.document.source["turn_index"]))
-            if exchange:
-                numbers = tuple(one.turn_index for one in exchange)
-                found.setdefault(numbers[0], FoundTurn(numbers[0], percent(hit), numbers[1:]))
-                said |= {one.turn_index: one for one in exchange}
+        for hit in turns:
+            if int(hit.document.source["turn_index"]) not in said and passes(view, floor, hit):
+                exchange = {one.turn_index: one for one in exchange_of(view, hit) if one.turn_index not in said}
+                if exchange:
+                    first, *others = exchange
+                    found[first] = FoundTurn(first, percent(hit), tuple(others))
+                    said |= exchange
             # So many are enough for any number of raw turns.
             if len(found) == most:
                 break

@@ -461,19 +461,6 @@ def turn_of(view: SearchView, conversation_id: str, index: int) -> Turn | None:
     )
 
 
-def exchange_of(view: SearchView, conversation_id: str, index: int) -> list[Turn]:
-    """A turn as it is shown where it was found: of single messages the question with its answer, because each alone is
-    only half. Empty if the view does not know it.
-    """
-    found = turn_of(view, conversation_id, index)
-    if not found or found.role not in (USER, ASSISTANT):
-        return [found] if found else []
-    first = index if found.role == USER else index - 1
-    pair = [found if number == index else turn_of(view, conversation_id, number) for number in (first, first + 1)]
-    whole = [one for one, role in zip(pair, (USER, ASSISTANT), strict=True) if one and one.role == role]
-    return whole if len(whole) == len(pair) else [found]
-
-
 def summary_of(document: Document) -> Summary:
     """The summary in a document."""
     return Summary.model_validate(document.more)

@@ -14,6 +14,7 @@ from livemem.errors import InvalidRequest
 from livemem.process import Process
 from livemem.recall import conversation_documents, search
 from livemem.recall.document_sources import ARCHIVE, LIVE
+from livemem.recall.exchanges import exchange_of, passes
 from livemem.recall.reading_ids import reading_id
 from livemem.recall.relevance import RelevanceFloor
 from livemem.recall.search_request import ALL, QUERY_CHARACTERS, SearchRequest
@@ -89,9 +90,8 @@ def context(
     asked = replace(SearchRequest.of(text, scope=ALL, limit=LOOKED_AT).of_kinds(some), floor=None)
     until = process.clock() + search.READING
     with search.answering(process, meta, [asked], lambda: search.vector_of(process, text), until) as (view, answers):
-        hits = [hit for hit in answers[0].hits if floor.admits_hit(hit)]
         items, shown, size = [], [], 0
-        for item in _items(view, hits):
+        for item in _items(view, answers[0].hits, floor):
             told = _told(item)
             if size + len(told) <= max_chars:
                 items.append(item)
@@ -111,23 +111,25 @@ def _kinds(kinds: str | None) -> tuple[str, ...] | None:
     return some
 
 
-def _items(view: SearchView, hits: Sequence[Hit]) -> Iterator[KnownItem]:
-    """Each hit once. The sides of a turn are one item, an exchange of single messages too, and neither stands beside
-    the summary of just that. Of two notes with the same words the better one counts.
+def _items(view: SearchView, hits: Sequence[Hit], floor: RelevanceFloor) -> Iterator[KnownItem]:
+    """Each hit that passes the floor, once. The sides of a turn are one item, an exchange of single messages too, and
+    neither stands beside the summary of just that. Of two notes with the same words the better one counts.
     """
     turns: set[tuple[str, int]] = set()
     summaries: set[tuple[str, int]] = set()
     texts: set[str] = set()
     for hit in hits:
+        if not passes(view, floor, hit):
+            continue
         document = hit.document
         conversation = document.source.get("conversation_id", "")
         if document.kind == conversation_documents.TURN:
-            exchange = conversation_documents.exchange_of(view, conversation, int(document.source["turn_index"]))
+            index = int(document.source["turn_index"])
+            exchange = exchange_of(view, hit) if (conversation, index) not in turns else []
             numbers = {(conversation, one.turn_index) for one in exchange}
-            if not exchange or numbers & turns or numbers <= summaries:
-                continue
-            turns |= numbers
-            yield _of_exchange(hit, exchange)
+            if numbers and not numbers <= summaries:
+                yield _of_exchange(hit, [one for one in exchange if (conversation, one.turn_index) not in turns])
+                turns |= numbers
             continue
         if document.kind == conversation_documents.SUMMARY:
             ends = conversation_documents.ends(document.source, "covers")

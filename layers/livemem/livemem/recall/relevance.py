@@ -103,7 +103,7 @@ class RelevanceFloor:
         """The same for a hit of a search. Its title and its author count as its text, and its day if the message names
         one.
         """
-        return self._of_that_day(hit) or self.admits(_text(hit.document), hit.relevance)
+        return self._of_that_day(hit) or self.admits(text_of(hit.document), hit.relevance)
 
     def _by_words(self, hit: Hit) -> bool:
         """Whether nothing but its words speaks for a hit that passes."""
@@ -134,12 +134,14 @@ class RelevanceFloor:
 
         first = hits[:LOOKED_AT]
         by_more = any(passes(hit) for hit in first if not self._by_words(hit))
-        if not by_more and not (any(map(passes, first)) and self.enough_together(_text(hit.document) for hit in first)):
+        if not by_more and not (
+            any(map(passes, first)) and self.enough_together(text_of(hit.document) for hit in first)
+        ):
             return []
         return [hit for hit in hits if hit.document.kind != MEMORY or hit.document.id in answers]
 
 
-def _text(document: Document) -> str:
+def text_of(document: Document) -> str:
     """All in which a word of the message may stand."""
     return f"{document.title} {document.author} {document.text}"
 
