@@ -445,6 +445,39 @@ def test_writers_of_vectors_that_collide_all_find_a_number():
     assert len(world.keys(PREFIX)) == 14
 
 
+def test_a_segment_that_took_the_number_of_a_removed_one_is_read():
+    """Neither the names of the old one count as known, nor are any of the new one missed."""
+    world, _ = garage()
+    reader, old, new = Segments("demo", MODEL), b"o" * 16, b"n" * 16
+
+    def write(name: bytes) -> None:
+        Segments("demo", MODEL).put(world.store, 64, encode({name: [1.0, *[0.0] * 63]}), [name])
+
+    write(old)
+    for _ in range(2):
+        reader.follow(world.store)
+    (key,) = world.keys(PREFIX)
+    world.client.reset()
+    reader.follow(world.store)
+    assert world.client.counts["GET"] == 0
+    world.inner.delete_object(Bucket="b", Key=key)
+    write(new)
+    assert world.keys(PREFIX) == [key]
+
+    def fail(index: int, verb: str) -> None:
+        if verb == "GET":
+            raise Killed
+
+    world.client.before = fail
+    with suppress(Killed):
+        reader.follow(world.store)
+    assert reader.stored(64) == set()
+    world.client.before = lambda index, verb: None
+    reader.follow(world.store)
+    assert reader.stored(64) == {new}
+    assert (reader.pools[64].rows_of([new]) >= 0).all()
+
+
 def test_a_try_of_an_invocation_waits_for_the_lease_of_the_one_that_died():
     world, embedder = garage()
     deadline = world.clock() + timedelta(minutes=15)

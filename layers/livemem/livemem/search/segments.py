@@ -14,7 +14,7 @@ from livemem.errors import PreconditionLost
 from livemem.search import vectors
 from livemem.search.vectors import Pool
 from livemem.store import keys, stored
-from livemem.store.objects import Store
+from livemem.store.objects import Entry, Store
 from livemem.store.vector_file import MEDIA_TYPE, MOST_DIMENSIONS, BadVectors
 
 logger = logging.getLogger(__name__)
@@ -39,6 +39,8 @@ class Segments:
         self.pools: dict[int, Pool] = {}
         self.names: dict[str, Sequence[bytes]] = {}
         """The names of each segment's vectors, by its key; none for a damaged one."""
+        self._etags: dict[str, str] = {}
+        """The ETags of the known segments. A number is free again once its segment is gone."""
 
     @property
     def nbytes(self) -> int:
@@ -48,8 +50,14 @@ class Segments:
     def follow(self, store: Store) -> None:
         """Read the segments that are new: 1 LIST, 1 GET each."""
         for _ in range(TRIES):
-            listed = self._listed(store)
-            new = [key for key in listed if key not in self.names]
+            entries = self._listed(store)
+            listed = {entry.key: dimensions for entry, dimensions in entries}
+            etags = {entry.key: entry.etag for entry, _ in entries}
+            new = [key for key in listed if key not in self.names or self._etags.get(key, etags[key]) != etags[key]]
+            self._etags = etags
+            for key in new:
+                # What is not read below must not count as known.
+                self.names.pop(key, None)
             whole = all(self._read(store, listed, new[at : at + AT_ONCE]) for at in range(0, len(new), AT_ONCE))
             self.names = {key: names for key, names in self.names.items() if key in listed}
             if whole:
@@ -63,13 +71,13 @@ class Segments:
                 self._take_in(key, dimensions[key], item.body)
         return all(found)
 
-    def _listed(self, store: Store) -> dict[str, int]:
-        """The segments' dimensions by their keys."""
-        found = {}
+    def _listed(self, store: Store) -> list[tuple[Entry, int]]:
+        """The segments, each with its dimensions."""
+        found = []
         for entry in store.scan(keys.vectors_of(self.space_id, self.model)):
             parsed = keys.parse_segment(entry.key)
             if parsed and parsed[0] == self.model and 0 < parsed[1] <= MOST_DIMENSIONS:
-                found[entry.key] = parsed[1]
+                found.append((entry, parsed[1]))
         return found
 
     def _take_in(self, key: str, dimensions: int, body: bytes) -> None:
@@ -117,7 +125,7 @@ class Segments:
                 self.names[key] = names
                 return
             # Another writer's, or our own whose answer was lost: then the vectors are there twice.
-            used = [key for key, length in self._listed(store).items() if length == dimensions]
+            used = [entry.key for entry, length in self._listed(store) if length == dimensions]
         raise PreconditionLost("Too many processes write vectors of this space at the same time.")
 
     def small(self, dimensions: int) -> list[str]:
