@@ -450,15 +450,17 @@ def test_a_segment_that_took_the_number_of_a_removed_one_is_read():
     world, _ = garage()
     reader, old, new = Segments("demo", MODEL), b"o" * 16, b"n" * 16
 
-    def write(name: bytes) -> None:
-        Segments("demo", MODEL).put(world.store, 64, encode({name: [1.0, *[0.0] * 63]}), [name])
+    def write(name: bytes) -> Segments:
+        writer = Segments("demo", MODEL)
+        writer.put(world.store, 64, encode({name: [1.0, *[0.0] * 63]}), [name])
+        return writer
 
-    write(old)
-    for _ in range(2):
-        reader.follow(world.store)
+    writer = write(old)
+    reader.follow(world.store)
     (key,) = world.keys(PREFIX)
     world.client.reset()
-    reader.follow(world.store)
+    for one in (writer, reader, writer):
+        one.follow(world.store)
     assert world.client.counts["GET"] == 0
     world.inner.delete_object(Bucket="b", Key=key)
     write(new)

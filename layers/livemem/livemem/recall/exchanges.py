@@ -2,7 +2,7 @@
 its question, is only half.
 """
 
-from collections.abc import Iterator
+from typing import NamedTuple
 
 from livemem.conversations.turn import Turn
 from livemem.recall.conversation_documents import ASSISTANT, USER, turn_of
@@ -14,8 +14,14 @@ from livemem.search.shape import SESSION_SECONDS
 from livemem.search.traits import traits
 from livemem.search.view import SearchView
 
-Message = tuple[str, str, str]
-"""Role, speaker and text of a side of a turn."""
+
+class Side(NamedTuple):
+    """A side of a turn on which something was said. `name` is USER or ASSISTANT, as documents of turns have it."""
+
+    name: str
+    role: str
+    speaker: str
+    text: str
 
 
 def passes(view: SearchView, floor: RelevanceFloor, hit: Hit) -> bool:
@@ -60,9 +66,9 @@ def exchange_of(view: SearchView, hit: Hit) -> list[Turn]:
         whole = [one for one, role in zip(pair, (USER, ASSISTANT), strict=True) if one and one.role == role]
         if len(whole) == len(pair):
             return whole
-    side = hit.document.id.rpartition("/")[2]
-    before = turn_of(view, conversation, index - 1) if side == _first_side(found) else None
-    after = turn_of(view, conversation, index + 1) if side == _last_side(found) else None
+    side, sides = hit.document.id.rpartition("/")[2], [one.name for one in _sides(found)]
+    before = turn_of(view, conversation, index - 1) if sides[:1] == [side] else None
+    after = turn_of(view, conversation, index + 1) if sides[-1:] == [side] else None
     return [
         *([before] if before and _answers(found, before) else []),
         found,
@@ -70,24 +76,15 @@ def exchange_of(view: SearchView, hit: Hit) -> list[Turn]:
     ]
 
 
-def _messages(turn: Turn) -> Iterator[Message]:
-    for side, text in ((USER, turn.user_message), (ASSISTANT, turn.assistant_message)):
-        if text.strip():
-            yield turn.role_of(side), turn.speaker(side), text
-
-
-def _first_side(turn: Turn) -> str:
-    return USER if turn.user_message.strip() else ASSISTANT
-
-
-def _last_side(turn: Turn) -> str:
-    return ASSISTANT if turn.assistant_message.strip() else USER
+def _sides(turn: Turn) -> list[Side]:
+    both = ((USER, turn.user_message), (ASSISTANT, turn.assistant_message))
+    return [Side(name, turn.role_of(name), turn.speaker(name), text) for name, text in both if text.strip()]
 
 
 def _answers(turn: Turn, before: Turn) -> bool:
     """Whether a turn begins with a person's answer to another person's question, with which the turn before ends."""
-    asked, told = list(_messages(before))[-1:], list(_messages(turn))[:1]
-    if not asked or not told or not asked[0][0] == told[0][0] == USER or asked[0][1] == told[0][1]:
-        return False
     pause = (turn.said_at() - before.said_at()).total_seconds()
-    return traits(asked[0][2]).asks and pause < SESSION_SECONDS
+    return pause < SESSION_SECONDS and any(
+        asked.role == told.role == USER and asked.speaker != told.speaker and traits(asked.text).asks
+        for asked, told in zip(_sides(before)[-1:], _sides(turn)[:1], strict=False)
+    )

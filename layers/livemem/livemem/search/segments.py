@@ -53,6 +53,7 @@ class Segments:
             entries = self._listed(store)
             listed = {entry.key: dimensions for entry, dimensions in entries}
             etags = {entry.key: entry.etag for entry, _ in entries}
+            # Of one that this process wrote the ETag is known from the first listing on.
             new = [key for key in listed if key not in self.names or self._etags.get(key, etags[key]) != etags[key]]
             self._etags = etags
             for key in new:
