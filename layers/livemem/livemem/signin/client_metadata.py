@@ -17,11 +17,18 @@ MOST_REDIRECTS = 10
 NAME_CHARACTERS = 80
 REDIRECT_CHARACTERS = 500
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-NO_APP = frozenset(
-    ("http", "javascript", "data", "file", "vbscript", "blob", "about", "ftp", "ws", "wss", "mailto", "filesystem")
+_REST = r"[A-Za-z0-9._~:/?@!$&'()*+,;=%\[\]-]*"
+_WEB = re.compile(rf"https?://{_REST}")
+_APP = re.compile(
+    # Editors hand an address on to the extension that it names by publisher and name. Those without a dot open files.
+    r"(?:(?:antigravity|code-oss|cursor|kiro|trae|vscode|vscode-insiders|vscodium|windsurf)://[\w-]+\.[\w-]+|warp://mcp"
+    r"|(?!com\.apple\.|microsoft\.)[a-z]{2,}(?:\.[a-z0-9-]+)+:(?://[\w.-]+|/(?!/)[\w.-]*))"
+    rf"(?:[/?]{_REST})?",
+    re.ASCII,
 )
-"""Schemes that are no app's own."""
-_URI = re.compile(r"[a-z][a-z0-9+.-]{1,60}://[A-Za-z0-9._~:/?@!$&'()*+,;=%\[\]-]+")
+"""The addresses of apps: of known clients, whose schemes have no dot, and of schemes that are a domain of the app's
+maker in reverse order (RFC 8252, 7.1). All others may belong to browsers and operating systems, which act on them.
+"""
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,8 @@ def described(client_id: str, metadata: Mapping[str, Any]) -> Client:
         if not isinstance(uri, str) or not _fits(uri):
             raise Refused(
                 "invalid_redirect_uri",
-                "A redirect address must be https, http on loopback, or a scheme of an app, without user or fragment.",
+                "A redirect address must be https, http on loopback, or of an app whose scheme is a domain in reverse "
+                "order (com.example.app:/callback), without user or fragment.",
             )
     name = metadata.get("client_name")
     name = visible(" ".join(name.split()))[:NAME_CHARACTERS] if isinstance(name, str) else ""
@@ -68,16 +76,18 @@ def is_loopback(uri: str) -> bool:
 
 
 def _fits(uri: str) -> bool:
-    if len(uri) > REDIRECT_CHARACTERS or not _URI.fullmatch(uri):
+    if len(uri) > REDIRECT_CHARACTERS:
         return False
+    if _APP.fullmatch(uri):
+        return True
     try:
         parts = urlsplit(uri)
         host, _ = parts.hostname, parts.port
     except ValueError:
         return False
-    if not host or "@" in parts.netloc or ".." in host:
+    if not _WEB.fullmatch(uri) or not host or "@" in parts.netloc or ".." in host:
         return False
-    return parts.scheme == "https" or is_loopback(uri) or parts.scheme not in NO_APP
+    return parts.scheme == "https" or is_loopback(uri)
 
 
 def _without_port(uri: str) -> str:
