@@ -1,6 +1,8 @@
 """The hooks of clients on the real routes: what was said is in the space, the memory is at the next start."""
 
 import json
+import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -110,3 +112,80 @@ def test_at_the_service_of_this_machine_notes_name_their_agent_also_when_its_tok
             made = admin.call("list_tokens", {})["items"]
             assert len(made) == 2
             assert {(one["name"], *sorted(one["permissions"])) for one in made} == {("claude-code", "read", "write")}
+
+
+CLIENTS = ("claude-code", "codex", "vscode", "cursor", "cline")
+PRIVATE = "My landlord is called Aurelius."
+
+
+def payload_of(client: str, event: str, folder: Path) -> str:
+    """What a client gives a hook, with all words of a session."""
+    transcript = folder / "session.jsonl"
+    line = {
+        "claude-code": {"type": "user", "uuid": "u1", "message": {"role": "user", "content": PRIVATE}},
+        "codex": {"type": "response_item", "payload": {"type": "message", "role": "user", "content": PRIVATE}},
+        "vscode": {"type": "user.message", "data": {"content": PRIVATE}},
+    }.get(client, {})
+    transcript.write_text(json.dumps(line) + "\n")
+    told = {"cwd": str(folder), "session_id": "s1", "transcript_path": str(transcript), "hook_event_name": event}
+    own: dict[str, dict[str, object]] = {
+        "cursor": {"cursor_version": "3.0", "prompt": PRIVATE, "text": PRIVATE},
+        "cline": {"clineVersion": "3", "taskId": "s1", "userPromptSubmit": {"prompt": PRIVATE}},
+    }
+    return json.dumps({**told, **own.get(client, {})})
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_after_no_record_the_hooks_that_stand_in_the_files_record_nothing_and_with_record_they_do_again(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str
+) -> None:
+    folder = tmp_path / "home/ferry"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LIVEMEM_STATE", str(tmp_path / "state"))
+
+    def init(*options: str) -> None:
+        arguments = ["init", client, "--directory", str(folder), "--yes", *options]
+        done = CliRunner().invoke(app, arguments, obj=Program())
+        assert done.exit_code == 0, done.output
+
+    def run_all_hooks() -> set[str]:
+        """Runs each command that stands in a file below the project; gives their events."""
+        texts = [path.read_text() for path in folder.rglob("*") if path.is_file() and path.suffix != ".jsonl"]
+        commands = {command for text in texts for command in re.findall(r"livemem (hook [\w-]+ \w+ --space \w+)", text)}
+        # As a session goes: the end comes last.
+        for command in sorted(commands, key=lambda each: ("nd" in each, "omplete" in each, "top" in each, each)):
+            program = Program(detach=lambda _work, _log: False)
+            event = shlex.split(command)[2]
+            done = CliRunner().invoke(app, shlex.split(command), input=payload_of(client, event, tmp_path), obj=program)
+            assert done.exit_code == 0
+        return {shlex.split(command)[2] for command in commands}
+
+    with front.opened(service) as door:
+        url = f"http://127.0.0.1:{door.port}"
+        monkeypatch.setenv("LIVEMEM_URL", url)
+        monkeypatch.setenv("LIVEMEM_TOKEN", BOOTSTRAP_KEY)
+        with Client(url, BOOTSTRAP_KEY) as asked:
+            for space in ("demo", "other"):
+                asked.call("create_space", {"space_id": space, "description": "d"})
+
+            def recorded() -> list[int]:
+                spaces = ("demo", "other")
+                return [len(asked.call("list_conversations", {"space_id": one})["items"]) for one in spaces]
+
+            # Given hooks that record, also for another space, when they are told not to
+            init("--space", "demo")
+            with_record = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+            init("--space", "other")
+            init("--space", "demo", "--no-record")
+
+            # Then only those that load are there, whatever is run, and recording comes back as it was
+            assert {event.lower().removeprefix("session").removeprefix("task") for event in run_all_hooks()} <= {
+                "start",
+                "resume",
+            }
+            assert recorded() == [0, 0]
+            init("--space", "demo")
+            assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == with_record
+            run_all_hooks()
+            assert recorded() == [1, 0]

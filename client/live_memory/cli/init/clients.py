@@ -4,7 +4,7 @@ docs/agents/hooks.md names the document against which each format was checked.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -127,16 +127,15 @@ def _vscode(setup: Setup) -> Fitting:
 
 def _cline(setup: Setup) -> Fitting:
     project = setup.scope == "project"
-    events = ["TaskStart", "TaskResume"]
-    if setup.record:
-        events += ["UserPromptSubmit", "PreCompact", "TaskComplete", "TaskCancel"]
+    recording = ["UserPromptSubmit", "PreCompact", "TaskComplete", "TaskCancel"]
     hooks = ".clinerules/hooks" if project else "Documents/Cline/Hooks"
     places = [_rules(setup, ".clinerules/livemem.md" if project else "Documents/Cline/Rules/livemem.md")]
     hints = ["Switch the hooks on in Cline: the Hooks tab of its rules panel."]
     if setup.platform == "win32":
         hints = ["Cline runs its hooks on Windows as PowerShell scripts, which livemem does not write."]
     else:
-        places += [_script(setup, f"{hooks}/{event}", event) for event in events]
+        places += [_script(setup, f"{hooks}/{event}", event) for event in ("TaskStart", "TaskResume")]
+        places += [replace(_script(setup, f"{hooks}/{event}", event), wanted=setup.record) for event in recording]
     settings = _cline_settings(setup)
     if setup.local:
         piece = JsonPiece((Key(("mcpServers", SERVER), _started(setup)),))

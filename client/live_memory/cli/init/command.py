@@ -131,14 +131,16 @@ def _carry_out(
     records = record.load(kept)
     drawn = plan.draw_up_undo(fitted.places, records) if undo else plan.draw_up(fitted.places, records)
     by_hand = drawn.by_hand if undo else (*drawn.by_hand, *fitted.by_hand)
-    recorded = [] if undo else recording.told(client, setup)
+    after = {step.path: step.after for step in drawn.steps}
+    left = [] if setup.record else recording.left_over(client, setup, after)
+    recorded = [] if undo else recording.told(client, setup, left)
     out.result(_document(drawn, by_hand, recorded), lambda: _show(out, drawn))
-    _explain(out, by_hand, undo=undo)
+    _explain(out, by_hand)
     for line in recorded:
         out.say(line)
     if not drawn.steps:
         out.say("Nothing to remove." if undo else "Nothing to change: everything is written already.")
-        raise typer.Exit(NOTHING)
+        raise typer.Exit(FAILED if left else NOTHING)
     if dry_run:
         return
     if not yes and not _agreed(program, out):
@@ -151,7 +153,7 @@ def _carry_out(
         if setup.local:
             _make_space(program, known, setup.space, out)
     _close(out, fitted, drawn, undo=undo)
-    if drawn.by_hand:
+    if drawn.by_hand or left:
         # A script must not continue as if everything were written.
         raise typer.Exit(FAILED)
 
@@ -187,9 +189,9 @@ def _show(out: Output, drawn: Plan) -> None:
             out.text(texts.clean(line))
 
 
-def _explain(out: Output, by_hand: tuple[ByHand, ...], *, undo: bool) -> None:
-    what = "remove this yourself" if undo else "add this yourself"
+def _explain(out: Output, by_hand: tuple[ByHand, ...]) -> None:
     for one in by_hand:
+        what = "remove this yourself" if one.remove else "add this yourself"
         out.say(f"\n{one.shown}: {one.reason}; {what}:\n\n{one.snippet}")
 
 

@@ -18,6 +18,8 @@ IF_INSTALLED = "command -v livemem >/dev/null 2>&1 || exit 0; "
 """Makes the command of a hook do nothing where livemem is not installed, as at a colleague's (POSIX, `command`)."""
 HOOK_COMMANDS = ("livemem hook ", f"{IF_INSTALLED}livemem hook ")
 """The beginnings of commands of ours: they mark a hook as ours, even if its user wrote it by hand."""
+HOOKS = "hooks"
+"""The member of a client's document with an array of hooks for each event."""
 
 
 class Piece(Protocol):
@@ -66,7 +68,9 @@ class JsonPiece:
     entries: tuple[Key | Element, ...]
 
     def add(self, text: str) -> str:
-        """The text with all entries. Existing entries stay untouched."""
+        """The text with all entries, and no other hook of ours. Existing entries stay untouched."""
+        for hook in self._other_hooks(text):
+            text = _without_elements(text, hook, {})
         for entry in self.entries:
             document = jsontext.parse(text)
             found = jsontext.get(document, entry.path)
@@ -79,12 +83,21 @@ class JsonPiece:
     def remove(self, text: str, before: str | None) -> str:
         """The text without the entries and the containers that they leave empty; an earlier value comes back."""
         earlier = jsontext.parse(before) if before is not None else {}
-        for entry in self.entries:
+        for entry in (*self.entries, *self._other_hooks(text)):
             if isinstance(entry, Element):
                 text = _without_elements(text, entry, earlier)
             elif not entry.optional:
                 text = _without_key(text, entry, earlier)
         return text if before is None else self._without_optional(text, earlier)
+
+    def _other_hooks(self, text: str) -> list[Element]:
+        """Our hooks at events that this piece has none for, as an `init` with other options wrote them."""
+        hooks = jsontext.get(jsontext.parse(text), (HOOKS,))
+        named = {entry.path for entry in self.entries}
+        if not isinstance(hooks, dict) or not any(path[0] == HOOKS for path in named):
+            return []
+        others = [Element((HOOKS, event), None) for event in hooks if (HOOKS, event) not in named]
+        return [hook for hook in others if _strip(text, hook) != text]
 
     def _without_optional(self, text: str, earlier: Any) -> str:
         """The text without the optional members that were not there before, if nothing else needs them."""

@@ -19,12 +19,16 @@ _BEARER = re.compile(r"(Bearer )[^\s\"'$]+")
 
 @dataclass(frozen=True)
 class Place:
-    """A piece and its file in `root`. `mode`: the mode that the file needs (executable, secret)."""
+    """A piece and its file in `root`. `mode`: the mode that the file needs (executable, secret).
+
+    `wanted`: false for a file that an `init` with other options wrote; it is taken back.
+    """
 
     root: Path
     relative: str
     piece: Piece
     mode: int | None = None
+    wanted: bool = True
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,12 @@ class Step:
 
 @dataclass(frozen=True)
 class ByHand:
-    """A file that livemem does not change, the reason, and the text that its owner adds."""
+    """A file that livemem does not change, the reason, and the text that its owner adds, or removes."""
 
     shown: str
     reason: str
     snippet: str
+    remove: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,17 +68,32 @@ def draw_up(places: list[Place], records: Mapping[str, FileRecord]) -> Plan:
     by_hand: list[ByHand] = []
     for place in places:
         path = files.inside(place.root, place.relative)
-        before = files.read(path)
+        before, done = files.read(path), records.get(str(path))
         try:
-            after = place.piece.add(before or "")
-            origin = _origin(place.piece, before, records.get(str(path)))
+            step = _step(place, path, before, done) if place.wanted else _step_back(place, path, before, done)
         except NotPlain as problem:
-            by_hand.append(ByHand(str(path), str(problem), place.piece.snippet()))
+            by_hand.append(ByHand(str(path), str(problem), place.piece.snippet(), remove=not place.wanted))
             continue
-        if after != before or (place.mode is not None and _mode(path) != place.mode):
-            folders = tuple(files.missing_folders(place.root.resolve(), path))
-            steps.append(Step(path, place.relative, before, after, place.mode, origin, folders))
+        if step:
+            steps.append(step)
     return Plan(tuple(steps), tuple(by_hand))
+
+
+def _step(place: Place, path: Path, before: str | None, done: FileRecord | None) -> Step | None:
+    origin = _origin(place.piece, before, done)
+    # As if it were the first `init`, so that what others wrote keeps its form; not in a file that was edited since.
+    unedited = done is not None and before is not None and record.digest(before) == done.after_hash
+    after = place.piece.add((origin if unedited else before) or "")
+    if after == before and place.mode in (None, _mode(path)):
+        return None
+    folders = tuple(files.missing_folders(place.root.resolve(), path))
+    return Step(path, place.relative, before, after, place.mode, origin, folders)
+
+
+def _step_back(place: Place, path: Path, now: str | None, done: FileRecord | None) -> Step | None:
+    """The step that removes our part. An undo restores the text that it leaves."""
+    after = _undone(place.piece, now, done) if now is not None else None
+    return Step(path, place.relative, now, after, done.mode if done else None, after) if after != now else None
 
 
 def _origin(piece: Piece, before: str | None, done: FileRecord | None) -> str | None:
@@ -92,17 +112,13 @@ def draw_up_undo(places: list[Place], records: Mapping[str, FileRecord]) -> Plan
     by_hand: list[ByHand] = []
     for place in places:
         path = files.inside(place.root, place.relative)
-        now = files.read(path)
-        if now is None:
-            continue
-        done = records.get(str(path))
         try:
-            after = _undone(place.piece, now, done)
+            step = _step_back(place, path, files.read(path), records.get(str(path)))
         except NotPlain as problem:
-            by_hand.append(ByHand(str(path), str(problem), place.piece.snippet()))
+            by_hand.append(ByHand(str(path), str(problem), place.piece.snippet(), remove=True))
             continue
-        if after != now:
-            steps.append(Step(path, place.relative, now, after, done.mode if done else None))
+        if step:
+            steps.append(step)
     return Plan(tuple(steps), tuple(by_hand))
 
 
@@ -135,8 +151,15 @@ def carry_out(plan: Plan, record_path: Path) -> None:
         records[str(step.path)] = _recorded(step, records.get(str(step.path)))
     record.save(record_path, records)
     for step in plan.steps:
-        _check_unchanged(step)
-        files.write(step.path, step.after or "", step.mode)
+        _carry_out(step)
+
+
+def _carry_out(step: Step) -> None:
+    _check_unchanged(step)
+    if step.after is None:
+        files.remove(step.path)
+    else:
+        files.write(step.path, step.after, step.mode)
 
 
 def _recorded(step: Step, earlier: FileRecord | None) -> FileRecord:
@@ -150,11 +173,7 @@ def take_back(plan: Plan, record_path: Path) -> None:
     """Carry out the plan of an undo, and remove the record. Raises Refused."""
     records = record.load(record_path)
     for step in plan.steps:
-        _check_unchanged(step)
-        if step.after is None:
-            files.remove(step.path)
-        else:
-            files.write(step.path, step.after, step.mode)
+        _carry_out(step)
     left = {one.shown for one in plan.by_hand}
     for name, done in records.items():
         if name not in left:

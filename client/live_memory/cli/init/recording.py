@@ -2,17 +2,57 @@
 off.
 """
 
-from live_memory.cli.init.setup import Setup
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from live_memory.cli.exits import Refused
+from live_memory.cli.init import clients, files
+from live_memory.cli.init.hooks.events import EVENTS
+from live_memory.cli.init.setup import Scope, Setup
 
 WHAT = {
     "cursor": "what you type and what the agent answers",
     "cline": "what you type, and the result of a finished task",
 }
 """Clients for whose sessions different data is kept."""
+ALSO_READ = {"claude-code": (".claude/settings.local.json",)}
+"""Files of a project in which a client looks for hooks too, and `init` writes none."""
+_SCOPES: tuple[Scope, ...] = ("project", "user")
 
 
-def told(client: str, setup: Setup) -> list[str]:
-    """The lines, also where nothing is recorded."""
+def left_over(client: str, setup: Setup, changed: Mapping[Path, str | None]) -> list[str]:
+    """The hooks that go on recording: those of the other scope, and those that livemem did not write.
+
+    `changed`: the texts that files are about to get.
+    """
+    called = re.compile(rf"livemem hook {client} ([A-Za-z]+)")
+    kinds = EVENTS[client]
+    places: dict[Path, str] = {setup.project / name: "" for name in ALSO_READ.get(client, ())}
+    for scope in _SCOPES:
+        there = replace(setup, scope=scope)
+        places |= {
+            place.root / place.relative: "" if scope == setup.scope else f"--scope {scope} "
+            for place in clients.fitting(client, there).places
+        }
+    lines = []
+    for path, scope_option in places.items():
+        text: str | None = None
+        with suppress(Refused):
+            text = changed[path.resolve()] if path.resolve() in changed else files.read(path)
+        events = dict.fromkeys(event for event in called.findall(text or "") if kinds.get(event, "load") != "load")
+        if events:
+            way = f"`livemem init {client} {scope_option}--no-record`" if scope_option else "remove them there"
+            lines.append(f"- {path} ({', '.join(events)}): {way}.")
+    return lines
+
+
+def told(client: str, setup: Setup, left: list[str]) -> list[str]:
+    """The lines, also where nothing is recorded. `left`: those of `left_over`."""
+    if left:
+        return [f"Chats in {client} are still recorded by other hooks:", *left]
     if not setup.record:
         return [f"No chat in {client} is recorded: the hook only loads the memory."]
     what = WHAT.get(client, "what you type and what the agent answers, from the transcript")

@@ -89,6 +89,37 @@ def test_what_is_recorded_where_to_and_how_to_turn_it_off_is_said_before_anybody
     assert "recorded" not in undone.stderr
 
 
+def test_hooks_that_record_elsewhere_are_named_and_no_record_is_no_success_until_they_are_gone(run, project):
+    arguments = ("init", "claude-code", "-s", "demo", "--url", URL, "--yes")
+    assert run(*arguments, "--scope", "user").exit_code == 0
+    by_hand = '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"cd /x && livemem hook claude-code Stop"}]}]}}'
+    (project / ".claude").mkdir()
+    (project / ".claude/settings.local.json").write_text(by_hand)
+
+    done = run(*arguments, "--no-record")
+    assert done.exit_code == 1
+    assert "No chat in" not in done.stderr
+    assert f"{project}/.claude/settings.local.json (Stop): remove them there." in done.stderr
+    user = f"{project.parent}/.claude/settings.json (PreCompact, Stop, SessionEnd)"
+    assert f"{user}: `livemem init claude-code --scope user --no-record`." in done.stderr
+    assert run(*arguments, "--no-record").exit_code == 1
+
+    (project / ".claude/settings.local.json").unlink()
+    assert run(*arguments, "--no-record", "--scope", "user").exit_code == 0
+    done = run(*arguments, "--no-record")
+    assert (done.exit_code, "No chat in claude-code is recorded" in done.stderr) == (7, True)
+
+
+def test_a_hook_file_with_comments_still_records_after_no_record_and_that_is_said(run, project):
+    arguments = ("init", "cursor", "-s", "demo", "--url", URL, "--yes")
+    (project / ".cursor").mkdir()
+    text = '// ours\n{"hooks": {"stop": [{"command": "livemem hook cursor stop --space demo"}]}}'
+    (project / ".cursor/hooks.json").write_text(text)
+    done = run(*arguments, "--no-record")
+    assert done.exit_code == 1
+    assert f"{project}/.cursor/hooks.json (stop): remove them there." in done.stderr
+
+
 def test_a_dry_run_shows_and_writes_nothing(run, project):
     done = run("init", "codex", "-s", "demo", "--url", URL, "--dry-run")
     assert done.exit_code == 0

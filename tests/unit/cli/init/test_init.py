@@ -153,6 +153,62 @@ def test_without_recording_there_is_only_the_hook_that_loads(there):
     assert list(there.json(".claude/settings.json")["hooks"]) == ["SessionStart"]
 
 
+@pytest.mark.parametrize("scope", ["project", "user"])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_no_record_after_an_init_is_no_record_from_the_first_and_undo_gives_back_what_was_before_both(
+    there, client, scope
+):
+    theirs = '{"hooks" : {"Stop":[ {"hooks":[{"type":"command","command":"mine"}]} ],"SessionEnd": [ ]}}'
+    there.write(".claude/settings.json", theirs)
+    there.write(".cursor/hooks.json", '{"version":1,"hooks":{"stop":[{"command":"mine"} ]}}')
+    there.write(".clinerules/hooks/PreToolUse", "#!/bin/sh\nexit 0\n")
+    before = there.tree()
+    there.init(client, scope=scope, record=False)
+    without = there.tree()
+    there.undo(client, scope=scope)
+
+    there.init(client, scope=scope)
+    recording = there.tree()
+    assert without != recording
+    there.init(client, scope=scope, record=False)
+    assert there.tree() == without
+    assert there.init(client, scope=scope, record=False).steps == ()
+    there.init(client, scope=scope)
+    assert there.tree() == recording
+    there.init(client, scope=scope, record=False, space="other")
+    there.undo(client, scope=scope)
+    assert there.tree() == before
+
+
+def test_no_record_in_a_file_that_was_edited_since_takes_our_hooks_alone_at_whatever_event_they_stand(there):
+    there.init("claude-code")
+    theirs = {"type": "command", "command": "mine"}
+    settings = there.json(".claude/settings.json")
+    settings["hooks"]["Stop"][0]["hooks"].insert(0, theirs)
+    settings["hooks"]["SubagentStop"] = [{"hooks": [{"type": "command", "command": "livemem hook claude-code Stop"}]}]
+    settings["hooks"]["Notification"] = []
+    there.write(".claude/settings.json", json.dumps(settings, indent=4))
+    there.init("claude-code", record=False)
+    hooks = there.json(".claude/settings.json")["hooks"]
+    assert list(hooks) == ["SessionStart", "Stop", "Notification"]
+    assert hooks["Stop"] == [{"hooks": [theirs]}]
+
+
+def test_no_record_where_another_machine_has_the_record_takes_the_hooks_all_the_same(there):
+    for client in CLIENTS:
+        there.init(client)
+    there.forget()
+    there.write(".clinerules/hooks/TaskCancel", there.read(".clinerules/hooks/TaskCancel") + "echo mine\n")
+    for client in CLIENTS:
+        there.init(client, record=False)
+    left = [path.name for path in there.project.rglob("*") if path.is_file() and "livemem hook" in path.read_text()]
+    assert sorted(left) == ["TaskResume", "TaskStart", "hooks.json", "hooks.json", "livemem.json", "settings.json"]
+    assert there.read(".clinerules/hooks/TaskCancel") == "#!/bin/sh\necho mine\n"
+    assert list(there.json(".cursor/hooks.json")["hooks"]) == ["sessionStart"]
+    for path in (".codex/hooks.json", ".github/hooks/livemem.json"):
+        assert list(there.json(path)["hooks"]) == ["SessionStart"]
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 def test_the_files_of_the_user_are_other_ones_than_those_of_a_project(there, client):
     drawn = there.init(client, scope="user")

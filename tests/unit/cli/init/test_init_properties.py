@@ -101,3 +101,19 @@ def parsed_or_none(text):
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
+
+
+@pytest.mark.slow
+@given(projects(), st.lists(st.booleans(), min_size=1, max_size=3))
+def test_whatever_was_recorded_before_the_last_init_decides_and_undo_gives_back_the_very_bytes(project, earlier):
+    client, found = project
+    with desk() as made:
+        laid_out(found, made)
+        before = made.tree()
+        made.init(client, record=False)
+        once = made.tree()
+        for recorded in (*earlier, False):
+            made.init(client, record=recorded)
+        assert made.tree() == once
+        made.undo(client)
+        assert made.tree() == before
