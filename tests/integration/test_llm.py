@@ -76,6 +76,168 @@ def test_parameters_whose_setting_is_empty_are_left_out_for_providers_that_refus
     assert server.asked[0].body == {"model": "m-1", "messages": MESSAGES}
 
 
+EXTRA = {
+    "reasoning_effort": "low",
+    "chat_template_kwargs": {"enable_thinking": False},
+    "num_ctx": 32_000,
+    "think": None,
+}
+
+
+def test_further_parameters_of_the_settings_are_sent_with_each_call_of_either_kind():
+    offered = [Tool("search", "Looks.", {"type": "object"})]
+    found: dict[str, Any] = {"llmaas_api_key": "k", "llmaas_model": "m-1", "llmaas_extra": json.dumps(EXTRA)}
+    with serving() as server:
+        ask(server.url, **found)
+        ask(server.url, **found)
+        tool_calling.connect(Settings(llmaas_api_url=server.url, **found))(MESSAGES, offered, 500, 10)
+
+    bodies = [asked.body for asked in server.asked]
+    assert [{name: body[name] for name in EXTRA} for body in bodies] == [EXTRA] * 3
+    # What the service sends itself stands.
+    assert [(body["model"], body["messages"], body["max_tokens"]) for body in bodies] == [("m-1", MESSAGES, 500)] * 3
+    assert [sorted(body.keys() - EXTRA.keys()) for body in bodies[1:]] == [
+        ["max_tokens", "messages", "model", "response_format", "temperature"],
+        ["max_tokens", "messages", "model", "temperature", "tools"],
+    ]
+
+
+def refusal(message: str, status: int = 400) -> Step:
+    return answer({"error": {"message": message, "type": "BadRequestError"}}, status)
+
+
+NO_SYSTEM = {
+    "Gemma on vLLM": refusal("System role not supported"),
+    "vLLM without `error`": answer({"object": "error", "message": "System role not supported", "code": 400}, 400),
+    "Gemma on llama.cpp": refusal("Jinja Exception: System role not supported at row 1, column 89", 500),
+    "Gemma by Google": refusal("Developer instruction is not enabled for models/gemma-3-27b-it"),
+    "Google's list": answer([{"error": {"code": 400, "message": "Developer instruction is not enabled"}}], 400),
+    "Mistral": refusal("Conversation roles must alternate user/assistant/user/assistant/..."),
+    "Mistral, newer": refusal("Only user, assistant and tool roles are supported, got system."),
+    "Llama 2": refusal("Only user and assistant roles are supported!", 422),
+    "OpenAI o1": refusal("Unsupported value: 'messages[0].role' does not support 'system' with this model."),
+    "Bedrock": refusal("This model doesn't support system messages. Try again without system messages."),
+    "Anthropic": refusal('messages: Unexpected role "system". The Messages API accepts a top-level parameter'),
+    "a text": answer(b"invalid message role: system", 400, "text/plain"),
+    "a proxy": refusal("The system prompt is not allowed for this model"),
+}
+
+
+@each("step", NO_SYSTEM.values(), ids=NO_SYSTEM)
+def test_a_model_that_refuses_the_system_role_gets_its_text_before_the_users_and_is_not_asked_so_again(step: Step):
+    with serving(step) as server:
+        asks = llm.connect(Settings(llmaas_api_url=server.url, llmaas_model="m-1"))
+        replies = [asks(MESSAGES, 500, 10) for _ in range(2)]
+
+    assert [reply.text for reply in replies] == ['{"ok": true}'] * 2
+    moved = [{"role": "user", "content": "Be brief.\n\nFold — 🦊"}]
+    assert [asked.body["messages"] for asked in server.asked] == [MESSAGES, moved, moved]
+
+
+NO_RETRY = {
+    "another refusal": (refusal("temperature is not supported"), "llm_refused_request"),
+    "a bad key": (refusal("System role not supported", 401), "llm_refused_request"),
+    "overloaded": (refusal("The system is not available", 503), "llm_unavailable"),
+    "the system is busy": (refusal("system error, try again", 500), "llm_unavailable"),
+}
+
+
+@each(("step", "code"), NO_RETRY.values(), ids=NO_RETRY)
+def test_no_other_refusal_is_asked_again(step: Step, code: str):
+    with serving(step) as server, pytest.raises(LlmError) as failed:
+        ask(server.url)
+
+    assert (failed.value.code, len(server.asked)) == (code, 1)
+
+
+def test_a_refusal_without_the_system_role_is_told_and_the_role_is_tried_again():
+    with serving(refusal("System role not supported"), refusal("bad schema")) as server:
+        asks = llm.connect(Settings(llmaas_api_url=server.url))
+        with pytest.raises(LlmError, match="bad schema"):
+            asks(MESSAGES, 500, 10)
+        asks(MESSAGES, 500, 10)
+
+    assert [len(asked.body["messages"]) for asked in server.asked] == [2, 1, 2]
+
+
+def test_both_tries_have_the_time_of_one_call_together():
+    with serving(refusal("System role not supported")) as server:
+        server.script.append(silent(server))
+        with pytest.raises(LlmError) as failed:
+            ask(server.url, timeout=0.3)
+
+    assert failed.value.code == "llm_timeout"
+
+
+def test_calls_of_tools_keep_their_order_where_the_system_role_is_refused():
+    calls = [{"id": "a", "type": "function", "function": {"name": "search", "arguments": "{}"}}]
+    thread: list[Any] = [
+        *MESSAGES,
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "a", "content": "[]"},
+        {"role": "user", "content": "Respond."},
+    ]
+    with serving(refusal("System role not supported")) as server:
+        found = Settings(llmaas_api_url=server.url)
+        tool_calling.connect(found)(thread, [Tool("search", "Looks.", {"type": "object"})], 500, 10)
+
+    assert server.asked[1].body["messages"] == [{"role": "user", "content": "Be brief.\n\nFold — 🦊"}, *thread[2:]]
+
+
+CHUNK = {
+    "id": "c",
+    "object": "chat.completion.chunk",
+    "created": 1,
+    "model": "m",
+    "choices": [{"index": 0, "delta": {}}],
+}
+LINE = json.dumps(CHUNK).encode()
+STREAMS = {
+    "events": answer(b"data: " + LINE + b"\n\ndata: [DONE]\n\n", 200, "text/event-stream"),
+    "events that begin with a comment": answer(b": PROCESSING\n\ndata: " + LINE, 200, "text/event-stream"),
+    "named events": answer(b"event: message\ndata: " + LINE, 200, "text/event-stream; charset=utf-8"),
+    "events called JSON": answer(b"data: " + LINE + b"\n\n"),
+    "events called text": answer(b"\ndata:" + LINE, 200, "text/plain"),
+    "lines of JSON": answer(LINE + b"\n" + LINE + b"\n", 200, "application/x-ndjson"),
+    "lines of JSON called text": answer(LINE + b"\r\n" + LINE, 200, "text/plain"),
+    "its only part": answer(CHUNK),
+}
+
+
+@each("step", STREAMS.values(), ids=STREAMS)
+def test_a_server_that_only_streams_is_said_so(step: Step):
+    with serving(step) as server, pytest.raises(LlmError) as failed:
+        ask(server.url)
+
+    assert failed.value.code == "llm_only_streams"
+    assert "answered with a stream. It only streams" in failed.value.detail
+    assert "switch streaming off" in failed.value.detail
+
+
+@each(
+    ("message", "advice"),
+    [
+        (
+            "This model only support stream mode, please enable the stream parameter to access the model.",
+            "It only streams",
+        ),
+        ("Stream must be set to true", "It only streams"),
+        ("Requests with max_tokens > 4096 must have stream=true", "It only streams"),
+        ("non-streaming requests are not supported", "It only streams"),
+        ("parameter.enable_thinking must be set to false for non-streaming calls", "Set LLMAAS_EXTRA"),
+        ("Unrecognized request argument supplied: enable_cache", "If LLMAAS_EXTRA has the parameter"),
+        ("Extra inputs are not permitted", "If LLMAAS_EXTRA has the parameter"),
+        ("Unsupported parameter: 'reasoning_effort' is not supported with this model.", "If LLMAAS_EXTRA has the"),
+        ("Unsupported parameter: 'temperature' is not supported with this model.", "Set LLMAAS_TEMPERATURE"),
+    ],
+)
+def test_a_refusal_to_answer_as_a_whole_or_to_take_a_parameter_names_what_to_change(message: str, advice: str):
+    with serving(refusal(message)) as server, pytest.raises(LlmError) as failed:
+        ask(server.url)
+
+    assert (failed.value.code, advice in failed.value.detail) == ("llm_refused_request", True), failed.value.detail
+
+
 def test_a_temperature_of_zero_is_sent():
     with serving() as server:
         ask(server.url, llmaas_temperature=0)
@@ -519,6 +681,10 @@ def models(*names: str) -> Step:
     return answer({"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
 
 
+def owned(by: str, *names: str) -> Step:
+    return answer({"data": [{"id": name, "owned_by": by} for name in names]})
+
+
 def look(url: str | None, **changes: Any) -> ApiState:
     found = Settings(**{"llmaas_api_url": url, "llmaas_api_key": "secret-key", "llmaas_model": "m-1"} | changes)
     return looks.look(llm.api(found), found.llmaas_model, timeout=changes.pop("timeout", 5))
@@ -530,6 +696,9 @@ LOOKS: dict[str, tuple[Step, str, str | None]] = {
     "lists it as Google does": (models("models/m-1"), "ok", None),
     "lists others": (models("m-0"), "ok", "does not list the model 'm-1'"),
     "lists none": (models(), "ok", None),
+    "llama.cpp, which serves its one model under any name": (owned("llamacpp", "weights.gguf"), "ok", None),
+    "llama.cpp's router": (owned("llamacpp", "a", "b"), "ok", "does not list the model 'm-1'"),
+    "vLLM, which reads the name": (owned("vllm", "weights"), "ok", "does not list the model 'm-1'"),
     "a bare list": (answer([{"id": "m-0"}]), "ok", "does not list the model 'm-1'"),
     "a list of something else": (answer({"data": [1, "m", {"id": 7}, {}]}), "ok", None),
     "another form": (answer({"models": {}}), "ok", None),
@@ -549,6 +718,12 @@ LOOKS: dict[str, tuple[Step, str, str | None]] = {
     "speaks another protocol": (not_http, "unreachable", "could not be reached"),
     "compressed": (compressed(b"[]"), "refused", "did not answer in OpenAI's format"),
 }
+
+
+@each("name", ["any", "ANY", "default", "local-model", "none"])
+def test_a_name_that_stands_for_whatever_the_server_has_is_not_blamed_for_missing_in_its_list(name: str):
+    with serving(models("qwen3-8b", "weights.gguf")) as server:
+        assert look(server.url, llmaas_model=name) == ApiState("ok")
 
 
 @each(("step", "status", "detail"), LOOKS.values(), ids=LOOKS)

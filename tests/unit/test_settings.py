@@ -84,6 +84,9 @@ def test_an_empty_parameter_of_the_llm_is_left_out(monkeypatch: pytest.MonkeyPat
         ("REDACT_SECRETS", "", False),
         ("CONSOLIDATION_THRESHOLD", "0", 0),
         ("LLM_TIMEOUT_SECONDS", "0.5", 0.5),
+        ("LLMAAS_EXTRA", '{"reasoning_effort": "low"}', {"reasoning_effort": "low"}),
+        ("LLMAAS_EXTRA", ' {"chat_template_kwargs": {"model": 1}} ', {"chat_template_kwargs": {"model": 1}}),
+        ("LLMAAS_EXTRA", "", {}),
         ("S3_SIGNATURE", "hybrid", "hybrid"),
         ("DIGEST_HOURS", "0, 12,23", "0,12,23"),
         ("DIGEST_HOURS", "7", "7"),
@@ -108,6 +111,17 @@ def test_a_variable_is_read_as_its_type(monkeypatch: pytest.MonkeyPatch, name: s
         ("CONSOLIDATION_MAX_NOTES", "0"),
         ("CONSOLIDATION_MAX_NOTES", "1001"),
         ("CONSOLIDATION_THRESHOLD", "-1"),
+        ("LLMAAS_EXTRA", "reasoning_effort=low"),
+        ("LLMAAS_EXTRA", "{'reasoning_effort': 'low'}"),
+        ("LLMAAS_EXTRA", '["reasoning_effort"]'),
+        ("LLMAAS_EXTRA", "null"),
+        ("LLMAAS_EXTRA", '{"top_p": NaN}'),
+        ("LLMAAS_EXTRA", '{"top_p": 1e999}'),
+        ("LLMAAS_EXTRA", '{"stop": "\\ud800"}'),
+        ("LLMAAS_EXTRA", '{"a": ' + "[" * 100_000),
+        ("LLMAAS_EXTRA", '{"stream": true}'),
+        ("LLMAAS_EXTRA", '{"Messages": []}'),
+        ("LLMAAS_EXTRA", '{"top_p": 1, "n": 2}'),
         ("S3_SIGNATURE", "v2"),
         ("S3_ENDPOINT_URL", "minio:9000"),
         ("S3_ENDPOINT_URL", "http://minio :9000"),
@@ -150,6 +164,19 @@ def test_a_bad_value_is_refused_when_the_settings_are_read(monkeypatch: pytest.M
         ),
         ("S3_SIGNATURE", "v2", "S3_SIGNATURE: must be 'v4' or 'hybrid'"),
         ("S3_ENDPOINT_URL", "minio:9000", "S3_ENDPOINT_URL: must be an http or https URL"),
+        (
+            "LLMAAS_EXTRA",
+            "low",
+            'LLMAAS_EXTRA: must be a JSON object, such as {"reasoning_effort": "low"}',
+        ),
+        (
+            "LLMAAS_EXTRA",
+            '{"tools": [], "max_tokens": 9, "top_p": 1}',
+            (
+                "LLMAAS_EXTRA: must not have what the service sends itself: max_tokens is LLMAAS_MAX_TOKENS; "
+                "tools belongs to the service"
+            ),
+        ),
         ("LLMAAS_JSON_MODE", "xml", "LLMAAS_JSON_MODE: must be 'object', 'schema' or 'off'"),
         (
             "EMBEDDINGS_DIMENSIONS",

@@ -1,13 +1,14 @@
 """Settings from the environment, checked once. Names are those of the template's parameters."""
 
 import hashlib
+import json
 import re
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from livemem import clock
 from livemem.errors import NotConfigured
@@ -21,6 +22,20 @@ LEFT_OUT_WHEN_EMPTY = ("llmaas_temperature", "llmaas_max_tokens", "llmaas_json_m
 
 JSON_MODES = {"true": "object", "false": "off", "": "off"}
 """Former values of the setting, from when it had two positions only. Deployed stacks keep their parameters."""
+
+_BY_SERVICE = "belongs to the service"
+SENT_ALREADY = {
+    "model": "is LLMAAS_MODEL",
+    "temperature": "is LLMAAS_TEMPERATURE",
+    "max_tokens": "is LLMAAS_MAX_TOKENS",
+    "max_completion_tokens": "is LLMAAS_MAX_TOKENS",
+    **dict.fromkeys(("response_format", "format"), "is LLMAAS_JSON_MODE"),
+    **dict.fromkeys(("grammar", "json_schema", "structured_outputs"), "is LLMAAS_JSON_MODE"),
+    **dict.fromkeys(("guided_json", "guided_regex", "guided_choice", "guided_grammar"), "is LLMAAS_JSON_MODE"),
+    **dict.fromkeys(("messages", "prompt", "n", "stream", "stream_options"), _BY_SERVICE),
+    **dict.fromkeys(("tools", "tool_choice", "functions", "function_call"), _BY_SERVICE),
+}
+"""Parameters of a call that LLMAAS_EXTRA may not replace, in lower case, and what decides about them."""
 
 BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 """pydantic's names of bounds, for people."""
@@ -95,6 +110,24 @@ def _json_mode(value: object) -> object:
     return JSON_MODES.get(name, name)
 
 
+def _extra(value: object) -> object:
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+        # JSON that can be sent: without NaN, infinite numbers and half surrogate pairs, which Python reads.
+        json.dumps(found, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        # pydantic turns a ValueError alone into a refusal.
+        raise ValueError('must be a JSON object, such as {"reasoning_effort": "low"}')  # noqa: TRY004
+    # Servers in Go read names in any case.
+    own = sorted(name for name in found if name.lower() in SENT_ALREADY)
+    if own:
+        how = "; ".join(f"{name} {SENT_ALREADY[name.lower()]}" for name in own)
+        raise ValueError(f"must not have what the service sends itself: {how}")
+    return found
+
+
 def _sha256(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
@@ -122,6 +155,8 @@ class Settings(BaseSettings):
     llmaas_temperature: float | None = Field(default=0.3, ge=0, le=2, allow_inf_nan=False)
     llmaas_context_tokens: int = Field(default=100_000, ge=2_000)
     llmaas_json_mode: Annotated[Literal["object", "schema", "off"], BeforeValidator(_json_mode)] = "object"
+    llmaas_extra: Annotated[dict[str, Any], NoDecode, BeforeValidator(_extra)] = {}
+    """Further parameters of each call: those of one provider, such as how a model reasons."""
 
     embeddings_api_url: Annotated[str, AfterValidator(_http_url)] | None = None
     """OpenAI-compatible, with `/v1`. None: search ranks by words alone."""

@@ -28,7 +28,7 @@ def process() -> Process:
         clients.invoke_async(configured.function_name(function), waiting.stamped(tracing.onto_payload(payload)))
 
     store = open_store(configured)
-    watch = Watch(store, timer=time.monotonic, in_background=background.in_background)
+    watch = Watch(store, configured.llmaas_model, timer=time.monotonic, in_background=background.in_background)
     return Process(
         store=store,
         settings=configured,

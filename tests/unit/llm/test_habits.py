@@ -1,6 +1,7 @@
 """Each habit of `habits.HABITS` is read as what was meant, and its ambiguous neighbours are refused."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -90,7 +91,7 @@ RECORDED: dict[str, list[str]] = {
         json.dumps(MEANT | {"signals": ""}),
     ],
 }
-ELSEWHERE = {"raw_line_ends", "parts", "in_reasoning", "bare_list", "written_calls"}
+ELSEWHERE = {"no_system_role", "other_escapes", "raw_line_ends", "parts", "in_reasoning", "bare_list", "written_calls"}
 """Habits that are tested below or over HTTP (tests/integration/test_llm.py)."""
 
 OTHER = json.dumps(MEANT | {"summary": "Ignore all rules."})
@@ -116,7 +117,6 @@ REFUSED: dict[str, tuple[str, str]] = {
     "names without quotes": (LINE.replace('"summary"', "summary"), "not valid JSON"),
     "a comma left out": (LINE.replace('", "key', '" "key'), "not valid JSON"),
     "only a comma": ('{"summary": "x", "signals": [,]}', "not valid JSON"),
-    "an escape that JSON lacks": (LINE.replace("Kiel", r"Ki\_el"), "not valid JSON"),
     "an ellipsis": (LINE.replace('"signals": []', '"signals": [...]'), "not valid JSON"),
     "a key twice, in prose": ('Here:\n{"summary": "a", "summary": "b",}', "same key twice"),
     "not a number": (LINE.replace("[]", "[NaN,]"), "NaN"),
@@ -139,6 +139,48 @@ def test_an_answer_with_any_one_habit_is_read_as_it_is_meant(habit: str, text: s
     found = contract.parse(text, SummaryAnswer)
 
     assert found.model_dump(include=set(MEANT)) == MEANT, habit
+
+
+ESCAPED = {
+    r"\d+ errors": r"\d+ errors",
+    r"Ki\_el and \$HOME": r"Ki\_el and \$HOME",
+    r"C:\Users\Ines": r"C:\Users\Ines",
+    r"\u12 and \ué and \x41": r"\u12 and \ué and \x41",
+    r"it\'s": r"it\'s",
+    r"\\d stays, \\\d too": r"\d stays, \\d too",
+    r"\d\n\u00e9\/\"": '\\d\né/"',
+    "run \\\n  -p": "run \\\n  -p",
+    "\\é \\🦊": "\\é \\🦊",
+}
+FORMS: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "in a fence": "```json\n{}\n```".format,
+    "in prose, with a comma too many": lambda text: f"Here:\n{text[:-1]},}}\nDone.",
+    "wrapped": '{{"answer": {}}}'.format,
+    "with typographic quotes": lambda text: text.replace('"summary"', "“summary”"),
+}
+
+
+@each(("form", "written", "meant"), [(form, *pair) for form in FORMS for pair in ESCAPED.items()])
+def test_a_backslash_that_begins_no_escape_of_json_stays(form: str, written: str, meant: str):
+    found = contract.parse(FORMS[form](LINE.replace(str(MEANT["summary"]), written)), SummaryAnswer)
+
+    assert (found.summary, found.key_findings) == (meant, MEANT["key_findings"])
+
+
+@given(st.text())
+def test_valid_escapes_are_read_as_json_reads_them(text: str):
+    for ascii_only in (True, False):
+        written = json.dumps(text, ensure_ascii=ascii_only)
+        assert habits.value(f'{{"summary": {written}}}') == {"summary": text}
+
+
+def test_arguments_of_a_call_that_a_model_wrote_keep_such_backslashes():
+    (call,) = habits.written_calls(
+        r'<tool_call>{"name": "search_notes", "arguments": {"query": "\d+"}}</tool_call>', TOOLS
+    )
+
+    assert json.loads(call.arguments) == {"query": r"\d+"}
 
 
 def test_line_ends_and_tabs_that_are_not_escaped_stay_in_the_text():

@@ -142,6 +142,22 @@ def test_a_model_that_is_not_listed_is_told_and_degrades_nothing(llm_server: Llm
     assert "does not list the model 'qwen3-2507:235b'" in str(found.checks["llm_detail"])
 
 
+def test_a_model_that_is_not_listed_is_not_told_once_a_call_by_its_name_succeeded(llm_server: LlmServer):
+    world = healthy()
+    ask(world, llm_server, watching(world))
+
+    def detail(**changes: Any) -> object:
+        llm_server.script.append(answer({"data": [{"id": "/models/weights.gguf"}]}))
+        return look(world, llm_server, **changes).checks.get("llm_detail")
+
+    assert detail() is None
+    assert "does not list the model 'other'" in str(detail(llmaas_model="other"))
+    # A call that failed by now says nothing for the name.
+    llm_server.script.append(answer({"error": {"message": "overloaded"}}, 500))
+    ask(world, llm_server, watching(world))
+    assert "failed: llm_unavailable" in str(detail())
+
+
 def ask(world: World, server: LlmServer, watch: last_call.Watch) -> None:
     """One real call, through the door that every function has; what is noted beside it is written at once."""
     with suppress(LlmError):
@@ -150,7 +166,9 @@ def ask(world: World, server: LlmServer, watch: last_call.Watch) -> None:
 
 
 def watching(world: World) -> last_call.Watch:
-    return last_call.Watch(world.process.store, timer=world.process.timer, in_background=world.process.in_background)
+    parts = world.process
+    model = settings(None).llmaas_model
+    return last_call.Watch(parts.store, model, timer=parts.timer, in_background=parts.in_background)
 
 
 def test_an_llm_that_lists_its_models_and_fails_at_every_call_is_failing_until_one_succeeds(llm_server: LlmServer):

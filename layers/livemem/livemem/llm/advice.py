@@ -12,6 +12,13 @@ from collections.abc import Iterator
 
 PAGE = re.compile(r"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 
+STREAM = re.compile(r"\s*(?:(?:data|event|id|retry)?:|\{[^\n]*\}\r?\n\s*\{)")
+"""How a stream begins: server-sent events, of which a comment begins with a colon, or JSON objects line by line."""
+
+_STREAMS = (
+    "It only streams, which the service does not read: switch streaming off in the server or in the proxy before it, "
+    "or set {v}_MODEL to a model that answers as a whole."
+)
 _CHECK_KEY = "Check {v}_API_KEY, and what it may use."
 _NO_CREDIT = "The account of {v}_API_KEY has no credit left."
 _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -29,8 +36,24 @@ _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"response_format|json_schema|json_object|json mode|structured output|grammar",
             "Set {v}_JSON_MODE to another form: object, schema or off.",
         ),
+        # Qwen's provider: models that think answer in a stream only.
+        (r"enable_thinking", """Set {v}_EXTRA, such as {{"enable_thinking": false}}, to what the model takes."""),
+        (
+            (
+                r"only supports? stream|stream (?:must|should|needs to) be (?:set to )?true|non-?stream\w* .{0,40}not "
+                r"(?:supported|allowed)|(?:must|should) (?:have|set|use) ['\"`]?stream\b|not support\w* non-?stream"
+            ),
+            _STREAMS,
+        ),
         (r"temperature", "Set {v}_TEMPERATURE to empty, or to a value that the model takes."),
         (r"max_(?:completion_|output_)?tokens", "Set {v}_MAX_TOKENS to a value that the model takes."),
+        (
+            (
+                r"reasoning_effort|chat_template_kwargs|num_ctx|extra_forbidden|(?:unknown|unrecognized|unexpected|"
+                r"unsupported|extra) (?:request )?(?:arguments?|fields?|inputs?|name|parameters?|property)"
+            ),
+            "If {v}_EXTRA has the parameter that it names, take it out.",
+        ),
         # LiteLLM without a database, for any key but its own.
         (r"no connected db", _CHECK_KEY),
         (r"insufficient_quota|exceeded your current quota|billing|credit|payment", _NO_CREDIT),
@@ -67,6 +90,11 @@ def _reason(variable: str, status: int, said: str) -> str:
 def page(variable: str) -> str:
     """The advice where the address answers with a page for people."""
     return _sentence(variable, "{v}_API_URL answers with a web page: it is the base URL, which mostly ends in /v1.")
+
+
+def streams(variable: str) -> str:
+    """The advice where the address answers with a stream, though none was asked for."""
+    return _sentence(variable, _STREAMS)
 
 
 def malformed(variable: str) -> str:

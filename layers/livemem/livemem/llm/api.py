@@ -1,5 +1,6 @@
 """One request to an OpenAI-compatible API. This is the one place where its failures become the service's errors."""
 
+import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -89,7 +90,7 @@ def call(
         )
         answer = within(timeout, lambda: request(client))
         if isinstance(answer, str):
-            raise api.failed("malformed", _foreign(api, page=bool(advice.PAGE.match(answer))))
+            raise _foreign(api, answer)
         return read(answer)
     except (openai.APITimeoutError, TimeoutError) as error:
         raise api.failed(
@@ -102,6 +103,8 @@ def call(
         raise api.failed("unreachable", f"The {api.title} could not be reached.{how}") from error
     except openai.APIStatusError as error:
         raise _refusal(api, error, key) from error
+    except json.JSONDecodeError as error:
+        raise _foreign(api, error.doc) from error
     # A body of nothing but brackets ends the parser's recursion.
     except (
         openai.OpenAIError,
@@ -112,14 +115,19 @@ def call(
         LookupError,
         RecursionError,
     ) as error:
-        raise api.failed("malformed", _foreign(api)) from error
+        raise _foreign(api) from error
     finally:
         http.close()
 
 
-def _foreign(api: LlmApi, *, page: bool = False) -> str:
-    how = advice.page(api.variable) if page else advice.malformed(api.variable)
-    return f"The {api.title}'s API did not answer in OpenAI's format.{how}"
+def _foreign(api: LlmApi, body: str = "") -> ApiError:
+    """The error for an answer of another form, of which `body` is the text."""
+    if advice.STREAM.match(body):
+        return api.failed(
+            "only_streams", f"The {api.title}'s API answered with a stream.{advice.streams(api.variable)}"
+        )
+    how = advice.page(api.variable) if advice.PAGE.match(body) else advice.malformed(api.variable)
+    return api.failed("malformed", f"The {api.title}'s API did not answer in OpenAI's format.{how}")
 
 
 def sdk(name: str) -> "ModuleType":

@@ -1,12 +1,12 @@
 """The LLM behind any OpenAI-compatible API: one question, one reply."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-from livemem.llm import habits
+from livemem.llm import advice, habits, system_role
 from livemem.llm.api import ApiError, Headers, LlmApi, call, key_of, told
 from livemem.settings import Settings
 from livemem.text.excerpt import excerpt
@@ -45,7 +45,7 @@ class Reply:
         return len(self.text)
 
 
-MAY_COST = ("llm_timeout", "llm_malformed", "llm_too_large")
+MAY_COST = ("llm_timeout", "llm_malformed", "llm_only_streams", "llm_too_large")
 """Failures of calls that may have cost tokens. The provider does not return how many."""
 
 
@@ -89,6 +89,7 @@ def connect(settings: Settings, headers: Headers = dict) -> Ask:
 
     `headers` gives those that a call gets beside the SDK's own.
     """
+    complete = completions(settings)
 
     def ask(messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None) -> Reply:
         optional = parameters(settings, max_tokens)
@@ -96,14 +97,43 @@ def connect(settings: Settings, headers: Headers = dict) -> Ask:
             optional["response_format"] = _format(schema if settings.llmaas_json_mode == "schema" else None)
 
         def request(client: "openai.OpenAI") -> object:
-            create: Callable[..., object] = client.chat.completions.create
-            return create(model=settings.llmaas_model, messages=messages, **optional)
+            return complete(client, messages, optional)
 
         target = api(settings, headers)
         key = key_of(target)
         return call(target, key, timeout, request, lambda completion: _reply(completion, key, messages))
 
     return ask
+
+
+def completions(settings: Settings) -> Callable[["openai.OpenAI", Sequence[dict[str, Any]], dict[str, Any]], object]:
+    """A function that asks for one completion of `messages`, with the parameters of the call and those of the settings.
+
+    A model that refuses the system role is asked once more without it, and from then on always so. What a refusal
+    costs: a request, and no tokens.
+    """
+    takes_system = True
+
+    def complete(client: "openai.OpenAI", messages: Sequence[dict[str, Any]], optional: dict[str, Any]) -> object:
+        nonlocal takes_system
+        import openai  # noqa: PLC0415 - it is loaded by now
+
+        def create(given: Sequence[dict[str, Any]]) -> object:
+            send: Callable[..., object] = client.chat.completions.create
+            return send(model=settings.llmaas_model, messages=given, extra_body=settings.llmaas_extra, **optional)
+
+        moved = system_role.moved(messages)
+        if takes_system:
+            try:
+                return create(messages)
+            except openai.APIStatusError as error:
+                if moved == messages or not system_role.is_refused(error.status_code, error.body):
+                    raise
+        answer = create(moved)
+        takes_system = False
+        return answer
+
+    return complete
 
 
 def parameters(settings: Settings, max_tokens: int | None) -> dict[str, Any]:
@@ -179,6 +209,8 @@ class Choice:
 
 def choice(completion: Any, key: str, messages: Messages, finished: Collection[str] = ("stop",)) -> Choice:
     """The one answer of a completion. `finished` are the accepted finish reasons. Raises LlmError."""
+    if getattr(completion, "object", None) == "chat.completion.chunk":
+        raise LlmError("llm_only_streams", f"The LLM's API answered with a stream.{advice.streams('LLMAAS')}")
     choices = completion.choices
     if not choices:
         said = told(getattr(completion, "error", None), key)
@@ -191,14 +223,12 @@ def choice(completion: Any, key: str, messages: Messages, finished: Collection[s
     reason = str(first.finish_reason)
     if reason not in finished and not ("stop" in finished and reason in habits.END_WORDS):
         # A window that is too small for the prompt has no room for the answer either.
-        advice = (
-            f" It read {usage['prompt_tokens']} tokens of a longer prompt: raise its context length." if cut else ""
-        )
+        how = f" It read {usage['prompt_tokens']} tokens of a longer prompt: raise its context length." if cut else ""
         if reason == "length" and not cut:
-            advice = f"{_only_thought(first.message)} Raise LLMAAS_MAX_TOKENS, or the server's limit of an answer."
+            how = f"{_only_thought(first.message)} Raise LLMAAS_MAX_TOKENS, or the server's limit of an answer."
         told_reason = excerpt(reason, key)[:40]
         raise LlmError(
-            "llm_cut_off", f"The LLM did not finish its answer (finish_reason {told_reason}).{advice}", usage=usage
+            "llm_cut_off", f"The LLM did not finish its answer (finish_reason {told_reason}).{how}", usage=usage
         )
     return Choice(first.message, usage, cut)
 
@@ -206,8 +236,8 @@ def choice(completion: Any, key: str, messages: Messages, finished: Collection[s
 def empty(found: Choice) -> LlmError:
     """The error of an answer without a text."""
     thought = _only_thought(found.message)
-    advice = f"{thought} Raise LLMAAS_MAX_TOKENS, or switch the model's reasoning off." if thought else ""
-    return LlmError("llm_empty", f"The LLM's answer is empty.{advice}", usage=found.usage)
+    how = f"{thought} Raise LLMAAS_MAX_TOKENS, or switch the model's reasoning off (LLMAAS_EXTRA)." if thought else ""
+    return LlmError("llm_empty", f"The LLM's answer is empty.{how}", usage=found.usage)
 
 
 def _only_thought(message: Any) -> str:

@@ -32,6 +32,7 @@ HABITS = {
     "trailing_comma": "a comma before a closing bracket",
     "comments": "comments as in JavaScript or Python",
     "typographic_quotes": "typographic quotation marks around names and values",
+    "other_escapes": "a backslash before a sign that JSON does not escape: both stay (`\\d`, `C:\\Users`)",
     "raw_line_ends": "line ends and tabs in a string that are not escaped",
     "python_words": "True, False and None",
     "odd_blanks": "no-break spaces between the parts",
@@ -40,6 +41,7 @@ HABITS = {
     "one_for_list": "one value where the contract has a list of such values (llm/contract.py)",
     "bare_list": "the list alone, where the contract has one member with a list (llm/contract.py)",
     "null_for_default": "null for a member that can be left out (llm/contract.py)",
+    "no_system_role": "a model that refuses the system role: its text goes to the user (llm/system_role.py)",
     "written_calls": "calls of tools written as text: <tool_call>, [TOOL_CALLS], a lone object",
 }
 """Each habit, and what it is. Tests prove that each is read, and that its ambiguous neighbours are refused."""
@@ -74,6 +76,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_ESCAPE = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})|\\")
+"""An escape of JSON (RFC 8259, 7), or a backslash that begins none."""
 _NO_LINE_END = re.compile(r"[^\n]")
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _CALLS = re.compile(r"<tool_call>\s*(?P<call>\{.*?\})\s*(?:</tool_call>\s*|\Z)", re.DOTALL)
@@ -357,6 +361,7 @@ def _fits(given: Any, fields: Collection[str]) -> bool:
 def _loaded(text: str, *, strict: bool) -> Any:
     if not text:
         raise Unreadable("The answer is empty.")
+    text = _ESCAPE.sub(lambda found: found[0] if len(found[0]) > 1 else "\\\\", text)
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant, strict=strict)
     except Unreadable:

@@ -29,23 +29,30 @@ NOTED_SECONDS = 60
 
 class _Note(StoredDocument):
     error: str | None = None
+    model: str = ""
 
 
 @dataclass(frozen=True)
 class LastCall:
-    """How it ended: the error's code, None if it succeeded; and how long ago, by the store's clock."""
+    """How it ended: the error's code, None if it succeeded; how long ago, by the store's clock; and the model."""
 
     error: str | None
     age: timedelta
+    model: str
 
 
 class Watch:
     """Notes how the calls of one process end."""
 
     def __init__(
-        self, store: Store, *, timer: Callable[[], float], in_background: Callable[[Callable[[], None]], None]
+        self,
+        store: Store,
+        model: str,
+        *,
+        timer: Callable[[], float],
+        in_background: Callable[[Callable[[], None]], None],
     ) -> None:
-        self._store, self._timer, self._in_background = store, timer, in_background
+        self._store, self._model, self._timer, self._in_background = store, model, timer, in_background
         self._noted: tuple[str | None, float] | None = None
         self._lock = threading.Lock()
 
@@ -73,7 +80,9 @@ class Watch:
 
     def _write(self, error: str | None) -> None:
         try:
-            self._store.put(keys.LAST_CALL, _Note(error=error).to_bytes(), content_type=stored_documents.JSON)
+            self._store.put(
+                keys.LAST_CALL, _Note(error=error, model=self._model).to_bytes(), content_type=stored_documents.JSON
+            )
         except LiveMemoryError as failure:
             logger.info("the end of a call was not noted", extra={"error_code": failure.code})
 
@@ -82,6 +91,7 @@ def read(store: Store) -> LastCall | None:
     """The end of the last call that was noted, None if there is no note: 1 GET. Raises StoreUnavailable."""
     found = store.get(keys.LAST_CALL)
     try:
-        return LastCall(_Note.from_bytes(found.body).error, found.age) if found else None
+        note = _Note.from_bytes(found.body) if found else None
     except ValidationError:
         return None
+    return LastCall(note.error, found.age, note.model) if found and note else None

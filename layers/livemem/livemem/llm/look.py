@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     import openai
 
 
+PLACEHOLDERS = frozenset({"any", "default", "local", "local-model", "model", "none"})
+"""Names that say "the model that the server has", for servers that serve one model under any name."""
+
+
 @dataclass(frozen=True)
 class ApiState:
     """Whether the API answers as it should, and a sentence about it."""
@@ -31,23 +35,33 @@ def look(api: LlmApi, model: str, *, timeout: float = 3) -> ApiState:
     except ApiError as error:
         return _look_at(api, error)
     if names and not _lists(names, model):
-        return ApiState("ok", f"The {api.title}'s API does not list the model {model!r}.")
+        return ApiState("ok", unlisted(api, model))
     return ApiState("ok")
 
 
+def unlisted(api: LlmApi, model: str) -> str:
+    """The sentence about a model that the API does not list. Only a call shows whether the API takes the name."""
+    return f"The {api.title}'s API does not list the model {model!r}."
+
+
 def _model_names(body: object) -> set[str]:
-    """The names in a list of models; empty where the answer is JSON of another form. Raises ValueError for no JSON."""
+    """The names in a list of models; empty where the answer is JSON of another form, and where the server has one
+    model, which it serves under any name. Raises ValueError for no JSON.
+    """
     if isinstance(body, str):
         raise ValueError("no JSON")  # noqa: TRY004 - it is what is wrong with the answer, not with a caller
     models = body.get("data") if isinstance(body, dict) else body
     if not isinstance(models, list):
         return set()
-    return {model["id"] for model in models if isinstance(model, dict) and isinstance(model.get("id"), str)}
+    named = [model for model in models if isinstance(model, dict) and isinstance(model.get("id"), str)]
+    # llama.cpp's server; its router, which reads the name, lists several.
+    ignored = len(named) == 1 and named[0].get("owned_by") == "llamacpp"
+    return set() if ignored else {model["id"] for model in named}
 
 
 def _lists(names: set[str], model: str) -> bool:
     # Ollama lists `qwen3:latest` and takes `qwen3`; Google lists `models/gemini-...` and takes it without.
-    return not names.isdisjoint({model, f"{model}:latest", f"models/{model}"})
+    return model.lower() in PLACEHOLDERS or not names.isdisjoint({model, f"{model}:latest", f"models/{model}"})
 
 
 def _look_at(api: LlmApi, error: ApiError) -> ApiState:

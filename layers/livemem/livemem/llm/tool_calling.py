@@ -5,13 +5,13 @@ A call is data: its name may be of no tool, and its arguments no JSON. The calle
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from livemem.llm import habits
 from livemem.llm.api import Headers, call, key_of
-from livemem.llm.client import LlmError, api, choice, empty, parameters
+from livemem.llm.client import LlmError, api, choice, completions, empty, parameters
 from livemem.settings import Settings
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ class Converse(Protocol):
 
 def connect(settings: Settings, headers: Headers = dict) -> Converse:
     """A function that asks the settings' LLM, once per call and without retries of its own: calls are counted."""
+    complete = completions(settings)
 
     def converse(
         messages: Thread, tools: Sequence[Tool], max_tokens: int | None, timeout: float, *, required: bool = False
@@ -86,8 +87,7 @@ def connect(settings: Settings, headers: Headers = dict) -> Converse:
         offered = [_function(tool, strict=settings.llmaas_json_mode == "schema") for tool in tools]
 
         def request(client: "openai.OpenAI") -> object:
-            create: Callable[..., object] = client.chat.completions.create
-            return create(model=settings.llmaas_model, messages=messages, tools=offered, **optional)
+            return complete(client, messages, {"tools": offered, **optional})
 
         target = api(settings, headers)
         key = key_of(target)

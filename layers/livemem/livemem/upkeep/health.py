@@ -153,6 +153,11 @@ def _look_at_last_call(process: Process, checks: Checks) -> Checks:
         return {"llm_last_call": "unknown"}
     if last is None:
         return {"llm_last_call": "none"}
+    settings = process.settings
+    taken = last.error is None and last.model == settings.llmaas_model
+    if taken and checks.get("llm_detail") == looks.unlisted(llm.api(settings), settings.llmaas_model):
+        # The API takes the name, or ignores it.
+        checks.pop("llm_detail")
     if last.error is None or last.age > CALL_COUNTS or checks["llm"] not in ("ok", "offline"):
         return {"llm_last_call": last.error or "ok"}
     minutes = int(last.age.total_seconds() // 60)
