@@ -34,10 +34,10 @@ from livemem.llm.client import Messages
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store import stored
+from livemem.text import labels
 
 NO_MODEL = "none"
 """Stored instead of a model's name where a block is its own summary."""
-SIDES = "User", "Assistant"
 STORING = timedelta(seconds=5)
 """Time before the end of the invocation, kept to store the answer."""
 LATER = (
@@ -78,8 +78,7 @@ class Material:
 
     def verbatim(self) -> str:
         """The text of all turns, each side with its speaker."""
-        sides = ((name, side) for _, *both in self._turns for name, side in zip(SIDES, both, strict=True))
-        return "\n\n".join(f"{name}: {side.strip()}" for name, side in sides if side.strip())
+        return labels.of_sides(side for _, *both in self._turns for side in zip(labels.SIDES, both, strict=True))
 
     def speaker(self) -> str | None:
         """The only user who speaks in a block. None where that is not one user, and for a group."""
@@ -284,7 +283,8 @@ def is_verbatim(at: At, material: Material) -> bool:
 
 def _verbatim(process: Process, material: Material, redo: int) -> Summary:
     """A summary that holds the block's own text."""
-    return _summary(process, material, SummaryAnswer(summary=material.verbatim() or "-"), redo, model=NO_MODEL)
+    own = SummaryAnswer(summary=material.verbatim() or "-")
+    return _summary(process, material, own, redo, model=NO_MODEL, verbatim=True)
 
 
 def _summary(
@@ -296,6 +296,7 @@ def _summary(
     model: str,
     used: Usage | None = None,
     flaws: Sequence[str] = (),
+    verbatim: bool = False,
 ) -> Summary:
     return Summary(
         level=material.level,
@@ -323,6 +324,7 @@ def _summary(
         overlaps=material.overlaps,
         asked=material.asked,
         flaws=list(flaws),
+        verbatim=verbatim,
     )
 
 

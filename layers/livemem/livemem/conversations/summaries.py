@@ -88,6 +88,8 @@ class Summary(StoredDocument):
     """Whether it is of questions to the memory alone (Turn.asked)."""
     flaws: list[str] = []
     """Names of flaws that the model's second answer still had."""
+    verbatim: bool = False
+    """Whether `summary` is the block's own text (text/labels.py): all its labels are the service's."""
 
     def says_of(self, index: int) -> bool:
         """Whether it may hold words of a turn: the turn is in its source, and was not erased yet."""

@@ -3,7 +3,6 @@
 Pure functions. They choose in this order: first the raw turns, then the found ones, then the latest summaries.
 """
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,6 +10,7 @@ from livemem import clock
 from livemem.conversations.summaries import Summary
 from livemem.conversations.turn import Turn
 from livemem.text.invisible import visible
+from livemem.text.labels import escaped
 
 RAW = "## Recent Conversation (Raw)"
 TURNS = "## Relevant Past Context (Semantic Search - Turns)"
@@ -23,9 +23,6 @@ SPEAKER_CHARACTERS = 60
 """Of a speaker's name."""
 """Names of a turn's tools that are shown."""
 LEFT_OUT = "[... {} characters left out ...]"
-_BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
-_LABELS = r"\[(?:Turn|Level) |(?:User|Assistant|System|Tool|Tools|Key findings|Files mentioned|Tools used):"
-_FORGED = re.compile(rf"(?<![^{_BREAKS}])([^\S{_BREAKS}]*)(?=#|(?:=+|-+)[^\S{_BREAKS}]*(?![^{_BREAKS}])|{_LABELS})")
 _SIDES = {None: "User", "user": "User", "assistant": "User", "system": "System", "tool": "Tool"}
 
 
@@ -286,7 +283,7 @@ def _range(one: Summary) -> str:
 def _summary(shown: ShownSummary, *, tools: bool = False) -> str:
     one = shown.summary
     relevance = f" - Relevance: {shown.relevance}%" if shown.relevance is not None else ""
-    lines = [f"[Level {one.level} Summary{relevance}] {_range(one)}", escaped(one.summary)]
+    lines = [f"[Level {one.level} Summary{relevance}] {_range(one)}", escaped(one.summary, sides=one.verbatim)]
     if one.key_findings:
         lines += ["Key findings:", *(f"- {_line(finding)}" for finding in one.key_findings)]
     lines += [f"Files mentioned: {_names(one.files_mentioned)}"] if one.files_mentioned else []
@@ -301,11 +298,3 @@ def _names(names: Sequence[str]) -> str:
 
 def _line(text: str) -> str:
     return visible(" ".join(text.split()))
-
-
-def escaped(text: str) -> str:
-    """The text with a backslash before each beginning of a line that looks like a heading, or like a line that this
-    service writes. So no author can forge a section, an entry or another speaker's words. Invisible characters are
-    shown.
-    """
-    return visible(_FORGED.sub(r"\1\\", text))
