@@ -43,6 +43,7 @@ def _tool(name: str, operation: Mapping[str, Any]) -> McpTool:
     told = words()["tools"].get(name, {})
     method = operation["method"]
     reads = method == "GET"
+    destroys = told.get("destroys", method == "DELETE") and not reads
     return McpTool(
         name=name,
         title=told.get("title", operation["summary"]),
@@ -51,8 +52,9 @@ def _tool(name: str, operation: Mapping[str, Any]) -> McpTool:
         needs="any" if operation["needs"] == "nothing" else operation["needs"],
         call=partial(_call, operation, told.get("defaults", {})),
         reads=reads,
-        destroys=told.get("destroys", method == "DELETE") and not reads,
+        destroys=destroys,
         repeats=told.get("repeats", method in ("PUT", "DELETE")) and not reads,
+        exact=told.get("exact", destroys),
     )
 
 

@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -21,6 +21,8 @@ from livemem_mcp.session import McpSession
 from livemem_mcp.tool import McpTool
 
 NAME = "live-memory"
+IGNORED, IGNORED_CHARACTERS = 10, 100
+"""How many arguments that the tool does not have an answer names, and characters of each."""
 LISTS_KEPT_MS = 300_000
 """For how long a client may keep the lists: they change with the service, or with the permissions of the token."""
 
@@ -102,16 +104,35 @@ def called(
     tool = tools.get(name)
     if not tool:
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}")
+    unknown: list[str] = []
     try:
-        http_texts.check(arguments)
-        answer = tool.run(session, arguments)
-        text = visible(answer.text)
-        data = visible_values(answer.data) if session.structured else None
+        meant = tool.read(session, arguments)
+        unknown = [one.field for one in meant.unknown]
+        answer = tool.call(session, meant.values)
+        text = visible(answer.text + _ignored(unknown))
+        data = visible_values(_with_ignored(answer.data, unknown)) if session.structured else None
         _check_size(tool, text, data)
     except Exception as error:  # noqa: BLE001 - the edge: every error becomes an answer here
-        return _failed(_known(session, error), session.request_id)
+        return _failed(_known(session, error), session.request_id, unknown)
     content = types.TextContent(text=text)
     return types.CallToolResult(content=[content], structured_content=data, is_error=answer.failed)
+
+
+def _ignored(unknown: Sequence[str]) -> str:
+    """The last line of an answer: what of the call had no effect."""
+    if not unknown:
+        return ""
+    return f"\nIgnored, because the tool has no such argument: {', '.join(_named(unknown))}.\n"
+
+
+def _with_ignored(data: Mapping[str, Any], unknown: Sequence[str]) -> Mapping[str, Any]:
+    # Some clients hand their model the JSON alone.
+    return {**data, "ignored_arguments": _named(unknown)} if unknown else data
+
+
+def _named(unknown: Sequence[str]) -> list[str]:
+    shown = [problems.shown(name)[:IGNORED_CHARACTERS] for name in unknown[:IGNORED]]
+    return [*shown, f"{len(unknown) - IGNORED} more"] if len(unknown) > IGNORED else shown
 
 
 def _check_size(tool: McpTool, text: str, data: Any) -> None:
@@ -130,10 +151,10 @@ def _known(session: McpSession, error: Exception) -> LiveMemoryError:
     return known
 
 
-def _failed(error: LiveMemoryError, request_id: str) -> types.CallToolResult:
+def _failed(error: LiveMemoryError, request_id: str, unknown: Sequence[str]) -> types.CallToolResult:
     again = f" Try again in {error.retry_after} s." if error.retry_after is not None else ""
     of_ours = f" Request {request_id}." if error.status >= 500 else ""
-    text = visible(f"{problems.shown(error.detail)}{again}{of_ours} [{error.code}]")
+    text = visible(f"{problems.shown(error.detail)}{again}{of_ours}{_ignored(unknown).rstrip()} [{error.code}]")
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 

@@ -5,14 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import mcp_types as types
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError, relevance
 
-from livemem.errors import FieldError, InvalidRequest
+from livemem_http import texts
+from livemem_mcp import arguments
+from livemem_mcp.arguments import Arguments
 from livemem_mcp.session import McpSession, Needs
-
-SHOWN_ERRORS = 5
-SHOWN_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,8 @@ class McpTool:
     """One tool. `schema` is the JSON Schema of its arguments, a closed object.
 
     `reads`: nothing changes. `destroys`: data may be gone afterwards, though there may be a way back. `repeats`: a
-    second call with the same arguments changes nothing more.
+    second call with the same arguments changes nothing more. `exact`: an argument that the tool does not have is
+    refused and not ignored, since it may be a misspelt one that was to hold something back.
     """
 
     name: str
@@ -43,6 +41,7 @@ class McpTool:
     reads: bool = False
     destroys: bool = False
     repeats: bool = False
+    exact: bool = False
 
     def shown(self, session: McpSession) -> types.Tool:
         """The tool as `tools/list` shows it to this caller: with a space of its own, none need be named."""
@@ -66,19 +65,12 @@ class McpTool:
         rest = {name: value for name, value in self.schema.items() if name != "required"}
         return {**rest, "required": required} if required else rest
 
-    def run(self, session: McpSession, arguments: Mapping[str, Any]) -> ToolAnswer:
-        """Check the arguments and make the call. Raises InvalidRequest, and the errors of the call."""
+    def read(self, session: McpSession, sent: Mapping[str, Any]) -> Arguments:
+        """The arguments of a call, as they are meant (arguments.py). Raises InvalidRequest."""
+        texts.check(sent)
         schema = self.schema_for(session)
-        errors = sorted(Draft202012Validator(schema).iter_errors(dict(arguments)), key=relevance, reverse=True)
-        if errors:
-            found = [_told(error) for error in errors[:SHOWN_ERRORS]]
-            raise InvalidRequest("; ".join(f"{item.field}: {item.message}" for item in found), fields=found)
-        return self.call(session, dict(arguments))
-
-
-def _told(error: ValidationError) -> FieldError:
-    place = ".".join(str(part) for part in error.absolute_path)
-    # The message begins with the value that was sent, which may be long.
-    message = error.message
-    short = message if len(message) <= SHOWN_CHARACTERS else f"{message[:60]} ... {message[-120:]}"
-    return FieldError(place or "arguments", short)
+        meant = arguments.read(schema, sent)
+        # A text that is read as JSON may spell what the message itself may not.
+        texts.check(meant.values)
+        arguments.check(schema, meant, exact=self.exact)
+        return meant

@@ -25,7 +25,7 @@ def escaped(text: str, *, sides: bool = False) -> str:
 
 
 def of_sides(sides: Iterable[tuple[str, str]]) -> str:
-    """What was said, as (label, text), each behind its label. A line of a text that looks like one is escaped."""
+    """The texts, given as (label, text), each behind its label. A line of a text that looks like one is escaped."""
     said = ((label, text.strip()) for label, text in sides)
     return "\n\n".join(f"{label}: {_escaped_sides(text)}" for label, text in said if text)
 
