@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlencode
 from xml.parsers.expat import ExpatError
 
+from moto.core.model_instances import model_data
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.core.request import PRESERVED_HEADER_NAMES_ENVIRON_KEY, environ_key_for_header
 from moto.core.request import Request as MotoRequest
@@ -54,7 +55,7 @@ class _Request(MotoRequest):
 
 
 class _Untracked(list[Any]):
-    """moto appends every object version ever made to a list, for its dashboard, and never takes one off."""
+    """moto appends every instance of its models to a list, for its dashboard, and never takes one off."""
 
     def append(self, item: Any) -> None:
         """Forget the item."""
@@ -64,7 +65,9 @@ class MotoBackend:
     """moto's S3. Calls that change something need the server's write lock, the others its read lock."""
 
     def __init__(self) -> None:
-        setattr(FakeKey, "instances_tracked", _Untracked())  # noqa: B010 - made by a metaclass
+        # An object brings its access list, grants and grantees.
+        for model in model_data["s3"].values():
+            setattr(model, "instances_tracked", _Untracked())  # noqa: B010 - made by a metaclass
         self._backend: S3Backend = s3_backends[DEFAULT_ACCOUNT_ID][_PARTITION]
         # When uploads began, by bucket and id.
         self._begun: dict[str, dict[str, datetime]] = {}
@@ -216,9 +219,11 @@ class MotoBackend:
 
     def drop(self, bucket: str, key: str) -> None:
         """Remove an object; one that is not there is no error."""
-        keys = self._backend.buckets[bucket].keys
-        if key in keys:
-            keys.pop(key)
+        found = self._backend.buckets[bucket]
+        # moto keeps a dictionary of tags for each key that was ever written.
+        self._backend.tagger.delete_all_tags_for_resource(f"arn:{_PARTITION}:s3:::{bucket}/{key}/null")
+        if key in found.keys:
+            found.keys.pop(key)
 
 
 def _upload_of(key: FakeKey) -> str | None:

@@ -2,7 +2,6 @@ import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -100,13 +99,18 @@ def test_what_changes_something_runs_alone_and_reads_run_together(tmp_path):
     assert all(len(inside) == 1 for inside in backend.seen if True in inside)
 
 
-def test_moto_does_not_remember_every_version_for_ever(rig):
-    from moto.s3.models import FakeKey
+def test_moto_remembers_nothing_of_versions_and_keys_that_are_no_more(rig):
+    from moto.core.model_instances import model_data
+    from moto.core.models import DEFAULT_ACCOUNT_ID
+    from moto.s3.models import s3_backends
 
+    tags = s3_backends[DEFAULT_ACCOUNT_ID]["aws"].tagger.tags
     for number in range(20):
-        rig.call("PUT", "k.md", str(number).encode())
-    tracked: Any = FakeKey
-    assert len(tracked.instances_tracked) == 0
+        rig.call("PUT", f"k{number}.md", str(number).encode())
+        rig.call("PUT", f"k{number}.md", b"again")
+        rig.call("DELETE", f"k{number}.md")
+    assert not any(getattr(model, "instances_tracked") for model in model_data["s3"].values())  # noqa: B009
+    assert not [name for name in tags if f":::{rig.bucket}/" in name]
 
 
 def test_what_moto_trips_over_is_a_500_document(rig, monkeypatch):
