@@ -7,13 +7,21 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from local import admin_key, embeddings, metrics
 from local.children.child import Child
 from local.config import Config
 from local.data_dir import DataDir
 from local.external_s3 import check_bucket
-from local.front.guard import is_forwarded, is_from_web_page, is_in_networks, is_loopback
+from local.front.guard import (
+    DOCKER_HOST,
+    is_forwarded,
+    is_from_web_page,
+    is_in_networks,
+    is_loopback,
+    names_this_server,
+)
 from local.front.http_api import MAX_BODY_BYTES, HttpApi
 from local.front.httpd import Request, Response, Server, answer_json
 from local.front.lambda_api import LambdaApi
@@ -50,6 +58,8 @@ class Runtime:
         self.config = config
         self.template: Template = read_template(config.template, config.parameters)
         self.data = DataDir(config.data)
+        public = urlsplit(config.outer.get("OAUTH_ISSUER", "")).hostname
+        self._names = {config.host.lower(), DOCKER_HOST, *([public] if public else [])}
         self.failed = threading.Event()
         self.failure = ""
         self._nursery = Nursery(self.data.scratch, _common_layers(self.template))
@@ -202,6 +212,15 @@ class Runtime:
         return self.config.outer.get("OAUTH_ISSUER", own)
 
     def _answer(self, request: Request) -> Response:
+        if self._is_misdirected(request):
+            return answer_json(
+                421,
+                {
+                    "message": "This service is for this machine alone, and answers to no other name than its own: "
+                    f"{self._server.url}. Set OAUTH_ISSUER to the address by which others reach it, or start it with "
+                    "`livemem serve --host`."
+                },
+            )
         if self._lambda_api is None or self._http_api is None:
             return _UNAVAILABLE
         if request.path == metrics.PATH:
@@ -211,6 +230,15 @@ class Runtime:
         if LambdaApi.owns(request) and (not self.config.shared or self._may_invoke_here(request)):
             return self._lambda_api.answer(request)
         return self._http_api.answer(request)
+
+    def _is_misdirected(self, request: Request) -> bool:
+        """Whether the request names another host than this service, which is for this machine alone.
+
+        A web page can make its own name point here (DNS rebinding), and would then be of the service's own origin.
+        """
+        if self.config.shared or not is_loopback(self._server.host) or LambdaApi.owns(request):
+            return False
+        return not names_this_server(request, self._names)
 
     def _tell_metrics(self, request: Request) -> Response:
         key = self.config.metrics_key

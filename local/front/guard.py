@@ -1,7 +1,8 @@
-"""Keeps web pages away from the doors that ask for no token: the Invoke API and the embedded S3 server.
+"""Keeps web pages away from the doors that are for this machine alone.
 
-Both listen on the loopback interface, which every page in the developer's browser can reach as well. A page's requests
-carry an Origin header; a page that made its own host name point here (DNS rebinding) shows that name in Host.
+They listen on the loopback interface, which every page in the developer's browser can reach as well. A page that made
+its own host name point here (DNS rebinding) shows that name in Host, so no door answers it. The Invoke API and the
+embedded S3 server ask for no token, so they answer no page at all: its requests carry an Origin header.
 """
 
 import ipaddress
@@ -28,8 +29,16 @@ def is_from_web_page(request: Request, names: Collection[str] = ()) -> bool:
     """
     if request.header("Origin") is not None or request.header("Sec-Fetch-Site") in {"cross-site", "same-site"}:
         return True
+    return not names_this_server(request, names)
+
+
+def names_this_server(request: Request, names: Collection[str] = ()) -> bool:
+    """Tell whether the request is for a name of this server, with `names` as above.
+
+    What a proxy says (`X-Forwarded-Host`) does not count: a page can say it too.
+    """
     found = _HOST.match(request.header("Host") or "localhost")
-    return found is None or not _is_own_name(found["name"].strip("[]").lower(), request.server, names)
+    return found is not None and _is_own_name(found["name"].strip("[]").lower(), request.server, names)
 
 
 def _is_own_name(name: str, arrived_at: str, names: Collection[str]) -> bool:

@@ -217,9 +217,13 @@ class _Handler(socketserver.BaseRequestHandler):
         assert isinstance(head, h11.Request)
         headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in head.headers.raw_items())
         _check_head(head)
+        authority, target = _read_target(head.target.decode("latin-1"))
+        if authority:
+            # It replaces what the header says (RFC 9112, 3.2.2).
+            headers = (("Host", authority), *(pair for pair in headers if pair[0].lower() != "host"))
         return Request(
             method=head.method.decode("ascii"),
-            target=_read_target(head.target.decode("latin-1")),
+            target=target,
             headers=headers,
             body=self._read_body(head),
             client=str(self.client_address[0]),
@@ -315,14 +319,17 @@ def _check_head(head: h11.Request) -> None:
         raise _Refusal(431)
 
 
-def _read_target(target: str) -> str:
-    """Path and query, also of the absolute form (a client that thinks of us as a proxy), but not the `*` of OPTIONS."""
+def _read_target(target: str) -> tuple[str, str]:
+    """Host and path with query. The host is empty but in the absolute form (a client that thinks of us as a proxy). The
+    `*` of OPTIONS is refused.
+    """
+    authority = ""
     if not target.startswith("/"):
-        match = re.match(r"^https?://[^/?#]+(/[^#]*)?$", target)
+        match = re.match(r"^https?://([^/?#]+)(/[^#]*)?$", target)
         if not match:
             raise _Refusal(400)
-        target = match[1] or "/"
-    return target.partition("#")[0]
+        authority, target = match[1], match[2] or "/"
+    return authority, target.partition("#")[0]
 
 
 def _phrase(status: int) -> str:

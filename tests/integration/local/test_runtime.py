@@ -292,6 +292,7 @@ def test_metrics_of_functions_and_of_the_front_are_read_with_the_key_alone_or_fr
     assert 'livemem_http_requests_total{method="GET",route="/v1/{any+}",status="200"} 1.0' in told
     assert 'livemem_invocations_total{function="WebFunction",status="success"} 1.0' in told
     assert read(own, Origin="https://evil.example")[0] == read(own, Via="1.1 proxy")[0] == 404
+    assert read(own, Host="evil.example")[0] == 421
 
     guarded = start("guarded", LIVEMEM_METRICS_KEY=KEY, LLMAAS_API_URL="http://127.0.0.1:9/v1").wait_ready()
     assert (read(guarded)[0], read(guarded, Authorization="Bearer " + "x" * 32)[0]) == (401, 401)

@@ -273,6 +273,12 @@ def test_odd_targets_are_taken_as_api_gateway_takes_them(front):
     assert ask(front, "GET", "/%ff%00%2e%2e")[0] == 201
 
 
+def test_the_host_of_an_absolute_target_replaces_that_of_the_header(front):
+    for target, host in (("/echo", "a"), ("http://evil.example:80/echo?x", "evil.example:80")):
+        answer = send_raw(front, f"GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+        assert json.loads(answer.partition(b"\r\n\r\n")[2])["headers"]["host"] == host
+
+
 def invoke(front, name, body, kind="RequestResponse", **headers):
     headers["X-Amz-Invocation-Type"] = kind
     return ask(front, "POST", f"/2015-03-31/functions/{name}/invocations", body, headers)

@@ -1,7 +1,7 @@
 import pytest
 
 from local.config import read_config
-from local.front.guard import is_from_web_page, is_in_networks
+from local.front.guard import is_from_web_page, is_in_networks, names_this_server
 from local.front.httpd import Request
 from tests.support.cases import each
 
@@ -63,6 +63,15 @@ def test_the_address_at_which_a_request_arrived_is_the_servers_own():
 )
 def test_a_page_of_the_browser_is_recognised_by_what_the_browser_adds(name):
     assert is_foreign({"Host": "localhost"} | name)
+
+
+def test_what_a_page_can_say_of_a_proxy_does_not_change_the_name():
+    assert not names_this_server(Request("GET", "/", (("Host", "evil.example"), ("X-Forwarded-Host", "localhost"))))
+    assert names_this_server(Request("GET", "/", (("Host", "localhost"), ("X-Forwarded-Host", "evil.example"))))
+
+
+def test_a_page_of_the_server_itself_names_the_server():
+    assert names_this_server(Request("POST", "/", (("Host", "[::1]:3000"), ("Origin", "http://[::1]:3000"))))
 
 
 @each(
