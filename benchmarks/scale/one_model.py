@@ -21,7 +21,7 @@ def read_notes(messages: Messages) -> tuple[list[int], bool]:
             except ValueError:
                 continue
     bank, notes = values[-2:]
-    return [note["number"] for note in notes], any(file["filename"] == "log.md" for file in bank)
+    return [note[0] for note in notes], any(file["filename"] == "log.md" for file in bank)
 
 
 def fold(numbers: list[int], there: bool) -> str:

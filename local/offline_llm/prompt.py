@@ -86,16 +86,18 @@ def _bank_file(file: object) -> tuple[str, str]:
 
 def _note(note: object) -> Note:
     """A note; only its number and text must be right, for a malformed note is consolidated as plain text."""
-    if not isinstance(note, dict) or type(note.get("number")) is not int or not isinstance(note.get("content"), str):
-        raise PromptError('Each note must be an object with an integer "number" and a string "content".')
-    tags = note.get("tags")
+    fields = [*note, *[None] * 6] if isinstance(note, list) else [None] * 6
+    number, timestamp, agent, category, content, more, *_ = fields
+    if type(number) is not int or not isinstance(content, str):
+        raise PromptError("Each note must be an array: a number, time, agent, category, and its text.")
+    tags = more.get("tags") if isinstance(more, dict) else None
     return Note(
-        number=note["number"],
-        timestamp=_string(note.get("timestamp")),
-        agent=_string(note.get("agent")),
-        category=_string(note.get("category")),
+        number=number,
+        timestamp=_string(timestamp),
+        agent=_string(agent),
+        category=_string(category),
         tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
-        content=note["content"],
+        content=content,
     )
 
 

@@ -141,7 +141,16 @@ def read_prompt(messages: Messages) -> dict[str, Any]:
                 values.append(json.loads(line))
             except ValueError:
                 continue
-    return dict(zip(("rules", "synthesis", "bank", "notes"), values, strict=True))
+    found = dict(zip(("rules", "synthesis", "bank", "notes"), values, strict=True))
+    return {**found, "notes": [_note_of(*note) for note in found["notes"]]}
+
+
+def _note_of(
+    number: int, timestamp: str, agent: str, category: str, content: str, more: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """A note of the prompt by the names of its fields."""
+    named = {"number": number, "timestamp": timestamp, "agent": agent, "category": category, "content": content}
+    return {**named, **(more or {})}
 
 
 def append_everything(prompt: dict[str, Any]) -> str:

@@ -102,7 +102,7 @@ def test_the_notes_of_an_earlier_change_are_planned_with_bank_synthesis_and_date
         "log.md": "# Log\n\n## Log\n\n- one\n",
         "other.md": "# Other\n\nBy hand.\n",
     }
-    assert "1 notes." in told["synthesis"]
+    assert told["synthesis"] == "1 notes."
     assert "2026-02-21" in world.llm.prompts[-1][1]["content"]
     (change,) = run.plan["changes"]
     assert change["path"] == "log.md"

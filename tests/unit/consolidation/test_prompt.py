@@ -1,5 +1,7 @@
 """The prompt: values of one line each, which no note can forge, and what of it fits the model's window."""
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -68,12 +70,21 @@ def test_every_value_reads_back_equal_from_one_line_whatever_it_holds(
                 "timestamp": note.timestamp,
                 "agent": note.agent,
                 "category": note.category,
-                "tags": list(note.tags),
                 "content": note.content,
+                **({"tags": list(note.tags)} if note.tags else {}),
             }
             for number, note in enumerate(notes, 1)
         ],
     }
+
+
+def test_a_note_costs_few_letters_beside_its_text():
+    note = Note("id", "demo", "2026-02-20T14:05:07Z", "ann", "todo", (), "Ask Kim.", 8, said_at="2026-02-19T08:00:00Z")
+    shown = build("r", None, [], [replace(note, said_at=None), replace(note, author="kim", tags=("x",))])[1]["content"]
+
+    bare, whole = json.loads(shown.split("\n")[-2])
+    assert bare == [1, "2026-02-20 14:05", "ann", "todo", "Ask Kim."]
+    assert whole == [2, *bare[1:], {"tags": ["x"], "said_at": "2026-02-19 08:00", "author": "kim"}]
 
 
 @given(TEXTS, st.none() | TEXTS, BANKS, NOTES)

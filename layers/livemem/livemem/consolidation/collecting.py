@@ -7,6 +7,7 @@ from typing import Any
 
 from livemem import clock
 from livemem.bank import files
+from livemem.bank import synthesis as syntheses
 from livemem.bank.files import BankFile
 from livemem.changes import records
 from livemem.changes.records import NoteSource
@@ -60,15 +61,19 @@ class Collected:
 
     def messages(self) -> Messages:
         """The prompt."""
-        return self._prompt(self.bank, self.synthesis.content if self.synthesis else None, self.notes)
+        return self._prompt(self.bank, self._synthesis_text(), self.notes)
 
     def fixed(self) -> int:
         """Tokens of the prompt without its notes."""
-        return self.beside(self.bank, self.synthesis.content if self.synthesis else None)
+        return self.beside(self.bank, self._synthesis_text())
 
     def beside(self, bank: Sequence[BankFile], synthesis: str | None) -> int:
         """Tokens of the prompt without notes, with this bank and synthesis."""
         return window.size(self._prompt(bank, synthesis, []))
+
+    def _synthesis_text(self) -> str | None:
+        """The synthesis without its front matter, which tells a model nothing."""
+        return syntheses.parse_synthesis(self.synthesis.content).content if self.synthesis else None
 
     def _prompt(self, bank: Sequence[BankFile], synthesis: str | None, notes: Sequence[Note]) -> Messages:
         return prompt.build(

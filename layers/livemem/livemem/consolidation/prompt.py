@@ -4,6 +4,7 @@ Rules, synthesis, bank and notes are JSON values on one line each, so no note ca
 changes least comes first, so that providers can cache the beginning.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache, partial
@@ -19,6 +20,7 @@ LONE_NOTE_SHARE = 4
 """A note that is folded alone gets one token of answer for four of its own: long notes are condensed."""
 NOTES_ROOM = 1_000
 """Tokens that rules, synthesis and bank must leave for notes. With fewer the space could not be folded."""
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z")
 _text = partial(templates.text, "consolidation")
 
 
@@ -102,15 +104,19 @@ def _answer_room(folded: int, answer_limit: int | None) -> int:
     return min(wanted, answer_limit or wanted)
 
 
-def _shown(number: int, note: Note) -> dict[str, object]:
-    return {
-        "number": number,
-        "timestamp": note.timestamp,
-        "agent": note.agent,
-        "category": note.category,
+def _shown(number: int, note: Note) -> list[object]:
+    """A note in few letters: an array without names, and an object of what only some notes have."""
+    more = {
         "tags": list(note.tags),
-        **({"source": note.source.says()} if note.source else {}),
-        **({"said_at": note.said_at} if note.said_at else {}),
-        **({"author": note.author} if note.author else {}),
-        "content": note.content,
+        "source": note.source.says() if note.source else None,
+        "said_at": note.said_at and _minute(note.said_at),
+        "author": note.author,
     }
+    present = {name: value for name, value in more.items() if value}
+    return [number, _minute(note.timestamp), note.agent, note.category, note.content, *([present] if present else [])]
+
+
+def _minute(moment: str) -> str:
+    """`2026-02-20T14:05:07Z` as `2026-02-20 14:05`. Any other text stays as it is."""
+    match = _MOMENT.fullmatch(moment)
+    return f"{match[1]} {match[2]}" if match else moment

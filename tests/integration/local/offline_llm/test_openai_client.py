@@ -109,8 +109,8 @@ def test_what_it_cannot_answer_is_a_400_that_names_the_parameter(
         ["5", "null", "[]", "[]"],
         ['"rules"', "null", "null", "[]"],
         ['"rules"', "null", "[1]", "[]"],
-        ['"rules"', "null", "[]", '[{"number": "1", "content": "x"}]'],
-        ['"rules"', "null", "[]", '[{"number": 1}]'],
+        ['"rules"', "null", "[]", '[["1", "", "", "", "x"]]'],
+        ['"rules"', "null", "[]", "[[1]]"],
         ['"rules"', "null", "[]", "[" * 100_000],
     ],
 )
@@ -120,7 +120,7 @@ def test_a_prompt_of_another_form_is_a_400(client: openai.OpenAI, lines: list[st
 
 
 def test_a_malformed_note_is_folded_as_plain_text(client: openai.OpenAI) -> None:
-    note = '[{"number": 4, "timestamp": null, "agent": 7, "category": [], "tags": "x", "content": "Odd."}]'
+    note = '[[4, null, 7, [], "Odd.", {"tags": "x"}]]'
     content = ask(client, f'"Be brief."\nnull\n[]\n{note}').choices[0].message.content
     assert "- Odd. (undated)" in json.loads(content)["bank_files"][0]["edits"][0]["content"]
 

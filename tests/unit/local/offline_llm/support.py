@@ -141,14 +141,7 @@ def prompt(rules: str, bank: Mapping[str, str], notes: Sequence[Note]) -> str:
     """A user message as the service writes it."""
     files = [{"filename": name, "content": text} for name, text in bank.items()]
     rows = [
-        {
-            "number": note.number,
-            "timestamp": note.timestamp,
-            "agent": note.agent,
-            "category": note.category,
-            "tags": list(note.tags),
-            "content": note.content,
-        }
+        [note.number, note.timestamp, note.agent, note.category, note.content, {"tags": list(note.tags)}]
         for note in notes
     ]
     values = {"Rules of the memory bank": rules, "Synthesis": None, "Bank files": files, "Live notes": rows}
