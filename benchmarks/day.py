@@ -102,7 +102,7 @@ def lived(turns: int, sessions: int, instead: Mapping[str, Any] | None) -> list[
             update.look(world.process, SPACE, one, world.clock() + timedelta(minutes=10))
 
     with tempfile.TemporaryDirectory() as folder:
-        hook = Hook(lambda: memory, Path(folder) / "state", print, time.monotonic)
+        hook = Hook(lambda _: memory, Path(folder) / "state", print, time.monotonic)
 
         def timed(event: str, payload: Mapping[str, Any]) -> float:
             begun = time.perf_counter()

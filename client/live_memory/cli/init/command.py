@@ -12,6 +12,7 @@ from live_memory.cli import config, local_service, texts
 from live_memory.cli.exits import FAILED, NOTHING, Refused
 from live_memory.cli.init import clients, plan, record, recording
 from live_memory.cli.init.clients import Fitting
+from live_memory.cli.init.hooks.unsent import Unsent
 from live_memory.cli.init.plan import ByHand, Plan
 from live_memory.cli.init.setup import Scope, Setup, checked_space, checked_url
 from live_memory.cli.mcp import repository_space
@@ -139,6 +140,8 @@ def _carry_out(
     for line in recorded:
         out.say(line)
     if not drawn.steps:
+        if not dry_run:
+            _forget(client, setup, undo=undo)
         out.say("Nothing to remove." if undo else "Nothing to change: everything is written already.")
         raise typer.Exit(FAILED if left else NOTHING)
     if dry_run:
@@ -146,6 +149,7 @@ def _carry_out(
     if not yes and not _agreed(program, out):
         out.say("Nothing was changed.")
         raise typer.Exit(NOTHING)
+    _forget(client, setup, undo=undo)
     if undo:
         plan.take_back(drawn, kept)
     else:
@@ -156,6 +160,13 @@ def _carry_out(
     if drawn.by_hand or left:
         # A script must not continue as if everything were written.
         raise typer.Exit(FAILED)
+
+
+def _forget(client: str, setup: Setup, *, undo: bool) -> None:
+    """Leave out the sessions that wait to be sent, where nothing is recorded from now on."""
+    if undo or not setup.record:
+        waiting = Unsent(record.state_folder(setup.environ) / "hooks", lambda _: None)
+        waiting.forget(client, setup.root if setup.scope == "project" else None)
 
 
 def _make_space(program: Program, known: config.Settings, space_id: str, out: Output) -> None:

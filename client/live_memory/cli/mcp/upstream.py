@@ -113,20 +113,23 @@ class Upstreams:
         return Upstream(url, token, space, self._agent, own)
 
     def _start_here(self) -> None:
-        """Start the service of this machine unless it runs. Raises Refused if the profile's is another one."""
-        settings = self._settings()
-        named = settings.url if settings.sources["url"] in ("environment", "file") else None
-        if named and urlsplit(named).hostname not in config.LOOPBACK:
-            raise Refused(f"There is no connection to {named}: check the network, or ask its operator.", LATER)
-        environ = self._program.environ
-        folder = local_service.data_folder(environ)
-        choices = local_service.choices_of_agent(folder)
-        if named:
-            choices = replace(choices, port=str(urlsplit(named).port or 80))
-        found = self._start(environ, folder, choices)
-        if named and urlsplit(named).port != urlsplit(found.url).port:
-            raise Refused(
-                f"Nothing answers at {named}, which your profile names, and the service of this machine is at "
-                f"{found.url}: start the other one, or let all commands use this one (`livemem logout`).",
-                LATER,
-            )
+        start_here(self._program, self._settings(), self._start)
+
+
+def start_here(program: Program, settings: Settings, start: Callable[..., LocalService] | None = None) -> LocalService:
+    """The service of this machine, started unless it runs. Raises Refused if the settings name another one."""
+    named = settings.url if settings.sources["url"] in ("environment", "file") else None
+    if named and urlsplit(named).hostname not in config.LOOPBACK:
+        raise Refused(f"There is no connection to {named}: check the network, or ask its operator.", LATER)
+    folder = local_service.data_folder(program.environ)
+    choices = local_service.choices_of_agent(folder)
+    if named:
+        choices = replace(choices, port=str(urlsplit(named).port or 80))
+    found = (start or local_service.start)(program.environ, folder, choices)
+    if named and urlsplit(named).port != urlsplit(found.url).port:
+        raise Refused(
+            f"Nothing answers at {named}, which your profile names, and the service of this machine is at "
+            f"{found.url}: start the other one, or let all commands use this one (`livemem logout`).",
+            LATER,
+        )
+    return found

@@ -3,11 +3,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from live_memory import LiveMemoryError
 from live_memory.cli import local_service
+from live_memory.cli.exits import Refused
 from live_memory.cli.local_service import LocalService
 from live_memory.cli.main import app
 from live_memory.cli.mcp import repository_space
@@ -221,6 +225,124 @@ def test_a_hook_answers_and_exits_with_0_when_nothing_is_configured(run):
     assert done.exit_code == 0
     assert "could not be loaded" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
     assert "Which service?" in done.stderr
+
+
+@pytest.fixture
+def here(run, monkeypatch):
+    """A service of this machine that can be started: what is started, and what it is asked."""
+    started, asked = [], []
+    found = LocalService(1, "http://127.0.0.1:3999", "own-key", {})
+    Path(os.environ["LIVEMEM_DATA_DIR"]).mkdir()
+
+    class Memory:
+        def call(self, name, arguments):
+            asked.append((name, arguments.get("title", "").split(" ")[0]))
+            made = {"conversation_id": "c", "items": []}
+            return {"token": "lm_agent"} if name == "create_token" else made
+
+        def send_lines(self, name, arguments, lines):
+            asked.append((name, lines[0]["user_message"]))
+            return {"left": 0}
+
+        def markdown(self, *_):
+            raise LiveMemoryError("no_connection", "Connection refused.")
+
+        def close(self):
+            pass
+
+    def start(_environ, _folder, choices, *_):
+        started.append(choices.port)
+        return found
+
+    monkeypatch.setattr(local_service, "is_installed", lambda: True)
+    monkeypatch.setattr(local_service, "is_free", lambda _: True)
+    monkeypatch.setattr(local_service, "ready", lambda _: found if started else None)
+    monkeypatch.setattr(local_service, "start", start)
+
+    def hook(event, detach=lambda work, _log: work() or True, **payload):
+        connect: Any = lambda *_, **__: Memory()  # noqa: E731
+        program = Program(detach=detach, connect_quickly=connect)
+        said = json.dumps({"session_id": "s", **payload})
+        done = CliRunner().invoke(app, ["hook", "claude-code", event, "--space", "demo"], input=said, obj=program)
+        assert done.exit_code == 0
+        return done
+
+    return SimpleNamespace(hook=hook, started=started, asked=asked)
+
+
+def test_the_hook_of_a_start_starts_the_service_of_this_machine_behind_the_answer_and_sends_what_waits(here, tmp_path):
+    # Given a session that ended while the service did not run
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps({"type": "user", "uuid": "u", "message": {"role": "user", "content": "Why?"}}) + "\n")
+    here.hook("SessionEnd", transcript_path=str(path))
+    assert (here.started, here.asked) == ([], [])
+
+    # When another one starts
+    background = []
+    done = here.hook("SessionStart", detach=lambda work, _log: background.append(work) or True, session_id="s2")
+
+    # Then it goes on at once, and its model knows what to do
+    context = json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+    assert "is starting now" in context
+    assert "`start_session`" in context
+    assert "log in" not in done.stdout + done.stderr
+    assert here.started == []
+    (work,) = background
+    work()
+    assert here.started == [None]
+    assert [name for name, _ in here.asked if name != "create_token"] == [
+        "list_conversations",
+        "create_conversation",
+        "import_turns",
+        "close_conversation",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("environ", "started"),
+    [
+        ({"LIVEMEM_URL": "http://127.0.0.1:3999", "LIVEMEM_TOKEN": "t"}, ["3999"]),
+        ({"LIVEMEM_URL": "http://localhost:3999/v1", "LIVEMEM_TOKEN": "t"}, ["3999"]),
+        ({"LIVEMEM_URL": "https://memory.example.org", "LIVEMEM_TOKEN": "t"}, []),
+        ({"LIVEMEM_TOKEN": "t"}, []),
+    ],
+)
+def test_no_service_of_this_machine_is_started_in_the_place_of_another_one(here, monkeypatch, environ, started):
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    done = here.hook("SessionStart")
+    assert here.started == started
+    assert ("is starting now" in done.stdout) == bool(started)
+    assert started or "could not be loaded" in done.stdout
+
+
+def test_no_other_hook_starts_it(here):
+    for event in ("Stop", "PreCompact", "SessionEnd"):
+        here.hook(event, transcript_path="/none")
+    assert here.started == []
+
+
+def test_a_service_that_can_not_be_started_is_said_in_the_log(here, monkeypatch):
+    def refuse(*_):
+        raise Refused("The port is taken.")
+
+    monkeypatch.setattr(local_service, "start", refuse)
+    assert "The port is taken." in here.hook("SessionStart").stderr
+
+
+@pytest.mark.parametrize("option", ["--no-record", "--undo"])
+def test_what_waits_to_be_sent_is_forgotten_where_nothing_is_recorded_any_more(run, project, tmp_path, option):
+    service = {"LIVEMEM_URL": "http://127.0.0.1:9", "LIVEMEM_TOKEN": "t"}
+    run("init", "claude-code", "-s", "demo", "--url", URL, "--yes")
+    (tmp_path / "t.jsonl").write_text('{"type": "user", "message": {"role": "user", "content": "Why?"}}\n')
+    payload = {"session_id": "s", "cwd": str(project), "transcript_path": str(tmp_path / "t.jsonl")}
+    run("hook", "claude-code", "SessionEnd", "-s", "demo", said=json.dumps(payload), **service)
+    waiting = tmp_path / "state/hooks/unsent"
+    assert len(list(waiting.iterdir())) == 1
+    run("init", "claude-code", "-s", "demo", "--url", URL, option, "--dry-run")
+    assert waiting.exists()
+    run("init", "claude-code", "-s", "demo", "--url", URL, option, "--yes")
+    assert not waiting.exists()
 
 
 @pytest.mark.parametrize(

@@ -43,3 +43,11 @@ def failed(space_id: str, reason: str) -> str:
         f"{visible(reason)[:300]} Tell the user once. Call the tool `start_session` before you rely on what is "
         "remembered."
     )
+
+
+def starting(space_id: str) -> str:
+    """The text for the model if the service of this machine did not run, and is started while the session goes on."""
+    return (
+        f"The shared memory of this project (space `{space_id}`) is not loaded yet: its service on this machine did "
+        "not run, and is starting now. Call the tool `start_session` before you rely on what is remembered."
+    )

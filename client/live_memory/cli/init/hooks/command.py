@@ -52,13 +52,22 @@ def run_hook(arguments: Sequence[str], program: Program) -> int:
         return FAILED
     nothing = answers.nothing(called.client, called.event)
     text = in_time(_read_stdin, SECONDS)
-    if text and events.in_background(called.client, called.event):
-        log = record.state_folder(program.environ) / "hooks" / LOG
-        if program.detach(lambda: in_time(lambda: _handled(program, called, text, _log_with_time), SECONDS), log):
-            return _answer(nothing)
-    left = SECONDS - (time.monotonic() - began)
-    answer = in_time(lambda: _handled(program, called, text, _log), left) if text else text
+    log = record.state_folder(program.environ) / "hooks" / LOG
+    later: list[str] = []
+    if (
+        text
+        and events.in_background(called.client, called.event)
+        and program.detach(lambda: in_time(lambda: _handled(program, called, text, _log_with_time, []), SECONDS), log)
+    ):
+        return _answer(nothing)
+
+    def left() -> float:
+        return SECONDS - (time.monotonic() - began)
+
+    answer = in_time(lambda: _handled(program, called, text, _log, later), left()) if text else text
     code = _answer(answer or nothing)
+    if later and not program.detach(lambda: _finished(program, called, later, _log_with_time, waits=False), log):
+        answer = in_time(lambda: _finished(program, called, later, _log, waits=True), left())
     if answer is None:
         # A thread that waits for stdin can't be ended, and Python aborts if there is one at its exit.
         sys.stderr.flush()
@@ -77,11 +86,21 @@ def _answer(text: str) -> int:
     return OK
 
 
-def _handled(program: Program, called: Called, text: str, log: Callable[[str], None]) -> str:
+def _handled(program: Program, called: Called, text: str, log: Callable[[str], None], later: list[str]) -> str:
     # In the background this is loaded when the client has gone on already.
     from live_memory.cli.init.hooks import running  # noqa: PLC0415
 
-    return running.handle(program, called, text, log)
+    return running.handle(program, called, text, log, later)
+
+
+def _finished(program: Program, called: Called, later: list[str], log: Callable[[str], None], *, waits: bool) -> str:
+    from live_memory.cli.init.hooks import running  # noqa: PLC0415
+
+    try:
+        running.finish(program, called, later, log, waits=waits)
+    except Exception as problem:  # noqa: BLE001 - in another process nobody else would say it
+        log(f"livemem hook: {type(problem).__name__}: {problem}")
+    return ""
 
 
 def in_time(work: Callable[[], str], seconds: float) -> str | None:

@@ -2,28 +2,36 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from live_memory._redaction import redact
-from live_memory.cli import config
+from live_memory.cli import config, local_service
+from live_memory.cli.config import Settings
 from live_memory.cli.init import record
 from live_memory.cli.init.hooks import answers, events
 from live_memory.cli.init.hooks.away import Away
 from live_memory.cli.init.hooks.events import Called, Event
 from live_memory.cli.init.hooks.sending import Memory, Sender
 from live_memory.cli.init.hooks.state import Files
+from live_memory.cli.init.hooks.unsent import Entry, Unsent
 from live_memory.cli.init.setup import checked_space
 from live_memory.cli.program import Program
+from live_memory.errors import LiveMemoryError
+
+Log = Callable[[str], None]
 
 SECONDS = 5.0
 """Seconds that a session waits for its memory at most."""
 RESERVE_SECONDS = 1.0
 """Of these seconds, the part that is kept for sending while a hook waits for the lock of its session."""
 REQUEST_SECONDS = 3.5
+SEND, START = "send", "start"
+"""Work that is done after the answer: send what is unsent, start the service of this machine first."""
+NOT_RUNNING = "no_connection"
 
 
 class LeftAloneError(Exception):
@@ -32,13 +40,20 @@ class LeftAloneError(Exception):
 
 @dataclass(frozen=True)
 class Hook:
-    """The dependencies for an event. `memory` connects at its first use. `log` goes to stderr."""
+    """The dependencies for an event. `memory` connects for a client at its first use. `log` goes to stderr.
 
-    memory: Callable[[], Memory]
+    `service`: names where it is sent to, in the list of what is unsent. `starts`: whether the service is that of this
+    machine and can be started here. `later` gets the work that the client does not wait for.
+    """
+
+    memory: Callable[[str], Memory]
     folder: Path
-    log: Callable[[str], None]
+    log: Log
     clock: Callable[[], float] = time.monotonic
     away: Away | None = None
+    service: str = ""
+    starts: bool = False
+    later: list[str] = field(default_factory=list)
 
     def run(self, client: str, name: str, space_id: str, text: str) -> str:
         """Handle an event. Returns the answer for the client in any case."""
@@ -47,21 +62,68 @@ class Hook:
         if event is None:
             return answers.nothing(client, name)
         try:
-            return self._deal(event, space_id, until)
+            answer = self._deal(event, space_id, until)
+            if event.kind in ("send", "close"):
+                self.send_unsent(until, event.session)
+            elif event.kind == "load" and self._unsent.waiting(self.service):
+                self.later.append(SEND)
+            return answer
         except Exception as problem:  # noqa: BLE001 - whatever it is, the session of the client goes on
-            if self.away:
-                self.away.learn(problem)
-            reason = redact(f"{type(problem).__name__}: {problem}")[0]
-            self.log(f"livemem hook {client} {name}: {reason}")
-            if event.kind == "load":
-                return answers.with_context(client, name, answers.failed(space_id, reason))
-            return answers.nothing(client, name)
+            return self._failed(event, space_id, problem)
+
+    def _failed(self, event: Event, space_id: str, problem: Exception) -> str:
+        if self.away:
+            self.away.learn(problem)
+        reason = redact(f"{type(problem).__name__}: {problem}")[0]
+        self.log(f"livemem hook {event.client} {event.name}: {reason}")
+        if event.kind != "load":
+            return answers.nothing(event.client, event.name)
+        if self.starts and getattr(problem, "code", "") == NOT_RUNNING:
+            self.later.append(START)
+            return answers.with_context(event.client, event.name, answers.starting(space_id))
+        return answers.with_context(event.client, event.name, answers.failed(space_id, reason))
+
+    def send_unsent(self, until: float, but: str = "") -> None:
+        """Send what sessions other than `but` could not send, as far as there is time and the service answers."""
+        for entry in self._unsent.waiting(self.service, but):
+            if self.clock() >= until or (self.away and self.away.seconds_left()):
+                return
+            try:
+                self._send_entry(entry, until)
+            except Exception as problem:  # noqa: BLE001 - this session has what it needs
+                if self.away:
+                    self.away.learn(problem)
+                reason = redact(f"{type(problem).__name__}: {problem}")[0]
+                if getattr(problem, "code", "") == "space_not_found":
+                    self._unsent.drop(entry, reason)
+                    continue
+                self._unsent.later(entry)
+                self.log(f"livemem hook: a session of {entry.client} is still not sent: {reason}")
+                if getattr(problem, "status", None) is None:
+                    return
+
+    def _send_entry(self, entry: Entry, until: float) -> None:
+        event = entry.of_event()
+        files = Files.of(self.folder, event.client, entry.space_id, event.session)
+        if not (event.transcript or files.kept).is_file():
+            self._unsent.drop(entry, "its transcript is gone")
+            return
+        with files.lock(0) as alone:
+            if alone and self._sender(event, entry.space_id, files, until).send():
+                self._unsent.done(entry)
+
+    @property
+    def _unsent(self) -> Unsent:
+        return Unsent(self.folder, self.log)
+
+    def _sender(self, event: Event, space_id: str, files: Files, until: float) -> Sender:
+        return Sender(self.memory(event.client), space_id, event, files, lambda: self.clock() < until, self.log)
 
     def _deal(self, event: Event, space_id: str, until: float) -> str:
         if event.kind == "load":
             self._check_away()
             wanted = {"space_id": space_id, "max_chars": answers.START_CHARS}
-            start = self.memory().markdown("get_start", wanted)
+            start = self.memory(event.client).markdown("get_start", wanted)
             return answers.with_context(event.client, event.name, answers.memory(space_id, start))
         if event.session:
             files = Files.of(self.folder, event.client, space_id, event.session)
@@ -82,32 +144,63 @@ class Hook:
     def _send(self, event: Event, space_id: str, files: Files, until: float) -> None:
         if event.transcript is None and not files.kept.exists():
             return
-        # At the end of a session nothing comes later that would send the rest.
+        # First: a hook that is killed, or finds no service, leaves it to the next hook of any session.
+        entry = self._unsent.add(self.service, space_id, event)
+        # The end of a session is tried all the same: it may be long until the next hook.
         if event.kind != "close":
             self._check_away()
         # What was sent in the background a moment before is waited for: the end of a session closes its conversation.
         with files.lock(until - RESERVE_SECONDS) as alone:
             # Another hook of the session is sending. The next event sends messages that it does not see.
-            if alone:
-                Sender(self.memory(), space_id, event, files, lambda: self.clock() < until, self.log).send()
+            if alone and self._sender(event, space_id, files, until).send():
+                self._unsent.done(entry)
 
 
-def handle(program: Program, called: Called, text: str, log: Callable[[str], None]) -> str:
-    """Handle an event for the service of the settings. Raises Refused where they name none."""
+def handle(program: Program, called: Called, text: str, log: Log, later: list[str]) -> str:
+    """Handle an event for the service of the settings; `later` gets the work that is to be done afterwards by `finish`.
+
+    Raises Refused where the settings are wrong.
+    """
     settings = config.settle(program.environ, profile=called.profile or program.profile, space=called.space)
+    hook = _hook(program, settings, log, later)
+    return hook.run(called.client, called.event, checked_space(settings.need_space()), text)
 
-    def connect() -> Memory:
+
+def finish(program: Program, called: Called, later: list[str], log: Log, *, waits: bool) -> None:
+    """Do what comes after the answer: start the service of this machine, send what other sessions could not send.
+
+    `waits`: the client waits for it all the same. Then nothing is started, which may take a minute.
+    """
+    settings = config.settle(program.environ, profile=called.profile or program.profile, space=called.space)
+    if START in later:
+        if waits:
+            return
+        from live_memory.cli.mcp.upstream import start_here  # noqa: PLC0415 - hooks seldom need it
+
+        log(f"livemem hook: the service of this machine is started: {start_here(program, settings).url}")
+        settings = config.settle(program.environ, profile=called.profile or program.profile, space=called.space)
+    hook = _hook(program, settings, log, [])
+    hook.send_unsent(hook.clock() + SECONDS)
+
+
+def _hook(program: Program, settings: Settings, log: Log, later: list[str]) -> Hook:
+    url = settings.url or ""
+    near = urlsplit(url).hostname in config.LOOPBACK or not (url or settings.token)
+    starts = near and local_service.is_installed()
+
+    def connect(client: str) -> Memory:
         options: dict[str, Any] = {"timeout": REQUEST_SECONDS, "retries": 0}
+        if starts and not url:
+            raise LiveMemoryError(NOT_RUNNING, "The service of this machine does not run.")
         service, token = settings.need_url(), settings.need_token()
         if settings.is_local_service:
             from live_memory.cli import agent_tokens  # noqa: PLC0415 - the token of a profile is the agent's own
 
-            own = agent_tokens.of_local_service(program, settings, called.client, REQUEST_SECONDS)
+            own = agent_tokens.of_local_service(program, settings, client, REQUEST_SECONDS)
             token, options["renew"] = own.get(), own.renewed
         return program.connect_quickly(service, token, **options)
 
     folder = record.state_folder(program.environ) / "hooks"
-    url = settings.url or ""
-    away = Away.of(folder, url, near=urlsplit(url).hostname in config.LOOPBACK)
-    hook = Hook(connect, folder, log, away=away)
-    return hook.run(called.client, called.event, checked_space(settings.need_space()), text)
+    # Its port may be another one after the next start.
+    service = f"{settings.profile} {'' if settings.is_local_service else url}"
+    return Hook(connect, folder, log, away=Away.of(folder, url, near=near), service=service, starts=starts, later=later)

@@ -55,14 +55,13 @@ class Sender:
     in_time: Callable[[], bool]
     log: Callable[[str], None]
 
-    def send(self) -> int:
-        """Send the new messages of the transcript, and close the conversation if the event requires it. Returns the
-        number of turns.
+    def send(self) -> bool:
+        """Send the new messages of the transcript, and close the conversation if the event requires it. Returns whether
+        nothing is left to do.
 
         Raises OSError, LiveMemoryError.
         """
         path = self.event.transcript or self.files.kept
-        sent = 0
         while self.in_time():
             session = self.files.load()
             parse = transcripts.PARSERS[self.event.client]
@@ -72,27 +71,24 @@ class Sender:
             if part.end == session.sent:
                 if self.event.kind == "close":
                     self._close(session)
-                break
+                return True
             self.files.save(replace(session, planned=part.end))
-            sent += self._send_part(part)
+            self._send_part(part)
             if self.files.load().sent != part.end:
                 break
-        return sent
+        return False
 
-    def _send_part(self, part: Part) -> int:
+    def _send_part(self, part: Part) -> None:
         """Send one part in several requests, and save the position after each."""
-        sent = 0
         for lines, end in _chunks(_turns(self.event, part), part.end):
             conversation = self.files.load().conversation_id
             if lines:
                 conversation = conversation or self._begin()
                 if not self._import(conversation, lines):
-                    return sent
+                    return
             self.files.save(replace(self.files.load(), conversation_id=conversation, sent=end, planned=part.end))
-            sent += len(lines)
             if not self.in_time():
-                break
-        return sent
+                return
 
     def _close(self, session: Session) -> None:
         """Close the conversation after the last message that was sent. Without a request if it was closed there

@@ -99,7 +99,7 @@ class Machine:
         return json.loads(self.run(client, event, text))
 
     def run(self, client: str, event: str, text: str) -> str:
-        return Hook(lambda: self.memory, self.folder / "state", self.log.append, away=self.away).run(
+        return Hook(lambda _: self.memory, self.folder / "state", self.log.append, away=self.away).run(
             client, event, "demo", text
         )
 

@@ -320,7 +320,7 @@ def test_when_the_time_is_over_the_rest_comes_with_the_next_event(machine, monke
     payload = json.dumps({"session_id": "s1", "transcript_path": path})
     for wanted in (1, 2, 3, 4):
         seconds = iter([0, 0, 10, 10, 10, 10, 10, 10])
-        hook = Hook(lambda: machine.memory, machine.folder / "state", machine.log.append, seconds.__next__)
+        hook = Hook(lambda _: machine.memory, machine.folder / "state", machine.log.append, seconds.__next__)
         hook.run("claude-code", "Stop", "demo", payload)
         assert len(machine.memory.said) == wanted
 

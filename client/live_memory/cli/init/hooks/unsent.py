@@ -1,0 +1,167 @@
+"""The sessions whose last messages the service does not have yet: the next hook of any session sends them.
+
+Each session has a small file, so hooks at the same time need no lock. It is written before a hook sends and removed
+when all is sent: a hook that is killed, or a service that is down, leaves it. The words are not in it: they are in the
+session's transcript, and the place that was reached in its state (state.py).
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from live_memory.cli.init.hooks.events import EVENTS, Event
+from live_memory.cli.init.hooks.state import Files
+
+FOLDER = "unsent"
+MOST = 50
+"""Sessions in the list. One more drops the one that was tried longest ago."""
+SECONDS = 30 * 86_400.0
+"""Age at which a session is dropped. Clients keep transcripts about as long."""
+AT_ONCE = 3
+"""Sessions that one hook tries to send, besides its own."""
+MOST_BYTES = 32_768
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A session: its latest event, without words, where it is sent to, and since when it waits (Unix times)."""
+
+    service: str
+    space_id: str
+    client: str
+    event: str
+    session: str
+    folder: str | None
+    transcript: str | None
+    since: float
+    latest: float
+
+    def of_event(self) -> Event:
+        """The event, to be dealt with again."""
+        transcript = Path(self.transcript) if self.transcript else None
+        kind = EVENTS[self.client][self.event]
+        return Event(self.client, self.event, kind, self.session, self.folder, transcript, "user", "")
+
+
+@dataclass(frozen=True)
+class Unsent:
+    """The list of a user's machine, in the folder of the hooks' state. `log` gets what is dropped."""
+
+    state: Path
+    log: Callable[[str], None]
+    clock: Callable[[], float] = time.time
+
+    def add(self, service: str, space_id: str, event: Event) -> Entry:
+        """Note that a session is about to be sent. A session that is in the list already keeps its age."""
+        transcript = str(event.transcript) if event.transcript else None
+        now, path = self.clock(), self._path(event.client, space_id, event.session)
+        entry = Entry(service, space_id, event.client, event.name, event.session, event.folder, transcript, now, now)
+        former = self._read(path)
+        if former and (former.service, former.transcript) == (service, transcript):
+            entry = replace(entry, since=min(former.since, now))
+        try:
+            _write(path, json.dumps(asdict(entry)))
+        except OSError as problem:
+            self.log(f"livemem hook: the session is not noted as unsent: {problem.strerror}")
+        for other in [each for each in self._paths() if each != path][: -MOST + 1]:
+            self._drop(other, f"more than {MOST} sessions wait")
+        return entry
+
+    def done(self, entry: Entry) -> None:
+        """Remove a session after all is sent, unless a later event of it has come in the meantime."""
+        path = self._path(entry.client, entry.space_id, entry.session)
+        if self._read(path) == entry:
+            _remove(path)
+
+    def drop(self, entry: Entry, reason: str) -> None:
+        """Remove a session that can't be sent any more, and say so in the log."""
+        self._drop(self._path(entry.client, entry.space_id, entry.session), reason)
+
+    def later(self, entry: Entry) -> None:
+        """Try other sessions first, after one was refused."""
+        with suppress(OSError):
+            os.utime(self._path(entry.client, entry.space_id, entry.session), (self.clock(), self.clock()))
+
+    def waiting(self, service: str, but: str = "") -> list[Entry]:
+        """The sessions that a hook of the session `but` should send to a service now. Unreadable and old ones are
+        dropped.
+        """
+        entries = (entry for entry in self._entries() if entry.service == service and entry.session != but)
+        return [entry for _, entry in zip(range(AT_ONCE), entries, strict=False)]
+
+    def forget(self, client: str, folder: Path | None) -> None:
+        """Drop what waits of a client: all, or the sessions in a folder, and those whose folder nobody knows."""
+        for entry in self._entries():
+            known = Path(entry.folder).resolve() if entry.folder else None
+            if entry.client == client and (not folder or not known or known.is_relative_to(folder.resolve())):
+                _remove(self._path(entry.client, entry.space_id, entry.session))
+
+    @property
+    def _folder(self) -> Path:
+        return self.state / FOLDER
+
+    def _path(self, client: str, space_id: str, session: str) -> Path:
+        return Files.of(self._folder, client, space_id, session).state
+
+    def _paths(self) -> list[Path]:
+        """The files, the one that was tried longest ago first."""
+        times = {}
+        with suppress(OSError):
+            for path in self._folder.glob("*.json"):
+                with suppress(OSError):
+                    times[path] = path.lstat().st_mtime
+        return sorted(times, key=lambda path: (times[path], path))
+
+    def _entries(self) -> Iterator[Entry]:
+        for path in self._paths():
+            entry = self._read(path)
+            if entry is None:
+                self._drop(path, "its file can't be read")
+            elif self.clock() - entry.since > SECONDS:
+                self._drop(path, f"it was not sent for {SECONDS / 86_400:.0f} days")
+            else:
+                yield entry
+
+    def _read(self, path: Path) -> Entry | None:
+        try:
+            # Never wait for the other end of a pipe.
+            with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+                entry = Entry(**json.loads(file.read(MOST_BYTES)))
+        except (OSError, ValueError, TypeError, RecursionError):
+            return None
+        texts = (entry.service, entry.space_id, entry.client, entry.event, entry.session)
+        optional = (entry.folder, entry.transcript)
+        known = all(isinstance(text, str) for text in texts) and all(isinstance(text, str | None) for text in optional)
+        known = known and all(isinstance(at, int | float) for at in (entry.since, entry.latest))
+        known = known and entry.event in EVENTS.get(entry.client, {})
+        return entry if known and self._path(entry.client, entry.space_id, entry.session) == path else None
+
+    def _drop(self, path: Path, reason: str) -> None:
+        self.log(f"livemem hook: a session that waited to be sent is left out ({path.stem}): {reason}")
+        _remove(path)
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    for tries_left in (1, 0):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            break
+        except FileNotFoundError:
+            # Another hook has just removed the empty folder.
+            if not tries_left:
+                raise
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    temporary.replace(path)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
+        path.parent.rmdir()
