@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial, wraps
 from http import HTTPStatus
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
@@ -216,6 +217,8 @@ class Api:
         if needs == "nothing" and not authorization:
             return None
         try:
+            # Before the first request to the store, which may be slow.
+            self.resolver.context["began"] = environment.process().clock()
             principal = decision.authorise(
                 environment.process(),
                 authorization,
@@ -246,6 +249,11 @@ class Api:
     def principal(self) -> Principal:
         """The sender of the request that is being answered."""
         found: Principal = self.resolver.context["principal"]
+        return found
+
+    def began(self) -> datetime:
+        """When the request that is being answered came, on a route that needs a token."""
+        found: datetime = self.resolver.context["began"]
         return found
 
     def count_batch(self, space_id: str, items: int) -> None:

@@ -190,6 +190,97 @@ def test_of_two_who_rotate_one_token_at_once_one_is_told_that_the_other_was_fast
     assert enter(world, "Bearer lm_faster").name == "ann"
 
 
+def late(world: World, verb: str, seconds: float, *texts: str) -> None:
+    """Before its first request of this kind, a rotation stands still for so long. At the end repeats of it are made."""
+
+    def stop(_: int, sent: str) -> None:
+        if sent == verb:
+            world.client.before = lambda index, verb: None
+            world.clock.move(seconds)
+            for text in texts:
+                rotate_as_sent(world, "k", text)
+                world.clock.move(1)
+
+    world.client.before = stop
+
+
+@each("verb", ["GET", "PUT"])
+@each("texts", [("lm_second",), ("lm_second", "lm_third"), ("lm_second", "lm_third", "lm_fourth")])
+def test_a_try_that_is_slower_than_its_own_repeats_ends_none_of_their_tokens(verb: str, texts: tuple[str, ...]):
+    world, old = world_with_token()
+    late(world, verb, 25, *texts)
+
+    with pytest.raises(Conflict, match="repeat of this rotation was faster"):
+        rotate(world, old, key="k")
+
+    world.new_process()
+    assert enter(world, f"Bearer {texts[-1]}").name == "ann"
+    assert [entry.hash for entry in stored(world).values() if not entry.revoked] == [of(OLD), of(texts[-1])]
+
+
+def test_the_order_of_tries_within_a_second_is_that_in_which_they_came():
+    world, old = world_with_token()
+    late(world, "GET", 0.02, "lm_second")
+
+    with pytest.raises(Conflict):
+        rotate(world, old, key="k")
+
+    assert enter(world, "Bearer lm_second").name == "ann"
+
+
+def test_a_try_that_loses_to_a_repeat_of_the_same_millisecond_replaces_nothing():
+    world, old = world_with_token()
+    late(world, "PUT", 0, "lm_second")
+
+    with pytest.raises(Conflict):
+        rotate(world, old, key="k")
+
+    assert enter(world, "Bearer lm_second").name == "ann"
+
+
+def test_a_repeat_wins_against_a_first_try_that_is_written_while_it_is_at_work():
+    world, old = world_with_token()
+    came = world.clock()
+    world.clock.move(25)
+
+    def first(_: int, verb: str) -> None:
+        if verb == "PUT":
+            world.client.before = lambda index, verb: None
+            rotate(world, old, "lm_first", key="k", began=came)
+
+    world.client.before = first
+    rotate(world, old, "lm_second", key="k")
+
+    world.new_process()
+    assert enter(world, "Bearer lm_second").name == "ann"
+    with pytest.raises(Unauthenticated, match="revoked"):
+        enter(world, "Bearer lm_first")
+
+
+def test_a_request_counts_from_when_it_came_and_not_from_when_it_was_let_in():
+    world, old = world_with_token()
+    came = world.clock()
+    world.clock.move(25)
+    rotate(world, old, "lm_second", key="k")
+    world.clock.move(1)
+
+    with pytest.raises(Conflict):
+        rotate(world, old, "lm_third", key="k", began=came)
+
+    assert enter(world, "Bearer lm_second").name == "ann"
+
+
+def test_after_a_late_try_the_key_still_gives_a_token():
+    world, old = world_with_token()
+    late(world, "PUT", 25, "lm_second")
+    with pytest.raises(Conflict):
+        rotate(world, old, key="k")
+
+    rotate(world, old, "lm_fifth", key="k")
+
+    assert enter(world, "Bearer lm_fifth").name == "ann"
+
+
 def rotate_as_sent(world: World, key: str | None, text: str) -> Rotated:
     """What the route does: the token is let in for its key, then rotated."""
     principal = decision.authorise(

@@ -222,6 +222,116 @@ def test_a_refresh_token_from_before_ends_the_grant():
         refreshed(world, second.refresh_token)
 
 
+def late(world: World, verb: str, seconds: float, action: Any) -> None:
+    """Before its first request of this kind, a request stands still for so long, and others do something at the end."""
+
+    def stop(_: int, sent: str) -> None:
+        if sent == verb:
+            world.client.before = lambda index, verb: None
+            world.clock.move(seconds)
+            action(world)
+
+    world.client.before = stop
+
+
+@pytest.mark.parametrize("verb", ["GET", "PUT"])
+@pytest.mark.parametrize("times", [2, 3, 5])
+def test_a_refresh_that_is_slower_than_its_own_repeat_and_the_next_refreshes_ends_nothing(verb, times):
+    world = world_with()
+    first = signed_in(world)
+    newest = [first]
+
+    def others(world):
+        for _ in range(times):
+            newest.append(refreshed(world, newest[-1].refresh_token))
+
+    late(world, verb, 25, others)
+    with pytest.raises(Refused, match="Sign in again"):
+        refreshed(world, first.refresh_token)
+
+    world.new_process()
+    enter(world, newest[-1].access_token)
+    refreshed(world, newest[-1].refresh_token)
+
+
+def test_a_refresh_that_found_its_token_valid_ends_nothing_whatever_the_clocks_of_others_say():
+    world = world_with()
+    first = signed_in(world)
+    newest = []
+
+    def others(world):
+        world.clock.move(-2)
+        second = refreshed(world, first.refresh_token)
+        newest.append(refreshed(world, second.refresh_token))
+        world.clock.move(2)
+
+    late(world, "PUT", 0, others)
+    with pytest.raises(Refused):
+        refreshed(world, first.refresh_token)
+
+    world.new_process()
+    enter(world, newest[0].access_token)
+
+
+def test_a_refresh_that_is_slower_than_its_own_repeat_gets_the_same_answer():
+    world = world_with()
+    first = signed_in(world)
+    answers = []
+
+    late(world, "PUT", 25, lambda world: answers.append(refreshed(world, first.refresh_token)))
+    answers.append(refreshed(world, first.refresh_token))
+
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("seconds", [0, 0.002, 25])
+def test_a_stolen_refresh_token_still_ends_the_grant_however_soon_it_comes(seconds):
+    world = world_with()
+    first = signed_in(world)
+    newest = refreshed(world, refreshed(world, first.refresh_token).refresh_token)
+    world.clock.move(seconds)
+
+    with pytest.raises(Refused):
+        refreshed(world, first.refresh_token)
+
+    world.new_process()
+    with pytest.raises(Unauthenticated):
+        enter(world, newest.access_token)
+
+
+def test_a_thief_who_is_slower_than_the_client_gets_nothing_and_ends_the_grant_with_the_next_try():
+    world = world_with()
+    first = signed_in(world)
+    newest = [first]
+
+    def client(world):
+        newest.extend([refreshed(world, first.refresh_token)])
+        newest.extend([refreshed(world, newest[-1].refresh_token)])
+
+    late(world, "GET", 25, client)
+    for _ in range(2):
+        with pytest.raises(Refused):
+            refreshed(world, first.refresh_token)
+
+    world.new_process()
+    with pytest.raises(Unauthenticated):
+        enter(world, newest[-1].access_token)
+
+
+@pytest.mark.parametrize("verb", ["GET", "PUT"])
+def test_a_code_that_is_slower_than_its_own_repeat_ends_nothing(verb):
+    world = world_with()
+    coded(world)
+    answers = []
+
+    late(world, verb, 25, lambda world: answers.append(redeemed(world)))
+    with pytest.raises(Refused):
+        redeemed(world)
+
+    world.new_process()
+    enter(world, answers[0].access_token)
+
+
 def test_a_guess_ends_no_grant():
     world = world_with()
     first = signed_in(world)

@@ -24,14 +24,21 @@ class Rotated:
 
 
 def rotate(
-    process: Process, principal: Principal, text: str, *, grace: int = GRACE_DEFAULT, key: str | None = None
+    process: Process,
+    principal: Principal,
+    text: str,
+    *,
+    grace: int = GRACE_DEFAULT,
+    key: str | None = None,
+    began: datetime | None = None,
 ) -> Rotated:
     """Replace the principal's own token by `text` (secret.new), with the same name, rights and end: 1 GET, 1 PUT.
 
     The old one works for `grace` seconds more. A token is rotated once. If the answer was lost, the caller repeats the
     request with the same `key` (Idempotency-Key): it makes another new token and revokes the unseen one. The repeat is
-    allowed for ten minutes even if the old one has ended (decision.REPEAT_SECONDS). The new token becomes the maker of
-    what the old one made. Raises InvalidRequest, Conflict, and the errors of `tokens.change`.
+    allowed for ten minutes even if the old one has ended (decision.REPEAT_SECONDS). A try that was slower than its own
+    repeat replaces nothing: the last request wins. `began`: when this one came, now by default. The new token becomes
+    the maker of what the old one made. Raises InvalidRequest, Conflict, and the errors of `tokens.change`.
     """
     if not 0 <= grace <= limits.GRACE_SECONDS:
         raise InvalidRequest.of("grace_seconds", f"must be from 0 to {limits.GRACE_SECONDS}")
@@ -40,7 +47,8 @@ def rotate(
     if principal.token_hash is None:
         raise Conflict("The bootstrap key can't be rotated. Replace it in the deployment of the service.")
     rotation = secret.rotation_digest(key) if key is not None else None
-    now, new = process.clock(), secret.digest(text.encode())
+    now, new = began or process.clock(), secret.digest(text.encode())
+    seen: list[str | None] = []
 
     def apply(registry: Registry) -> Registry:
         entries = {entry.hash: entry for entry in registry.tokens}
@@ -49,9 +57,15 @@ def rotate(
             raise Unauthenticated("The token is not known.")
         if own.replaced_by == new:
             return registry
+        seen.append(own.replaced_by)
         lost = _lost(entries, own, rotation)
+        if lost and _is_newer(lost, now, was_seen=lost.hash == seen[0]):
+            raise Conflict(
+                "A repeat of this rotation was faster, and its answer has the new token. If you do not have that "
+                "answer, send the request again with the same Idempotency-Key."
+            )
         fresh = (lost or own).model_copy(
-            update={"hash": new, "created_at": clock.iso(now), "last_used_at": None, "replaced_by": None}
+            update={"hash": new, "created_at": clock.iso_millis(now), "last_used_at": None, "replaced_by": None}
         )
         _check_lives(fresh, now)
         if lost:
@@ -84,6 +98,14 @@ def _lost(entries: Mapping[str, Token], own: Token, rotation: str | None) -> Tok
             "Idempotency-Key makes another new token. If you have lost the new token, ask an admin for one."
         )
     return lost
+
+
+def _is_newer(lost: Token, began: datetime, *, was_seen: bool) -> bool:
+    """Whether the token of another try is that of a later request than this one, which began then. Within a millisecond
+    it is, unless the first look of this one saw it.
+    """
+    made, own = (clock.parse(one) for one in (lost.created_at or clock.iso_millis(began), clock.iso_millis(began)))
+    return made > own or (made == own and not was_seen)
 
 
 def _check_lives(fresh: Token, now: datetime) -> None:

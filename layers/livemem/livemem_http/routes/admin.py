@@ -252,7 +252,7 @@ def purge_tokens() -> views.TokensPurged:
 )
 def rotate_token(
     body: views.Rotation | None = None,
-    idempotency_key: Annotated[views.IdempotencyKey | None, Header(alias="Idempotency-Key")] = None,
+    idempotency_key: Annotated[views.RotationKey | None, Header(alias="Idempotency-Key")] = None,
 ) -> Response[views.TokenRotated]:
     """Get a new token with the same name, permissions, spaces and expiry. The old token stays valid until
     `old_expires_at`, but can no longer manage tokens. A token is rotated once. If the answer was lost, a repeat with
@@ -260,7 +260,8 @@ def rotate_token(
     the old token has expired.
     """
     grace = (body or views.Rotation()).grace_seconds
-    rotated = rotation.rotate(process(), api.principal(), secret.new(), grace=grace, key=idempotency_key)
+    principal, key = api.principal(), idempotency_key
+    rotated = rotation.rotate(process(), principal, secret.new(), grace=grace, key=key, began=api.began())
     return api.json(HTTPStatus.CREATED, views.TokenRotated.of_rotated(rotated))
 
 

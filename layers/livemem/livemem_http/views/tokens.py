@@ -111,6 +111,19 @@ class Revocation(Body):
     ] = True
 
 
+RotationKey = Annotated[
+    str,
+    described(
+        "A name of your own for this rotation. If its answer was lost, a repeat with the same name within ten minutes "
+        "makes another new token and revokes the lost one. Of several requests the one that came last counts. A repeat "
+        "without the name, or with another one, is refused (409).",
+        "rotation-7",
+        minLength=1,
+        maxLength=limits.IDEMPOTENCY_KEY_CHARACTERS,
+    ),
+]
+
+
 class Rotation(Body):
     """The options of a rotation."""
 
