@@ -15,6 +15,7 @@ from livemem.recall.search_request import SearchRequest
 from livemem.recall.start import StartRequest
 from livemem_http.views.search import SearchAnswer
 from livemem_http.views.search import as_markdown as hits_as_markdown
+from tests.support.cases import each
 from tests.support.world import World
 
 DAY = 86_400
@@ -166,6 +167,71 @@ def test_a_second_confirmation_on_the_same_day_stores_nothing(world: World):
     assert days(world) == {A: NEW, BELOW: NEW, B: NEW}
     confirm(world, "## A")
     assert records() == before + 4
+
+
+EMPTY = "# Log\n\n## A\n\n\t \n## B\n\n### C\n\n#### D\n## E\n\n<!-- none yet -->\n\n## F\n### G\n\n- bread\n\n## Last"
+
+
+@pytest.fixture
+def sparse(world: World) -> World:
+    """The same with a file of which most sections are empty."""
+    corrections.write_file(world.process, "ann", "demo", "log.md", EMPTY, None)
+    return world
+
+
+@each("heading", ["## A", "## B", "### C", "# Log > ## B > ### C > #### D", "## Last"])
+def test_a_section_without_a_text_can_not_be_confirmed_and_nothing_is_written(sparse: World, heading: str):
+    written = sparse.keys("demo/")
+
+    sparse.client.reset()
+    with pytest.raises(InvalidRequest, match="nothing to confirm") as refused:
+        confirm(sparse, heading)
+    assert [one.field for one in refused.value.fields] == ["edits.0"]
+    assert set(sparse.client.counts) == {"GET"}
+    with pytest.raises(InvalidRequest, match="nothing to confirm") as refused:
+        confirm(sparse, "### G", WRITER, Edit("confirm_section", heading))
+    assert [one.field for one in refused.value.fields] == ["edits.1"]
+    assert sparse.keys("demo/") == written
+
+
+@each("heading", ["# Log", "## E", "## F", "### G"])
+def test_a_text_below_a_section_or_a_comment_in_it_can_be_confirmed_once_a_day(sparse: World, heading: str):
+    sparse.clock.move(DAY)
+    confirm(sparse, heading)
+    written = sparse.keys("demo/")
+    confirm(sparse, heading)
+
+    assert sparse.keys("demo/") == written
+
+
+def test_a_section_that_a_correction_fills_can_be_confirmed_behind_it(sparse: World):
+    admin = Principal("root", frozenset({"admin"}), frozenset())
+    filled = [Edit("append_to_section", "## A", "- apples"), Edit("confirm_section", "## A")]
+    corrections.edit_sections(sparse.process, admin, "demo", "log.md", filled, "it was missing")
+    with pytest.raises(InvalidRequest, match="nothing to confirm"):
+        corrections.edit_sections(
+            sparse.process, admin, "demo", "log.md", [Edit("replace_section", "## A", " \n"), filled[1]], "out"
+        )
+
+    assert "## A\n\n- apples\n" in sparse.bank()["log.md"]
+
+
+def test_a_model_that_confirms_an_empty_section_is_asked_to_mend_its_answer(sparse: World):
+    edit = {"op": "confirm_section", "heading": "## A", "notes": [1]}
+    bad = {"bank_files": [{"filename": "log.md", "action": "edited", "edits": [edit]}], "synthesis": "x"}
+    sparse.llm.queue.append(json.dumps(bad))
+    fold(sparse, {"op": "append_to_section", "heading": "## A", "content": "- quinces"}, said="quinces, too")
+
+    assert "nothing to confirm" in sparse.llm.prompts[-1][-1]["content"]
+    assert "- quinces" in sparse.bank()["log.md"]
+
+
+def test_a_section_that_a_note_confirmed_today_is_not_confirmed_again_by_hand(world: World):
+    fold(world, {"op": "confirm_section", "heading": "## B"}, said="we still bake bread")
+    written = world.keys("demo/")
+    confirm(world, "## B")
+
+    assert world.keys("demo/") == written
 
 
 def test_an_answer_that_confirms_without_a_note_changes_nothing(world: World):

@@ -71,9 +71,9 @@ def edit_sections(
     nothing else, and change nothing: a record holds the whole file twice, so that small requests without bounds would
     store much.
 
-    Raises InvalidName, InvalidRequest or TooLarge (naming the field, `edits.0` the first edit), NotFound, Forbidden,
-    Conflict if the edits neither change nor confirm anything, Busy, PreconditionLost (also for a file that another
-    change has written).
+    Raises InvalidName, InvalidRequest or TooLarge (naming the field, `edits.0` the first edit: also one that confirms a
+    section without a text, which nothing could confirm), NotFound, Forbidden, Conflict if the edits neither change nor
+    confirm anything, Busy, PreconditionLost (also for a file that another change has written).
     """
     files.check_path(path)
     reason = when(process.settings.redact_secrets, limits.check_text("reason", reason, limits.REASON_BYTES))
@@ -109,19 +109,15 @@ def _confirmed_today(process: Process, space_id: str, path: str, edits: Sequence
     """The file, if each section that these edits name, and each below it, was confirmed today (UTC). Else None."""
     file, found = history.read_file(process, space_id, path, at=None, sources=True)
     content, today = file.content or "", clock.iso(process.clock())[:10]
-    try:
-        named = [sections.addressed(content, edit.heading) for edit in edits]
-        texts = own_texts(content)
-    except SectionError:
+    # What can't be confirmed is refused before a lease is taken.
+    _edited(content, edits)
+    if not found:
         return None
-    if not found or any(len(some) != 1 for some in named):
-        return None
+    texts = own_texts(content)
     days = {tuple(one.path): (one.verified_at or "")[:10] for one in found.sections}
-    for (section,) in named:
-        below = [one for one, text in texts.items() if text.strip() and one[: len(section.path)] == section.path]
-        if not below or any(days.get(one) != today for one in below):
-            return None
-    return file
+    named = [sections.addressed(content, edit.heading)[0].path for edit in edits]
+    below = [one for one, text in texts.items() if text.strip() and any(one[: len(path)] == path for path in named)]
+    return file if all(days.get(one) == today for one in below) else None
 
 
 def check_may_correct(principal: Principal, meta: Meta) -> None:

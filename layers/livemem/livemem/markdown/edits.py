@@ -95,7 +95,8 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     - ``add_section``: a new section, ``heading`` (or the last part of the path) being its ATX heading line, behind the
       section named by ``after``, else at the end of the path's parent, else at the end of the file.
     - ``delete_section``: the section with its child sections. ``content`` is ignored.
-    - ``confirm_section``: nothing changes. The section must be there. ``content`` is ignored.
+    - ``confirm_section``: nothing changes. The section must be there, with a text of its own or in a child section.
+      ``content`` is ignored.
 
     Raises SectionError, whose message names the edit, for a section that is missing, ambiguous or, with
     ``add_section``, exists already, for empty content where there must be some, for content with a heading that is not
@@ -119,6 +120,10 @@ def _apply(document: _Document, edit: Edit) -> _Document:
         return _add(document, edit)
     section = find(document.sections, edit.heading)
     if edit.op == "confirm_section":
+        if not _says_something(document, section):
+            raise SectionError(
+                "the section has no text, so there is nothing to confirm: use append_to_section, or leave the edit out"
+            )
         return document
     if edit.op == "replace_section":
         return _put(document, section.body, section.end, _content(document, edit, section.level, section.path[-1]))
@@ -131,6 +136,12 @@ def _apply(document: _Document, edit: Edit) -> _Document:
         start = min(_end_of_text(document.lines, section.start) + 1, section.start)
         return _put(document, start, section.end, _Content((), ()))
     raise SectionError("unknown op")
+
+
+def _says_something(document: _Document, section: Section) -> bool:
+    """Whether there is text in the section or below it: what readers are shown, and what can be confirmed."""
+    within = [one for one in document.sections if section.start <= one.start < section.end]
+    return any(line.strip() for one in within for line in document.lines[one.body : one.own_end])
 
 
 def _append(document: _Document, section: Section, content: _Content) -> _Document:
