@@ -272,8 +272,8 @@ class BankGroup(Group):
         """Write a bank file.
 
         Create a bank file (201) or replace the whole file (200). The correction is kept in the history with its
-        author and can be undone. It does not wait: while a consolidation is in progress, the service refuses it
-        (`busy`).
+        author and can be undone. While a consolidation is in progress it waits for some seconds, and is then refused
+        (`busy`). Send it again: it comes before the next consolidation.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.

@@ -15,7 +15,16 @@ from livemem.changes import direct, records
 from livemem.changes import undo as undoing
 from livemem.changes.records import Before, FileChange, Record
 from livemem.changes.section_sources import own_texts
-from livemem.errors import Conflict, FieldError, Forbidden, InvalidRequest, NotFound, PreconditionLost, TooLarge
+from livemem.errors import (
+    Conflict,
+    FieldError,
+    Forbidden,
+    InvalidRequest,
+    LiveMemoryError,
+    NotFound,
+    PreconditionLost,
+    TooLarge,
+)
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError
 from livemem.markdown.edits import Edit, apply_edits
@@ -23,6 +32,9 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces.head import Head, Meta
 from livemem.text.redaction import when
+
+REPEAT_LOOKS = 10
+"""Changes since a request came that are compared with it. One that waits for its turn meets few."""
 
 
 def write_file(
@@ -65,7 +77,8 @@ def edit_sections(
 ) -> File:
     """Edit sections of a bank file in the given order, or confirm that they still hold. Returns the file as it was
     written. Each token that may `write` may confirm. `written_by`: the number of the change that the file has to be of;
-    None for any.
+    None for any. Edits that were made already since the request came, by the same author with the same reason, are not
+    made twice.
 
     Confirmations alone take 3 GET more. Where each of the sections was confirmed on this day (UTC) already, they take
     nothing else, and change nothing: a record holds the whole file twice, so that small requests without bounds would
@@ -86,7 +99,12 @@ def edit_sections(
     if all(confirms) and (standing := _confirmed_today(process, space_id, path, edits)):
         return standing
 
-    def plan() -> list[FileChange]:
+    made = [{name: value for name, value in asdict(edit).items() if value or name == "op"} for edit in edits]
+
+    def plan(head: Head) -> list[FileChange]:
+        same = _made_since(process, principal.name, head, meta.changes, path, made, reason)
+        if same:
+            raise _Made(same)
         before = files.find_file(process, space_id, path)
         if not before:
             raise NotFound("bank file", path)
@@ -95,14 +113,38 @@ def edit_sections(
         after = _edited(before.content, edits)
         if after == before.content and not any(confirms):
             raise Conflict(f"The edits change nothing in {path}.")
-        made = [{name: value for name, value in asdict(edit).items() if value or name == "op"} for edit in edits]
         change = FileChange(path=path, action="edited", before=_before(before), after=after, edits=made, reason=reason)
         return [change]
 
-    record = direct.carry_out(
-        process, space_id, "manual", lambda head, run_id: _manual(process, principal.name, head, run_id, plan())
-    )
+    try:
+        record = direct.carry_out(
+            process, space_id, "manual", lambda head, run_id: _manual(process, principal.name, head, run_id, plan(head))
+        )
+    except _Made as same:
+        record = same.record
     return _written(record)
+
+
+class _Made(LiveMemoryError):
+    """The same edits were made while this request waited for its turn. No user sees this error."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__("The edits are made.")
+        self.record = record
+
+
+def _made_since(
+    process: Process, author: str, head: Head, since: int, path: str, edits: list[dict[str, str]], reason: str
+) -> Record | None:
+    """The change after number `since` that is this request itself, sent once more while it waited for its turn: else
+    text would be appended twice. 1 GET for each change, at most REPEAT_LOOKS.
+    """
+    for number in range(max(since, head.meta.changes - REPEAT_LOOKS) + 1, head.meta.changes + 1):
+        record = records.get(process, head.meta.space_id, number)
+        changed = [(one.path, one.edits, one.reason) for one in record.files]
+        if (record.kind, record.author, changed) == ("manual", author, [(path, edits, reason)]):
+            return record
+    return None
 
 
 def _confirmed_today(process: Process, space_id: str, path: str, edits: Sequence[Edit]) -> File | None:

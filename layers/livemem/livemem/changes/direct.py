@@ -18,13 +18,13 @@ from livemem.store.capability_check import require_conditional_writes
 
 
 def take(process: Process, space_id: str, kind: str) -> tuple[Held, Head]:
-    """Take the lease. Returns it, and the space's head without an unfinished commit. Raises NotFound, Busy,
-    PreconditionLost.
+    """Take the lease, in its turn beside folds. Returns it, and the space's head without an unfinished commit. Raises
+    NotFound, Busy, PreconditionLost.
     """
     require_conditional_writes(process.store)
     heads.load(process, space_id)
     due_index.leave(process, space_id)
-    held = lease.acquire(process, places.of_space(space_id), process.new_id(), kind, life=timing.BY_HAND, by_hand=True)
+    held = lease.acquire_in_turn(process, places.of_space(space_id), process.new_id(), kind, life=timing.BY_HAND)
     with freed_after_error(process, held):
         return held, settled(process, space_id, held.lease.abandoned)
 

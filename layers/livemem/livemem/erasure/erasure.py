@@ -183,7 +183,7 @@ def _leased(work: Work[Receipt]) -> Iterator[Head]:
     """The space's head under the lease, which is the work's: as before any change of the bank."""
     process, space_id, owner = work.process, work.job.space_id, work.job.job_id
     place = places.of_space(space_id)
-    held = lease.acquire(process, place, owner, KIND.name, worker=process.new_id(), by_hand=True)
+    held = lease.acquire_in_turn(process, place, owner, KIND.name, worker=process.new_id())
     work.held = held
     with direct.freed_after_error(process, held), lease.kept(process, held):
         yield direct.settled(process, space_id, held.lease.abandoned)

@@ -10,9 +10,13 @@ A `queued` lease keeps the place of a job whose invocation is still to come. It 
 that is ready takes the lease, and puts the `queued` one back at its end. While a job waits out failures of the LLM the
 lease is kept as `backoff`, so that events don't ask a dead LLM again and again. A request by hand takes it over at
 once.
+
+A change by hand that meets a fold marks its lease as `wanted`, and waits a few seconds (`acquire_in_turn`). The fold
+then leaves a `reserved` lease behind, which no fold takes. Any change by hand may take it: the one that waits, or the
+one that was refused and comes again. So nothing has to be cleared away after a request that was interrupted.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -20,7 +24,7 @@ from datetime import UTC, datetime, timedelta
 from livemem import clock
 from livemem.errors import Busy, LiveMemoryError, PreconditionLost, StoreUnavailable
 from livemem.process import Process
-from livemem.store import stored
+from livemem.store import stored, timing
 from livemem.store.objects import Object
 from livemem.store.stored import Revised, Stored
 from livemem.store.stored_documents import Count, Moment, Seconds
@@ -35,11 +39,20 @@ RENEWAL_TICK = 20.0
 BACKOFF_FIRST = timedelta(minutes=1)
 BACKOFF_LONGEST = timedelta(hours=1)
 
+RESERVED = timing.BY_HAND
+"""For how long no fold takes the lease that a change by hand waited for. Clients come again after `Busy.retry_after`,
+and Lambda tries an invocation again after a minute."""
+PAUSES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.0)
+"""Seconds between two looks of a change by hand at a lease that is not free: 8 in all. So an HTTP function has time for
+the change before it must have answered (timing.REQUEST)."""
+
+_FOLDS = ("queued", "consolidation")
+
 TRIES = 5
 
 
 class Lease(Revised):
-    """The document of a lease. `kind` is the holder's kind of work, `queued` or `backoff`."""
+    """The document of a lease. `kind` is the holder's kind of work, `queued`, `backoff` or `reserved`."""
 
     owner: str = ""
     """The id of the job, or of the change by hand."""
@@ -60,6 +73,8 @@ class Lease(Revised):
     failures: Count = 0
     error: str | None = None
     """The code of the failure that a `backoff` waits out."""
+    wanted: bool = False
+    """Whether a change by hand waits for the end of this fold."""
 
     def life(self) -> timedelta:
         """How long the lease lives from its last write."""
@@ -114,10 +129,12 @@ class LeaseTaken(Busy):
     """Another worker is at work, or the work waits after a failure."""
 
     def __init__(self, lease: Lease, until: str) -> None:
-        waits = f"The work waits after a failure ({lease.error}) until {until}."
-        super().__init__(
-            waits if lease.kind == "backoff" else f"Other work ({lease.kind}) holds the lease until {until}."
-        )
+        said = f"Other work ({lease.kind}) holds the lease until {until}."
+        if lease.kind == "backoff":
+            said = f"The work waits after a failure ({lease.error}) until {until}."
+        if lease.kind == "reserved":
+            said = f"A change by hand comes before the next consolidation, until {until}."
+        super().__init__(said)
         self.lease = lease
 
     def fails(self, delivery: str) -> bool:
@@ -169,8 +186,10 @@ def standing(process: Process, place: LeasePlace) -> Lease | None:
 
 
 def holds(process: Process, place: LeasePlace, seen: SeenLease) -> bool:
-    """Whether a holder whose work has not ended holds the lease. No request if the lease has run out, else 1 GET."""
-    return seen.live() and (seen.lease.kind == "backoff" or not place.has_ended(process, seen.lease))
+    """Whether a holder whose work has not ended holds the lease, or it is kept for somebody. No request if the lease
+    has run out, else 1 GET.
+    """
+    return seen.live() and (seen.lease.kind in ("backoff", "reserved") or not place.has_ended(process, seen.lease))
 
 
 def look_at_holder(process: Process, place: LeasePlace) -> tuple[SeenLease | None, bool]:
@@ -194,11 +213,14 @@ def acquire(
 ) -> Held:
     """Take a new or free lease, or the one that is queued for the same job: 1 GET, 1 PUT.
 
-    A caller `by_hand` does not wait out failures. Raises LeaseTaken, and Busy after too many lost races.
+    A caller `by_hand` does not wait out failures. Where it meets a fold, it marks the lease as wanted: 1 PUT. Raises
+    LeaseTaken, and Busy after too many lost races.
     """
     for _ in range(TRIES):
         seen = look(process, place)
         if seen and not _is_free(process, place, seen, owner, kind, worker, by_hand=by_hand):
+            if by_hand and kind not in _FOLDS:
+                _want(process, seen)
             raise LeaseTaken(seen.lease, seen.until())
         fresh = _fresh(seen, owner, kind, life).model_copy(
             update={"worker": worker, "delivery": delivery, "expires_at": clock.iso_millis(process.clock() + life)}
@@ -212,6 +234,33 @@ def acquire(
     raise Busy("Another worker started just now. Try again.")
 
 
+def acquire_in_turn(
+    process: Process, place: LeasePlace, owner: str, kind: str, *, worker: str = "", life: timedelta = LIFE
+) -> Held:
+    """Take the lease for a change by hand, as soon as it is free: as `acquire`, and again after each of PAUSES."""
+    until = process.clock() + timedelta(seconds=sum(PAUSES))
+    for pause in PAUSES:
+        try:
+            return acquire(process, place, owner, kind, worker=worker, life=life, by_hand=True)
+        except Busy:
+            # On a slow store the looks themselves take the time.
+            if process.clock() >= until:
+                raise
+            process.store.sleep(pause)
+    return acquire(process, place, owner, kind, worker=worker, life=life, by_hand=True)
+
+
+def _want(process: Process, seen: SeenLease) -> None:
+    """Mark the lease of a fold as wanted, unless it is. Its end stays the same."""
+    if seen.lease.kind != "consolidation" or seen.lease.wanted:
+        return
+    left = (seen.lease.life() - seen.age).total_seconds()
+    marked = seen.lease.model_copy(update={"wanted": True, "seconds": left, "rev": seen.lease.rev + 1})
+    # It is only a wish. Another look will see that it is not there.
+    with suppress(PreconditionLost, StoreUnavailable):
+        stored.swap(process.store, seen.stored, marked, process.new_id)
+
+
 def _is_free(
     process: Process, place: LeasePlace, seen: SeenLease, owner: str, kind: str, worker: str, *, by_hand: bool
 ) -> bool:
@@ -220,6 +269,8 @@ def _is_free(
         return True
     if old.kind == "backoff":
         return by_hand
+    if old.kind == "reserved":
+        return by_hand and kind not in _FOLDS
     if old.owner == owner:
         return old.kind == "queued" or old.worker == worker
     return (old.kind == "queued" and kind != "queued") or place.has_ended(process, old)
@@ -233,6 +284,8 @@ def _fresh(seen: SeenLease | None, owner: str, kind: str, life: timedelta) -> Le
     stands = old.kind == "backoff" or (old.kind == "queued" and seen.live())
     left_behind = [] if stands or old.owner in ("", owner) else [old.owner]
     left = {"rev": old.rev + 1, "abandoned": [*dict.fromkeys((*old.abandoned, *left_behind))]}
+    # The next worker of the same run.
+    left["wanted"] = old.wanted and old.owner == owner
     return fresh.model_copy(update={**left, "failures": old.failures, "error": old.error})
 
 
@@ -318,9 +371,29 @@ def back_off(
 def _rewrite(process: Process, held: Held, **changes: object) -> None:
     """Write the lease with `changes`, unless another holder has it or the store fails: nothing depends on the write."""
     with suppress(PreconditionLost, StoreUnavailable):
-        changed = held.lease.model_copy(update={**changes, "rev": held.lease.rev + 1})
-        held.stored = stored.swap(process.store, held.stored, changed, process.new_id)
-        held.renewed = process.timer()
+        try:
+            _swap(process, held, changes)
+        except PreconditionLost:
+            if not _marked_meanwhile(process, held):
+                raise
+            _swap(process, held, changes)
+
+
+def _swap(process: Process, held: Held, changes: Mapping[str, object]) -> None:
+    changed = held.lease.model_copy(update={**changes, "rev": held.lease.rev + 1})
+    held.stored = stored.swap(process.store, held.stored, changed, process.new_id)
+    held.renewed = process.timer()
+
+
+def _marked_meanwhile(process: Process, held: Held) -> bool:
+    """Whether the lease is still this holder's, and was only marked as wanted. Then `held` has the mark: 1 GET."""
+    seen = look(process, held.place)
+    mine = (held.lease.owner, held.lease.worker)
+    if not seen or held.lease.wanted or not seen.lease.wanted or (seen.lease.owner, seen.lease.worker) != mine:
+        return False
+    marked = held.lease.model_copy(update={"wanted": True, "rev": seen.lease.rev})
+    held.stored = Stored(seen.stored.key, marked, seen.stored.etag)
+    return True
 
 
 def still_ours(process: Process, held: Held) -> bool:
@@ -330,12 +403,22 @@ def still_ours(process: Process, held: Held) -> bool:
 
 
 def release(process: Process, held: Held) -> None:
-    """Give the lease back, or to the queued job whose place it took, unless another holder has it."""
+    """Give the lease back, or to the queued job whose place it took, or reserve it for the change by hand that wants
+    it, unless another holder has it.
+    """
     waiting = held.put_back
     if waiting and not held.place.has_ended(process, waiting):
         _rewrite(process, held, **waiting.model_dump())
-    else:
-        process.store.delete(held.place.key, if_match=held.stored.etag)
+    elif held.lease.wanted or not _removed(process, held):
+        until = clock.iso_millis(process.clock() + RESERVED)
+        reserved = Lease(kind="reserved", seconds=RESERVED.total_seconds(), expires_at=until)
+        _rewrite(process, held, **reserved.model_dump())
+
+
+def _removed(process: Process, held: Held) -> bool:
+    """Remove the lease. False if it is marked as wanted by now."""
+    deleted = process.store.delete(held.place.key, if_match=held.stored.etag)
+    return deleted or not _marked_meanwhile(process, held)
 
 
 def quietly_release(process: Process, held: Held) -> None:

@@ -88,7 +88,8 @@ def put_rules(space_id: str, body: views.RulesChange) -> views.Rules:
 )
 def put_bank_file(space_id: str, body: views.FileContent) -> Response[views.FileView]:
     """Create a bank file (201) or replace the whole file (200). The correction is kept in the history with its author
-    and can be undone. It does not wait: while a consolidation is in progress, the service refuses it (`busy`).
+    and can be undone. While a consolidation is in progress it waits for some seconds, and is then refused (`busy`).
+    Send it again: it comes before the next consolidation.
     """
     author, path = api.principal().name, api.path_rest()
     file, is_new = corrections.write_file(process(), author, space_id, path, body.content, body.reason)
