@@ -1,11 +1,13 @@
 """Whatever is uploaded: it is refused by a sentence that tells why, nothing is written, and little is spent on it."""
 
+import contextlib
 import gzip
 import io
 import json
 import tarfile
 import tracemalloc
 import zlib
+from random import Random
 
 import pytest
 
@@ -14,6 +16,7 @@ from livemem.archives import archive, inspection, unpacking
 from livemem.errors import InvalidArchive, TooLarge
 from livemem.store import keys
 from tests.support.archives import exported, import_it, odd, refusal, tar, targz, unpack
+from tests.support.cases import each
 from tests.support.every_kind import packed
 from tests.support.world import World
 
@@ -140,6 +143,101 @@ def test_a_bomb_in_a_member_is_stopped_too(world, monkeypatch):
 def test_all_that_unpacks_is_bounded_too(world, monkeypatch):
     monkeypatch.setattr(unpacking, "UNPACKED_BYTES", 10_000)
     assert isinstance(refusal(world, targz([("a.md", b"x" * 10_000)])), TooLarge)
+
+
+class Counted:
+    """zlib, with how many streams were begun and how many bytes were given to them: what is left of these is copied."""
+
+    MAX_WBITS, error = zlib.MAX_WBITS, zlib.error
+
+    def __init__(self):
+        self.streams = self.given = 0
+
+    def decompressobj(self, bits):
+        self.streams += 1
+        stream = zlib.decompressobj(bits)
+        counted = self
+
+        class Stream:
+            eof = property(lambda _: stream.eof)
+            unused_data = property(lambda _: stream.unused_data)
+            unconsumed_tail = property(lambda _: stream.unconsumed_tail)
+
+            def decompress(self, data, most):
+                counted.given += len(data)
+                return stream.decompress(data, most)
+
+        return Stream()
+
+
+EMPTY, ONE, ZEROS = (gzip.compress(content, 9, mtime=0) for content in (b"", b"x", bytes(5)))
+NAMED = EMPTY[:3] + b"\x08" + EMPTY[4:10] + b"n" * 100 + b"\0" + EMPTY[10:]
+"""A member of gzip with a file's name."""
+
+
+@each(
+    "body",
+    [
+        EMPTY * 120_000,
+        ONE * 120_000,
+        ZEROS * 120_000,
+        NAMED * 30_000,
+        targz(PLAIN) + EMPTY * 120_000,
+        targz(PLAIN) + ZEROS * 120_000,
+        EMPTY * 120_000 + targz(PLAIN),
+        (EMPTY + gzip.compress(bytes(9_000), 9, mtime=0)) * 60_000,
+    ],
+)
+def test_pieces_of_gzip_that_hold_next_to_nothing_cost_next_to_nothing(body):
+    counted = Counted()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unpacking, "zlib", counted)
+        with pytest.raises(InvalidArchive, match=r"too many pieces|can't be read"):
+            list(unpacking.files(chunks_of(body)))
+    assert counted.streams <= 2 * unpacking.FREE_MEMBERS
+    assert counted.given <= counted.streams * unpacking.FED_BYTES
+
+
+def chunks_of(body):
+    return (body[start : start + (1 << 20)] for start in range(0, len(body), 1 << 20))
+
+
+def test_what_zlib_copies_does_not_grow_with_the_square_of_what_was_read():
+    chance = Random(7)
+    content = b"".join(chance.randbytes(8_000) * 20 for _ in range(100))
+    body = gzip.compress(tar([("bank/a.md", content)]), 1)
+    counted = Counted()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unpacking, "zlib", counted)
+        assert len(list(unpacking.files(iter([body])))) == 1
+    assert counted.given <= 2 * len(body)
+
+
+@pytest.mark.parametrize("size", [unpacking.MEMBER_BYTES, 65_280, 128 << 10])
+def test_tools_that_pack_in_blocks_are_understood(size):
+    whole = tar([("bank/a.md", b"x" * 40 * size)])
+    packed = b"".join(gzip.compress(whole[start : start + size]) for start in range(0, len(whole), size)) + EMPTY
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unpacking, "FREE_MEMBERS", 2)
+        (path,) = [member.path for member in unpacking.files(chunks_of(packed))]
+    assert path == "bank/a.md"
+
+
+@each("cut", [7, 512, 16 << 10, 1 << 20])
+def test_zeros_behind_the_end_are_followed_by_nothing_however_the_bytes_come(cut):
+    body = targz(PLAIN) + bytes(40_000)
+    for more, reason in ((b"", None), (targz(PLAIN), "something follows"), (b"x", "something follows")):
+        chunks = (body[start : start + cut] for body in [body + more] for start in range(0, len(body), cut))
+        with pytest.raises(InvalidArchive, match=reason) if reason else contextlib.nullcontext():
+            assert [member.path for member in unpacking.files(chunks)] == ["bank/a.md"]
+
+
+def test_an_archive_in_an_archive_is_not_unpacked():
+    for body in (gzip.compress(targz(PLAIN)), gzip.compress(gzip.compress(bytes(1 << 20)))):
+        with pytest.raises(InvalidArchive, match=r"not a tar|ends too early"):
+            list(unpacking.files(iter([body])))
+    (member,) = unpacking.files(iter([targz([("bank/a.tar.gz", targz(PLAIN))])]))
+    assert member.path == "bank/a.tar.gz"
 
 
 @pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGLINK])

@@ -20,7 +20,13 @@ UNPACKED_BYTES = 4 << 30
 RATIO = 200
 """Most bytes that one byte may unpack to, beyond the first `FREE_BYTES`. Texts unpack to under 50, a bomb to 1,000."""
 FREE_BYTES = 16 << 20
-GZIP_MEMBERS = 100_000
+MEMBER_BYTES = 32 << 10
+"""Bytes that a member of gzip must unpack to on average, beyond the first `FREE_MEMBERS`. Tools that pack in blocks
+(bgzip, pigz) have 64 KiB in each and more.
+"""
+FREE_MEMBERS = 10_000
+FED_BYTES = 16 << 10
+"""Bytes that are unpacked at once: for each member and each piece zlib copies the rest of them."""
 MEMBERS = 50_000
 HEADER_BYTES = 32_768
 """Most bytes of the extended headers of one member."""
@@ -230,13 +236,15 @@ def _gunzipped(chunks: Iterator[bytes], check: Callable[[], None]) -> Iterator[b
     gzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
     read = made = 0
     members = 1
-    for chunk in chunks:
-        read += len(chunk)
-        data = chunk
+    padded = False
+    for part in _in_small_parts(chunks):
+        read += len(part)
+        data = part
         while data:
             check()
             if gzip.eof:
-                if not data.strip(b"\0"):
+                padded = _is_padding(data, padded=padded)
+                if padded:
                     break
                 gzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
                 members += 1
@@ -245,14 +253,34 @@ def _gunzipped(chunks: Iterator[bytes], check: Callable[[], None]) -> Iterator[b
             except zlib.error:
                 raise InvalidArchive(DAMAGED.format("it can't be unpacked")) from None
             made += len(piece)
-            if made > UNPACKED_BYTES:
-                raise TooLarge(f"The archive unpacks to more than {UNPACKED_BYTES >> 30} GiB.")
-            if made > FREE_BYTES + RATIO * read or members > GZIP_MEMBERS:
-                raise InvalidArchive(
-                    f"The archive unpacks to more than {RATIO} times its size, or has too many pieces."
-                )
+            _check_work(read, made, members)
             if piece:
                 yield piece
             data = gzip.unused_data if gzip.eof else gzip.unconsumed_tail
     if not gzip.eof:
         raise InvalidArchive(DAMAGED.format("it ends too early"))
+
+
+def _in_small_parts(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    for chunk in chunks:
+        for start in range(0, len(chunk), FED_BYTES):
+            yield chunk[start : start + FED_BYTES]
+
+
+def _is_padding(data: bytes, *, padded: bool) -> bool:
+    """Whether zeros and nothing else follow the last member of gzip. `padded`: some came already. Raises
+    InvalidArchive.
+    """
+    if not padded and data[0]:
+        return False
+    if data.strip(b"\0"):
+        raise InvalidArchive(DAMAGED.format("something follows its end"))
+    return True
+
+
+def _check_work(read: int, made: int, members: int) -> None:
+    """Raise TooLarge or InvalidArchive if so many bytes make too many bytes, or have too many members of gzip."""
+    if made > UNPACKED_BYTES:
+        raise TooLarge(f"The archive unpacks to more than {UNPACKED_BYTES >> 30} GiB.")
+    if made > FREE_BYTES + RATIO * read or members > FREE_MEMBERS + made // MEMBER_BYTES:
+        raise InvalidArchive(f"The archive unpacks to more than {RATIO} times its size, or has too many pieces.")
