@@ -94,13 +94,10 @@ class Hook:
                 if self.away:
                     self.away.learn(problem)
                 reason = redact(f"{type(problem).__name__}: {problem}")[0]
-                if getattr(problem, "code", "") == "space_not_found":
-                    self._unsent.drop(entry, reason)
-                    continue
-                self._unsent.later(entry)
                 self.log(f"livemem hook: a session of {entry.client} is still not sent: {reason}")
                 if getattr(problem, "status", None) is None:
                     return
+                self._unsent.refused(entry)
 
     def _send_entry(self, entry: Entry, until: float) -> None:
         event = entry.of_event()

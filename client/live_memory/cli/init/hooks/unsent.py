@@ -18,11 +18,13 @@ from live_memory.cli.init.hooks.state import Files
 
 FOLDER = "unsent"
 MOST = 50
-"""Sessions in the list. One more drops the one that was tried longest ago."""
+"""Sessions in the list. One more drops the oldest one."""
 SECONDS = 30 * 86_400.0
 """Age at which a session is dropped. Clients keep transcripts about as long."""
 AT_ONCE = 3
 """Sessions that one hook tries to send, besides its own."""
+REFUSED_SECONDS = 3_600.0
+"""Time for which a session is left alone that the service refused: its space is not there, the token may not write."""
 MOST_BYTES = 32_768
 
 
@@ -73,24 +75,31 @@ class Unsent:
 
     def done(self, entry: Entry) -> None:
         """Remove a session after all is sent, unless a later event of it has come in the meantime."""
-        path = self._path(entry.client, entry.space_id, entry.session)
+        path = self._path_of(entry)
         if self._read(path) == entry:
             _remove(path)
 
     def drop(self, entry: Entry, reason: str) -> None:
         """Remove a session that can't be sent any more, and say so in the log."""
-        self._drop(self._path(entry.client, entry.space_id, entry.session), reason)
+        self._drop(self._path_of(entry), reason)
 
-    def later(self, entry: Entry) -> None:
-        """Try other sessions first, after one was refused."""
+    def refused(self, entry: Entry) -> None:
+        """Leave a session alone for a while."""
+        due = self.clock() + REFUSED_SECONDS
         with suppress(OSError):
-            os.utime(self._path(entry.client, entry.space_id, entry.session), (self.clock(), self.clock()))
+            os.utime(self._path_of(entry), (due, due))
 
     def waiting(self, service: str, but: str = "") -> list[Entry]:
         """The sessions that a hook of the session `but` should send to a service now. Unreadable and old ones are
         dropped.
         """
-        entries = (entry for entry in self._entries() if entry.service == service and entry.session != but)
+        # A clock that was set back must not keep one for longer.
+        left_alone = {path for path, due in self._due().items() if 0 < due - self.clock() <= REFUSED_SECONDS}
+        entries = (
+            entry
+            for entry in self._entries()
+            if entry.service == service and entry.session != but and self._path_of(entry) not in left_alone
+        )
         return [entry for _, entry in zip(range(AT_ONCE), entries, strict=False)]
 
     def forget(self, client: str, folder: Path | None) -> None:
@@ -98,7 +107,7 @@ class Unsent:
         for entry in self._entries():
             known = Path(entry.folder).resolve() if entry.folder else None
             if entry.client == client and (not folder or not known or known.is_relative_to(folder.resolve())):
-                _remove(self._path(entry.client, entry.space_id, entry.session))
+                _remove(self._path_of(entry))
 
     @property
     def _folder(self) -> Path:
@@ -107,13 +116,21 @@ class Unsent:
     def _path(self, client: str, space_id: str, session: str) -> Path:
         return Files.of(self._folder, client, space_id, session).state
 
-    def _paths(self) -> list[Path]:
-        """The files, the one that was tried longest ago first."""
+    def _path_of(self, entry: Entry) -> Path:
+        return self._path(entry.client, entry.space_id, entry.session)
+
+    def _due(self) -> dict[Path, float]:
+        """The files with their times: of the last event, or when a refused session is tried again."""
         times = {}
         with suppress(OSError):
             for path in self._folder.glob("*.json"):
                 with suppress(OSError):
                     times[path] = path.lstat().st_mtime
+        return times
+
+    def _paths(self) -> list[Path]:
+        """The files, the oldest first."""
+        times = self._due()
         return sorted(times, key=lambda path: (times[path], path))
 
     def _entries(self) -> Iterator[Entry]:
@@ -138,7 +155,7 @@ class Unsent:
         known = all(isinstance(text, str) for text in texts) and all(isinstance(text, str | None) for text in optional)
         known = known and all(isinstance(at, int | float) for at in (entry.since, entry.latest))
         known = known and entry.event in EVENTS.get(entry.client, {})
-        return entry if known and self._path(entry.client, entry.space_id, entry.session) == path else None
+        return entry if known and self._path_of(entry) == path else None
 
     def _drop(self, path: Path, reason: str) -> None:
         self.log(f"livemem hook: a session that waited to be sent is left out ({path.stem}): {reason}")

@@ -186,22 +186,24 @@ def test_a_transcript_that_was_begun_again_is_read_from_its_start(machine):
     assert machine.memory.said == ["Why?", "And?", "Other"]
 
 
-def test_a_space_that_was_deleted_ends_the_wait_and_another_refusal_comes_last_next_time(machine):
+@pytest.mark.parametrize("code", ["space_not_found", "permission_denied", "rate_limited"])
+def test_a_session_that_is_refused_is_left_alone_for_an_hour_and_others_are_sent(machine, code):
     for session in ("s1", "s2", "s3", "s4"):
         ended(machine, session, session)
-    for second, path in enumerate(sorted((machine.folder / "state/unsent").iterdir())):
-        os.utime(path, (second, second))
-    first = [entry.session for entry in list_of(machine).waiting("")]
-    machine.memory.fail = lambda _: LiveMemoryError("permission_denied", "No.", status=403)
+    machine.memory.fail = lambda _: LiveMemoryError(code, "No.", status=403)
     next_hook(machine)
     assert len(machine.memory.calls) == unsent.AT_ONCE
-    again = [entry.session for entry in list_of(machine).waiting("")]
-    assert again[0] not in first
+    machine.memory.fail = up
+    (other,) = waits(machine)
+    next_hook(machine)
+    assert machine.memory.said == [other]
+    next_hook(machine)
+    assert machine.memory.calls == []
 
-    machine.memory.fail = lambda _: LiveMemoryError("space_not_found", "None.", status=404)
+    for path in (machine.folder / "state/unsent").iterdir():
+        os.utime(path, (path.stat().st_mtime - unsent.REFUSED_SECONDS,) * 2)
     next_hook(machine)
-    next_hook(machine)
-    assert waits(machine) == []
+    assert sorted(machine.memory.said) == ["s1", "s2", "s3", "s4"]
 
 
 def test_a_service_that_is_still_down_is_asked_once_and_all_stays(machine):
