@@ -2,11 +2,12 @@
 
 import contextlib
 import logging
+import os
 import sys
 import time
 from typing import Any
 
-from local import embeddings, stopping, terminal
+from local import command_line, embeddings, stopping, terminal
 from local.children.child import ChildError
 from local.config import WRONG_VARIABLE, Config, ConfigError, read_config
 from local.data_dir import DataDirError
@@ -39,7 +40,8 @@ def main() -> int:
     try:
         endpoints = runtime.start()
         stop.on_signals()
-        print(_describe(config, endpoints, time.monotonic() - began), flush=True)
+        ready = _describe(config, endpoints, time.monotonic() - began)
+        print(command_line.in_its_words(ready, os.environ), flush=True)
         while not stop.wait(0.2) and not runtime.failed.is_set():
             if config.log_file:
                 keep_small(config.log_file)
@@ -85,7 +87,7 @@ def _describe(config: Config, endpoints: dict[str, Any], seconds: float) -> str:
 
 
 def _complain(sentence: str) -> int:
-    print(sentence, file=sys.stderr)
+    print(command_line.in_its_words(sentence, os.environ), file=sys.stderr)
     return 1
 
 

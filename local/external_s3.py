@@ -54,7 +54,8 @@ def check_bucket(config: Config) -> None:
     except NoCredentialsError as error:
         raise StoreError(f"{where} needs keys: set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY.") from error
     except (BotoCoreError, ValueError) as error:
-        raise StoreError(f"{where} cannot be reached ({type(error).__name__}): check S3_ENDPOINT_URL.") from error
+        variable = "S3_ENDPOINT_URL" if config.s3_url else "S3_REGION_NAME"
+        raise StoreError(f"{where} cannot be reached ({type(error).__name__}): check {variable}.") from error
 
 
 def _find_or_make(client: Any, config: Config) -> None:

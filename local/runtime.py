@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from local import admin_key, embeddings, metrics
+from local import admin_key, command_line, embeddings, metrics
 from local.children.child import Child
 from local.config import Config
 from local.data_dir import DataDir
@@ -111,6 +111,7 @@ class Runtime:
             "admin_key_file": None if self.config.admin_key_sha256 else str(self.data.admin_key_file),
             "pid": os.getpid(),
         }
+        command_line.keep_choices(self.config.data, self.config.outer)
         self.data.write_endpoints(endpoints)
         self._ready = True
         return endpoints

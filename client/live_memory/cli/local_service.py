@@ -48,7 +48,9 @@ _STORE_KEYS = ("S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY")
 
 @dataclass(frozen=True)
 class Choices:
-    """How the service is to be started. They are kept: a later start must not find another store, and empty."""
+    """How the service is to be started. Those of a start that succeeds are kept: a later one must not find another
+    store, and empty.
+    """
 
     port: str | None = None
     s3: str | None = None
@@ -122,11 +124,14 @@ def command(
     choices: Choices,
     host: str | None = None,
     module: str = "local",
+    *,
+    kept: bool = False,
 ) -> tuple[list[str], Path, dict[str, str]]:
     """The command that runs the service, its working folder and its variables. Raises Refused.
 
     With a `host` the service is for others too: it listens there, alone or behind a proxy. `module` names another
-    program of the service's.
+    program of the service's. With `kept` the service keeps the choices for later starts, once it is ready: those of a
+    start that failed are not kept.
     """
     root = _program()
     if host:
@@ -140,6 +145,8 @@ def command(
         "HOST": host or "127.0.0.1",
         "LIVEMEM_SHARED": "true" if host else "false",
         "LIVEMEM_DATA_DIR": str(folder),
+        # Also tells the service to name options in what it says, rather than variables.
+        "LIVEMEM_CHOICES": json.dumps(choices.known()) if kept else "",
         "PYTHONPATH": str(root),
     }
     variables.pop("PYTHONSAFEPATH", None)
@@ -168,7 +175,10 @@ def _program() -> Path:
     package = Path(__file__).resolve().parents[1]
     found = [root for root in (package / "_server", package.parents[1]) if (root / "local" / "runtime.py").is_file()]
     if not found or not find_spec("moto"):
-        raise Refused("The service is not installed: `pipx install 'live-memory[server]'` (or uv tool install).")
+        raise Refused(
+            "The service (the extra live-memory[server]) is not installed: `pipx install --force '.[server]'` in a "
+            "clone of the repository, or with its wheel (docs/install.md)."
+        )
     return found[0]
 
 
@@ -201,23 +211,18 @@ def chosen(folder: Path, said: Choices) -> Choices:
     return Choices(**{name: value for name, value in {**former.known(), **said.known()}.items() if value})
 
 
-def keep(folder: Path, choices: Choices) -> None:
-    """Keep the choices for the next start. Raises OSError."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = folder / f".{CHOICES}-{os.getpid()}"
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        json.dump(choices.known(), file)
-    temporary.replace(folder / CHOICES)
-
-
 def start(
     environ: Mapping[str, str],
     folder: Path,
     choices: Choices,
     sleep: Callable[[float], None] = time.sleep,
     host: str | None = None,
+    *,
+    kept: bool = False,
 ) -> LocalService:
     """The service of a data folder, started in the background unless it runs. Several callers get the same one.
+
+    `kept`: as for `command`.
 
     What it prints goes to `serve.log` in the folder, of which it keeps 20 MB. Waits until it is ready, 120 s at most.
     Raises Refused, with what the service said, if it does not start.
@@ -226,7 +231,7 @@ def start(
 
     if found := ready(folder):
         return found
-    arguments, root, variables = command(environ, folder, choices, host)
+    arguments, root, variables = command(environ, folder, choices, host, kept=kept)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = folder / LOG
     variables["LIVEMEM_LOG_FILE"] = str(log)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 from live_memory.cli import config, local_service
 from live_memory.cli.exits import Refused
 from live_memory.cli.local_service import Choices
+from local import command_line
 from tests.support.cli_harness import CliHarness
 
 KEEPS_OPEN = "import sys; file = open(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
@@ -82,14 +84,59 @@ def test_a_service_runs_while_it_has_its_lock_open_is_ready_when_it_says_so_and_
 def test_a_later_start_has_the_choices_of_the_one_before_and_no_key_is_kept(tmp_path):
     environ = {"S3_ENDPOINT_URL": "http://store", "S3_SECRET_ACCESS_KEY": "secret", "PORT": "1"}
     first = Choices.of(environ, port="3100", s3=None, bucket="notes", region=None, llm=None, model=None)
-    local_service.keep(tmp_path / "data", first)
+    _, _, variables = local_service.command(environ, tmp_path / "data", first, kept=True)
+    (tmp_path / "data").mkdir(mode=0o700)
+    command_line.keep_choices(tmp_path / "data", variables)
 
     again = local_service.chosen(tmp_path / "data", Choices())
     assert again.variables() == {"PORT": "3100", "S3_ENDPOINT_URL": "http://store", "S3_BUCKET_NAME": "notes"}
     back = local_service.chosen(tmp_path / "data", Choices(s3="", bucket="", model="big"))
     assert back.variables() == {"PORT": "3100", "LLMAAS_MODEL": "big"}
     assert "secret" not in (tmp_path / "data/serve.json").read_text()
-    assert (tmp_path / "data").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "data/serve.json").stat().st_mode & 0o077 == 0
+
+    # An agent's own start keeps nothing: its free port is not one that a person chose.
+    _, _, variables = local_service.command(environ, tmp_path / "data", Choices(port="0"))
+    command_line.keep_choices(tmp_path / "data", variables)
+    assert local_service.chosen(tmp_path / "data", Choices()) == again
+
+
+def test_each_option_of_a_start_has_one_name_for_the_command_line_and_the_service():
+    options = {variable: f"--{name}" for name, variable in local_service._VARIABLES.items()}
+    assert options == command_line.OPTIONS
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("background", [True, False])
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--port", "{taken}"], "Set --port to another port"),
+        (["--s3", "http://127.0.0.1:9", "--bucket", "notes"], "check --s3"),
+        (["--llm", "no-address"], "--llm"),
+        (["--region", "nowhere at all"], "--region"),
+    ],
+)
+def test_a_serve_that_failed_keeps_none_of_its_options_and_names_them_as_options(tmp_path, options, says, background):
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    (data / "serve.json").write_text('{"llm": "http://127.0.0.1:9/v1"}')
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LIVEMEM_DATA_DIR": str(data)}
+    environ |= {"PYTHONPATH": os.pathsep.join(sys.path), "S3_ACCESS_KEY_ID": "k", "S3_SECRET_ACCESS_KEY": "s"}
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        arguments = [option.format(taken=server.getsockname()[1]) for option in options]
+        done = subprocess.run(
+            [sys.executable, "-m", "live_memory.cli", "serve", *arguments, *(["--background"] if background else [])],
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode != 0
+    assert says in done.stderr
+    assert not any(variable in done.stderr for variable in command_line.OPTIONS)
+    assert (data / "serve.json").read_text() == '{"llm": "http://127.0.0.1:9/v1"}'
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"other": 1}'])
@@ -103,7 +150,7 @@ def test_choices_that_cannot_be_read_stop_a_start(tmp_path, text):
 @pytest.mark.process
 def test_a_service_that_does_not_start_says_why(tmp_path, monkeypatch):
     says = [sys.executable, "-c", "import sys; sys.exit('Cannot listen.')"]
-    monkeypatch.setattr(local_service, "command", lambda *_: (says, tmp_path, dict(os.environ)))
+    monkeypatch.setattr(local_service, "command", lambda *_, **__: (says, tmp_path, dict(os.environ)))
 
     with pytest.raises(Refused, match=r"It says: Cannot listen\."):
         local_service.start({}, tmp_path / "data", Choices())

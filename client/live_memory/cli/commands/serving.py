@@ -62,14 +62,13 @@ def serve(
             raise Refused(f"The service runs already at {found.url} (process {found.pid}): {again}")
         if not found:
             environ = {**program.environ, "LIVEMEM_MAKE_BUCKET": "true"} if make_bucket else program.environ
-            arguments, root, variables = local_service.command(environ, folder, choices, host)
-            local_service.keep(folder, choices)
             if not background:
+                arguments, root, variables = local_service.command(environ, folder, choices, host, kept=True)
                 sys.stdout.flush()
                 os.chdir(root)
                 # It takes the place of this process: signals and the exit status are its own.
                 os.execve(arguments[0], arguments, variables)  # noqa: S606 - our own interpreter and program
-            found = local_service.start(environ, folder, choices, program.sleep, host)
+            found = local_service.start(environ, folder, choices, program.sleep, host, kept=True)
         told = _told(found, str(folder))
         out.result(told, lambda: out.text(f"Live Memory runs at {told['url']} (process {told['pid']})."))
 

@@ -135,7 +135,7 @@ export default {
   'start.empty': 'No space yet',
   'start.empty.what': 'A space is what one team shares: notes of its agents, and the bank that they become. Connect an agent, and make the first one here or with the command line.',
   'start.connect': 'Connect an agent',
-  'connect.install': 'Install the command line.',
+  'connect.install': 'Install the command line: in a clone of the repository of Live Memory.',
   'connect.login': 'Give it this address and a token.',
   'connect.init': 'Connect your agent, in the folder of your project.',
   'connect.others': 'Also: cursor, cline, vscode, codex.',

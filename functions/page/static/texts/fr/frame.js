@@ -135,7 +135,7 @@ export default {
   'start.empty': 'Aucun espace encore',
   'start.empty.what': 'Un espace est ce qu’une équipe partage : les notes de ses agents, et la banque qu’elles deviennent. Connectez un agent, et créez le premier ici ou par la ligne de commande.',
   'start.connect': 'Connecter un agent',
-  'connect.install': 'Installez la ligne de commande.',
+  'connect.install': 'Installez la ligne de commande : dans un clone du dépôt de Live Memory.',
   'connect.login': 'Donnez-lui cette adresse et un jeton.',
   'connect.init': 'Connectez votre agent, dans le dossier de votre projet.',
   'connect.others': 'Aussi : cursor, cline, vscode, codex.',
