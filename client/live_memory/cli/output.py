@@ -58,6 +58,11 @@ class Output:
             sys.stderr.write(texts.clean(text) + "\n")
             sys.stderr.flush()
 
+    def warn(self, text: str) -> None:
+        """A message on stderr that a program's user must see too: also with `--json`."""
+        sys.stderr.write(f"livemem: {texts.clean(text)}\n")
+        sys.stderr.flush()
+
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """A table for a terminal. For a program only the rows, with tabs between columns."""
         cells = [["" if cell is None else texts.one_line(str(cell)) for cell in row] for row in rows]

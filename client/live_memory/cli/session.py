@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -50,6 +50,19 @@ class Session:
     def pages(self, operation: str, **arguments: Any) -> Iterator[Any]:
         """All items of a list in the space, page by page."""
         return self.client.pages(operation, given({"space_id": self.space, **arguments}))
+
+    def tell_missing(self, space_ids: Iterable[str]) -> None:
+        """Say which spaces of a token are not there: it may be meant, or a misspelt name. A request for each."""
+        for space_id in space_ids:
+            try:
+                self.call("get_space", space_id=space_id)
+            except LiveMemoryError as problem:
+                # Whatever else it is: the token is made, and nobody asked for the space itself.
+                if problem.code == "space_not_found":
+                    self.out.warn(
+                        f"There is no space {space_id}: the token may use it once somebody has made it. "
+                        "`livemem spaces` lists the names that are there."
+                    )
 
     def end_if_nothing(self, answer: Any) -> None:
         """End the command with its exit code if the answer is that of a search that found nothing."""

@@ -29,6 +29,7 @@ RECEIPT = {
     "sections": [{"path": "progress.md", "heading": "## Done"}],
     "not_reached": ["Archives that were downloaded."],
 }
+IN_SPACES = [part for space in ("demo", "nosuch", "hidden") for part in ("--space-ids", space)]
 TOKEN_MADE = {"hash": "sha256:0", "name": "agent", "token": "lm_New", "permissions": ["read"], "revoked": False}
 CONNECTION = {
     "connection_id": "7",
@@ -423,6 +424,36 @@ def test_a_token_is_alone_on_stdout_and_by_default_may_read_and_write(desk: CliH
     assert "livemem login" in said.err
     assert "lm_New" not in said.err
     assert desk.asked[0][1] == {"name": "agent", "permissions": ["read", "write"], "space_ids": ["demo"]}
+
+
+@pytest.mark.parametrize("json_option", [[], ["--json"]])
+@pytest.mark.parametrize(
+    ("command", "operation"),
+    [
+        (["token", "create", "agent", "-s", "demo", "-s", "nosuch", "-s", "hidden"], "create_token"),
+        (["api", "tokens", "create", "--name", "agent", "--permissions", "read", *IN_SPACES], "create_token"),
+        (["api", "tokens", "patch", "--token-hash", "0123456789abcdef", *IN_SPACES], "patch_token"),
+    ],
+)
+def test_a_token_for_a_space_that_is_not_there_is_made_and_the_name_is_said(
+    desk: CliHarness, command: list[str], operation: str, json_option: list[str]
+):
+    refusals = {"nosuch": problem(404, "space_not_found"), "hidden": problem(403, "forbidden")}
+    desk.answers = {
+        operation: TOKEN_MADE,
+        "get_space": lambda asked: refusals.get(asked["space_id"], {"space_id": asked["space_id"]}),
+    }
+    said = desk.say(*command, *json_option)
+    assert said.code == 0
+    assert "There is no space nosuch: the token may use it once somebody has made it." in said.err
+    assert "demo" not in said.err
+    assert "hidden" not in said.err
+
+
+def test_a_token_for_all_spaces_asks_for_none(desk: CliHarness):
+    desk.answers = {"create_token": TOKEN_MADE}
+    desk.say("token", "create", "agent")
+    assert [name for name, _ in desk.asked] == ["create_token"]
 
 
 def test_a_rotated_token_takes_the_place_of_the_kept_one_and_is_not_shown(desk: CliHarness):

@@ -53,6 +53,7 @@ def create(
             email=email,
         )
         _hand_over(session, made)
+        session.tell_missing(space or ())
 
 
 def _hand_over(session: Session, made: dict[str, Any]) -> None:

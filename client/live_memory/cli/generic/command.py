@@ -16,6 +16,8 @@ _SCALARS: dict[str, Any] = {"string": str, "integer": int, "number": float, "boo
 _NO_WAY_BACK = {"erase_memory", "purge_tokens", "refuse_plan", "revoke_token", "rotate_token", "undo_consolidation"}
 """Operations that can't be undone, in addition to every DELETE."""
 _DRY_UNLESS_SAID = {"apply_retention", "collect_garbage"}
+_GIVES_SPACES = {"create_token", "patch_token"}
+"""Operations that take the names of spaces which need not be there."""
 
 _BODY = typer.Option("--body", help="The body as JSON, or @FILE, or - for stdin; options take precedence.")
 _JSON = typer.Option("--json", help="No effect: the answer is always JSON.")
@@ -119,6 +121,8 @@ def _send(session: Session, operation: Operation, arguments: dict[str, Any], sai
         if answer is not None or out.json:
             out.document(answer)
         session.end_if_nothing(answer)
+        if operation.name in _GIVES_SPACES:
+            session.tell_missing(arguments.get("space_ids") or ())
 
 
 def _arguments(session: Session, operation: Operation, said: dict[str, Any]) -> dict[str, Any]:
