@@ -28,8 +28,11 @@ TARGET = ROOT / "client" / "live_memory"
 SERVICE = ROOT / "layers" / "livemem" / "livemem"
 COPIED = {
     "_redaction/__init__.py": "text/redaction/__init__.py",
+    "_redaction/command_secrets.py": "text/redaction/command_secrets.py",
+    "_redaction/header_secrets.py": "text/redaction/header_secrets.py",
     "_redaction/named_secrets.py": "text/redaction/named_secrets.py",
     "_redaction/provider_keys.py": "text/redaction/provider_keys.py",
+    "_redaction/repeats.py": "text/redaction/repeats.py",
     "_invisible.py": "text/invisible.py",
     # The programs of the local runtime begin without service and client.
     "../../local/invisible.py": "text/invisible.py",

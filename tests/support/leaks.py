@@ -2,6 +2,7 @@
 
 import base64
 import json
+from random import Random
 
 from hypothesis import strategies as st
 
@@ -145,3 +146,27 @@ NAMED_PLACES = [
     '{{\\"{}\\": \\"{}\\"}}',
 ]
 """Where people put a secret that is known by its name alone."""
+
+HEX = DIGITS + "abcdef"
+SAFE = WORD + "_-"
+NEWER: dict[str, tuple[int, str]] = {
+    "sk-ant-api03-": (95, SAFE), "sk-ant-oat01-": (95, SAFE), "sk-proj-": (120, SAFE), "sk-svcacct-": (120, SAFE),
+    "sk-admin-": (60, SAFE), "sk-or-v1-": (64, HEX), "sk-": (32, HEX), "AIza": (35, SAFE), "AQ.": (50, SAFE),
+    "gsk_": (52, WORD), "xai-": (80, WORD), "pplx-": (48, WORD), "hf_": (34, WORD), "r8_": (37, WORD),
+    "fw_": (24, WORD), "csk-": (48, WORD), "tgp_v1_": (43, SAFE), "pa-": (43, SAFE), "sk_": (48, HEX),
+    "jina_": (60, WORD), "llx-": (48, WORD), "m0-": (40, WORD), "fc-": (32, HEX), "e2b_": (40, HEX),
+    "tvly-dev-": (32, WORD), "lin_api_": (40, WORD), "ntn_": (46, WORD), "github_pat_": (82, WORD),
+    "glpat-": (20, WORD), "npm_": (36, WORD), "pypi-AgE": (150, SAFE), "vcp_": (56, WORD), "vck_": (56, WORD),
+    "cfut_": (48, WORD), "cfat_": (48, WORD), "nfp_": (36, WORD), "sbp_": (40, HEX), "sb_secret_": (31, WORD),
+    "sk_live_": (24, WORD), "dapi": (32, HEX), "dop_v1_": (64, HEX), "dp.pt.": (43, WORD), "sntrys_": (90, WORD),
+    "pul-": (40, HEX), "key_": (64, HEX), "nvapi-": (64, SAFE), "LTAI": (20, WORD), "sess-": (40, WORD),
+}  # fmt: skip
+"""The beginnings of keys of newer providers, the length of the rest, and its alphabet."""
+
+
+def provider_keys(chance: Random) -> dict[str, str]:
+    """A key of each, by its beginning. Its end has a letter and a digit, as nearly every key has somewhere."""
+    return {
+        name: f"{name}{''.join(chance.choices(alphabet, k=length - 2))}{'1A' if alphabet != HEX else '1a'}"
+        for name, (length, alphabet) in NEWER.items()
+    }

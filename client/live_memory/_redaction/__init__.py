@@ -2,7 +2,8 @@
 """Text that looks like a secret is replaced by `[redacted:<kind>]`, or by `***` where that mark is longer.
 
 A secret is recognised by its own form, by its provider's prefix (provider_keys.py), by the text before it (`Bearer`,
-the user in a URL), or by its name (named_secrets.py). The forms are those that detect-secrets 1.5 knows, and newer ones
+the user in a URL), by its name (named_secrets.py), by the program that takes it (command_secrets.py), or by its header
+(header_secrets.py). The forms are those that detect-secrets 1.5 knows, and newer ones
 of the same services. The search of detect-secrets is quadratic in hostile texts (benchmarks/redaction.py) and loads an
 HTTP client. Therefore only the tests use it, as an oracle.
 
@@ -21,18 +22,25 @@ The client has a copy (scripts/client.py): hooks take secrets out before they se
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
 
-from live_memory._redaction import named_secrets, provider_keys
+from live_memory._redaction import command_secrets, header_secrets, named_secrets, provider_keys, repeats
 
 KINDS = ("api-key", "aws", "bearer", "github", "jwt", "openai", "password", "private-key", "slack", "token")
 SHORT_MARK = "***"
 OF_HASH = 12
 """Hex digits of the hash in an identifier: two of a space are the same by accident once in 10^14."""
 T = TypeVar("T")
+_PLACES: tuple[tuple[str, Callable[[str], Iterable[tuple[int, int]]]], ...] = (
+    ("bearer", header_secrets.places),
+    ("api-key", header_secrets.keys),
+    ("password", command_secrets.places),
+    ("password", named_secrets.places),
+)
+"""What finds the places of secrets that are known by the text around them, and of which kind they are."""
 _OPENAI_KINDS = ("proj-", "svcacct-", "admin-", "ant-")
 
 
@@ -155,8 +163,8 @@ def _has_letters_and_digits(match: re.Match[str]) -> bool:
 def _looks_random(match: re.Match[str]) -> bool:
     """Whether what follows `sk-` is a key, and no name of words and numbers with hyphens."""
     run = match["run"]
-    if run.startswith(_OPENAI_KINDS):
-        return bool(re.search("[0-9]", run) and re.search("[A-Z]", run))
+    if run.startswith(_OPENAI_KINDS) and re.search("[0-9]", run) and re.search("[A-Z]", run):
+        return True
     return any(len(part) >= 20 and re.search("[0-9]", part) for part in re.split("[_-]", run))
 
 
@@ -166,16 +174,8 @@ def redact(text: str) -> tuple[str, Counter[str]]:
     The text grows neither in characters nor in bytes. A redacted text stays unchanged. Time is linear in its length,
     and no text raises anything.
     """
-    found: Counter[str] = Counter()
-    for rule in _rules():
-        if rule.hint in text:
-            text, count = _apply(rule, text)
-            if count:
-                found[rule.kind] += count
-    text, count = _without_named(text)
-    if count:
-        found["password"] += count
-    return text, found
+    redaction = Redaction()
+    return redaction.text(text), redaction.found
 
 
 def identifier(text: str) -> str:
@@ -204,7 +204,7 @@ def mark(kind: str, length: int) -> str:
     return whole if len(whole) <= length else SHORT_MARK[:length]
 
 
-def _apply(rule: _Rule, text: str) -> tuple[str, int]:
+def _apply(rule: _Rule, text: str, values: set[str]) -> tuple[str, int]:
     count = 0
 
     def replace(match: re.Match[str]) -> str:
@@ -212,16 +212,22 @@ def _apply(rule: _Rule, text: str) -> tuple[str, int]:
         if not rule.is_secret(match):
             return match[0]
         count += 1
-        name = match.groupdict().get("name", "")
-        return f"{name}{mark(rule.kind, len(match[0]) - len(name))}"
+        name = match.groupdict().get("name")
+        if name is not None:
+            values.add(match[0][len(name) :])
+        return f"{name or ''}{mark(rule.kind, len(match[0]) - len(name or ''))}"
 
     return rule.pattern.sub(replace, text), count
 
 
-def _without_named(text: str) -> tuple[str, int]:
+def _without(
+    text: str, kind: str, places: Iterable[tuple[int, int]], values: set[str] | None = None
+) -> tuple[str, int]:
     parts, at, count = [], 0, 0
-    for start, end in named_secrets.places(text):
-        parts += [text[at:start], mark("password", end - start)]
+    for start, end in places:
+        parts += [text[at:start], mark(kind, end - start)]
+        if values is not None:
+            values.add(text[start:end])
         at, count = end, count + 1
     return "".join([*parts, text[at:]]), count
 
@@ -231,12 +237,36 @@ class Redaction:
     """Texts and JSON values without secrets, and the count of all secrets that were taken out."""
 
     found: Counter[str] = field(default_factory=Counter)
+    _values: set[str] = field(default_factory=set)
+    """Secrets that are known by the text around them. Without it they would not be known again."""
 
     def text(self, text: str) -> str:
-        """The text without secrets."""
-        text, found = redact(text)
-        self.found += found
+        """The text without secrets, also those that were found before in another one."""
+        for rule in _rules():
+            if rule.hint in text:
+                text, count = _apply(rule, text, self._values)
+                self._count(rule.kind, count)
+        for kind, places in _PLACES:
+            text, count = _without(text, kind, places(text), self._values)
+            self._count(kind, count)
+        return self.again(text)
+
+    def again(self, text: str) -> str:
+        """A redacted text, without the secrets that were found since in another one: what people call a password in one
+        sentence stands in a command a line before.
+        """
+        text, count = _without(text, "password", repeats.places(text, self._values))
+        self._count("password", count)
         return text
+
+    def whole(self, value: Any) -> Any:
+        """The same as `value`, where a secret of one part is taken out of the parts before it, too."""
+        once = self.value(value)
+        return self.value(once) if self._values else once
+
+    def _count(self, kind: str, count: int) -> None:
+        if count:
+            self.found[kind] += count
 
     def identifier(self, text: str) -> str:
         """The name without secrets (identifier)."""
@@ -264,10 +294,14 @@ class Redaction:
 
     def _member(self, name: str, value: Any) -> Any:
         value = self.value(value)
-        if isinstance(value, str) and named_secrets.is_secret(name, value):
+        if not isinstance(value, str):
+            return value
+        if named_secrets.is_secret(name, value):
+            self._values.add(value)
             self.found["password"] += 1
             return mark("password", len(value))
-        return value
+        line = f"{name}: "
+        return self.text(line + value).removeprefix(line) if header_secrets.is_name(name) else value
 
     def counted(self) -> dict[str, int]:
         """How many of each kind were taken out, by kind."""

@@ -11,12 +11,13 @@ _HEX = "[a-f0-9]"
 PREFIXED: tuple[tuple[str, str], ...] = (
     # Google: API keys, OAuth access tokens, client secrets.
     ("AIza", f"{_WORD}{{30,}}+"),
+    ("AQ.", f"{_WORD}{{40,}}+"),
     ("ya29.", f"{_WORD}{{20,}}+"),
     ("GOCSPX-", f"{_WORD}{{20,}}+"),
     # GitLab.
     *(
         (f"{prefix}-", f"{_WORD}{{20,}}+")
-        for prefix in ("glpat", "gldt", "glrt", "glptt", "glcbt", "glsoat", "glagent")
+        for prefix in ("glpat", "gldt", "glrt", "glptt", "glcbt", "glsoat", "glagent", "glft", "gloas", "glwt")
     ),
     # Payments and shops: Stripe, Square, Shopify.
     *((f"{kind}_{mode}_", "[A-Za-z0-9]{16,}+") for kind in ("sk", "rk") for mode in ("live", "test")),
@@ -24,11 +25,13 @@ PREFIXED: tuple[tuple[str, str], ...] = (
     ("sq0atp-", f"{_WORD}{{22}}"),
     ("sq0csp-", f"{_WORD}{{43}}"),
     *((f"{prefix}_", "[a-fA-F0-9]{32}") for prefix in ("shpat", "shpca", "shppa", "shpss")),
-    # Packages and images: npm, PyPI, Docker.
+    # Packages and images: npm, PyPI, Docker, RubyGems, crates.io.
     ("npm_", "[A-Za-z0-9]{30,}+"),
     ("pypi-AgE", f"{_WORD}{{50,}}+"),
     ("dckr_pat_", f"{_WORD}{{20,}}+"),
     ("dckr_oat_", f"{_WORD}{{20,}}+"),
+    ("rubygems_", f"{_HEX}{{48}}"),
+    ("cio", "[A-Za-z0-9]{32}"),
     # Models: Hugging Face, Groq, xAI, Perplexity, Replicate, NVIDIA, Pinecone, Tavily, LangSmith.
     ("hf_", "[A-Za-z0-9]{30,}+"),
     ("gsk_", "[A-Za-z0-9]{40,}+"),
@@ -38,8 +41,25 @@ PREFIXED: tuple[tuple[str, str], ...] = (
     ("nvapi-", f"{_WORD}{{60,}}+"),
     ("pcsk_", f"{_WORD}{{50,}}+"),
     ("tvly-", f"{_WORD}{{20,}}+"),
+    # Cerebras, Fireworks, Together, Voyage, ElevenLabs, Jina, LlamaCloud, Mem0, Firecrawl, E2B, Weights & Biases,
+    # Cursor.
+    ("csk-", "[A-Za-z0-9]{40,}+"),
+    ("fw_", "[A-Za-z0-9]{22,}+"),
+    ("tgp_v1_", f"{_WORD}{{40,}}+"),
+    ("pa-", f"(?={_WORD}{{0,42}}[0-9])(?={_WORD}{{0,42}}[A-Z]){_WORD}{{43}}"),
+    ("sk_", f"{_HEX}{{48}}"),
+    ("jina_", f"{_WORD}{{50,}}+"),
+    ("llx-", "[A-Za-z0-9]{48}"),
+    ("m0-", "[A-Za-z0-9]{40}"),
+    ("fc-", f"{_HEX}{{32}}"),
+    ("e2b_", f"{_HEX}{{40}}"),
+    ("wandb_v1_", f"{_WORD}{{40,}}+"),
+    *((prefix, f"{_HEX}{{64}}") for prefix in ("key_", "crsr_")),
+    ("sess-", "[A-Za-z0-9]{40}"),
     ("lsv2_", f"(?:pt|sk)_{_HEX}{{32}}_{_HEX}{{10}}"),
-    # Mail and messages: SendGrid, Twilio.
+    # Mail and messages: SendGrid, Twilio, Resend, Brevo.
+    ("re_", "[A-Za-z0-9]{8}_[A-Za-z0-9]{24}"),
+    ("xkeysib-", f"{_HEX}{{64}}-[A-Za-z0-9]{{16}}"),
     ("SG.", f"{_WORD}{{16,32}}\\.{_WORD}{{16,64}}"),
     ("SK", f"{_HEX}{{32}}"),
     # Clouds and operations: DigitalOcean, Databricks, Doppler, Heroku, Vault, Grafana, Tailscale, New Relic, Sentry.
@@ -55,11 +75,27 @@ PREFIXED: tuple[tuple[str, str], ...] = (
     ("NRAK-", "[A-Z0-9]{27}"),
     ("sntrys_", "[A-Za-z0-9+/_-]{50,}+=*"),
     ("sntryu_", f"{_HEX}{{64}}"),
-    # Databases: Supabase, PlanetScale.
-    ("sbp_", f"{_HEX}{{40}}"),
+    # Vercel, Cloudflare, Netlify, Pulumi, Buildkite, CircleCI, Dynatrace, Alibaba.
+    *((f"vc{kind}_", f"{_WORD}{{24,}}+") for kind in "piark"),
+    *((f"cf{kind}_", "[A-Za-z0-9]{40,}+") for kind in ("k", "ut", "at")),
+    ("v1.0-", f"{_HEX}{{24}}-{_HEX}{{146}}"),
+    ("nfp_", "[A-Za-z0-9]{36,}+"),
+    ("pul-", f"{_HEX}{{40}}"),
+    ("bkua_", f"{_HEX}{{40}}"),
+    ("CCIPAT_", f"{_WORD}{{40,}}+"),
+    ("dt0c01.", "[A-Z0-9]{24}\\.[A-Z0-9]{64}"),
+    ("LTAI", "[A-Za-z0-9]{20}"),
+    # Databases: Supabase, PlanetScale, Xata.
+    ("sbp_", f"(?:v0_)?{_HEX}{{40}}"),
+    ("xau_", "[A-Za-z0-9]{30,}+"),
     ("sb_secret_", f"{_WORD}{{20,}}+"),
     *((f"pscale_{kind}_", "[A-Za-z0-9_.-]{32,}+") for kind in ("tkn", "pw", "oauth")),
-    # Work: Atlassian, Linear, Notion, Figma, Postman, Dropbox.
+    # Work: Atlassian, Linear, Notion, Figma, Postman, Dropbox, Airtable, HubSpot, Contentful, Sourcegraph.
+    ("pat", f"[A-Za-z0-9]{{14}}\\.{_HEX}{{64}}"),
+    ("pat-", f"(?:na|eu|ap)[0-9]-{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}"),
+    ("CFPAT-", f"{_WORD}{{40,}}+"),
+    ("sgp_", f"(?:{_HEX}{{16}}_|local_)?{_HEX}{{40}}"),
+    ("lin_oauth_", "[A-Za-z0-9]{30,}+"),
     ("ATATT3", "[A-Za-z0-9_=-]{50,}+"),
     ("lin_api_", "[A-Za-z0-9]{30,}+"),
     ("ntn_", "[A-Za-z0-9]{40,}+"),
@@ -79,7 +115,11 @@ PREFIXED: tuple[tuple[str, str], ...] = (
 """The beginning of a key, at the beginning of a word, and the pattern of the text that follows it."""
 
 ELSEWHERE: tuple[tuple[str, str], ...] = (
-    # Azure's client secrets and signed URLs, Telegram's bots, Discord's webhooks.
+    # Azure's client secrets, signed URLs and keys of models, Telegram's bots, Discord's webhooks, Terraform's tokens,
+    # Google's refresh tokens.
+    ("JQQJ9", "(?<![A-Za-z0-9])[A-Za-z0-9]{52}JQQJ9[A-Za-z0-9]{27}"),
+    (".atlasv1.", r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}+"),
+    ("1//0", "(?<![A-Za-z0-9])1//0[A-Za-z0-9_-]{40,}+"),
     ("sig=", r"(?<=[?&;]sig=)(?:[A-Za-z0-9/+]|%[0-9A-Fa-f]{2}){40,}+=*"),
     ("8Q~", r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}8Q~[A-Za-z0-9_~.-]{31,34}"),
     (":AA", r"(?<![A-Za-z0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"),

@@ -292,3 +292,15 @@ def test_who_speaks_is_one_line_without_secrets_and_part_of_what_a_repeat_must_s
     assert turns(talk)[0].user == "ines"
     assert SECRET not in turns(talk)[1].model_dump_json()
     assert turns(talk)[1].written_by == "ann"
+
+
+def test_a_password_that_one_part_of_a_turn_calls_so_is_stored_in_no_other_part():
+    talk = Talk()
+    call = ToolCall(name="run", arguments={"cmd": "psql kiel7port"}, result=["kiel7port: denied", "r" * 40_000])
+
+    draft = Draft("Use kiel7port.", "The password for the base is kiel7port.", (call,), "m1")
+    appended = talk.append(draft)
+
+    assert not [key for key, stored in talk.world.inner.objects.items() if b"kiel7port" in stored.body]
+    assert appended.redacted == {"password": 4}
+    assert talk.append(draft).fresh is False

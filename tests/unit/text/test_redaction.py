@@ -240,6 +240,8 @@ def test_what_is_no_secret_stays(text: str):
 FRAGMENTS = """----- BEGIN END PRIVATE KEY \\n \\ % %2F sk- xoxb-1- xoxd- eyJ . .. _ - / lm_ ghp_ AKIA aws key ' " = :
 a1 A0 secret_access_key PuTTY-User-Key-File-2: Private-MAC: hooks.slack.com/services sk-proj- eyJhbGciOiJub25lIn0
 12345678901234567890 [redacted: [redacted:aws] [redacted:private-key] PASSWORD= password: token= password: "password":
+curl mysql sshpass docker login -u -p -H -b Cookie: Set-Cookie: sid= a1b2c3d4 hunter2hunter2 is pour X-Api-Key: ` ;
+name:secret1
 Bearer authorization: ://user: @ *** hunter2 glpat- secret_access_key= 8Q~ mdp: { } , ; & ) --token""".split()
 PIECES = st.one_of(
     st.sampled_from(FRAGMENTS),
@@ -276,6 +278,11 @@ def test_any_text_is_redacted_once_and_for_all_and_never_grows(text: str):
         "password: str", "password  ", "mdp", "mot de passe", "://", "://a:", "://a:b@", "://a:b", "@", "Bearer ",
         "Bearer a1.", "authorization: basic ", "glpat-", "SG.", "SG.a", "8Q~", "a8Q~", ":AA", "1:AA", "sl.", "hf_",
         "password=a.", "password=a(", "password=" + "a1" * 40, "secret_", "pat", "--token ", "password\\\\\"",
+        "curl ", "curl -u ", "curl -u a:b1 ", "curl -u 'a:", "curl \\\n", 'curl -b "a=b;', "mysql -p", "docker login ",
+        "-p ", "--password=", "Cookie: ", "Cookie: a=b1;", "Cookie: a", "cookie=", "a=bcdef1; ", "X-Api-Key: ", "x-a-",
+        "X-Api-Key: a1b2c3 ", "-H ", "pa-", "AQ.", "re_", "1//0", ".atlasv1.", "JQQJ9",
+        "password for a ", "password for a.b ", "password is ", "password is a1b2 ", "mot de passe, c'est ",
+        "://a:abcdefgh1@h abcdefgh1 ",
     ],
 )  # fmt: skip
 def test_a_hostile_note_is_read_in_one_go(unit: str):

@@ -8,6 +8,7 @@ whole files and are not taken.
 import json
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 from live_memory._redaction import Redaction
 from live_memory.cli.imports import chats
@@ -51,6 +52,7 @@ def chat(path: str, content: Iterable[bytes], seen: set[str]) -> Chat:
         moment = chats.moment(entry.get("timestamp"))
         newest = max(newest or "", moment or "") or None
         messages.append(Message(name, role, text, moment))  # type: ignore[arg-type]
+    messages = [replace(one, text=redaction.again(one.text)) for one in messages]
     if redaction.found:
         left_out["secrets, of which only a mark is sent"] = redaction.found.total()
     if not session:

@@ -205,8 +205,15 @@ def check_message_id(message_id: str, where: str = "") -> str:
 
 
 def redacted(draft: Draft) -> Draft:
-    """The turn without what looks like a secret: on both sides, in arguments and results of tools, in all names."""
+    """The turn without what looks like a secret: on both sides, in arguments and results of tools, in all names. A
+    secret that only one part of it calls so is taken out of all.
+    """
     done = Redaction()
+    once = _redacted(draft, done)
+    return replace(_redacted(once, done) if once != draft else once, redacted=done.counted())
+
+
+def _redacted(draft: Draft, done: Redaction) -> Draft:
     calls = [
         call.model_copy(
             update={
@@ -226,7 +233,6 @@ def redacted(draft: Draft) -> Draft:
         message_id=done.identifier(draft.message_id) if draft.message_id is not None else None,
         user=done.identifier(draft.user) if draft.user is not None else None,
         author=done.identifier(draft.author) if draft.author is not None else None,
-        redacted=done.counted(),
     )
 
 
@@ -303,7 +309,7 @@ def _told(turn: Turn, *, redacted: bool = False) -> Any:
             # The shown beginning may end within a secret.
             del call["result"], call["result_size"]
     del told["char_count"]
-    return Redaction().value(told)
+    return Redaction().whole(told)
 
 
 def with_results(process: Process, space_id: str, conversation_id: str, turn: Turn) -> Turn:

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,8 @@ def read(path: Path, start: int, parse: Parse, until: int = 0) -> Part:
         at += len(line) + 1
         if said:
             messages.append((said, at))
+    # Before they are cut, since the cut may split a secret.
+    messages = [(replace(said, content=_cut(redaction.again(said.content))), at) for said, at in messages]
     return Part(messages, start + end, redaction.found.total())
 
 
@@ -104,8 +106,8 @@ def _said(line: bytes, at: int, parse: Parse, redaction: Redaction) -> Said | No
     text = text.encode(errors="replace").decode().replace("\0", "").strip()
     if not text:
         return None
-    # Before it is cut, since the cut may split a secret. The name stays that of the original message.
-    shown = _cut(redaction.text(text))
+    shown = redaction.text(text)
+    # The name stays that of the original message.
     text = _cut(text)
     name = next((value for field in ("uuid", "id") if isinstance(value := entry.get(field), str) and value), str(at))
     key = hashlib.sha256(f"{name}\0{role}\0{text}".encode(errors="replace")).hexdigest()[:32]

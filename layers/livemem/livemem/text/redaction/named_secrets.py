@@ -1,4 +1,5 @@
-"""Secrets that are known by their name: `PASSWORD=...`, `"api_key": "..."`, `mot de passe : ...`, `--token ...`.
+"""Secrets that are known by their name: `PASSWORD=...`, `"api_key": "..."`, `mot de passe : ...`, `--token ...`,
+`my password for the database is ...`.
 
 A name is cheap to find, and mostly no secret follows it: a type, a variable, a call, a word of a sentence. So each
 value is judged. A password may be a word, but then it must stand in quotes, or behind a name in capitals. A token or a
@@ -9,7 +10,7 @@ before it is judged. The search skips a secret as a whole.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 READ = 100
 """Characters of a value by which it is judged."""
@@ -20,7 +21,7 @@ SHORT = 6
 NAME_CHARACTERS = 60
 _PASSWORDS = (
     r"pass(?:word|wd|phrase|code|wort)|pwd|kennwort|contrase(?:ñ|n)a|senha|mot[ _-]?de[ _-]?passe|mdp"
-    r"|secret(?![ _-]?key)|(?-i:(?<=_)PASS(?=[ \t]{0,4}=))"
+    r"|secret(?![ _-]?key)|(?-i:(?<=_)PASS(?=[ \t]{0,4}=)|SSHPASS(?=[ \t]{0,4}=)|(?<=REDISCLI_)AUTH(?=[ \t]{0,4}=))"
 )
 _KEYS = (
     r"(?:api|access|secret|private|signing|encryption|account|master|bootstrap|service|auth|shared)[ _-]?key"
@@ -37,9 +38,25 @@ _NAMED = re.compile(
     rf"{_NAME}{_CLOSING}{_BLANK}{_ANNOTATION}{_BLANK}"
     rf"(?P<sign>=>|:=|={{1,2}}|[:|]|(?<=[A-Za-z0-9])>(?! )|(?<= ))[*]{{0,2}}{_BLANK}"
 )
+_FOR = (
+    r"(?: (?:for|of|to|on|at|in|from|there|here|pour|de|du|des|sur|à|au|aux|chez|dans|für|bei|zu|para|del)\b"
+    r"(?:[^.!?;:\n\"`]|\.(?=[^\s.])){0,80}?)?"
+)
+_IS = (
+    r"(?:,? c['’]est| (?:is|was|will be|has been|est|était|sera|a été|ist|war|lautet|es|é))"
+    r"(?: (?:now|still|currently|again|maintenant|toujours|désormais|jetzt|noch|ahora))?"
+    r"(?: (?:set|changed|reset|updated|changé|mis|remplacé|modifié)(?: back)? (?:to|en|à|par))?(?=[ :\u00a0\u202f])"
+)
+_SAID = re.compile(
+    rf"(?<![A-Za-z])(?P<known>(?i:(?P<password>{_PASSWORDS.replace('|secret(?![ _-]?key)', '|(?<=client )secret|pw')})"
+    rf"|{_KEYS}))(?P<suffix>)(?P<sign>{_FOR}{_IS}(?:{_BLANK}:)?){_BLANK}[*]{{0,2}}"
+)
+"""A sentence that says it: `my password for the database is ...`, `mon mot de passe est ...`."""
+_NUMBERED = re.compile(r"[0-9]+(?:-[A-Za-z]+)+\Z|[A-Z]+(?:_[A-Z]+)+\Z")
+"""What such a sentence says about a secret: `8-character`, `DB_PASSWORD`."""
 _WORDS = (
     "pass pwd kennwort contrase senha mot mdp secret token credential jeton api access private signing encryption "
-    "account master bootstrap service auth shared"
+    "account master bootstrap service auth shared sshpass pw"
 )
 _BEGINNINGS = tuple(spelled for word in _WORDS.split() for spelled in (word, word.capitalize(), word.upper()))
 _AT_END = re.compile(rf"{_NAME}\Z")
@@ -70,7 +87,7 @@ _ABOUT = frozenset(
 _SPECIAL = re.compile(r"[@#$%^&*+=~!?](?!\Z)")
 _DIGITS = re.compile(r"[0-9]")
 
-_ORDINARY = frozenset(
+ORDINARY = frozenset(
     """access admin any api apikey aucun aucune auto automatic basic bearer bool boolean bytes changed changeme char
     chaîne client config cookie default denied digest disabled dummy empty enabled encoded encrypted env environment
     erforderlich example expired expiré expirée facultatif facultative false field file forgotten generated hashed
@@ -88,11 +105,13 @@ def places(text: str) -> Iterator[tuple[int, int]]:
     """The places of the secrets that are known by their names, from the first to the last."""
     at = 0
     for start in _beginnings(text):
-        named = _NAMED.match(text, start) if start >= at else None
-        found = _place(text, named) if named else None
-        if found:
-            at = found[1]
-            yield found
+        for pattern in (_SAID, _NAMED) if start >= at else ():
+            named = pattern.match(text, start)
+            found = _place(text, named) if named else None
+            if found:
+                at = found[1]
+                yield found
+                break
 
 
 def _beginnings(text: str) -> list[int]:
@@ -132,11 +151,13 @@ def _place(text: str, named: re.Match[str]) -> tuple[int, int] | None:
     judged = _judged(
         text[start:end],
         password=bool(named["password"]),
-        quoted=bool(quoted),
-        capital=capital and (sign == "=" or last),
+        # In `--password=...` it stands alone, as it does in quotes.
+        quoted=(quoted is not None and (named.re is _NAMED or quoted["open"] != "`"))
+        or (sign == "=" and _is_option(text, named)),
+        capital=capital and named.re is _NAMED and (sign == "=" or last),
         last=last or "=" in sign,
     )
-    if not judged:
+    if not judged or (named.re is _SAID and _NUMBERED.match(text[start:end])):
         return None
     # Of a longer one no more is read before it is judged: else each name in it would read it again.
     rest = _REST.match(text, end) if end - start == READ and not quoted else None
@@ -172,18 +193,18 @@ def _judged(value: str, *, password: bool, quoted: bool, capital: bool, last: bo
     else:
         random = digits >= 2 and (capital or len(value) >= LEAST_KEY)
         looks = random or (capital and bool(digits or special or len(value) >= LEAST_KEY))
-    return looks and _is_own(value, quoted=quoted)
+    return looks and is_own(value, quoted=quoted)
 
 
-def _is_own(value: str, *, quoted: bool) -> bool:
-    """Whether it is no variable, reference, call, elision or placeholder."""
+def is_own(value: str, *, quoted: bool = True, placeholders: Collection[str] = ORDINARY) -> bool:
+    """Whether it is no variable, reference, call, elision or placeholder of these words."""
     if _VARIABLE.match(value) or _REFERENCE.match(value) or "..." in value or "…" in value:
         return False
     if not quoted and _CODE.match(value):
         return False
     words = [word for word in re.split(r"[\W_]+", value.lower()) if word]
     told = [word.strip("0123456789") for word in words if len(word) > 2 or not word.isdigit()]
-    if all(word in _ORDINARY or set(word) <= {"x"} for word in told):
+    if all(word in placeholders or set(word) <= {"x"} for word in told):
         # A number behind placeholders is part of them; a long one is not.
         return sum(char.isdigit() for char in value) > 2
     return True

@@ -477,6 +477,16 @@ def test_what_looks_like_a_secret_leaves_the_machine_in_no_field_and_is_not_put_
     assert len(machine.memory.conversations) == 1
 
 
+def test_a_password_that_the_answer_calls_so_is_not_sent_in_the_question_either(machine):
+    said = [claude("user", "Use kiel7port. " + "r" * 59_977 + " kiel7port"), claude("assistant", "PASSWORD=kiel7port")]
+    path = machine.transcript(*said)
+
+    machine.hook("claude-code", "Stop", transcript_path=path)
+
+    assert machine.memory.turns
+    assert "kiel7" not in "".join(machine.memory.turns)
+
+
 def test_the_fake_memory_refuses_another_text_under_the_same_name():
     memory = FakeMemory(messages={"C0": {"m": "a"}})
     with pytest.raises(LiveMemoryError):
