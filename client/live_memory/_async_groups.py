@@ -831,6 +831,7 @@ class AsyncSpacesGroup(Group):
         consolidation_threshold: int | None = None,
         timezone: str | None = None,
         consolidation_mode: Literal["auto", "review"] | None = None,
+        repository: str | None = None,
     ) -> models.SpaceView:
         """As `SpacesGroup.create`."""
         return await self._invoke("create_space", locals())
@@ -887,6 +888,7 @@ class AsyncSpacesGroup(Group):
         corrections: Literal["admin", "write"] | Unset | None = UNSET,
         consolidation_mode: Literal["auto", "review"] | Unset | None = UNSET,
         capture_allowed: bool | Unset | None = UNSET,
+        repository: str | Unset | None = UNSET,
         language: str | Unset | None = UNSET,
         timezone: str | Unset | None = UNSET,
     ) -> models.SpaceChanged:

@@ -1878,6 +1878,7 @@ class SpacesGroup(Group):
         consolidation_threshold: int | None = None,
         timezone: str | None = None,
         consolidation_mode: Literal["auto", "review"] | None = None,
+        repository: str | None = None,
     ) -> models.SpaceView:
         """Create a space.
 
@@ -1896,6 +1897,8 @@ class SpacesGroup(Group):
                 (`DEFAULT_TIMEZONE`).
             consolidation_mode: `auto`: a consolidation is committed as soon as it is made. `review`: its plan waits
                 until somebody approves it, and no other plan is made in the meantime. Only an admin changes it.
+            repository: What the space is the memory of. The first client of a repository sets it. It can't be
+                replaced by another one, so that clients see which repository a space belongs to.
         """
         return self._invoke("create_space", locals())
 
@@ -2016,15 +2019,16 @@ class SpacesGroup(Group):
         corrections: Literal["admin", "write"] | Unset | None = UNSET,
         consolidation_mode: Literal["auto", "review"] | Unset | None = UNSET,
         capture_allowed: bool | Unset | None = UNSET,
+        repository: str | Unset | None = UNSET,
         language: str | Unset | None = UNSET,
         timezone: str | Unset | None = UNSET,
     ) -> models.SpaceChanged:
         """Change a space.
 
-        Change the given fields. Only an admin may change `corrections`, `consolidation_mode` and `capture_allowed`.
-        If the threshold is reached now, or the space is no longer paused, a consolidation starts at once;
-        `started_run` names it. With `consolidation_mode` `auto` a plan that waits is discarded, and its notes go into
-        the next run.
+        Change the given fields. Only an admin may change `corrections`, `consolidation_mode` and `capture_allowed`. A
+        `repository` is set once: for another one the service refuses the change (`conflict`). If the threshold is
+        reached now, or the space is no longer paused, a consolidation starts at once; `started_run` names it. With
+        `consolidation_mode` `auto` a plan that waits is discarded, and its notes go into the next run.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -2041,6 +2045,9 @@ class SpacesGroup(Group):
                 until somebody approves it, and no other plan is made in the meantime. Only an admin changes it.
             capture_allowed: Whether notes may be captured from conversations. If it is false, new conversations get
                 `capture` `off`, and no notes are captured from existing ones. Only an admin changes it.
+            repository: What the space is the memory of. The first client of a repository sets it. It can't be
+                replaced by another one, so that clients see which repository a space belongs to. null takes it away,
+                which needs an admin.
             language: The language of the bank, as a tag (RFC 5646). Left out: the language of the rules. null takes
                 it away.
             timezone: The time zone of the space's digest times. Left out: the service's time zone

@@ -1008,6 +1008,8 @@ class NewSpace(Model):
     """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
     consolidation_mode: Literal["auto", "review"] | None = "auto"
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
+    repository: str | None = None
+    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
 
 
 class NewToken(Model):
@@ -1792,6 +1794,8 @@ class SpaceChange(Model):
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
     capture_allowed: bool | None = None
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
+    repository: str | None = None
+    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to. null takes it away, which needs an admin."""
     language: str | None = None
     """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules. null takes it away."""
     timezone: str | None = None
@@ -1833,6 +1837,8 @@ class SpaceChanged(Model):
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval. No other plan is made while it waits."""
+    repository: str | None = None
+    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
     language: str | None = None
     """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
     timezone: str | None = None
@@ -1935,6 +1941,8 @@ class SpaceView(Model):
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval. No other plan is made while it waits."""
+    repository: str | None = None
+    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
     language: str | None = None
     """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
     timezone: str | None = None
@@ -3237,6 +3245,8 @@ class ListedSpace(Model):
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval. No other plan is made while it waits."""
+    repository: str | None = None
+    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
     language: str | None = None
     """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
     timezone: str | None = None
@@ -3641,6 +3651,8 @@ class SpaceInfo(Model):
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval. No other plan is made while it waits."""
+    repository: str | None = None
+    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
     language: str | None = None
     """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
     timezone: str | None = None
@@ -3705,6 +3717,8 @@ class SpaceSummary(Model):
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval. No other plan is made while it waits."""
+    repository: str | None = None
+    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
     language: str | None = None
     """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
     timezone: str | None = None

@@ -24,6 +24,7 @@ class SpaceUpdate:
     corrections: Corrections | None = None
     consolidation_mode: Mode | None = None
     capture_allowed: bool | None = None
+    repository: str | EllipsisType | None = ...
     language: str | EllipsisType | None = ...
     timezone: str | EllipsisType | None = ...
 
@@ -40,7 +41,8 @@ def change(process: Process, principal: Principal, space_id: str, wanted: SpaceU
     """Change a space, and start a run at once if its threshold is reached now or it is no longer paused.
 
     Existing notes cause no further put event. Raises Forbidden for `corrections`, `consolidation_mode`
-    and `capture_allowed` without admin, InvalidRequest or TooLarge (naming the field), NotFound, PreconditionLost.
+    and `capture_allowed` without admin, and to take `repository` away. Raises InvalidRequest or TooLarge (naming the
+    field), NotFound, Conflict for another `repository`, PreconditionLost.
     """
     if wanted.corrections is not None and "admin" not in principal.permissions:
         raise Forbidden("Changing `corrections` needs the permission 'admin'.")
@@ -48,6 +50,8 @@ def change(process: Process, principal: Principal, space_id: str, wanted: SpaceU
         raise Forbidden("Changing `consolidation_mode` needs the permission 'admin'.")
     if wanted.capture_allowed is not None and "admin" not in principal.permissions:
         raise Forbidden("Changing `capture_allowed` needs the permission 'admin'.")
+    if wanted.repository is None and "admin" not in principal.permissions:
+        raise Forbidden("Taking `repository` away needs the permission 'admin'.")
     about_runs = any(one is not None for one in (wanted.threshold, wanted.auto_paused, wanted.consolidation_mode))
     if about_runs:
         # Also if no run may start any more: the sweep then sees that no note waits.
@@ -63,6 +67,7 @@ def change(process: Process, principal: Principal, space_id: str, wanted: SpaceU
         corrections=wanted.corrections,
         consolidation_mode=wanted.consolidation_mode,
         capture_allowed=wanted.capture_allowed,
+        repository=wanted.repository,
         language=wanted.language,
         timezone=wanted.timezone,
     )

@@ -13,7 +13,7 @@ from cachetools import TTLCache
 from pydantic import model_validator
 
 from livemem import clock, limits
-from livemem.errors import InvalidRequest, NotFound, PreconditionLost, SpaceBroken, SpaceTooNew
+from livemem.errors import Conflict, InvalidRequest, NotFound, PreconditionLost, SpaceBroken, SpaceTooNew
 from livemem.process import Process, Timer
 from livemem.spaces import unreadable
 from livemem.spaces.head_fields import Decision, Erasing, LateWriteRepair, Mode, ProvisioningState, Review
@@ -23,7 +23,7 @@ from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Object
 from livemem.store.stored import Revised, Stored
 from livemem.store.stored_documents import Count, Line, Moment, Number, Position
-from livemem.text.redaction import when
+from livemem.text.redaction import identifier, when
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +68,8 @@ class Meta(Revised):
     """Why the space is paused, as the end of a sentence. None: it is not paused, or an older version paused it."""
     corrections: Corrections = "admin"
     consolidation_mode: Mode = "auto"
+    repository: str | None = None
+    """What the space is the memory of, as its first client named it. Another repository gets another space."""
     capture_allowed: bool = True
     """Whether notes may be captured from conversations."""
     has_conversations: bool = False
@@ -320,13 +322,15 @@ def patch(
     corrections: Corrections | None = None,
     consolidation_mode: Mode | None = None,
     capture_allowed: bool | None = None,
+    repository: str | EllipsisType | None = ...,
     language: str | EllipsisType | None = ...,
     timezone: str | EllipsisType | None = ...,
 ) -> Meta:
-    """Change the fields of a space that a user may change. None leaves a field alone, but is a value of `language` and
-    `timezone`.
+    """Change the fields of a space that a user may change. None leaves a field alone, but is a value of `repository`,
+    `language` and `timezone`.
 
-    Raises InvalidRequest or TooLarge (naming the field) before anything is read, NotFound.
+    Raises InvalidRequest or TooLarge (naming the field) before anything is read, NotFound, and Conflict for another
+    `repository` than the one that the space has.
     """
     wanted: dict[str, object] = {}
     if description is not None:
@@ -348,9 +352,20 @@ def patch(
         wanted["language"] = check_language(language)
     if timezone is not ...:
         wanted["timezone"] = check_timezone(timezone)
+    if repository is not ...:
+        wanted["repository"] = check_repository(process, repository)
     if wanted:
         require_conditional_writes(process.store)
-    return update(process, space_id, lambda meta: wanted | _without_review(meta, consolidation_mode)).meta
+
+    def changes(meta: Meta) -> dict[str, object]:
+        if isinstance(repository, str) and meta.repository not in (None, wanted["repository"]):
+            raise Conflict(
+                f"The space is the memory of {meta.repository!r} already: use another space. If the repository has "
+                "another name now, an admin takes the former one away first (`repository` null)."
+            )
+        return wanted | _without_review(meta, consolidation_mode)
+
+    return update(process, space_id, changes).meta
 
 
 def _without_review(meta: Meta, mode: Mode | None) -> dict[str, object]:
@@ -367,6 +382,7 @@ def check_settings(meta: Meta) -> None:
     limits.check_text("owner", meta.owner or "", limits.OWNER_BYTES, blank=True)
     check_language(meta.language)
     check_timezone(meta.timezone)
+    limits.check_text("repository", meta.repository or "", limits.REPOSITORY_BYTES, blank=True)
 
 
 def check_layout(meta: Meta) -> None:
@@ -388,6 +404,14 @@ def without_bad_settings(meta: Meta) -> Meta:
             logger.warning("setting of a backup left out", extra={"space_id": meta.space_id, "setting": name})
             changes[name] = None
     return meta.model_copy(update=changes)
+
+
+def check_repository(process: Process, repository: str | None) -> str | None:
+    """Return the name of a repository without secrets, or raise InvalidRequest, TooLarge."""
+    if repository is None:
+        return None
+    limits.check_text("repository", repository, limits.REPOSITORY_BYTES)
+    return identifier(repository) if process.settings.redact_secrets else repository
 
 
 def check_language(language: str | None) -> str | None:

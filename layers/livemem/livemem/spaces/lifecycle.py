@@ -45,6 +45,7 @@ class SpaceRequest:
     threshold: int | None = None
     timezone: str | None = None
     consolidation_mode: Mode = "auto"
+    repository: str | None = None
 
 
 def create(process: Process, principal: Principal, wanted: SpaceRequest) -> Meta:
@@ -70,6 +71,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: Space
     if wanted.owner is not None:
         limits.check_text("owner", wanted.owner, limits.OWNER_BYTES)
     heads.check_timezone(wanted.timezone)
+    repository = heads.check_repository(process, wanted.repository)
     text = when(process.settings.redact_secrets, _rules_text(wanted))
     require_conditional_writes(process.store)
     threshold = process.settings.consolidation_threshold if wanted.threshold is None else wanted.threshold
@@ -82,6 +84,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: Space
         consolidation_threshold=threshold,
         timezone=wanted.timezone,
         consolidation_mode=wanted.consolidation_mode,
+        repository=repository,
         undone=[],
         folded_until="",
     )
@@ -171,7 +174,7 @@ def delete(process: Process, space_id: str, confirm: str | None) -> None:
     def gone(meta: Meta) -> dict[str, object]:
         _refuse_while_at_work(meta)
         # Texts of users go. The rest shows when it was deleted, and which space it was.
-        return {"deleted_at": clock.iso(process.clock()), "description": "", "owner": None}
+        return {"deleted_at": clock.iso(process.clock()), "description": "", "owner": None, "repository": None}
 
     heads.update(process, space_id, gone, known=head)
     # Only now: a deletion that does not happen must not change any token.

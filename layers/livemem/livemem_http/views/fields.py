@@ -60,6 +60,15 @@ Description = Annotated[
 
 Owner = Annotated[str, described("The responsible person or team, in at most 200 bytes.", maxLength=limits.OWNER_BYTES)]
 
+Repository = Annotated[
+    str,
+    described(
+        "What the space is the memory of, such as the host and path of a repository's remote, in at most 300 bytes.",
+        "github.com/acme/api",
+        maxLength=limits.REPOSITORY_BYTES,
+    ),
+]
+
 
 RulesText = Annotated[
     str,
@@ -241,6 +250,10 @@ CAPTURE_ALLOWED = (
 )
 
 
+REPOSITORY = (
+    "What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, "
+    "so that clients see which repository a space belongs to."
+)
 LANGUAGE = "The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."
 
 

@@ -16,6 +16,7 @@ from livemem_http.views.fields import (
     CONSOLIDATION_MODE,
     CORRECTIONS,
     LANGUAGE,
+    REPOSITORY,
     TIMEZONE,
     Body,
     Description,
@@ -25,6 +26,7 @@ from livemem_http.views.fields import (
     Owner,
     PlanRevision,
     Reason,
+    Repository,
     RulesText,
     RunId,
     SpaceId,
@@ -58,6 +60,7 @@ class NewSpace(Body):
     consolidation_threshold: Threshold | None = None
     timezone: Annotated[Timezone | None, Field(description=TIMEZONE)] = None
     consolidation_mode: Annotated[Mode, Field(description=CONSOLIDATION_MODE)] = "auto"
+    repository: Annotated[Repository | None, Field(description=REPOSITORY)] = None
 
     def wanted(self) -> "lifecycle.SpaceRequest":
         """The space for the domain."""
@@ -72,6 +75,7 @@ class NewSpace(Body):
             self.consolidation_threshold,
             self.timezone,
             self.consolidation_mode,
+            self.repository,
         )
 
 
@@ -85,11 +89,16 @@ class SpaceChange(Body):
     corrections: Annotated[Corrections | None, Field(description=CORRECTIONS)] = None
     consolidation_mode: Annotated[Mode | None, Field(description=CONSOLIDATION_MODE)] = None
     capture_allowed: Annotated[bool | None, Field(description=CAPTURE_ALLOWED)] = None
+    repository: Annotated[
+        Repository | None, Field(description=f"{REPOSITORY} null takes it away, which needs an admin.")
+    ] = None
     language: Annotated[Language | None, Field(description=f"{LANGUAGE} null takes it away.")] = None
     timezone: Annotated[Timezone | None, Field(description=f"{TIMEZONE} null takes it away.")] = None
 
     def wanted(self) -> "SpaceUpdate":
-        """The change for the domain. A `language` or `timezone` that is not sent keeps its value. Null resets it."""
+        """The change for the domain. A `repository`, `language` or `timezone` that is not sent keeps its value. Null
+        resets it.
+        """
         from livemem.consolidation.space_change import SpaceUpdate  # noqa: PLC0415
 
         return SpaceUpdate(
@@ -100,6 +109,7 @@ class SpaceChange(Body):
             self.corrections,
             self.consolidation_mode,
             self.capture_allowed,
+            self.repository if "repository" in self.model_fields_set else ...,
             self.language if "language" in self.model_fields_set else ...,
             self.timezone if "timezone" in self.model_fields_set else ...,
         )
@@ -207,6 +217,7 @@ class SpaceView(View):
     pending_plan: Annotated[
         PendingPlan | None, described("The plan that waits for approval. No other plan is made while it waits.")
     ] = None
+    repository: Annotated[str | None, described(REPOSITORY, "github.com/acme/api")] = None
     language: Annotated[str | None, described(LANGUAGE)] = None
     timezone: Annotated[str | None, described(TIMEZONE)] = None
     changes: Annotated[
