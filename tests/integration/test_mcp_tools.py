@@ -168,7 +168,8 @@ def test_a_tool_gives_what_its_route_gives(agents, furnished, name):
     if by_http["statusCode"] >= 400:
         assert name in REFUSED, body
         assert by_tool["isError"] is True
-        assert text == f"{body['detail']} [{body['code']}]"
+        step = catalog.words()["errors"][body["code"]]
+        assert text == " ".join(filter(None, (body["detail"], step, f"[{body['code']}]")))
         return
     assert name not in REFUSED
     assert by_tool["isError"] is False, text

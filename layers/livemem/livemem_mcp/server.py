@@ -16,13 +16,15 @@ from livemem.errors import AnswerTooLarge, LiveMemoryError
 from livemem.text.invisible import visible, visible_values
 from livemem_http import problems, sending
 from livemem_http import texts as http_texts
-from livemem_mcp import prompts, resources, texts, toolsets
+from livemem_mcp import catalog, prompts, resources, texts, toolsets
 from livemem_mcp.session import McpSession
 from livemem_mcp.tool import McpTool
 
 NAME = "live-memory"
 IGNORED, IGNORED_CHARACTERS = 10, 100
 """How many arguments that the tool does not have an answer names, and characters of each."""
+MADE = "commit_unfinished"
+"""The code of a change that is made, and must not be made once more."""
 LISTS_KEPT_MS = 300_000
 """For how long a client may keep the lists: they change with the service, or with the permissions of the token."""
 
@@ -152,10 +154,17 @@ def _known(session: McpSession, error: Exception) -> LiveMemoryError:
 
 
 def _failed(error: LiveMemoryError, request_id: str, unknown: Sequence[str]) -> types.CallToolResult:
-    again = f" Try again in {error.retry_after} s." if error.retry_after is not None else ""
+    again = f" Try again in {error.retry_after} s." if error.retry_after is not None and error.code != MADE else ""
     of_ours = f" Request {request_id}." if error.status >= 500 else ""
-    text = visible(f"{problems.shown(error.detail)}{again}{of_ours}{_ignored(unknown).rstrip()} [{error.code}]")
+    text = visible(f"{_with_next_step(error)}{again}{of_ours}{_ignored(unknown).rstrip()} [{error.code}]")
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+
+
+def _with_next_step(error: LiveMemoryError) -> str:
+    """The error in its own words, and what the agent does next."""
+    detail, step = problems.shown(error.detail), catalog.words()["errors"].get(error.code, "")
+    end = "" if detail.endswith((".", "!", "?")) else "."
+    return f"{detail}{end} {step}" if step else detail
 
 
 def _told(
@@ -176,7 +185,7 @@ def _told(
                 # each error of a read alike.
                 code = types.INVALID_PARAMS if known.status < 500 else types.INTERNAL_ERROR
                 data = http_texts.sendable_values(about(params)) if about else None
-                told = visible(problems.shown(known.detail))
+                told = visible(_with_next_step(known))
                 raise MCPError(code, f"{told} [{known.code}]", data) from None
 
         return handle

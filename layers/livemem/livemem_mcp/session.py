@@ -14,6 +14,8 @@ from livemem.recall.render_memory import Lang
 from livemem.store import keys
 from livemem_http import negotiation
 
+SPACES = 20
+"""Spaces of the token that an error names."""
 Toolset = Literal["core", "read", "full"]
 TOOLSETS: tuple[Toolset, ...] = ("core", "read", "full")
 """`core`: the tools that an agent needs all day. `read`: all that only read. `full`: all."""
@@ -62,7 +64,9 @@ class McpSession:
         """
         chosen = space_id or self.space
         if chosen is None:
-            raise InvalidRequest.of("space_id", "name the space: `list_spaces` lists them")
+            known = ", ".join(sorted(self.principal.space_ids)[:SPACES])
+            spaces = f"one of {known}" if known else "the tool list_spaces (toolset read or full) shows them"
+            raise InvalidRequest.of("space_id", f"name the space: {spaces}")
         decision.authorise(self.process, self.authorization, needs=needs, space_id=chosen, grants=True)
         return keys.check_space_id(chosen)
 

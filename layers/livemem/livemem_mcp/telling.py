@@ -14,6 +14,8 @@ from livemem_mcp.tool import ToolAnswer
 
 GOING_ON = ("queued", "running")
 """The states of a run that has no result yet."""
+LATER = "Call consolidate again later. If it fails again, tell the user."
+BY_SEARCH = "Look it up with search, or ask again later."
 METRICS = (
     *("notes_processed", "notes_remaining", "notes_discarded", "bank_files_created", "bank_files_updated"),
     *("edits_applied", "llm_tokens_used"),
@@ -35,7 +37,9 @@ def of_run(space_id: str, run: Run) -> ToolAnswer:
 
 def _ended(run: RunView) -> str:
     if run.error:
-        return f"The run failed ({run.error.get('code')}): {run.error.get('detail')} All notes are still there.\n"
+        return (
+            f"The run failed ({run.error.get('code')}): {run.error.get('detail')} {LATER} All notes are still there.\n"
+        )
     if run.status == "awaiting_approval":
         return f"The plan of run {run.run_id} waits until somebody approves it. Its notes are live until then.\n"
     if run.status != "ok":
@@ -50,7 +54,9 @@ def of_question(space_id: str, asked: Question) -> ToolAnswer:
     if not asked.ended():
         return _going_on(f"The question is {view.status}.", f"ask:{space_id}:{asked.job_id}", as_json(view))
     if view.error:
-        return ToolAnswer(f"No answer ({view.error.code}): {view.error.detail}\n", as_json(view), failed=True)
+        return ToolAnswer(
+            f"No answer ({view.error.code}): {view.error.detail} {BY_SEARCH}\n", as_json(view), failed=True
+        )
     sources = "\n".join(f"- {one.kind} {one.id}{_day(one.at)}: {one.excerpt}" for one in view.sources or ())
     return ToolAnswer(joined(view.message or "", "Sources:" if sources else "", sources), as_json(view))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from livemem_mcp import http
+from livemem_mcp import catalog, http
 from livemem_mcp.core import CORE
 from livemem_mcp.session import TOOLSETS
 from tests.support.cases import each
@@ -80,7 +80,7 @@ def test_a_space_of_others_is_refused_in_the_words_of_http_whether_it_exists_or_
     told = ann.refused("start_session", space_id=space_id)
     by_url = ann.result("start_session", query={"space": space_id})
 
-    assert told == f"{over_http['detail']} [{over_http['code']}]"
+    assert told == f"{over_http['detail']} {catalog.words()['errors']['forbidden']} [{over_http['code']}]"
     assert (by_url["isError"], by_url["content"][0]["text"]) == (True, told)
     assert "structuredContent" not in by_url
 
@@ -115,7 +115,7 @@ def test_every_core_tool_refuses_a_space_of_others(service, tool):
 
     told = service.as_one(ANN).refused(tool, **valid.get(tool, {}), space_id="other")
 
-    assert told.endswith("may not use this space. [forbidden]")
+    assert f"may not use this space. {catalog.words()['errors']['forbidden']} [forbidden]" in told
     assert {key for key in set(service.world.inner.objects) - before if "last_used" not in key} == set()
 
 
@@ -171,7 +171,7 @@ def test_the_function_that_carries_a_tool_out_asks_for_the_permission_once_more(
     assert [function for function, _ in service.invoked] == ["reads"]
     assert (refused["isError"], refused["content"][0]["text"]) == (
         True,
-        "The token 'ann' may not use this space. [forbidden]",
+        f"The token 'ann' may not use this space. {catalog.words()['errors']['forbidden']} [forbidden]",
     )
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from livemem.store.timing import REQUEST
+from livemem_mcp import catalog
 from tests.support.agent import calls, responds
 from tests.support.cases import each
 from tests.support.mcp import Agents, started, token
@@ -78,7 +79,7 @@ def test_what_another_space_has_under_way_is_not_told(agents, kind):
 
     told = agents.as_one(EVE).refused("poll", handle=handle)
 
-    assert told == "The token 'eve' may not use this space. [forbidden]"
+    assert told == f"The token 'eve' may not use this space. {catalog.words()['errors']['forbidden']} [forbidden]"
 
 
 @each(
