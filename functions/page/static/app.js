@@ -1,13 +1,13 @@
 /** The page around the views: who is signed in, which view is open, what is lost or ended. */
-import { call, connection, get } from './core/api.js';
+import { call, connection, forgetAnswers, get } from './core/api.js';
 import { route } from './core/router.js';
-import { session, setWho, signIn } from './core/session.js';
+import { pageCode, session, setWho, signIn } from './core/session.js';
 import { useStore } from './core/store.js';
 import { language, t } from './core/texts.js';
 import { DialogHost } from './parts/dialog.js';
 import { Empty, Heading, Loading, ProblemNote } from './parts/basic.js';
 import { Navigation } from './parts/navigation.js';
-import { Toasts } from './parts/toast.js';
+import { Toasts, toast } from './parts/toast.js';
 import { SignIn } from './parts/sign_in.js';
 import { views } from './views.js';
 import { html, useEffect, useErrorBoundary, useState } from './vendor/preact.js';
@@ -46,16 +46,26 @@ function View({ route: { name, params, query } }) {
 }
 
 /** A code of `livemem open` becomes a session; a kept token is asked who it is. */
-function useBegun(code) {
+function useBegun() {
   const { token, who, asked } = useStore(session);
+  const code = useStore(pageCode);
+  const exchanging = Boolean(code);
   const [problem, setProblem] = useState(undefined);
-  const [exchanging, setExchanging] = useState(Boolean(code));
   useEffect(() => {
     if (!code) return;
-    call('POST', '/v1/page-codes/exchange', { body: { code } })
-      .then(async ({ token: given }) => signIn(given, await get('/v1/whoami', undefined, { token: given })))
-      .catch(setProblem)
-      .finally(() => setExchanging(false));
+    setProblem(undefined);
+    call('POST', '/v1/page-codes/exchange', { body: { code }, token: '' })
+      .then(async ({ token: given }) => {
+        const found = await get('/v1/whoami', undefined, { token: given });
+        forgetAnswers();
+        signIn(given, found);
+      })
+      .catch((failed) => {
+        setProblem(failed);
+        // Whoever is signed in already stays so.
+        if (session.get().token) toast({ text: failed.detail || failed.message, tone: 'bad' });
+      })
+      .finally(() => pageCode.set((now) => (now === code ? undefined : now)));
   }, [code]);
   useEffect(() => {
     if (!token || asked || exchanging) return undefined;
@@ -71,10 +81,10 @@ function useBegun(code) {
   return { token, who, problem, exchanging };
 }
 
-export function App({ code }) {
+export function App() {
   useStore(language);
   const present = useStore(route);
-  const { token, who, problem, exchanging } = useBegun(code);
+  const { token, who, problem, exchanging } = useBegun();
   useEffect(() => scrollTo(0, 0), [present.name, JSON.stringify(present.params)]);
   if (exchanging) return html`<main class="alone"><${Loading} /></main>`;
   if (!token) return html`<${Lost} /><${SignIn} problem=${problem} /><${Toasts} />`;

@@ -6,9 +6,11 @@ import { speak } from './core/texts.js';
 import { useColours } from './core/colours.js';
 import { h, render } from './vendor/preact.js';
 
-const code = takeCode();
+takeCode();
+// Also in an open tab, before the router reads the address.
+addEventListener('hashchange', takeCode);
 useColours();
 route.set(parse(location.hash));
 followAddress();
 await speak();
-render(h(App, { code }), document.getElementById('page'));
+render(h(App), document.getElementById('page'));

@@ -25,6 +25,80 @@ def test_a_code_in_the_address_signs_in_once_and_leaves_the_address(visit, servi
     again.page.locator("#view h1").wait_for()
 
 
+def test_a_code_in_an_open_tab_signs_in_there_and_one_that_is_used_up_changes_nothing(visit, service: Service):
+    made = service.tokens.create(name="ines", permissions=["read"])
+    code = service.send("POST", "/page-codes", Authorization=f"Bearer {made.token}").body["path"].removeprefix("/")
+    found: Visit = visit()
+    page = found.page
+
+    # Given a tab that is signed in, at another view
+    found.open("#/operate")
+    found.sign_in(str(service.token))
+    page.locator(".who", has_text="admin").wait_for()
+
+    # When the code comes into its address
+    page.evaluate("code => { location.hash = code; }", code)
+
+    # Then the page is that of its token, and no address of the tab holds the code
+    page.locator(".who", has_text="ines").wait_for()
+    assert page.evaluate("location.hash") == "#/"
+    page.go_back()
+    page.locator("main h1").wait_for()
+    assert "code=" not in page.url
+
+    # And a code that was used leaves who is signed in where they are, and is told
+    found.allowed |= {401}
+    page.evaluate("code => { location.hash = code; }", code)
+    page.locator(".toast.bad").wait_for()
+    assert page.evaluate("location.hash") == "#/"
+    page.locator(".who", has_text="ines").wait_for()
+
+
+def test_a_question_is_closed_when_its_view_is_left_and_nothing_is_done(signed_in, service: Service):
+    with fresh_space(service, 0) as space:
+        note = service.notes.append(space, category="observation", content="The crane is green.").note_id
+        memory = service.send("POST", f"/spaces/{space}/memories", {"content": "Ole looks after crane 3."}).body
+        questions = [
+            (f"#/spaces/{space}/memories/{memory['memory_id']}", "Forget"),
+            (f"#/spaces/{space}/notes/{note}", "Erase"),
+            (f"#/spaces/{space}/settings", "Delete the space"),
+        ]
+        found: Visit = signed_in(f"#/spaces/{space}")
+        page, dialog = found.page, found.page.locator("dialog")
+        page.locator("main h1").wait_for()
+        for link, button in questions:
+            found.open(link)
+            page.get_by_role("button", name=button).first.click()
+            dialog.wait_for()
+            page.go_back()
+            dialog.wait_for(state="detached")
+            # The next one is a new question, which an address typed by hand closes too.
+            page.go_forward()
+            page.get_by_role("button", name=button).first.click()
+            dialog.wait_for()
+            page.evaluate("location.hash = '#/operate'")
+            dialog.wait_for(state="detached")
+            found.open(f"#/spaces/{space}")
+            page.locator("main h1", has_text=space).wait_for()
+
+        # One that is being carried out says its answer behind the view.
+        found.open(questions[0][0])
+        held = []
+        page.route("**/v1/spaces/*/memories/*?*", held.append)
+        page.get_by_role("button", name="Forget").first.click()
+        page.get_by_label("Reason").fill("He left")
+        page.get_by_role("button", name="Forget it").click()
+        page.locator("dialog button[type=submit]:disabled").wait_for()
+        page.go_back()
+        dialog.wait_for(state="detached")
+        for route in held:
+            route.continue_()
+        page.unroute("**/v1/spaces/*/memories/*?*")
+        page.get_by_role("button", name="Undo").wait_for()
+
+        assert service.spaces.get(space).live.notes_count == 1
+
+
 def test_a_plan_is_read_approved_and_committed_as_it_was_read(signed_in, service: Service):
     with fresh_space(service, 3) as space:
         service.spaces.patch(space, consolidation_mode="review")

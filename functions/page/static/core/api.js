@@ -79,7 +79,7 @@ async function read(response, address, signal) {
 
 /**
  * One request. Returns the parsed answer; throws a Problem.
- * `query`, `body`: what is sent; `token`: another secret than the session's; `full`: the status and headers too.
+ * `query`, `body`: what is sent; `token`: another secret than the session's, '' for none; `full`: the status and headers too.
  */
 export async function call(method, path, { query, body, headers, signal, token, full = false } = {}) {
   const address = withQuery(path, query);
@@ -101,7 +101,7 @@ export async function call(method, path, { query, body, headers, signal, token, 
   if (!response.ok) {
     log(response.status, 0, response);
     const problem = await problemOf(response, address);
-    if (problem.status === 401 && !token && session.get().token) signOut('refused');
+    if (problem.status === 401 && token === undefined && session.get().token) signOut('refused');
     throw problem;
   }
   const [data, bytes] = await read(response, address, signal);

@@ -32,12 +32,15 @@ export function may(permission, who = session.get().who) {
   return who?.permissions.includes(permission) ?? false;
 }
 
+/** The one-time code of `livemem open` that waits to be exchanged for a token. */
+export const pageCode = makeStore(undefined);
+
 /** Take a one-time code out of the address at once, so that neither history nor a copied link holds it. */
 export function takeCode() {
   const found = /^#code=([\w.~-]+)$/.exec(location.hash);
-  if (!found) return undefined;
+  if (!found) return;
   history.replaceState(null, '', `${location.pathname}${location.search}#/`);
-  return found[1];
+  pageCode.set(found[1]);
 }
 
 /** Whether the token may correct the bank of this space and decide on its plans: an admin, or whoever may write if the space says so. */

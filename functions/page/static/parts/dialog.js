@@ -4,6 +4,7 @@ import { t } from '../core/texts.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { visible } from '../core/markdown.js';
 import { ProblemNote } from './basic.js';
+import { toast } from './toast.js';
 
 const open = makeStore(undefined);
 
@@ -16,10 +17,13 @@ export function confirm(question) {
   return new Promise((done) => open.set({ ...question, done }));
 }
 
-function close(answer) {
-  const question = open.get();
-  open.set(undefined);
-  question?.done(answer);
+function hide(question) {
+  if (open.get() === question) open.set(undefined);
+}
+
+function close(question, answer) {
+  hide(question);
+  question.done(answer);
 }
 
 function Question({ question }) {
@@ -27,26 +31,41 @@ function Question({ question }) {
   const [typed, setTyped] = useState('');
   const [reason, setReason] = useState('');
   const [state, setState] = useState({ busy: false });
+  const busy = useRef(false);
   useEffect(() => {
     const before = document.activeElement;
     box.current.showModal();
-    return () => before?.isConnected && before.focus({ preventScroll: true });
+    // A question belongs to its view. One that is being carried out still tells its answer.
+    const leave = () => (busy.current ? hide(question) : close(question, undefined));
+    addEventListener('hashchange', leave);
+    return () => {
+      removeEventListener('hashchange', leave);
+      if (open.get() === question) leave();
+      if (before?.isConnected) before.focus({ preventScroll: true });
+    };
   }, []);
   const ready = (!question.typed || typed.trim() === question.typed) && (question.reason !== 'required' || reason.trim());
   const submit = async (event) => {
     event.preventDefault();
     if (!ready || state.busy) return;
+    busy.current = true;
     setState({ busy: true });
     try {
       const answer = await question.act?.(reason.trim() || undefined);
-      close(answer ?? true);
+      close(question, answer ?? true);
     } catch (problem) {
-      setState({ busy: false, problem });
+      busy.current = false;
+      if (open.get() === question) {
+        setState({ busy: false, problem });
+      } else {
+        question.done(undefined);
+        toast({ text: problem.detail || problem.message, tone: 'bad' });
+      }
     }
   };
   return html`<dialog ref=${box} aria-labelledby="dialog-title" onCancel=${(event) => {
     event.preventDefault();
-    if (!state.busy) close(undefined);
+    if (!state.busy) close(question, undefined);
   }}>
     <form onSubmit=${submit}>
       <h2 id="dialog-title">${visible(question.title)}</h2>
@@ -57,7 +76,7 @@ function Question({ question }) {
         <input autocomplete="off" spellcheck=${false} value=${typed} onInput=${(event) => setTyped(event.target.value)} /></label>`}
       <${ProblemNote} problem=${state.problem} />
       <div class="dialog-buttons">
-        <button type="button" onClick=${() => close(undefined)} disabled=${state.busy}>${t('cancel')}</button>
+        <button type="button" onClick=${() => close(question, undefined)} disabled=${state.busy}>${t('cancel')}</button>
         <button type="submit" class=${question.grave ? 'grave' : 'main'} disabled=${!ready || state.busy}>${state.busy ? t('working') : question.yes}</button>
       </div>
     </form>
