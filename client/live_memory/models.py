@@ -1820,7 +1820,7 @@ class SpaceChanged(Model):
     total_notes_processed: int
     """Number of notes that these consolidations folded."""
     version: int
-    """The layout version of `_meta.json`."""
+    """The version of the contract with other programs that read the bucket: 1."""
     rev: int
     """The revision of `_meta.json`. It grows with each write."""
     uid: str
@@ -1924,7 +1924,7 @@ class SpaceView(Model):
     total_notes_processed: int
     """Number of notes that these consolidations folded."""
     version: int
-    """The layout version of `_meta.json`."""
+    """The version of the contract with other programs that read the bucket: 1."""
     rev: int
     """The revision of `_meta.json`. It grows with each write."""
     uid: str
@@ -3228,7 +3228,7 @@ class ListedSpace(Model):
     total_notes_processed: int
     """Number of notes that these consolidations folded."""
     version: int
-    """The layout version of `_meta.json`."""
+    """The version of the contract with other programs that read the bucket: 1."""
     rev: int
     """The revision of `_meta.json`. It grows with each write."""
     uid: str
@@ -3634,7 +3634,7 @@ class SpaceInfo(Model):
     total_notes_processed: int
     """Number of notes that these consolidations folded."""
     version: int
-    """The layout version of `_meta.json`."""
+    """The version of the contract with other programs that read the bucket: 1."""
     rev: int
     """The revision of `_meta.json`. It grows with each write."""
     uid: str
@@ -3700,7 +3700,7 @@ class SpaceSummary(Model):
     total_notes_processed: int
     """Number of notes that these consolidations folded."""
     version: int
-    """The layout version of `_meta.json`."""
+    """The version of the contract with other programs that read the bucket: 1."""
     rev: int
     """The revision of `_meta.json`. It grows with each write."""
     uid: str

@@ -384,7 +384,7 @@ def test_a_target_that_is_gone_or_of_a_newer_layout_is_refused_and_nothing_is_wr
     source = world.note(CONTENT)
     world.create_space("newer")
     key = keys.meta("newer")
-    body = world.text(key).replace(f'"version": {heads.LAYOUT}', f'"version": {heads.LAYOUT + 1}')
+    body = world.text(key).replace(f'"layout": {heads.LAYOUT}', f'"layout": {heads.LAYOUT + 1}')
     world.inner.put_object(Bucket="bucket", Key=key, Body=body.encode())
     lifecycle.delete(world.process, "team", "team")
     world.new_process()

@@ -105,7 +105,7 @@ def test_a_process_that_makes_a_space_visible_forgets_the_head_that_it_knew():
 
 def test_a_worker_leaves_a_head_alone_that_a_newer_version_of_the_service_wrote():
     world, head = claimed()
-    newer = json.loads(world.text("copy/_meta.json")) | {"version": LAYOUT + 1}
+    newer = json.loads(world.text("copy/_meta.json")) | {"layout": LAYOUT + 1}
     world.inner.put_object(Bucket="b", Key="copy/_meta.json", Body=json.dumps(newer).encode())
     before = dict(world.inner.objects)
     job = provisioning_job.of_head(head).value

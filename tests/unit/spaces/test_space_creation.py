@@ -53,6 +53,7 @@ def test_a_new_space_has_the_documented_objects_and_costs_a_get_and_four_puts():
         "consolidation_count": 0,
         "total_notes_processed": 0,
         "version": 1,
+        "layout": 2,
         "rev": 1,
         "write_id": meta.write_id,
         "uid": meta.uid,

@@ -10,7 +10,7 @@ from livemem.archives import archive, schema, unpacking
 from livemem.archives.archive import ArchivedObject
 from livemem.archives.schema import ArchivedKind, Documents, Misfit
 from livemem.archives.unpacking import Member, refused
-from livemem.errors import InvalidArchive, LiveMemoryError, TooLarge
+from livemem.errors import InvalidArchive, InvalidRequest, LiveMemoryError, TooLarge
 from livemem.markdown import front_matter
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
@@ -146,6 +146,8 @@ def check_space(contents: Contents) -> ArchivedSpace:
     for name in (keys.META, keys.MANIFEST):
         if f"{space_id}/{name}" not in contents.heads:
             raise InvalidArchive(f"The archive has no {space_id}/{name}.")
+    # First of all: a newer layout may have objects of other names and forms.
+    _check_layout(space_id, contents)
     objects = _check_manifest(space_id, contents)
     _check_members(contents)
     if contents.misfit:
@@ -156,6 +158,14 @@ def check_space(contents: Contents) -> ArchivedSpace:
         raise _refused(space_id, misfit) from None
     meta = _check_meta(space_id, contents, objects)
     return ArchivedSpace(space_id, meta, objects)
+
+
+def _check_layout(space_id: str, contents: Contents) -> None:
+    path = f"{space_id}/{keys.META}"
+    try:
+        heads.check_layout(heads.layout_of(contents.heads[path]))
+    except InvalidRequest as error:
+        raise refused(path, f"can't be imported: {error.detail}") from None
 
 
 def _check_manifest(space_id: str, contents: Contents) -> dict[str, ArchivedObject]:

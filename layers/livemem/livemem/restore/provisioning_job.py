@@ -66,7 +66,7 @@ class ProvisioningJob(Job):
     def from_bytes(cls, body: bytes) -> Self:
         """The job in a stored head. Raises ValueError, SpaceTooNew."""
         meta = Meta.from_bytes(body)
-        heads.refuse_newer(meta.space_id, meta.version)
+        heads.refuse_newer(meta.space_id, meta.named_layout())
         return cls.of(meta)
 
     def to_bytes(self) -> bytes:

@@ -165,6 +165,7 @@ def _is_whole(process: Process, source: SourceBackup, item: BackupObject, copied
 def read_head(process: Process, source: SourceBackup) -> Meta:
     """The backup's head, with the id of the new space: 1 GET. Raises BackupDamaged."""
     body = read(process, source, source.head).body
+    heads.check_layout(heads.layout_of(body))
     try:
         meta = Meta.from_bytes(body)
     except ValueError:

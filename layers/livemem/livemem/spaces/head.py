@@ -1,6 +1,5 @@
 """The head of a space, `_meta.json`, which every change of a space's state goes through."""
 
-import json
 import logging
 import re
 import threading
@@ -10,7 +9,7 @@ from types import EllipsisType
 from typing import Literal, Self
 
 from cachetools import TTLCache
-from pydantic import model_validator
+from pydantic import NonNegativeInt, model_validator
 
 from livemem import clock, limits
 from livemem.errors import Conflict, InvalidRequest, NotFound, PreconditionLost, SpaceBroken, SpaceTooNew
@@ -22,7 +21,7 @@ from livemem.store import keys, stored
 from livemem.store.capability_check import require_conditional_writes
 from livemem.store.objects import Object
 from livemem.store.stored import Revised, Stored
-from livemem.store.stored_documents import Count, Line, Moment, Number, Position
+from livemem.store.stored_documents import Count, Line, Moment, Number, Position, StoredDocument
 from livemem.text.redaction import identifier, when
 
 logger = logging.getLogger(__name__)
@@ -30,8 +29,12 @@ logger = logging.getLogger(__name__)
 NO_REVIEW = "The space no longer requires approval. Its notes go into the next run."
 MEND = "Put the right one back in the bucket, or remove the folder."
 
-LAYOUT = 1
-"""The version of the bucket's layout that this service reads and writes (docs/bucket.md, "Versions of the layout")."""
+LAYOUT = 2
+"""The newest layout of a space that this service reads, and the one that it writes (docs/bucket.md, "Versions of the
+layout"). A head that names none has the first one.
+"""
+VERSION = 1
+"""The only value of `version`: the bucket's contract with other programs fixes it, so it can't tell of a new layout."""
 TOO_NEW = "has the layout {}, which a newer version of the service wrote: this one reads up to {}. Update the service"
 
 KNOWN_SECONDS = 30
@@ -46,6 +49,17 @@ Corrections = Literal["admin", "write"]
 """The permission that a correction by section needs."""
 
 
+class _NamedLayout(StoredDocument):
+    """The two fields of `_meta.json` that say how all else in the space is to be read."""
+
+    version: NonNegativeInt = VERSION
+    layout: NonNegativeInt = 1
+
+    def number(self) -> int:
+        """The layout. A `version` that the contract does not have counts as a layout that nobody knows."""
+        return max(self.layout, LAYOUT + self.version - VERSION)
+
+
 class Meta(Revised):
     """`_meta.json`, changed by compare-and-swap alone. The first eight fields are fixed by contract."""
 
@@ -57,10 +71,11 @@ class Meta(Revised):
     consolidation_count: Position = 0
     """Number of consolidations that were not undone. The commit counts them."""
     total_notes_processed: Count = 0
-    version: Count = LAYOUT
-    """The layout of all objects in the space."""
+    version: Count = VERSION
     rev: Count = 1
     """Grows by one with each change."""
+    layout: Count = 1
+    """The layout of all objects in the space. Each write names this service's."""
     uid: Line
     consolidation_threshold: Count
     auto_paused: bool = False
@@ -118,6 +133,14 @@ class Meta(Revised):
         # time may still commit over a head that has both, and leave `changes` as it was.
         self.changes = max(self.changes, self.consolidation_count)
         return self
+
+    def named_layout(self) -> int:
+        """The layout by which the space is to be read."""
+        return _NamedLayout(version=self.version, layout=self.layout).number()
+
+    def stamped(self, write_id: str) -> Self:
+        """The head as this write makes it: from then on the space has this service's layout."""
+        return super().stamped(write_id).model_copy(update={"layout": LAYOUT})
 
     def automatic(self) -> bool:
         """Whether consolidations may start by themselves: not while a plan waits, or each note would cost another."""
@@ -204,10 +227,10 @@ def _parse(process: Process, space_id: str, found: Object) -> Meta:
     try:
         meta = unreadable.parsed(process, Meta, found, SpaceBroken)
     except SpaceBroken as error:
-        refuse_newer(space_id, _layout_of(found.body))
+        refuse_newer(space_id, layout_of(found.body))
         detail = f"The _meta.json of the space {space_id!r} can't be read. {MEND}"
         raise SpaceBroken(detail, key=found.key) from error
-    refuse_newer(space_id, meta.version)
+    refuse_newer(space_id, meta.named_layout())
     if meta.space_id != space_id:
         # A copied folder. Writes must never follow a name for which access was not checked.
         detail = f"The _meta.json in the folder {space_id!r} belongs to another space. {MEND}"
@@ -222,13 +245,14 @@ def refuse_newer(space_id: str, layout: int) -> None:
         raise SpaceTooNew(f"The space {space_id!r} {TOO_NEW.format(layout, LAYOUT)}.", key=key)
 
 
-def _layout_of(body: bytes) -> int:
-    """The layout that a head names, if this version can't read the rest of the head. 0: it names none."""
+def layout_of(body: bytes) -> int:
+    """The layout that a head names, also one of which this version can't read the rest. 0: it names none that is a
+    number.
+    """
     try:
-        version = json.loads(body)["version"]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        return _NamedLayout.from_bytes(body).number()
+    except ValueError:
         return 0
-    return version if type(version) is int else 0
 
 
 def load(process: Process, space_id: str) -> Head:
@@ -377,7 +401,6 @@ def check_settings(meta: Meta) -> None:
     """Raise InvalidRequest or TooLarge, naming the field, unless the API would accept the settings of a head from
     outside. It checks the fields that a user may set.
     """
-    check_layout(meta)
     limits.check_text("description", meta.description, limits.DESCRIPTION_BYTES, blank=True)
     limits.check_text("owner", meta.owner or "", limits.OWNER_BYTES, blank=True)
     check_language(meta.language)
@@ -385,17 +408,16 @@ def check_settings(meta: Meta) -> None:
     limits.check_text("repository", meta.repository or "", limits.REPOSITORY_BYTES, blank=True)
 
 
-def check_layout(meta: Meta) -> None:
+def check_layout(layout: int) -> None:
     """Raise InvalidRequest for a head from outside that a newer version of the service wrote."""
-    if meta.version > LAYOUT:
-        raise InvalidRequest.of("version", TOO_NEW.format(meta.version, LAYOUT))
+    if layout > LAYOUT:
+        raise InvalidRequest.of("layout", TOO_NEW.format(layout, LAYOUT))
 
 
 def without_bad_settings(meta: Meta) -> Meta:
     """A head from a backup, without a language or time zone that the API would refuse. A bad setting must not prevent
-    the restore of a space. Other settings can't be dangerous. Raises InvalidRequest for a newer layout.
+    the restore of a space. Other settings can't be dangerous.
     """
-    check_layout(meta)
     changes: dict[str, None] = {}
     for name, check in (("language", check_language), ("timezone", check_timezone)):
         try:

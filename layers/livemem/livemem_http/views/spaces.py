@@ -198,7 +198,7 @@ class SpaceView(View):
     ] = None
     consolidation_count: Annotated[int, described("Number of consolidations that were not undone.", 1)]
     total_notes_processed: Annotated[int, described("Number of notes that these consolidations folded.", 1)]
-    version: Annotated[int, described("The layout version of `_meta.json`.", 1)]
+    version: Annotated[int, described("The version of the contract with other programs that read the bucket: 1.", 1)]
     rev: Annotated[int, described("The revision of `_meta.json`. It grows with each write.", 4)]
     uid: Annotated[
         str,
