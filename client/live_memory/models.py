@@ -521,16 +521,17 @@ class InvariantView(Model):
             "records_joined",
             "bank_recorded",
             "sources_exist",
+            "snapshots_agree",
             "nothing_orphaned",
             "all_readable",
         ]
         | str
     )
-    """`records_numbered`: each change from the oldest one on has one record. `notes_once`: each note is live or in one change that stands. `records_joined`: each change of a file begins with the text that the one before it left. `head_agrees`: the head of the space counts what the records show. `bank_recorded`: each file is as the last change of it left it. `sources_exist`: each section rests on notes that their change can hold. `nothing_orphaned`: no run is older than its time without an end. `all_readable`: no object is known that can't be read."""
+    """`records_numbered`: each change from the oldest one on has one record. `notes_once`: each note is live or in one change that stands. `records_joined`: each change of a file begins with the text that the one before it left. `head_agrees`: the head of the space counts what the records show. `bank_recorded`: each file is as the last change of it left it. `sources_exist`: each section rests on notes that their change can hold. `snapshots_agree`: the snapshots of memories have what their log makes. `nothing_orphaned`: no run is older than its time without an end. `all_readable`: no object is known that can't be read."""
     holds: bool | None = None
     """Whether it holds. Left out: it can't be told now, and `detail` says why."""
     looked_at: int
-    """How many things were compared: records, notes, files, sources or runs."""
+    """How many things were compared: records, notes, files, sources, memories or runs."""
     detail: str | None = None
     """The finding, or why nothing can be told, as a sentence."""
     evidence: list[str]

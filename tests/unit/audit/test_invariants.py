@@ -68,6 +68,7 @@ def test_in_a_space_that_the_service_alone_writes_all_of_them_hold(world: World)
         "head_agrees": 3,
         "bank_recorded": 4,
         "sources_exist": 2,
+        "snapshots_agree": 0,
         "nothing_orphaned": 3,
         "all_readable": 6,
     }
@@ -198,8 +199,8 @@ def test_a_note_folded_twice_is_found_across_an_undo_on_another_page(world: Worl
 def test_the_requests_grow_with_the_page_and_not_with_the_history(world: World):
     look(world, limit=2)
 
-    # The head twice, two records, rules and synthesis, two files and the records that wrote them.
-    assert world.client.counts == Counter(GET=10, LIST=5) + Counter(GET=_runs(world))
+    # The head twice, two records, rules and synthesis, two files and the records that wrote them; kinds of memories.
+    assert world.client.counts == Counter(GET=10, LIST=6) + Counter(GET=_runs(world))
 
 
 def test_more_evidence_than_is_shown_is_counted(world: World):

@@ -83,8 +83,8 @@ def name_problem(name: str) -> str | None:
 
 
 def is_made_again(name: str) -> bool:
-    """Whether an archive is written and imported without the object of this name, although a backup has it. These are
-    packed vectors, which a model can compute again. Archives of older versions of the service hold them.
+    """Whether an archive is written without the object of this name, although a backup has it. These are packed
+    vectors, which a model can compute again. Archives of older versions of the service hold them.
     """
     return memory_keys.parse_vectors(f"x/{name}") is not None
 

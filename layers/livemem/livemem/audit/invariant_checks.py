@@ -26,6 +26,7 @@ Name = Literal[
     "records_joined",
     "bank_recorded",
     "sources_exist",
+    "snapshots_agree",
     "nothing_orphaned",
     "all_readable",
 ]

@@ -9,6 +9,7 @@ from livemem.audit.invariant_checks import Invariant
 from livemem.audit.recorded import RecordedChange
 from livemem.bank import files
 from livemem.changes import orphans, records
+from livemem.memories import replay
 from livemem.process import Process
 from livemem.spaces import contents, unreadable
 from livemem.spaces import head as heads
@@ -68,8 +69,8 @@ def page(process: Process, space_id: str, *, limit: int, before: int | None = No
 
     2 GET of the head. 1 LIST per 1,000 changes, and 1 GET for each of the page. 1 LIST per 1,000 live notes, at most
     20. On the page of the newest changes also 1 LIST of the bank, 1 GET for each file, at most 200, and for each
-    record that wrote one, 2 for rules and synthesis, 1 LIST of the due index, and the requests of orphans.find. Raises
-    NotFound.
+    record that wrote one, 2 for rules and synthesis, 1 LIST of the due index, and the requests of orphans.find and
+    replay.compare. Raises NotFound.
     """
     seen = _look(process, space_id, limit, before)
     found = _judge(process, seen)
@@ -121,6 +122,7 @@ def _judge(process: Process, seen: _Seen) -> list[Invariant]:
         checks.head_agrees(seen.meta, seen.names, seen.page, whole=seen.whole),
         checks.bank_recorded(seen.page, bank.texts, bank.unread, whole=seen.whole),
         checks.sources_exist(bank.sources, seen.names),
+        _snapshots(process, space_id),
         _orphans(process, seen.head),
         checks.judged(
             "all_readable",
@@ -156,6 +158,15 @@ def _sources(process: Process, space_id: str, record: str, paths: Sequence[str])
     writer = records.find(process, space_id, record, [])
     kept = ((path, writer.sources_of(path)) for path in paths) if writer else ()
     return {path: sources.notes for path, sources in kept if sources}
+
+
+def _snapshots(process: Process, space_id: str) -> Invariant:
+    """A snapshot of memories has what their log makes, and nothing else."""
+    found = replay.compare(process, space_id)
+    if found.untold and not found.broken:
+        return checks.untold("snapshots_agree", f"The log of {', '.join(found.untold)} is too long, or has gaps.")
+    detail = f"Remove the snapshots below {keys.prefix(space_id)}memories/: they are made again from the log."
+    return checks.judged("snapshots_agree", found.looked_at, found.broken, detail)
 
 
 def _orphans(process: Process, head: Head) -> Invariant:

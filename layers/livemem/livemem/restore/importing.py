@@ -5,7 +5,8 @@ version of the upload to a space that nobody sees yet (new_space.py).
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -13,7 +14,7 @@ from hashlib import md5
 
 from livemem import clock, limits
 from livemem.access.principal import Principal
-from livemem.archives import archive, archiving, inspection, unpacking
+from livemem.archives import archiving, inspection, unpacking
 from livemem.archives.inspection import ArchivedSpace, Contents
 from livemem.errors import (
     FieldError,
@@ -25,6 +26,10 @@ from livemem.errors import (
     StoreUnavailable,
     TooLarge,
 )
+from livemem.memories import state as states
+from livemem.memories.operation import Operation
+from livemem.memories.replay import Replay
+from livemem.memories.state import State
 from livemem.process import Process
 from livemem.restore import markdown_import, new_space, restore
 from livemem.restore.new_space import Provisioned
@@ -32,7 +37,7 @@ from livemem.restore.relabel import Names, follows, relabel
 from livemem.spaces import caps, rules
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import ProvisioningState
-from livemem.store import copying, keys, large, presigned
+from livemem.store import copying, keys, large, memory_keys, presigned
 from livemem.store.large import Stream
 from livemem.store.objects import Entry
 from livemem.text.redaction import when
@@ -145,8 +150,8 @@ def provision(process: Process, head: Head, deadline: datetime) -> Provisioned:
     """Check the archive, and write its objects into the space. Objects that the space holds already are not written
     again.
 
-    For A objects 2 GET, ceil(A/1000) LIST and 1 PUT each. Raises NotFound, InvalidArchive, TooLarge, InvalidRequest,
-    OutOfTime before the end of the archive; the next invocation continues.
+    For A objects 2 GET, ceil(A/1000) LIST and 1 PUT each, and 1 PUT for each kind of memories. Raises NotFound,
+    InvalidArchive, TooLarge, InvalidRequest, OutOfTime before the end of the archive; the next invocation continues.
     """
     provisioning = head.meta.provisioning
     assert provisioning
@@ -216,8 +221,31 @@ def _provision_space(process: Process, head: Head, space: ArchivedSpace, stream:
     names = Names(space.space_id, head.meta.space_id, head.meta.uid)
     prefix = keys.prefix(names.target)
     there = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
+    replays: dict[memory_keys.Kind, Replay] = defaultdict(Replay)
     for window in _windows(stream, _timer(process, deadline)):
         process.store.map(lambda item: _write(process, space, item, names, there.get(item.name)), window)
+        for kind, logged in _logged(window).items():
+            replays[kind].add(logged)
+    for kind, replay in replays.items():
+        _keep_snapshot(process, names.target, kind, replay.state)
+
+
+def _logged(window: Sequence[_Object]) -> Mapping[memory_keys.Kind, Sequence[Operation]]:
+    """The operations on memories among these objects, by kind."""
+    found: dict[memory_keys.Kind, list[Operation]] = defaultdict(list)
+    for item in window:
+        if one := memory_keys.parse_operation(f"x/{item.name}"):
+            found[one.kind].append(Operation.from_bytes(item.body))
+    return found
+
+
+def _keep_snapshot(process: Process, space_id: str, kind: memory_keys.Kind, state: State) -> None:
+    """Write what the log makes, in the place of the archive's own snapshots: 1 PUT. Readers then need neither a long
+    log nor the vectors of its operations, which may be anything.
+    """
+    if state.number:
+        key = memory_keys.snapshot(space_id, kind, state.number)
+        restore.write(process, key, states.to_snapshot(state).to_bytes())
 
 
 def _windows(stream: Stream, check: Callable[[], None]) -> Iterator[list[_Object]]:
@@ -226,7 +254,7 @@ def _windows(stream: Stream, check: Callable[[], None]) -> Iterator[list[_Object
     size = 0
     for member in unpacking.files(stream.chunks, check):
         name = member.path.partition("/")[2]
-        if name in (keys.META, keys.MANIFEST) or archive.is_made_again(name):
+        if name in (keys.META, keys.MANIFEST) or memory_keys.is_snapshot(name):
             continue
         if window and (size + member.size > WINDOW_BYTES or len(window) == WINDOW_OBJECTS):
             yield window
@@ -252,4 +280,4 @@ def _provisioned(head: Head, provisioning: ProvisioningState, space: ArchivedSpa
             "description": provisioning.options.get("description", space.meta.description),
         }
     )
-    return Provisioned(meta, sum(not archive.is_made_again(name) for name in space.objects))
+    return Provisioned(meta, sum(not memory_keys.is_snapshot(name) for name in space.objects))

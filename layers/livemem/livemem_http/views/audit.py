@@ -114,8 +114,8 @@ class InvariantView(View):
             "in one change that stands. `records_joined`: each change of a file begins with the text that the one "
             "before it left. `head_agrees`: the head of the space counts what the records show. `bank_recorded`: each "
             "file is as the last change of it left it. `sources_exist`: each section rests on notes that their change "
-            "can hold. `nothing_orphaned`: no run is older than its time without an end. `all_readable`: no object "
-            "is known that can't be read.",
+            "can hold. `snapshots_agree`: the snapshots of memories have what their log makes. `nothing_orphaned`: no "
+            "run is older than its time without an end. `all_readable`: no object is known that can't be read.",
             "notes_once",
             enum=list(get_args(Name)),
         ),
@@ -123,7 +123,9 @@ class InvariantView(View):
     holds: Annotated[
         bool | None, described("Whether it holds. Left out: it can't be told now, and `detail` says why.", True)
     ] = None
-    looked_at: Annotated[int, described("How many things were compared: records, notes, files, sources or runs.", 12)]
+    looked_at: Annotated[
+        int, described("How many things were compared: records, notes, files, sources, memories or runs.", 12)
+    ]
     detail: Annotated[str | None, described("The finding, or why nothing can be told, as a sentence.")] = None
     evidence: Annotated[
         list[str], described("What breaks it, at most 20 pieces: ids, paths, keys and numbers of changes.", [])
