@@ -25,11 +25,13 @@ _OF_SESSIONS = "(?:auth|access|private|vault|api|session|security|job|deploy|reg
 _OTHER = "(?:client|api|app|webhook)-secret|ocp-apim-subscription-key|proxy-authorization|authorization"
 _KEY_NAME = rf"(?i:(?<![A-Za-z0-9_-])(?:x-(?:[a-z0-9]{{1,20}}-){{0,3}})?(?:{_KEY}|{_OF_SESSIONS}|{_OTHER}))"
 _KEYED = re.compile(
-    _KEY_NAME
-    + r"""(?:\\{0,3}["'])?[ \t]{0,4}:[ \t]{0,4}(?:\\{0,3}["'])?(?P<value>(?:(?!\[redacted:)[^\s"'`\\,;<>(){}]){6,}+)"""
+    rf"(?P<name>{_KEY_NAME})"
+    r"""(?:\\{0,3}["'])?[ \t]{0,4}:[ \t]{0,4}(?:\\{0,3}["'])?(?P<value>(?:(?!\[redacted:)[^\s"'`\\,;<>(){}]){6,}+)"""
 )
 _HEADER = re.compile(rf"{_KEY_NAME}|(?i:(?:set-)?cookie)")
 _SENT = re.compile(r"""(?:-H|--header)[ =]{0,4}(?:\\{0,3}["'])?\Z""")
+_SCHEME = re.compile("[ \t]+[A-Za-z0-9]")
+"""What follows the name of a scheme, such as `Digest`, and no value."""
 _MIXED = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])")
 
 
@@ -65,6 +67,8 @@ def keys(text: str) -> Iterator[tuple[int, int]]:
         value = found["value"]
         start, end = found.start("value"), found.start("value") + len(value.rstrip(".:!?*"))
         sent = _SENT.search(text, max(0, found.start() - 12), found.start())
+        if _SCHEME.match(text, found.end()) and found["name"].lower().endswith("authorization"):
+            continue
         if end - start >= LEAST and (sent or _MIXED.match(value)) and named_secrets.is_own(value) and value.isascii():
             yield start, end
 

@@ -50,7 +50,7 @@ _IS = (
 )
 _SAID = re.compile(
     rf"(?<![A-Za-z])(?P<known>(?i:(?P<password>{_PASSWORDS.replace('|secret(?![ _-]?key)', '|(?<=client )secret|pw')})"
-    rf"|{_KEYS}))(?P<suffix>)(?P<sign>{_FOR}{_IS}(?:{_BLANK}:)?){_BLANK}[*]{{0,2}}"
+    rf"|{_KEYS}))(?P<suffix>)(?P<sign>{_FOR}{_IS}(?:{_BLANK}:)?){_BLANK}(?:[«“„‘]{_BLANK}|[*]{{0,2}})"
 )
 """A sentence that says it: `my password for the database is ...`, `mon mot de passe est ...`."""
 _NUMBERED = re.compile(r"[0-9]+(?:-[A-Za-z]+)+\Z|[A-Z]+(?:_[A-Z]+)+\Z")
@@ -147,7 +147,7 @@ def _place(text: str, named: re.Match[str]) -> tuple[int, int] | None:
         run = (_CAPITAL if capital and sign == "=" else _PLAIN).match(text, start)
         if not run:
             return None
-        end = run.end() if run.end() - start == READ else start + len(run[0].rstrip(".,;:)]}"))
+        end = run.end() if run.end() - start == READ else start + len(run[0].rstrip(".,;:)]}»”“’"))
     last = bool(_END_OF_LINE.match(text, end))
     judged = _judged(
         text[start:end],

@@ -139,6 +139,7 @@ HARMLESS = [
     "X-Api-Key: your-api-key",
     "X-Api-Key: required; X-Api-Key: $API_KEY1",
     '-H "X-Api-Key: YOUR_KEY" -H "X-Api-Key: ${KEY1}"',
+    "Authorization: AWS4-HMAC-SHA256 SignedHeaders=host; Authorization: Digest2 username",
     "X-Request-Id: 550e8400-e29b-41d4-a716-446655440000",
     "X-Idempotency-Key: job-17-step-3 X-Cache-Key: pages/home1",
     "--password=PASSWORD --password=STRING --password=<your password> --password=prompt",
@@ -174,6 +175,19 @@ def test_a_plain_word_a_short_one_and_a_part_of_a_number_stay_where_nothing_name
 
     assert found.total() == 1
     assert out.partition("*** ")[2] == text.partition(" ")[2] or out.endswith(text[-20:])
+
+
+@each(
+    ("text", "out"),
+    [
+        ("Le mot de passe est « kiel7port », et kiel7port là.", "Le mot de passe est « *** », et *** là."),
+        ("The password is “kiel7port”: kiel7port.", "The password is “***”: ***."),
+        ("My password is kiel7port! So kiel7port it is.", "My password is *** So *** it is."),
+        ("postgres://u:p%40ss7word@h and p@ss7word", "postgres://u:***@h and ***"),
+    ],
+)
+def test_a_secret_is_known_again_without_the_marks_and_escapes_of_its_first_place(text: str, out: str):
+    assert redact(text) == (out, {"password": 2})
 
 
 def test_a_secret_of_one_part_of_a_value_is_taken_out_of_all_parts():

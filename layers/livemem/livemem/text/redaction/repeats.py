@@ -6,6 +6,7 @@ for, since they stand in sentences. Time is linear: a value has a bounded length
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
+from urllib.parse import unquote
 
 LEAST, MOST = 8, 200
 """Characters of a value that is looked for elsewhere."""
@@ -13,7 +14,9 @@ LEAST, MOST = 8, 200
 
 def places(text: str, values: Collection[str]) -> Iterator[tuple[int, int]]:
     """The places of these values in the text, from the first to the last."""
-    wanted = {value for value in values if _is_telling(value)}
+    # A sentence that says it may end with a mark of its own, and a URL spells some characters otherwise.
+    forms = {form for value in values for form in (value, value.rstrip("!?"), unquote(value))}
+    wanted = {value for value in forms if _is_telling(value)}
     lengths: dict[str, set[int]] = defaultdict(set)
     for value in wanted:
         lengths[value[:LEAST]].add(len(value))
