@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Literal, ParamSpec, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -13,7 +13,7 @@ from livemem.ask import question_work, tools
 from livemem.ask.question import AskRequest, Question
 from livemem.bank.files import BankFile
 from livemem.changes.records import Before
-from livemem.consolidation import checks
+from livemem.consolidation import mending
 from livemem.consolidation.checks import Folded
 from livemem.consolidation.collecting import Collected
 from livemem.digests import answer as digest_answer
@@ -201,17 +201,20 @@ class Trial:
         *,
         corrects: bool = True,
     ) -> Answered[T]:
-        until = self._process.clock() + timedelta(seconds=2 * self._settings.llm_timeout_seconds + 60)
-        found = ask_model(self._process, counter, messages, contract, until, corrects=corrects)
+        found = ask_model(self._process, counter, messages, contract, self._until(), corrects=corrects)
         outcome.contract = "first" if found.used.calls == 1 else "corrected"
         return found
+
+    def _until(self) -> datetime:
+        return self._process.clock() + timedelta(seconds=2 * self._settings.llm_timeout_seconds + 60)
 
     def _consolidation(self, case: Consolidation, outcome: CaseOutcome, counter: _Counter) -> None:
         collected = _collected(case)
         outcome.cited = (0, len(case.notes))
         _expect(outcome, case.expect)
-        contract = checks.contract(self._settings, collected)
-        found = self._asked(collected.messages(), contract, counter, outcome).value
+        answered = mending.ask(self._process, counter, collected, self._until())
+        outcome.contract = "first" if answered.used.calls == 1 else "corrected"
+        found = answered.value
         outcome.cited = (len(case.notes) - len(found.outcome.uncited), len(case.notes))
         after = {file.path: file.content for file in collected.bank}
         after |= {change.path: change.after or "" for change in found.outcome.files}

@@ -94,6 +94,8 @@ class ScriptedLlm:
     """
     judged: int = 0
     """Calls for verdicts that this has answered."""
+    ends: str | None = '{"uncited": []}'
+    """What it says of notes that an answer forgot, and of a long synthesis; None: as it answers all else."""
 
     def __call__(
         self, messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None
@@ -104,6 +106,8 @@ class ScriptedLlm:
         if self.judge and "verdicts" in (schema or {}).get("properties", {}):
             self.judged += 1
             return Reply(verdicts(messages, self.judge), {"prompt_tokens": 100, "completion_tokens": 20})
+        if self.ends is not None and "uncited" in (schema or {}).get("properties", {}):
+            return Reply(self.ends, {"prompt_tokens": 100, "completion_tokens": 20})
         item = self.queue.popleft() if self.queue else (self.default or usual(schema))
         if isinstance(item, LlmError):
             raise item

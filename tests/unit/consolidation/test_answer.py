@@ -11,12 +11,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livemem.consolidation import answer
-from livemem.consolidation.answer import ConsolidationAnswer, ContractError
+from livemem.consolidation.answer import AnswerDraft, ConsolidationAnswer, ContractError
 from livemem.llm import contract
 from tests.support.cases import each
 
 OPS = ["replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section"]
-GOOD = {"bank_files": [{"filename": "log.md", "action": "created", "content": "# Log\n"}], "synthesis": "One."}
+FILE = {"filename": "log.md", "action": "created", "content": "# Log\n"}
+GOOD: dict[str, Any] = {"bank_files": [FILE], "synthesis": "One."}
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=10
@@ -60,7 +61,7 @@ def mutated(value: object) -> st.SearchStrategy[object]:
     )
 
 
-def outcome(text: str) -> ConsolidationAnswer | ContractError:
+def outcome(text: str) -> AnswerDraft | ContractError:
     """What parsing gives; any other exception fails the test."""
     try:
         return answer.parse(text)
@@ -86,9 +87,11 @@ def outcome(text: str) -> ConsolidationAnswer | ContractError:
 def test_no_text_makes_parsing_fail_otherwise_than_by_a_contract_error(text: str):
     found = outcome(text)
 
-    if isinstance(found, ConsolidationAnswer):
-        assert found.synthesis.strip()
-        assert all(entry.content is not None or entry.edits for entry in found.bank_files)
+    if isinstance(found, AnswerDraft):
+        assert not found.synthesis or found.synthesis.strip()
+        assert all(entry.content is not None or entry.edits for entry in found.entries)
+        assert all(type(number) is int for entry in found.entries for number in entry.numbers())
+        assert all(broken.fault for broken in found.broken)
 
 
 @given(st.data())
@@ -116,34 +119,91 @@ def test_an_answer_with_any_one_character_changed_is_parsed_or_refused(data: st.
 def test_wrappings_that_models_use_and_nothing_can_be_mistaken_in_are_taken_off(text: str):
     found = outcome(text)
 
-    assert isinstance(found, ConsolidationAnswer)
-    assert found.bank_files[0].content == "# Log\n"
+    assert isinstance(found, AnswerDraft)
+    assert found.entries[0].content == "# Log\n"
 
 
 def test_a_fence_inside_the_content_is_content():
     content = "# Log\n\n```json\n{}\n```\n"
     found = outcome(json.dumps({**GOOD, "bank_files": [{"filename": "a.md", "action": "created", "content": content}]}))
 
-    assert isinstance(found, ConsolidationAnswer)
-    assert found.bank_files[0].content == content
+    assert isinstance(found, AnswerDraft)
+    assert found.entries[0].content == content
 
 
-def test_an_error_names_the_place_and_at_most_five_of_them():
-    broken = {"bank_files": [{"filename": 1, "action": "made"} for _ in range(10)], "synthesis": "x"}
+def test_an_entry_that_breaks_the_contract_is_set_apart_with_its_faults_and_the_others_stand():
+    edit = {"op": "merge", "heading": ""}
+    bad = {"filename": "bad.md", "action": "edited", "edits": [edit] * 5}
+    found = outcome(json.dumps({**GOOD, "bank_files": [bad, FILE, 7]}))
 
-    found = outcome(json.dumps(broken))
+    assert isinstance(found, AnswerDraft)
+    assert [entry.filename for entry in found.entries] == ["log.md"]
+    assert [(broken.filename, broken.entry) for broken in found.broken] == [("bad.md", bad), ("", 7)]
+    assert "bank_files.0.edits.0.op" in found.broken[0].fault
+    assert "and 5 more" in found.broken[0].fault
+    assert "edits.4" not in found.broken[0].fault
 
-    assert "bank_files.0.filename" in str(found)
-    assert "bank_files.0.action" in str(found)
-    assert "and 15 more" in str(found)
-    assert "bank_files.9" not in str(found)
+
+@each(
+    ("numbers", "read"),
+    [
+        ("1,3", [1, 3]), ("[1, 3]", [1, 3]), (["1", "3"], [1, 3]), ("notes 1 and 3", [1, 3]), (3, [3]), ("#3", [3]),
+        ([1.0, 3.0], [1, 3]), (["1, 2", 3], [1, 2, 3]), ("note 3", [3]), ("1; 3", [1, 3]),
+    ],
+)  # fmt: skip
+def test_numbers_of_notes_that_are_written_as_text_are_read_and_named(numbers: object, read: list[int]):
+    found = outcome(json.dumps({**GOOD, "bank_files": [{**FILE, "notes": numbers}]}))
+
+    assert isinstance(found, AnswerDraft)
+    assert found.entries[0].notes == read
+    assert ("numbers of notes" in " ".join(found.readings)) is (numbers != 3)
 
 
-def test_five_errors_are_all_shown():
-    found = outcome(json.dumps({"bank_files": [1, 2, 3, 4, 5], "synthesis": "x"}))
+@each("numbers", ["1-3", "all", "1.5", [1.5], [True], "3rd", [[1]], {"note": 1}, "1,,3x", "-1"])
+def test_what_may_mean_other_numbers_is_a_fault_of_its_entry(numbers: object):
+    found = outcome(json.dumps({**GOOD, "bank_files": [{**FILE, "notes": numbers}]}))
 
-    assert "bank_files.4" in str(found)
-    assert "more)" not in str(found)
+    assert isinstance(found, AnswerDraft)
+    assert found.entries == ()
+    assert "bank_files.0.notes" in found.broken[0].fault
+
+
+NONE, UNSAID = answer.NO_REASON, "without a reason"
+
+
+@each(
+    ("given", "read", "said"),
+    [
+        ([2], {2: NONE}, UNSAID), (2, {2: NONE}, UNSAID), (["2"], {2: NONE}, UNSAID),
+        ("2, 3", {2: NONE, 3: NONE}, UNSAID), ([{"note": 2}], {2: NONE}, UNSAID),
+        ([{"note": "2", "reason": "old"}], {2: "old"}, ""), ([{"note": 2, "reason": " "}], {2: NONE}, UNSAID),
+        ({"note": 2, "reason": "old"}, {2: "old"}, ""), ({"2": "old", "3": "no use"}, {2: "old", 3: "no use"}, ""),
+        ([True, "x", {"reason": "old"}], {}, "names no note"), (None, {}, ""),
+        ([{"note": 2, "reason": "x" * 2_000}], {2: "x" * 1_000}, ""),
+    ],
+)  # fmt: skip
+def test_discarded_notes_are_read_in_every_form_that_has_one_meaning(given: object, read: object, said: str):
+    found = outcome(json.dumps({**GOOD, "discarded": given}))
+
+    assert isinstance(found, AnswerDraft)
+    assert found.discarded == read
+    assert said in " ".join(found.readings)
+
+
+@each("given", [None, "", "  ", ["a"], 7, "x" * 50_001])
+def test_without_a_synthesis_that_can_be_used_the_former_one_stays_and_it_is_said(given: object):
+    found = outcome(json.dumps({**GOOD, "synthesis": given}))
+
+    assert isinstance(found, AnswerDraft)
+    assert (found.synthesis, [text.endswith("the former one stays.") for text in found.readings]) == ("", [True])
+
+
+@each("whole", [GOOD["bank_files"], FILE, {"bank_files": FILE}])
+def test_a_bare_list_of_files_or_a_single_file_is_read(whole: object):
+    found = outcome(json.dumps(whole))
+
+    assert isinstance(found, AnswerDraft)
+    assert found.entries[0].content == "# Log\n"
 
 
 def test_invalid_json_is_reported_with_its_line_and_column():
@@ -154,7 +214,8 @@ def test_invalid_json_is_reported_with_its_line_and_column():
 def test_the_synthesis_is_bounded_in_bytes(size: int, taken: bool):
     found = outcome(json.dumps({**GOOD, "synthesis": "ab" + "é" * ((size - 2) // 2) + "c" * (size % 2)}))
 
-    assert isinstance(found, ConsolidationAnswer) is taken
+    assert isinstance(found, AnswerDraft)
+    assert bool(found.synthesis) is taken
 
 
 @pytest.mark.parametrize(("size", "taken"), [(4_000_000, True), (4_000_001, False)])
@@ -163,7 +224,7 @@ def test_an_answer_beyond_the_limit_is_not_even_parsed(size: int, taken: bool):
 
     found = outcome(text + " " * (size - len(text)))
 
-    assert isinstance(found, ConsolidationAnswer) is taken
+    assert isinstance(found, AnswerDraft) is taken
     assert taken or "more than 4000000 characters" in str(found)
 
 
@@ -208,7 +269,8 @@ def test_the_schema_makes_what_may_be_absent_nullable_and_what_it_allows_is_pars
 
     found = outcome(json.dumps(full))
 
-    assert isinstance(found, ConsolidationAnswer)
+    assert isinstance(found, AnswerDraft)
+    assert not found.broken
     assert set(full) == set(contract.schema(ConsolidationAnswer)["properties"])
     assert set(edit) == set(defined["AnswerEdit"]["properties"])
     assert set(created) == set(defined["FileAnswer"]["properties"])

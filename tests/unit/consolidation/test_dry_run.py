@@ -106,11 +106,8 @@ def test_a_dry_run_takes_the_order_of_its_agent_and_number_of_notes():
 def test_the_plan_of_a_dry_run_shows_discarded_notes_with_their_reason():
     world = space_with_a_bank()
     noted = world.live_ids()
-    world.llm.queue.append(
-        json.dumps(
-            {"bank_files": [], "synthesis": "x", "discarded": [{"note": n, "reason": "chatter"} for n in (1, 2)]}
-        )
-    )
+    discarded = [{"note": number, "reason": "chatter"} for number in (1, 2)]
+    world.llm.queue.extend([json.dumps({"bank_files": [], "synthesis": "x", "discarded": discarded})] * 2)
 
     run = world.consolidate(dry_run=True)
 

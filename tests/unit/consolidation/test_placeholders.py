@@ -1,58 +1,42 @@
 """What a small model copies out of the prompt never becomes the bank."""
 
 import json
-from typing import Any
 
 import pytest
 
 from livemem.consolidation import answer, placeholders
-from livemem.consolidation.answer import ConsolidationAnswer, ContractError
+from livemem.consolidation.answer import ContractError
 from tests.support.cases import each
 from tests.unit.consolidation.test_pipeline_notes import space_with_notes
 
 EXAMPLE_LINE = "- `ferryctl import --port kiel` loads the timetable of one port."
 
 
-def file_of(content: str, synthesis: str = "Fine.") -> ConsolidationAnswer:
-    return ConsolidationAnswer.model_validate(
-        {"bank_files": [{"filename": "a.md", "action": "created", "content": content}], "synthesis": synthesis}
-    )
-
-
-def edit_of(content: str) -> ConsolidationAnswer:
-    edit = {"op": "append_to_section", "heading": "## Done", "content": content}
-    return ConsolidationAnswer.model_validate(
-        {"bank_files": [{"filename": "a.md", "action": "edited", "edits": [edit]}], "synthesis": "Fine."}
-    )
-
-
 def test_the_example_of_the_prompt_is_an_answer_that_keeps_the_contract_with_real_text():
     example = answer.parse(json.dumps(placeholders.example()))
 
-    numbers = [
-        number for entry in example.bank_files for number in (*entry.notes, *(n for e in entry.edits for n in e.notes))
-    ]
-    assert sorted([*numbers, *(item.note for item in example.discarded)]) == [1, 2, 3, 4, 5, 6, 7]
+    numbers = [number for entry in example.entries for number in entry.numbers()]
+    assert sorted([*numbers, *example.discarded]) == [1, 2, 3, 4, 5, 6, 7]
+    assert (example.broken, example.readings) == ((), ())
     texts = json.dumps(placeholders.example(), ensure_ascii=False)
     assert "..." not in texts
     assert "<" not in texts
 
 
 @each("line", ["...", "- ...", "…", "<the whole file>", "- <Markdown>", EXAMPLE_LINE])
-@each("made", [file_of, edit_of, lambda text: file_of("# A\n", synthesis=text)])
-def test_a_placeholder_anywhere_is_refused_and_named_unless_the_space_holds_it(line: str, made: Any):
-    found = made(f"Text.\n\n  {line}\n")
+def test_a_placeholder_is_refused_and_named_unless_the_space_holds_it(line: str):
+    text = f"Text.\n\n  {line}\n"
 
     with pytest.raises(ContractError) as refused:
-        placeholders.check(found, ["rules", "- a ... b"])
+        placeholders.check("The file", ["Fine.", text], ["rules", "- a ... b"])
     assert line.removeprefix("- ") in str(refused.value)
 
-    placeholders.check(found, ["rules", f"A note says:\n{line.removeprefix('- ')}\n"])
+    placeholders.check("The file", [text], ["rules", f"A note says:\n{line.removeprefix('- ')}\n"])
 
 
 @each("line", ["## Import", "# Commands", "and so on...", "- wait ... then go", "a < b", "<details>"])
 def test_what_anybody_may_write_is_no_placeholder(line: str):
-    placeholders.check(file_of(line), [])
+    placeholders.check("The file", [line], [])
 
 
 def test_a_copied_example_is_told_to_the_model_and_a_real_answer_is_taken():

@@ -1,5 +1,6 @@
 """From an answer to changes: whatever a valid answer says, it is drawn up exactly or refused as a whole."""
 
+import json
 import re
 from typing import TypeVar
 
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 
 from livemem.bank import files, paths
 from livemem.bank.files import BankFile
-from livemem.consolidation import planning
-from livemem.consolidation.answer import AnswerEdit, ConsolidationAnswer, ContractError, Discard, FileAnswer
+from livemem.consolidation import answer, planning
+from livemem.consolidation.answer import AnswerDraft, AnswerEdit, ContractError, FileAnswer
 from tests.support.cases import each
 from tests.unit.consolidation.test_answer import OPS
 
@@ -73,21 +74,16 @@ WHOLE = st.sampled_from([("created", NEW_NAMES), ("updated", OLD_NAMES)]).flatma
         reason=REASONS,
     )
 )
-DISCARDS = mostly(
-    st.sampled_from([[], [{"note": 3, "reason": "no use"}]]),
-    st.lists(st.fixed_dictionaries({"note": st.integers(0, 4), "reason": st.just("no use")}), max_size=3),
-)
 ANSWERS = st.builds(
-    ConsolidationAnswer,
-    bank_files=st.lists(EDITED | WHOLE, max_size=3),
-    synthesis=st.just("x"),
-    discarded=DISCARDS,
+    AnswerDraft,
+    entries=st.lists(EDITED | WHOLE, max_size=3).map(tuple),
+    discarded=st.dictionaries(st.integers(0, 4), st.just("no use"), max_size=3),
 )
 
 
 @given(ANSWERS)
-@example(ConsolidationAnswer(bank_files=[], synthesis="x", discarded=[Discard(note=n, reason="r") for n in (1, 2, 3)]))
-def test_any_valid_answer_becomes_changes_that_may_be_written_or_is_refused(found: ConsolidationAnswer):
+@example(AnswerDraft((), discarded=dict.fromkeys((1, 2, 3), "r")))
+def test_any_valid_answer_becomes_changes_that_may_be_written_or_is_refused(found: AnswerDraft):
     try:
         outcome = planning.draw_up(found, BANK, IDS)
     except ContractError:
@@ -110,7 +106,8 @@ def test_any_valid_answer_becomes_changes_that_may_be_written_or_is_refused(foun
     assert not outcome.cited & set(outcome.discarded)
     assert outcome.uncited == (numbers - outcome.cited - set(outcome.discarded) if outcome.cited else frozenset())
     assert outcome.unchanged + sum(change.before is not None for change in outcome.files) == len(BANK)
-    assert outcome.files or set(outcome.discarded) == numbers
+    assert outcome.files or outcome.broken or set(outcome.discarded) == numbers
+    assert all(broken.fault for broken in outcome.broken)
 
 
 def entry(filename: str = "log.md", action: str = "edited", **rest: object) -> dict[str, object]:
@@ -123,7 +120,10 @@ def draw_up(*entries: dict[str, object], discarded: tuple[int, ...] = ()) -> pla
         "synthesis": "x",
         "discarded": [{"note": number, "reason": "no use"} for number in discarded],
     }
-    return planning.draw_up(ConsolidationAnswer.model_validate(found), BANK, IDS)
+    outcome = planning.draw_up(answer.parse(json.dumps(found)), BANK, IDS)
+    if outcome.broken:
+        raise ContractError(outcome.broken[0].fault)
+    return outcome
 
 
 def append(content: str = "- new", notes: tuple[int, ...] = (1,), **rest: object) -> dict[str, object]:

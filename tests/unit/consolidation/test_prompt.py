@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livemem.bank.files import BankFile
-from livemem.consolidation import checks, prompt
+from livemem.consolidation import prompt
 from livemem.llm import window
 from livemem.llm.client import Messages
 from livemem.notes.note import Note
@@ -216,7 +216,7 @@ def test_a_language_that_somebody_wrote_into_the_bucket_forges_no_line(language:
     "told",
     [
         "The newest note wins", "keep the old one once", "as an open question", "stay word for word",
-        f"at most {checks.SYNTHESIS_CHARACTERS:,} characters",
+        f"at most {prompt.SYNTHESIS_CHARACTERS:,} characters",
         "A solved issue leaves the known issues", "a done todo leaves the lists of todos",
     ],
 )  # fmt: skip

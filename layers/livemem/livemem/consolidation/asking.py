@@ -2,12 +2,12 @@
 
 from datetime import datetime, timedelta
 
-from livemem.consolidation import checks
+from livemem.consolidation import mending
 from livemem.consolidation.checks import Folded
 from livemem.consolidation.collecting import Collected
 from livemem.errors import RunError
 from livemem.jobs.budget import Meter
-from livemem.llm.answering import Answered, NoAnswer, ask_model
+from livemem.llm.answering import Answered, NoAnswer
 from livemem.process import Process
 
 APPLY_MARGIN = timedelta(seconds=45)
@@ -16,8 +16,7 @@ APPLY_MARGIN = timedelta(seconds=45)
 
 def ask(process: Process, meter: Meter, collected: Collected, deadline: datetime) -> Answered[Folded]:
     """The checked answer of the model. `deadline` is when the invocation ends. Raises NoAnswer."""
-    contract = checks.contract(process.settings, collected)
-    return ask_model(process, meter, collected.messages(), contract, deadline - APPLY_MARGIN)
+    return mending.ask(process, meter, collected, deadline - APPLY_MARGIN)
 
 
 def metrics_of(error: RunError) -> dict[str, int]:

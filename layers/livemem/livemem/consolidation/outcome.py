@@ -31,6 +31,8 @@ def record(
     text = syntheses.format_synthesis(
         synthesis, consolidated_at=clocks.iso(now), number=number, notes_processed=len(taken)
     )
+    if not synthesis:
+        text = collected.synthesis.content if collected.synthesis else ""
     metrics: dict[str, Any] = {
         "notes_processed": len(taken),
         "notes_remaining": collected.remaining + len(kept),
@@ -60,7 +62,7 @@ def record(
         agent=run.agent,
         notes=[collected.sources[index - 1] for index in taken],
         files=outcome.files,
-        synthesis=SynthesisChange(before=collected.synthesis, after=text),
+        synthesis=SynthesisChange(before=collected.synthesis, after=text) if synthesis else None,
         rules_changed_at=head.meta.rules_changed_at,
         discarded=[
             {"note_id": ids[index - 1], "reason": reason} for index, reason in sorted(outcome.discarded.items())
@@ -68,7 +70,7 @@ def record(
         uncited=[ids[number - 1] for number in uncited],
         left_out=[ids[number - 1] for number in sorted(kept)],
         oversized_notes=collected.oversized_notes.bounded(),
-        warnings=[*([checks.too_long(synthesis)] if len(synthesis) > checks.SYNTHESIS_CHARACTERS else []), *warnings],
+        warnings=[*checks.warnings(folded), *warnings],
         usage=answered.used,
         metrics=metrics,
     )

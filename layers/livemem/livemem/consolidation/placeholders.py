@@ -1,7 +1,7 @@
 """Texts that small models copy from the prompt, or write in place of omitted content."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -14,16 +14,16 @@ MARKS = ("<the whole file>", "<whole file>", "<the whole content>", "<Markdown>"
 ELISIONS = frozenset({"...", "…"})
 
 
-def check(answer: ConsolidationAnswer, given: Iterable[str]) -> None:
-    """Raise ContractError for a placeholder in `answer` that none of the `given` texts of the space holds."""
-    given = list(given)
+def check(place: str, texts: Iterable[str], known: Iterable[str]) -> None:
+    """Raise ContractError for a placeholder in the texts of a `place` that no `known` text of the space has."""
+    known = list(known)
     quoted: set[str] = set()
-    for place, text in _texts(answer):
+    for text in texts:
         for line in text.splitlines():
             found = _placeholder(_bare(line))
             if not found or found in quoted:
                 continue
-            if not any(found in other if found in MARKS else _has_line(other, found) for other in given):
+            if not any(found in other if found in MARKS else _has_line(other, found) for other in known):
                 raise ContractError(
                     f"{place} holds {found!r}, a placeholder or copied from the prompt's example: write what notes say."
                 )
@@ -40,9 +40,11 @@ def example() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _example_lines() -> frozenset[str]:
-    lines = (
-        _bare(line) for _, text in _texts(ConsolidationAnswer.model_validate(example())) for line in text.splitlines()
-    )
+    shown = ConsolidationAnswer.model_validate(example())
+    texts = [shown.synthesis]
+    for entry in shown.bank_files:
+        texts += [entry.content or "", *(edit.content for edit in entry.edits)]
+    lines = (_bare(line) for text in texts for line in text.splitlines())
     return frozenset(line for line in lines if len(line) >= SHORTEST_LINE)
 
 
@@ -59,12 +61,3 @@ def _has_line(text: str, wanted: str) -> bool:
 def _bare(line: str) -> str:
     """The line without the mark of a list."""
     return line.strip().removeprefix("- ").removeprefix("* ").strip()
-
-
-def _texts(answer: ConsolidationAnswer) -> Iterator[tuple[str, str]]:
-    for entry in answer.bank_files:
-        place = f"The content of {entry.filename[:80]!r}"
-        yield place, entry.content or ""
-        for edit in entry.edits:
-            yield place, edit.content
-    yield "The synthesis", answer.synthesis

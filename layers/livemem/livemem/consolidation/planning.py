@@ -1,13 +1,15 @@
 """From an answer to the changes of the bank, in memory, with the last checks before anything is written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from livemem.bank import files, paths
 from livemem.bank.files import BankFile
 from livemem.changes.records import Before, FileChange
-from livemem.consolidation.answer import ConsolidationAnswer, ContractError, FileAnswer
+from livemem.consolidation.answer import AnswerDraft, BrokenEntry, ContractError, FileAnswer
 from livemem.markdown.blocks import SectionError
 from livemem.markdown.edits import Edit, apply_edits
 
@@ -17,7 +19,10 @@ SHRINK_FACTOR = 2
 
 @dataclass(frozen=True)
 class DrawnUp:
-    """The changes that an answer makes. Numbers are those of the notes in the prompt, from 1."""
+    """The changes that an answer makes. Numbers are those of the notes in the prompt, from 1.
+
+    `broken` are the entries of files that can't be used, `readings` what was read though it has another form.
+    """
 
     files: list[FileChange]
     unchanged: int
@@ -25,49 +30,144 @@ class DrawnUp:
     cited: frozenset[int]
     discarded: Mapping[int, str]
     uncited: frozenset[int]
+    broken: tuple[BrokenEntry, ...] = ()
+    readings: tuple[str, ...] = ()
 
 
-def draw_up(answer: ConsolidationAnswer, bank: Sequence[BankFile], note_ids: Sequence[str]) -> DrawnUp:
-    """The changes that `answer` makes to `bank`. Raises ContractError if one of them must not be written.
+def draw_up(
+    draft: AnswerDraft,
+    bank: Sequence[BankFile],
+    note_ids: Sequence[str],
+    check: Callable[[FileAnswer], None] = lambda _: None,
+    refused: Mapping[str, str] = MappingProxyType({}),
+) -> DrawnUp:
+    """The changes that an answer makes to `bank`. Raises ContractError if it does nothing, and uses not all notes.
 
-    `note_ids` are those of the prompt's notes in order. Changes cite ids, because numbers mean nothing later.
+    An entry of a file that must not be written is set apart with its fault: one that `check` raises ContractError for,
+    and one of a path in `refused`, which has the fault. `note_ids` are those of the prompt's notes in order. Changes
+    cite ids, because numbers mean nothing later.
     """
-    cited = {number for entry in answer.bank_files for number in (*entry.notes, *_edit_notes(entry))}
-    discarded = {item.note: item.reason for item in answer.discarded}
-    _check_numbers(cited, discarded, len(note_ids))
-    existing = {file.path: file for file in bank}
-    changes: list[FileChange] = []
-    seen: set[str] = set()
-    in_lower_case = {path.lower(): path for path in existing}
-    for entry in answer.bank_files:
-        path = _path(entry.filename)
-        if path in seen:
-            raise ContractError(f"Two entries for one file: {path}.")
-        seen.add(path)
-        twin = in_lower_case.setdefault(path.lower(), path)
-        if path not in existing and twin != path:
-            raise ContractError(f"{path} differs from {twin} in case only.")
-        change = _change(entry, path, existing, note_ids)
-        if change:
-            changes.append(change)
+    planner = _Planner(bank, note_ids, check, refused)
+    entries, contradictory = _joined(draft.entries)
+    for entry in entries:
+        planner.add(entry)
     everything = set(range(1, len(note_ids) + 1))
-    if not changes and everything - set(discarded):
+    cited = planner.cited
+    discarded = {number: reason for number, reason in draft.discarded.items() if number in everything - cited}
+    broken = (*draft.broken, *contradictory, *planner.broken)
+    if not planner.changes and not broken and everything - set(discarded):
         raise ContractError("The answer changes no file, yet it neither uses nor discards all notes.")
     return DrawnUp(
-        files=changes,
-        unchanged=len(existing) - sum(change.before is not None for change in changes),
-        edits_applied=sum(len(change.edits) for change in changes),
+        files=planner.changes,
+        unchanged=len(bank) - sum(change.before is not None for change in planner.changes),
+        edits_applied=sum(len(change.edits) for change in planner.changes),
         cited=frozenset(cited),
         discarded=discarded,
         uncited=frozenset(everything - cited - set(discarded)) if cited else frozenset(),
+        broken=broken,
+        readings=(*draft.readings, *planner.readings, *_odd_discards(draft.discarded, cited, everything)),
     )
 
 
-def _path(filename: str) -> str:
+class _Planner:
+    """Draws up the entries of an answer one after the other."""
+
+    def __init__(
+        self,
+        bank: Sequence[BankFile],
+        note_ids: Sequence[str],
+        check: Callable[[FileAnswer], None],
+        refused: Mapping[str, str],
+    ) -> None:
+        self._check, self._refused = check, refused
+        self.changes: list[FileChange] = []
+        self.broken: list[BrokenEntry] = []
+        self.readings: list[str] = []
+        self.cited: set[int] = set()
+        self._ids = note_ids
+        self._existing = {file.path: file for file in bank}
+        self._spelled = {path.lower(): path for path in self._existing}
+        self._seen: set[str] = set()
+
+    def add(self, entry: FileAnswer) -> None:
+        """Draw up an entry, or set it apart."""
+        try:
+            self._check(entry)
+            path = self._path(entry.filename)
+            if path in self._refused:
+                raise ContractError(self._refused[path])
+            _check_numbers(entry.numbers(), len(self._ids))
+            change = _change(entry, path, self._existing, self._ids)
+        except ContractError as error:
+            self.broken.append(_broken(entry, str(error)))
+            return
+        self.cited |= entry.numbers()
+        self.changes += [change] if change else []
+
+    def _path(self, filename: str) -> str:
+        path = self._normal(filename)
+        if path in self._seen:
+            raise ContractError(f"Two entries for one file: {path}.")
+        twin = self._spelled.setdefault(path.lower(), path)
+        if path not in self._existing and twin != path:
+            raise ContractError(f"{path} differs from {twin} in case only.")
+        self._seen.add(path)
+        return path
+
+    def _normal(self, filename: str) -> str:
+        try:
+            return paths.normalise_bank_path(filename)
+        except paths.BankPathError as error:
+            with suppress(paths.BankPathError):
+                # Bank files are Markdown, so only the ending can have been left out.
+                if "." not in filename and filename.rstrip()[-1:].isalnum():
+                    path = paths.normalise_bank_path(f"{filename.rstrip()}.md")
+                    self.readings.append(f"The file name {filename[:80]!r} was read as {path}.")
+                    return path
+            raise ContractError(f"filename {filename[:80]!r}: {error}") from None
+
+
+def _joined(entries: Sequence[FileAnswer]) -> tuple[list[FileAnswer], list[BrokenEntry]]:
+    """The entries, with several that edit one file as one: their edits in their order mean the same. Other entries of
+    one file contradict each other, and are set apart.
+    """
+    groups: dict[str, list[FileAnswer]] = {}
+    for entry in entries:
+        groups.setdefault(_same(entry.filename), []).append(entry)
+    joined: list[FileAnswer] = []
+    broken: list[BrokenEntry] = []
+    for path, (first, *rest) in groups.items():
+        if rest and any(entry.action != "edited" for entry in (first, *rest)):
+            broken += [_broken(entry, f"Two entries for one file: {path}.") for entry in (first, *rest)]
+            continue
+        more = {
+            "edits": [edit for entry in (first, *rest) for edit in entry.edits],
+            "notes": [number for entry in (first, *rest) for number in entry.notes],
+            "reason": next((entry.reason for entry in (first, *rest) if entry.reason), None),
+        }
+        joined.append(first.model_copy(update=more))
+    return joined, broken
+
+
+def _broken(entry: FileAnswer, fault: str) -> BrokenEntry:
+    return BrokenEntry(entry.filename, entry.model_dump(exclude_defaults=True), fault)
+
+
+def _same(filename: str) -> str:
+    """What the spellings of one file's name have in common."""
     try:
         return paths.normalise_bank_path(filename)
-    except paths.BankPathError as error:
-        raise ContractError(f"filename {filename[:80]!r}: {error}") from None
+    except paths.BankPathError:
+        return filename
+
+
+def _odd_discards(discarded: Mapping[int, str], cited: set[int], everything: set[int]) -> list[str]:
+    """Sentences about discarded notes that are used, or are none."""
+    both, none = sorted(set(discarded) & cited), sorted(set(discarded) - everything)
+    return [
+        *([f"Note {both[0]} is both used and discarded: it counts as used."] if both else []),
+        *([f"There is no note {none[0]} to discard."] if none else []),
+    ]
 
 
 def _change(
@@ -111,21 +211,22 @@ def _change(
 def _edited(entry: FileAnswer, path: str, text: str) -> str:
     if not entry.edits:
         return text
-    edits = [Edit(edit.op, edit.heading, edit.content, edit.after, tuple(edit.notes)) for edit in entry.edits]
+    edits = [
+        Edit(edit.op, _address(edit.heading, path), edit.content, edit.after, tuple(edit.notes)) for edit in entry.edits
+    ]
     try:
         return apply_edits(text, edits)
     except SectionError as error:
         raise ContractError(f"{path}: {error}") from None
 
 
-def _edit_notes(entry: FileAnswer) -> list[int]:
-    return [number for edit in entry.edits for number in edit.notes]
+def _address(heading: str, path: str) -> str:
+    """The address without the file's name in front of it, as search names a section."""
+    bare = heading.strip().removeprefix("bank/")
+    return next((bare.removeprefix(begin) for begin in (f"{path} > ", f"{path}#") if bare.startswith(begin)), heading)
 
 
-def _check_numbers(cited: set[int], discarded: Mapping[int, str], note_count: int) -> None:
-    unknown = sorted(number for number in cited | set(discarded) if not 1 <= number <= note_count)
+def _check_numbers(cited: set[int], note_count: int) -> None:
+    unknown = sorted(number for number in cited if not 1 <= number <= note_count)
     if unknown:
         raise ContractError(f"There is no note {unknown[0]}: notes have the numbers 1 to {note_count}.")
-    both = sorted(cited & set(discarded))
-    if both:
-        raise ContractError(f"Note {both[0]} is both used and discarded.")

@@ -5,7 +5,7 @@ changes least comes first, so that providers can cache the beginning.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import lru_cache, partial
 from string import Template
@@ -20,19 +20,24 @@ LONE_NOTE_SHARE = 4
 """A note that is folded alone gets one token of answer for four of its own: long notes are condensed."""
 NOTES_ROOM = 1_000
 """Tokens that rules, synthesis and bank must leave for notes. With fewer the space could not be folded."""
+SYNTHESIS_CHARACTERS = 1_500
+"""As prompts/system.md asks. The synthesis is part of every later prompt and of what agents load."""
+SHOWN_SYNTHESIS = 6_000
+"""Characters of a synthesis that is too long which the model is shown."""
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z")
-_text = partial(templates.text, "consolidation")
+text = partial(templates.text, "consolidation")
+TEXTS = ("system", "user", "rules_changed", "first", "mend", "loose_ends", "uncited", "shorter")
 
 
 @lru_cache(maxsize=1)
 def version() -> str:
     """A short hash of all prompt texts, for the record."""
-    return templates.version([*map(_text, ("system", "user", "rules_changed", "first")), answering.correction()])
+    return templates.version([*map(text, TEXTS), answering.correction()])
 
 
 def system() -> str:
     """The system message, the same for all spaces."""
-    return _text("system")
+    return text("system")
 
 
 def build(
@@ -44,31 +49,51 @@ def build(
     today: date,
     language: str | None = None,
     rules_changed_at: str | None = None,
+    numbers: Sequence[int] | None = None,
+    more: str = "",
 ) -> Messages:
     """System and user message for one consolidation on `today` (UTC). `language` None: the language of the rules.
 
-    `rules_changed_at` is set for the first consolidation after a change of the rules.
+    `rules_changed_at` is set for the first consolidation after a change of the rules. `numbers` are those of the notes,
+    from 1 if None. `more` stands at the end.
     """
-    user = Template(_text("user")).substitute(
+    user = Template(text("user")).substitute(
         rules=json_line(rules),
         rules_changed=_rules_changed(rules_changed_at) if rules_changed_at and bank else "",
         language=f"\nWrite bank and synthesis in the language {json_line(language)}.\n" if language else "",
         synthesis=json_line(synthesis),
         today=today.isoformat(),
         bank=json_line([{"filename": file.path, "content": file.content} for file in bank]),
-        first="" if bank else _text("first"),
-        notes=json_line([_shown(number, note) for number, note in enumerate(notes, 1)]),
+        first="" if bank else text("first"),
+        notes=json_line([shown(*pair) for pair in zip(numbers or range(1, len(notes) + 1), notes, strict=True)]),
+        more=more,
     )
     return [{"role": "system", "content": system()}, {"role": "user", "content": user}]
 
 
+def loose_ends(uncited: Mapping[int, Note], headings: Mapping[str, Sequence[str]], synthesis: str) -> Messages:
+    """The question about uncited notes, by their numbers, and about a synthesis that is too long, "" if it is not.
+
+    `headings` are those of each changed file.
+    """
+    notes = [shown(number, note)[:5] for number, note in uncited.items()]
+    uncited_text = Template(text("uncited")).substitute(notes=json_line(notes), headings=json_line(headings))
+    shorter = Template(text("shorter")).substitute(
+        length=len(synthesis), most=SYNTHESIS_CHARACTERS, synthesis=json_line(synthesis[:SHOWN_SYNTHESIS])
+    )
+    question = Template(text("loose_ends")).substitute(
+        uncited=uncited_text if uncited else "", shorter=shorter if synthesis else ""
+    )
+    return [{"role": "user", "content": question}]
+
+
 def _rules_changed(moment: str) -> str:
-    return Template(_text("rules_changed")).substitute(date=moment[:10])
+    return Template(text("rules_changed")).substitute(date=moment[:10])
 
 
 def note_tokens(note: Note) -> int:
     """Estimated tokens of one note in the prompt."""
-    return window.tokens(json_line(_shown(1_000, note))) + 1
+    return window.tokens(json_line(shown(1_000, note))) + 1
 
 
 def content_tokens(file: BankFile) -> int:
@@ -104,7 +129,7 @@ def _answer_room(folded: int, answer_limit: int | None) -> int:
     return min(wanted, answer_limit or wanted)
 
 
-def _shown(number: int, note: Note) -> list[object]:
+def shown(number: int, note: Note) -> list[object]:
     """A note in few letters: an array without names, and an object of what only some notes have."""
     more = {
         "tags": list(note.tags),

@@ -22,6 +22,7 @@ from livemem.llm.contract import ContractError
 from livemem.llm.tool_calling import ToolReply
 from livemem.llm.usage import Usage
 from livemem.settings import Settings
+from livemem.text.invisible import visible
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,10 @@ R = TypeVar("R", Reply, ToolReply)
 
 SHORTEST_ASK = 5.0
 """Seconds below which asking is pointless."""
+SHOWN_CHARACTERS = 2_000
+"""As much of an answer the model is shown when it is asked again."""
+QUOTED_CHARACTERS = 100
+"""Of an answer in prose that could not be used, what its error quotes."""
 OUT_OF_TIME = "out_of_time"
 OF_THE_QUESTION = ("llm_contract", "llm_window", "llm_refused", "llm_empty", "llm_cut_off")
 """Failures that say nothing about other questions: the next question is still asked."""
@@ -136,15 +141,25 @@ def ask_model(
     second = None
     try:
         if again:
-            second, problem = _checked(contract, counter, call(again))
+            text = call(again)
+            second, problem = _checked(contract, counter, text)
     except RunError:
         if not first:
             raise
     found = [one for one in (second, first) if one]
     if not found:
-        raise NoAnswer("llm_contract", f"The LLM's answer could not be used. {problem}", counter.used)
+        raise NoAnswer("llm_contract", f"The LLM's answer could not be used. {problem}{_quoted(text)}", counter.used)
     best = min(found, key=lambda one: sum(flaw.weight for flaw in one.flaws))
     return Answered(best.value, best.flaws, counter.used)
+
+
+def _quoted(text: str) -> str:
+    """The beginning of an answer in prose, which may say why the model refuses. Empty for anything like JSON."""
+    prose = " ".join(visible(contracts.without_thinking(text)[: 4 * QUOTED_CHARACTERS]).split())
+    if not prose or prose.startswith(("{", "[", "<", "`")):
+        return ""
+    cut = prose if len(prose) <= QUOTED_CHARACTERS else f"{prose[:QUOTED_CHARACTERS]}..."
+    return f' It answered: "{cut}"'
 
 
 def _checked(contract: Contract[T], counter: Counter, text: str) -> tuple[Answered[T] | None, str]:
@@ -221,11 +236,11 @@ def correction() -> str:
 
 
 def corrected(messages: Messages, answer: str, problem: str, *, most: int) -> Messages | None:
-    """The messages of the one correction: the answer, cut where needed, and its fault.
+    """The messages of the one correction: the beginning of the answer, and its fault.
 
     Half of what they leave of `most` tokens is kept for the new answer; None if that leaves nothing to show.
     """
     question = {"role": "user", "content": Template(correction()).substitute(problem=problem)}
     left = most - window.size([*messages, question]) - window.MESSAGE_TOKENS
-    shown = window.cut(answer, min(left // 2, left - window.ANSWER_TOKENS))
+    shown = window.cut(answer[:SHOWN_CHARACTERS], min(left // 2, left - window.ANSWER_TOKENS))
     return [*messages, {"role": "assistant", "content": shown}, question] if shown else None

@@ -39,6 +39,11 @@ class Part(BaseModel):
 
 def parse(text: str, kind: type[M]) -> M:
     """The validated answer in the model's text. Raises ContractError."""
+    return validated(read(text, kind), kind)
+
+
+def read(text: str, kind: type[BaseModel]) -> dict[str, Any]:
+    """The object in the model's text, in the form of the contract but not validated. Raises ContractError."""
     if len(text) > ANSWER_CHARACTERS:
         raise ContractError(f"The answer has more than {ANSWER_CHARACTERS} characters.")
     data = _fitted(_value(text, _required(kind)), kind)
@@ -47,11 +52,19 @@ def parse(text: str, kind: type[M]) -> M:
     try:
         # Half a surrogate pair, which JSON can spell, is no text that a file could hold.
         json.dumps(data, ensure_ascii=False).encode()
-        return kind.model_validate(data)
     except UnicodeEncodeError:
         raise ContractError("The answer holds half a surrogate pair.") from None
+    except RecursionError:
+        raise ContractError("The answer is nested too deeply.") from None
+    return data
+
+
+def validated(data: Any, kind: type[M], at: tuple[str | int, ...] = ()) -> M:
+    """The model of a part of an answer that stands `at` this place. Raises ContractError."""
+    try:
+        return kind.model_validate(data)
     except ValidationError as error:
-        raise ContractError(_describe(error)) from None
+        raise ContractError(_describe(error, at)) from None
     except RecursionError:
         raise ContractError("The answer is nested too deeply.") from None
 
@@ -183,9 +196,9 @@ def _strict(node: Any) -> Any:
     return kept
 
 
-def _describe(error: ValidationError) -> str:
+def _describe(error: ValidationError, at: tuple[str | int, ...]) -> str:
     problems = [
-        f"{'.'.join(str(part) for part in item['loc']) or 'answer'}: {item['msg']}"
+        f"{'.'.join(str(part) for part in (*at, *item['loc'])) or 'answer'}: {item['msg']}"
         for item in error.errors(include_url=False, include_input=False)
     ]
     more = f" (and {len(problems) - SHOWN_ERRORS} more)" if len(problems) > SHOWN_ERRORS else ""

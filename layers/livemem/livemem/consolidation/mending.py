@@ -1,0 +1,207 @@
+"""Flaws of an answer, each asked for by itself: a second question costs what it concerns, not the whole answer again.
+
+There are two questions at most. The first shows the entries of files that can't be used, with those files and their
+notes alone. The second shows the notes that are neither cited nor discarded, and a synthesis that is too long. A flaw
+that is left after that does no harm: such a file stays as it was, and notes that stand nowhere stay live.
+"""
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from string import Template
+from typing import Annotated, TypeVar
+
+from pydantic import Field
+
+from livemem.changes.records import FileChange
+from livemem.consolidation import answer, checks, prompt
+from livemem.consolidation.answer import BrokenEntry, ConsolidationAnswer, Name, Numbers, Reason
+from livemem.consolidation.checks import Folded
+from livemem.consolidation.collecting import Collected
+from livemem.consolidation.planning import DrawnUp
+from livemem.errors import RunError
+from livemem.llm import answering
+from livemem.llm import contract as contracts
+from livemem.llm.answering import Answered, Caller, Contract, Counter, NoAnswer, ask_model
+from livemem.llm.client import Messages
+from livemem.llm.contract import Part
+from livemem.llm.templates import json_line
+from livemem.markdown import sections
+from livemem.markdown.blocks import SectionError
+from livemem.notes.note import Note
+from livemem.text import text_tokens
+
+T = TypeVar("T")
+
+SHOWN_NOTES = 50
+"""Notes that the second question shows. Any others wait for the next run."""
+SHOWN_ENTRIES = 8_000
+"""Characters of all entries together that the first question shows."""
+CONFIRMS = "confirm_section"
+
+
+class LooseEnd(Part):
+    """Where the answer holds what a note says, or why the note was left out."""
+
+    note: Numbers
+    file: Name | None = None
+    heading: Name | None = None
+    discard: Reason | None = None
+
+
+class LooseEnds(Part):
+    """The answer to the second question."""
+
+    uncited: Annotated[list[LooseEnd], Field(max_length=10_000)] = []
+    synthesis: str | None = None
+
+
+def ask(process: Caller, counter: Counter, collected: Collected, until: datetime) -> Answered[Folded]:
+    """The model's checked answer for the collected notes, before `until`. Raises NoAnswer.
+
+    1 call, and at most 1 more for each of three flaws: no readable list of files, entries of files that can't be used,
+    and notes or a synthesis that need a word.
+    """
+    work = _Mending(process, counter, collected, until)
+    found = ask_model(process, counter, collected.messages(), checks.contract(process.settings, collected), until)
+    folded = work.with_files(found.value)
+    broken = folded.outcome.broken
+    # Without citations nobody can tell which notes the broken entries hold.
+    if broken and not folded.outcome.cited:
+        faults = " ".join(dict.fromkeys(entry.fault for entry in broken))[: contracts.PROBLEM_CHARACTERS]
+        raise NoAnswer("llm_contract", f"The LLM's answer could not be used. {faults}", counter.used)
+    return Answered(work.with_loose_ends(folded), (), counter.used)
+
+
+@dataclass(frozen=True)
+class _Mending:
+    process: Caller
+    counter: Counter
+    collected: Collected
+    until: datetime
+
+    def with_files(self, folded: Folded) -> Folded:
+        """The answer with the entries that the model corrected, if that leaves fewer of them aside."""
+        broken = folded.outcome.broken
+        if not broken:
+            return folded
+        names = {entry.filename for entry in broken}
+        others = tuple(entry for entry in folded.draft.entries if entry.filename not in names)
+
+        def read(text: str) -> Folded:
+            second = answer.parse(text)
+            standing = {entry.filename for entry in others}
+            entries = tuple(entry for entry in second.entries if entry.filename not in standing)
+            named = {entry.filename for entry in entries} | {entry.filename for entry in second.broken}
+            still = tuple(entry for entry in broken if entry.filename not in named and "" not in names)
+            draft = replace(folded.draft, entries=(*others, *entries), broken=(*still, *second.broken))
+            return checks.fold(self.process.settings, self.collected, draft)
+
+        second = self._ask(self._file_question(broken), Contract(ConsolidationAnswer, read), unless=folded)
+        return min(second, folded, key=lambda one: len(one.outcome.broken))
+
+    def _ask(self, messages: Messages, contract: Contract[T], *, unless: T) -> T:
+        """The answer to a second question. `unless` there is none: a value that will do."""
+        try:
+            return ask_model(self.process, self.counter, messages, contract, self.until, corrects=False).value
+        except RunError:
+            return unless
+
+    def _file_question(self, broken: tuple[BrokenEntry, ...]) -> Messages:
+        collected = self.collected
+        paths = {entry.filename.strip().lower().removesuffix(".md") for entry in broken}
+        bank = [file for file in collected.bank if paths & {"", file.path.lower().removesuffix(".md")}]
+        cited = set().union(*(_numbers(entry.entry) for entry in broken))
+        numbers = [number for number in range(1, len(collected.notes) + 1) if not cited or number in cited]
+        most = min(answering.SHOWN_CHARACTERS, SHOWN_ENTRIES // len(broken))
+        faults = [
+            {
+                "filename": entry.filename,
+                "fault": entry.fault,
+                "entry": json.dumps(entry.entry, ensure_ascii=False)[:most],
+            }
+            for entry in broken
+        ]
+        return prompt.build(
+            collected.rules,
+            None,
+            bank,
+            [collected.notes[number - 1] for number in numbers],
+            today=collected.today,
+            language=collected.language,
+            numbers=numbers,
+            more=Template(prompt.text("mend")).substitute(faults=json_line(faults)),
+        )
+
+    def with_loose_ends(self, folded: Folded) -> Folded:
+        """The answer with what the model says of notes that it forgot, and with a synthesis that is short enough."""
+        outcome = folded.outcome
+        aside = set().union(*(_numbers(entry.entry) for entry in outcome.broken))
+        asked = sorted(outcome.uncited - aside)[:SHOWN_NOTES]
+        long = len(folded.synthesis) > prompt.SYNTHESIS_CHARACTERS
+        if not asked and not long:
+            return folded
+        question = prompt.loose_ends(
+            {number: self.collected.notes[number - 1] for number in asked},
+            {change.path: _headings(change) for change in outcome.files},
+            folded.synthesis if long else "",
+        )
+        contract = Contract(LooseEnds, lambda text: contracts.parse(text, LooseEnds))
+        ends = self._ask(question, contract, unless=LooseEnds())
+        filed = self._filed(outcome, ends, set(asked))
+        shorter = (ends.synthesis or "").strip()
+        better = long and shorter and len(shorter) < len(folded.synthesis)
+        return replace(folded, outcome=filed, synthesis=shorter if better else folded.synthesis)
+
+    def _filed(self, outcome: DrawnUp, ends: LooseEnds, asked: set[int]) -> DrawnUp:
+        """The changes with the notes that the second answer files or discards. Others stay uncited."""
+        files = {change.path: change for change in outcome.files}
+        cited, discarded = set(outcome.cited), dict(outcome.discarded)
+        for end in ends.uncited:
+            for number in asked.intersection(end.note) - cited - set(discarded):
+                change = files.get(end.file or "")
+                note = self.collected.notes[number - 1]
+                if change and end.heading and (filed := _confirmed(change, end.heading, note)):
+                    files[change.path] = filed
+                    cited.add(number)
+                elif end.discard and end.discard.strip():
+                    discarded[number] = end.discard
+        return replace(
+            outcome,
+            files=list(files.values()),
+            cited=frozenset(cited),
+            discarded=discarded,
+            uncited=outcome.uncited - cited - set(discarded),
+        )
+
+
+def _numbers(entry: object) -> set[int]:
+    """The numbers of notes that an entry cites, as far as they can be read."""
+    if not isinstance(entry, dict):
+        return set()
+    edits = entry.get("edits")
+    parts = [entry, *(edit for edit in edits if isinstance(edit, dict))] if isinstance(edits, list) else [entry]
+    read = [answer.read_numbers(part.get("notes")) for part in parts]
+    return {number for numbers in read if isinstance(numbers, list) for number in numbers if type(number) is int}
+
+
+def _headings(change: FileChange) -> list[str]:
+    with suppress(SectionError):
+        return [section.path[-1] for section in sections.list_sections(change.after or "")]
+    return []
+
+
+def _confirmed(change: FileChange, heading: str, note: Note) -> FileChange | None:
+    """The change with the note as a source of a section. None unless the section shares a telling word with it: a note
+    that stands nowhere must not count as folded.
+    """
+    try:
+        (section,) = sections.addressed(change.after or "", heading)
+    except (SectionError, ValueError):
+        return None
+    shared = text_tokens.read(sections.section_text(change.after or "", section)).words
+    if not shared & text_tokens.read(note.content).words:
+        return None
+    edit = {"op": CONFIRMS, "heading": sections.joined(section.path), "content": "", "notes": [note.note_id]}
+    return change.model_copy(update={"edits": [*change.edits, edit]})
