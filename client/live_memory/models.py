@@ -1643,7 +1643,7 @@ class SectionEdit(Model):
     op: Literal[
         "replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section", "confirm_section"
     ]
-    """`replace_section`: `content` replaces all below the heading, including sub-sections. `append_to_section`: adds `content` at the end of the section's own text. `prepend_to_section`: adds it directly below the heading. `add_section`: adds a new section. `delete_section`: deletes the section with its sub-sections. `confirm_section`: it still holds, unchanged; needs `write` alone. A section without a text, its own or below it, is refused."""
+    """`replace_section`: `content` replaces all below the heading, including sub-sections. `append_to_section`: adds `content` at the end of the section's own text. `prepend_to_section`: adds it directly below the heading. `add_section`: adds a new section. `delete_section`: deletes the section with its sub-sections. `confirm_section`: its text, which must not be empty, still holds unchanged; needs `write` alone."""
     heading: str
     """The section: its full heading line, or a path of heading lines (`# A > ## B`) where one line is ambiguous."""
     content: str | None = ""

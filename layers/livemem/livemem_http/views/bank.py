@@ -30,8 +30,8 @@ class SectionEdit(Body):
             "`replace_section`: `content` replaces all below the heading, including sub-sections. "
             "`append_to_section`: adds `content` at the end of the section's own text. `prepend_to_section`: "
             "adds it directly below the heading. `add_section`: adds a new section. `delete_section`: deletes "
-            "the section with its sub-sections. `confirm_section`: it still holds, unchanged; needs `write` alone. "
-            "A section without a text, its own or below it, is refused.",
+            "the section with its sub-sections. `confirm_section`: its text, which must not be empty, still holds "
+            "unchanged; needs `write` alone.",
             "append_to_section",
         ),
     ]
