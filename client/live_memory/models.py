@@ -463,6 +463,8 @@ class HitView(Model):
     """Only for a section or a memory: the time of its last confirmation, UTC. A new note, a repeat, a correction and a confirmation by hand confirm it."""
     author: str | None = None
     """The author. Absent for sections and summaries."""
+    written_by: str | None = None
+    """The name of the token that wrote it. Only if it names another author."""
     role: str | None = None
     """Only for a turn: `user`, `assistant`, `tool` or `system`."""
     category: str | None = None
@@ -575,7 +577,7 @@ class KnownView(Model):
     time: AwareDatetime
     """The time when it was said or written, UTC. For a section: the time when its file was written."""
     by: str | None = None
-    """The author, if there is one."""
+    """The author, if there is one. For a summary: the speakers whose words another token wrote."""
     title: str | None = None
     """Only for a section: the path of the file, and the headings that lead to the section."""
     text: str
@@ -586,6 +588,8 @@ class KnownView(Model):
     """Only for a captured note, which nobody wrote: the id of the conversation."""
     promoted_from: str | None = None
     """Only for a promoted note: the space of the original."""
+    written_by: str | None = None
+    """The name of the token that wrote it. Only if it names another author."""
 
 
 class LevelPlan(Model):
@@ -1748,6 +1752,8 @@ class ShownTurnView(Model):
     """The author: the one that the message names, or else the name of the token."""
     user: str | None = None
     """The person on the user's side."""
+    written_by: str | None = None
+    """The name of the token that wrote it. Only if it names another author."""
     role: str | None = None
     """Only for a turn with a single message: `user`, `assistant`, `tool` or `system`."""
     user_message: str
@@ -2056,54 +2062,6 @@ class SummariesUpdate(Model):
     """The new profile. Default: the present profile."""
 
 
-class SummaryView(Model):
-    """
-    A block of turns or a group of summaries whose end is fixed, with its summary. Fields that do not apply or are
-    empty are left out.
-    """
-
-    level: int
-    """The level. 1: summaries of turns. 2 and 3: summaries of summaries of the level below."""
-    number: int
-    """The number of the summary on its level, from 1."""
-    state: Literal["sealed", "pending"] | str
-    """`pending`: the summary is not made yet."""
-    covers: CoversView
-    """The turns that the summary covers."""
-    children: list[Any] | None = None
-    """From level 2 on: the first and the last summary of the level below."""
-    range_start: AwareDatetime
-    """The time when the first of its turns was written, UTC."""
-    range_end: AwareDatetime
-    """The time when the last of its turns was written, UTC."""
-    source_chars: int
-    """Number of characters that the summary covers."""
-    summary: str | None = None
-    """The text of the summary."""
-    key_findings: list[str] | None = None
-    """Facts that must not be lost."""
-    files_mentioned: list[str] | None = None
-    """The files named in messages, or used by tools."""
-    topics: list[str] | None = None
-    """The subjects of the turns."""
-    entities: dict[str, list[str]] | None = None
-    """The names that the turns mention, by kind."""
-    signals: list[str] | None = None
-    """Hints on how to work with this user."""
-    notes: list[str] | None = None
-    """The ids of the notes that were captured from these turns."""
-    tools_used: list[str] | None = None
-    """The names of the tools that were called."""
-    generated_at: AwareDatetime | None = None
-    """The time when the summary was made, UTC."""
-    model: str | None = None
-    """The model that made the summary."""
-    redo: int | None = None
-    """How many times the summary was made again by hand. Absent if it was not."""
-    flaws: list[str] | None = None
-    """Deviations from the request: `too_long`, `language`."""
-
-
 class SynthesisBeforeAfter(Model):
     """The synthesis around a change."""
 
@@ -2149,6 +2107,8 @@ class TalkHitView(Model):
     """The time when the turn was said, UTC. For a summary: the time of the newest turn that it covers."""
     author: str | None = None
     """Only for a turn: its author."""
+    written_by: str | None = None
+    """The name of the token that wrote it. Only if it names another author."""
     role: str | None = None
     """Only for a turn: `user`, `assistant`, `tool` or `system`."""
     turn_index: int | None = None
@@ -2426,7 +2386,7 @@ class TurnView(Model):
     user: str | None = None
     """The person on the user's side."""
     written_by: str | None = None
-    """The name of the token that wrote it. Only if another author is named."""
+    """The name of the token that wrote it. Only if it names another author."""
     open: Literal[True] | None = None
     """True if the assistant's side is missing so far."""
     erased_on: str | None = None
@@ -2632,6 +2592,15 @@ class Written(Model):
     """True if this request repeats an earlier one with the same Idempotency-Key. Nothing was changed. The answer shows the memory as it was then."""
     redacted: dict[str, int] | None = None
     """The number of replaced texts that looked like secrets, by kind. Each was replaced by `[redacted:<kind>]`, or by `***` where that would be longer. The kinds: `api-key`, `aws`, `bearer`, `github`, `jwt`, `openai`, `password`, `private-key`, `slack`, `token` (`token`: a token of this service). Absent if nothing was replaced."""
+
+
+class WrittenForView(Model):
+    """A speaker in whose name another token wrote."""
+
+    token: str
+    """The name of the token."""
+    speaker: str
+    """The speaker."""
 
 
 class AskView(Model):
@@ -3753,15 +3722,54 @@ class SplitView(Model):
     """True if this request repeats an earlier one with the same Idempotency-Key. Nothing was changed."""
 
 
-class SummaryPage(Model):
-    """A page of summaries: the highest level first, of each level the newest first."""
+class SummaryView(Model):
+    """
+    A block of turns or a group of summaries whose end is fixed, with its summary. Fields that do not apply or are
+    empty are left out.
+    """
 
-    unreadable: list[str] | None = None
-    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
-    items: list[SummaryView]
-    """The summaries."""
-    next_cursor: str | None = None
-    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+    level: int
+    """The level. 1: summaries of turns. 2 and 3: summaries of summaries of the level below."""
+    number: int
+    """The number of the summary on its level, from 1."""
+    state: Literal["sealed", "pending"] | str
+    """`pending`: the summary is not made yet."""
+    covers: CoversView
+    """The turns that the summary covers."""
+    children: list[Any] | None = None
+    """From level 2 on: the first and the last summary of the level below."""
+    range_start: AwareDatetime
+    """The time when the first of its turns was written, UTC."""
+    range_end: AwareDatetime
+    """The time when the last of its turns was written, UTC."""
+    source_chars: int
+    """Number of characters that the summary covers."""
+    summary: str | None = None
+    """The text of the summary."""
+    key_findings: list[str] | None = None
+    """Facts that must not be lost."""
+    files_mentioned: list[str] | None = None
+    """The files named in messages, or used by tools."""
+    topics: list[str] | None = None
+    """The subjects of the turns."""
+    entities: dict[str, list[str]] | None = None
+    """The names that the turns mention, by kind."""
+    signals: list[str] | None = None
+    """Hints on how to work with this user."""
+    written_for: list[WrittenForView] | None = None
+    """The speakers of its turns whose words another token than their own wrote, up to 20. Such a summary, and its signals, may say what they never said."""
+    notes: list[str] | None = None
+    """The ids of the notes that were captured from these turns."""
+    tools_used: list[str] | None = None
+    """The names of the tools that were called."""
+    generated_at: AwareDatetime | None = None
+    """The time when the summary was made, UTC."""
+    model: str | None = None
+    """The model that made the summary."""
+    redo: int | None = None
+    """How many times the summary was made again by hand. Absent if it was not."""
+    flaws: list[str] | None = None
+    """Deviations from the request: `too_long`, `language`."""
 
 
 class TalkAnswer(Model):
@@ -3900,5 +3908,16 @@ class MemoryList(Model):
     """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
     items: list[MemoryView]
     """The memories."""
+    next_cursor: str | None = None
+    """Send this value as `cursor` to get the next page. Null: this is the last page."""
+
+
+class SummaryPage(Model):
+    """A page of summaries: the highest level first, of each level the newest first."""
+
+    unreadable: list[str] | None = None
+    """The keys of unreadable objects that are left out. Only if there are any. `POST .../quarantine` sets an object aside."""
+    items: list[SummaryView]
+    """The summaries."""
     next_cursor: str | None = None
     """Send this value as `cursor` to get the next page. Null: this is the last page."""

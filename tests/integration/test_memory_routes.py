@@ -370,7 +370,7 @@ def test_a_memory_says_when_it_was_said_and_by_whom_in_every_answer_and_search_d
     assert memories.get(ONE, memory_id=one).items() >= said.items()
     assert memories.get(q="port")["items"][0].items() >= said.items()
     markdown = memories.ask("GET", query={"q": "port"}, headers={"accept": "text/markdown"})[1]
-    assert ", said 2025-03-01T09:30:00Z, by Inès] The port is 8080." in markdown
+    assert ", said 2025-03-01T09:30:00Z, said by admin for Inès] The port is 8080." in markdown
     asked = {"q": "port", "scope": "memories", "until": "2025-04-01T00:00:00Z", "author": "Inès"}
     answer = memories.service.http("search", "GET", f"{SPACE}/search", space_id="mine", query=asked)
     (hit,) = json.loads(answer["body"])["items"]

@@ -3,6 +3,7 @@
 import re
 
 from livemem.text.items import joined, within_item
+from livemem.text.speakers import said_by
 from livemem_http.views import (
     ChangeDetail,
     FileList,
@@ -122,7 +123,7 @@ def _file(answer: FileView) -> str:
 
 def _note(answer: NoteView) -> str:
     tags = "".join(f" #{tag}" for tag in answer.tags)
-    when, who = answer.said_at or answer.timestamp, within_item(answer.author or answer.agent)
+    when, who = answer.said_at or answer.timestamp, within_item(said_by(answer.author or answer.agent, answer.agent))
     source = f" ({origin})" if (origin := _origin(answer)) else ""
     return f"- [{when} {who} {answer.category}{tags}{source}] {within_item(answer.content)}"
 

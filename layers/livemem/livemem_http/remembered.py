@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from livemem.text.items import joined, within_item
+from livemem.text.speakers import said_by
 from livemem_http.views.memories import (
     FormerView,
     MemoriesFound,
@@ -53,7 +54,8 @@ def _memory(one: MemoryView) -> str:
     facts = [one.memory_id, one.kind, one.updated_at]
     facts += [within_item(one.category)] if one.category else []
     facts += [f"said {one.said_at}"] if one.said_at else []
-    facts += [f"by {within_item(one.author)}"] if one.author else []
+    who, token = one.author or one.provenance.user, one.provenance.author
+    facts += [within_item(f"by {who}" if who == token else said_by(who, token))] if who else []
     facts += [f"until {one.expires_at}"] if one.expires_at else []
     came = one.provenance.promoted
     facts += [within_item(f"promoted from the space {came.space_id} by {came.promoted_by}")] if came else []

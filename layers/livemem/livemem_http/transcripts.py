@@ -1,6 +1,7 @@
 """Conversations as Markdown, ready for a prompt: each turn or summary is an item, and no text can forge an item."""
 
 from livemem.text.items import joined, within_item
+from livemem.text.speakers import all_said_by, said_by
 from livemem_http.views.conversations import ConversationPage, ListedConversation
 from livemem_http.views.summaries import SummaryPage, SummaryView
 from livemem_http.views.turns import TurnPage, TurnView
@@ -35,16 +36,18 @@ def _conversation(one: ListedConversation) -> str:
 
 
 def _turn(one: TurnView) -> str:
-    who = within_item(", ".join(filter(None, (one.user, one.author))))
+    token = one.written_by or one.author
+    named = [one.user, one.author if one.written_by or not one.user else None]
+    who = within_item(said_by(", ".join(filter(None, named)), token))
     lines = [f"- [Turn {one.turn_index}, {one.said_at}, {who}]"]
     # A message that names its author belongs to that person or agent, in any role.
-    named = f"{within_item(one.author)}: " if one.written_by else ""
+    author = f"{within_item(one.author)}: " if one.written_by else ""
     if one.user_message:
         # Of a whole turn it is the speaker of the other side.
-        asks = named if one.role else f"{within_item(one.user)}: " if one.user and named else ""
+        asks = author if one.role else f"{within_item(one.user)}: " if one.user and author else ""
         lines.append(f"  {asks or (one.role or 'user').capitalize() + ': '}{within_item(one.user_message)}")
     if one.assistant_message:
-        lines.append(f"  {named or 'Assistant: '}{within_item(one.assistant_message)}")
+        lines.append(f"  {author or 'Assistant: '}{within_item(one.assistant_message)}")
     names = dict.fromkeys(within_item(call.name) for call in one.tool_calls or ())
     if names:
         lines.append(f"  Tools: {', '.join(names)}")
@@ -53,7 +56,9 @@ def _turn(one: TurnView) -> str:
 
 def _summary(one: SummaryView) -> str:
     first, last = one.covers.turns
-    head = f"- [Level {one.level} Summary {one.number}, turns {first} to {last}, until {one.range_end}]"
+    others = all_said_by([(other.token, other.speaker) for other in one.written_for or ()])
+    by = f", {within_item(others)}" if others else ""
+    head = f"- [Level {one.level} Summary {one.number}, turns {first} to {last}, until {one.range_end}{by}]"
     if one.summary is None:
         return f"{head} pending"
     lines = [head, f"  {within_item(one.summary)}"]

@@ -543,10 +543,10 @@ def test_what_was_said_elsewhere_is_found_with_its_own_time_and_who_said_it():
         ("Caroline", "2023-05-08T13:56:00Z"),
         ("Melanie", "2023-05-09T13:57:00Z"),
     ]
-    assert "[Turn 1] 2023-05-08 13:56 UTC, Caroline\nI painted a boat\n" in shown.markdown
-    assert "[Turn 2] 2023-05-09 13:57 UTC, Melanie\nMy boat is blue\n" in shown.markdown
+    assert "[Turn 1] 2023-05-08 13:56 UTC, said by importer for Caroline\nI painted a boat\n" in shown.markdown
+    assert "[Turn 2] 2023-05-09 13:57 UTC, said by importer for Melanie\nMy boat is blue\n" in shown.markdown
     told = transcripts.turns(TurnPage.of(reading.turns(talked.process, "demo", talked.id, limit=9), None))
-    assert "- [Turn 1, 2023-05-08T13:56:00Z, Caroline]\n  Caroline: I painted a boat" in told
+    assert "- [Turn 1, 2023-05-08T13:56:00Z, said by importer for Caroline]\n  Caroline: I painted a boat" in told
     (first, _) = reading.turns(talked.process, "demo", talked.id, limit=9, order="oldest").turns
     assert (first.author, first.written_by, first.timestamp[:10]) == ("Caroline", "importer", "2026-02-20")
 
@@ -568,7 +568,8 @@ def test_two_people_in_whole_turns_are_two_people_and_the_answer_is_the_others()
     hits = {hit.document.author: hit.document for hit in searched(talked, "boat", max_results=9).hits}
     assert {name: one.role for name, one in hits.items()} == {"Caroline": "user", "Melanie": "user"}
     shown = context.context(talked.process, "demo", talked.id, context.ContextRequest.of("boat")).markdown
-    assert "2023-05-08 13:56 UTC, Caroline, Melanie\nUser: Did you paint the boat?\nAssistant: My boat is blue" in shown
+    who = "said by importer for Caroline, Melanie"
+    assert f"2023-05-08 13:56 UTC, {who}\nUser: Did you paint the boat?\nAssistant: My boat is blue" in shown
     page = TurnPage.of(reading.turns(talked.process, "demo", talked.id, limit=9), None)
     assert "  Caroline: Did you paint the boat?\n  Melanie: My boat is blue" in transcripts.turns(page)
     known = message_context.context(talked.process, "demo", "blue boat").items

@@ -29,9 +29,11 @@ def talk_of(*said: Said, minutes: float = 1, role: str = "user") -> Talk:
 
 
 def shown(talked: Talk, message: str) -> list[str]:
-    """The texts that a context of a message has, without the times of their lines."""
+    """The texts that a context of a message has, without the times of their lines, and without the token of a speaker
+    (test_writers.py).
+    """
     items = message_context.context(talked.process, "demo", message).items
-    return [re.sub(r" \(2026-\d\d-\d\d \d\d:\d\d\)", "", item.text) for item in items]
+    return [re.sub(r" \(2026-\d\d-\d\d \d\d:\d\d\)|\bsaid by ann for ", "", item.text) for item in items]
 
 
 def shown_beside(talked: Talk, message: str) -> list[list[int]]:

@@ -76,7 +76,7 @@ def test_the_markdown_has_these_headings_and_lines():
         == """\
 ## Recent Conversation (Raw)
 
-[Turn 7] 2026-02-20 14:00 UTC, dev
+[Turn 7] 2026-02-20 14:00 UTC, said by ann for dev
 User: Hello
 Assistant: Hi
 Tools: grep, ls
@@ -84,7 +84,7 @@ Tools: grep, ls
 [Turn 8] 2026-02-20 14:00 UTC
 System: Be brief.
 
-[Turn 9] 2026-02-19 09:30 UTC, ann
+[Turn 9] 2026-02-19 09:30 UTC, said by bot for ann
 I am at the harbour.
 
 ## Relevant Past Context (Semantic Search - Turns)

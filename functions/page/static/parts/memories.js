@@ -18,9 +18,10 @@ export const Life = ({ memory }) => memory.expires_at && html`<${Badge} tone="wa
 /** `filter`: whether its subjects filter the list. */
 export function MemoryRow({ space, memory, filter = false }) {
   const tag = (subject) => (filter ? html`<button key=${subject} class="plain tag" onClick=${() => changeQuery({ subject })}>${visible(subject)}</button>` : html`<span key=${subject} class="tag">${visible(subject)}</span>`);
+  const speaker = memory.author ?? memory.provenance.user ?? memory.provenance.author;
   return html`<article class="memory">
     <p class="memory-text"><a href=${href('memory', { space, memory: memory.memory_id })}><${Words} text=${memory.content} /></a></p>
-    <div class="meta"><b><${Words} text=${memory.author ?? memory.provenance.user ?? memory.provenance.author} /></b><${Time} at=${memory.said_at ?? memory.updated_at} />
+    <div class="meta"><b><${Words} text=${speaker} /></b>${speaker !== memory.provenance.author && html`<span>${t('turn.written.by', { name: memory.provenance.author })}</span>`}<${Time} at=${memory.said_at ?? memory.updated_at} />
       ${memory.kind !== 'fact' && html`<${Badge} tone="accent">${t(`memory.kind.${memory.kind}`)}</${Badge}>`}
       ${memory.category && html`<span>${visible(memory.category)}</span>`}
       <${Life} memory=${memory} />${memory.subjects.map(tag)}

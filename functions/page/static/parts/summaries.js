@@ -37,6 +37,7 @@ function Details({ summary }) {
     [t('summary.files'), summary.files_mentioned?.length > 0 && html`<code>${visible(summary.files_mentioned.join(', '))}</code>`],
     [t('summary.names'), joined(entities)],
     [t('summary.signals'), joined(summary.signals)],
+    [t('summary.written.for'), joined(summary.written_for?.map((one) => t('summary.said.by', one)))],
     [t('summary.tools'), joined(summary.tools_used)],
     [t('fact.made'), summary.generated_at && html`<${Time} at=${summary.generated_at} />`],
     [t('fact.model'), summary.model],

@@ -47,10 +47,12 @@ function Side({ who, name, text, children }) {
 export function Turn({ space, conversation, turn, focus = false }) {
   const path = at('spaces', space, 'conversations', conversation, 'turns', turn.turn_index);
   const lone = turn.role && turn.role !== 'assistant';
+  // Each token that may write can name anybody.
+  const writer = turn.written_by ?? (turn.user !== undefined && turn.user !== turn.author ? turn.author : undefined);
   const answer = turn.assistant_message !== undefined || turn.tool_calls?.length > 0;
   return html`<article class=${`turn ${focus ? 'focus' : ''}`} aria-label=${t('found.turn.said', { n: number(turn.turn_index) })}>
     <header class="meta"><a href=${href('conversation', { space, conversation }, { turn: turn.turn_index })}>${t('found.turn.said', { n: number(turn.turn_index) })}</a><${Time} at=${turn.said_at} />
-      ${turn.written_by && html`<span>${t('turn.written.by', { name: turn.written_by })}</span>`}
+      ${writer && html`<span>${t('turn.written.by', { name: writer })}</span>`}
       ${turn.open && html`<${Badge}>${t('turn.open')}</${Badge}>`}
       ${may('admin') && !turn.erased_on && html`<button class="plain grave-text" onClick=${() => erase(space, { turns: [`${conversation}/${turn.turn_index}`] })}>${t('erase.button')}</button>`}</header>
     ${turn.erased_on && html`<p class="erased">${t('turn.erased', { day: turn.erased_on })}</p>`}

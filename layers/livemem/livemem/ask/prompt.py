@@ -60,6 +60,7 @@ def opening(question: Question, known: Known, now: datetime) -> str:
     said = [
         {
             "at": clock.iso(turn.said_at()),
+            "by": turn.said_by("user"),
             "user": _cut(turn.user_message, SESSION_CHARACTERS),
             "you": _cut(turn.assistant_message, SESSION_CHARACTERS),
         }
@@ -68,7 +69,7 @@ def opening(question: Question, known: Known, now: datetime) -> str:
     return Template(_text("opening")).substitute(
         selves=json_line([_kept(one) for one in known.selves]),
         goals=json_line([_kept(one) for one in known.goals]),
-        of_user=json_line([_kept(one) | {"at": one.moment} for one in known.of_user]),
+        of_user=json_line([_kept(one) | {"at": one.moment, "by": one.said_by} for one in known.of_user]),
         context=json_line(_cut(known.context, CONTEXT_CHARACTERS)),
         room=json_line([_said(one) for one in known.last_said]),
         session=json_line(said),

@@ -75,7 +75,7 @@ def _memory(memory: Memory, score: float | None) -> dict[str, Any]:
         "subjects": memory.subjects,
         "updated_at": memory.updated_at,
         "said_at": memory.said_at,
-        "by": memory.author or memory.provenance.user,
+        "by": memory.said_by if memory.author or memory.provenance.user else None,
         "expires_at": memory.expires_at,
         "score": None if score is None else round(score, 3),
     }
@@ -91,7 +91,7 @@ def _hit(hit: Hit, part: str) -> dict[str, Any]:
         "text": part,
         "cut": len(part) < len(document.text) or None,
         "at": document.time,
-        "by": document.author,
+        "by": document.said_by,
         "role": document.role,
         "category": document.category,
     }

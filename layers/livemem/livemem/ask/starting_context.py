@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from livemem.ask import prompt
 from livemem.ask.question import Question
 from livemem.conversations.turn import Turn
+from livemem.conversations.user_signals import own_first
 from livemem.memories import reading
 from livemem.memories.memory import Memory
 from livemem.memories.state import State, newest_first
@@ -42,13 +43,15 @@ def opening(process: Process, space_id: str, question: Question, session: Sequen
 
 
 def of_user(process: Process, known: tuple[Kind, State], user: str) -> list[Memory]:
-    """The newest of the known facts that name the user, as a whole word or as a subject.
+    """The newest of the known facts that name the user, as a whole word or as a subject. First come those that the
+    user's own token stored (user_signals.own_first).
 
     Without them the model does not know who "I" is: a search for the question rarely finds facts about the user.
     """
     name = re.compile(rf"(?<!\w){re.escape(user)}(?!\w)", re.IGNORECASE)
     facts = newest_first(known[1].alive(process.clock()))
-    return [one for one in facts if any(map(name.search, (one.content, *one.subjects)))][:OF_USER]
+    named = (one for one in facts if any(map(name.search, (one.content, *one.subjects))))
+    return own_first(named, OF_USER, lambda one: one.provenance.author == user)
 
 
 def last_said(process: Process, space_id: str, room: str | None) -> list[Message]:

@@ -11,7 +11,7 @@ show which notes were folded meanwhile. A note that is still written after that 
 import hashlib
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
@@ -22,6 +22,7 @@ from livemem.changes import records
 from livemem.conversations.conversation import TurnIndex
 from livemem.conversations.summaries import Vanished
 from livemem.conversations.summary_versions import At
+from livemem.conversations.turn import Turn
 from livemem.errors import InvalidName
 from livemem.llm.contract import Part
 from livemem.notes import appending
@@ -109,15 +110,17 @@ def is_wanted(process: Process, at: At) -> bool:
 
 
 def append(
-    process: Process, at: At, number: int, source: str, turns: tuple[int, int], until: str, named: Sequence[NamedNote]
+    process: Process, at: At, number: int, source: str, turns: Sequence[Turn], until: str, named: Sequence[NamedNote]
 ) -> list[str]:
     """Decide which notes the block `number` names, append them, and return their ids: 1 PUT, and 1 PUT for each note.
     An earlier decision counts instead: 1 GET more, and the requests of records.find_notes.
 
-    `source` is the hash of the block's input, `turns` its first and last turn, `until` when its last one was written.
-    Raises Vanished.
+    `source` is the hash of the block's input, `turns` its turns, `until` when its last one was written. Raises
+    Vanished.
     """
-    capture = BlockCapture(turns=turns, notes=_captured(at, source, turns, clock.parse(until), named))
+    block = turns[0].turn_index, turns[-1].turn_index
+    writers = {turn.turn_index: turn.token for turn in turns}
+    capture = BlockCapture(turns=block, notes=_captured(at, source, block, writers, clock.parse(until), named))
     key = at.capture_key(number)
     fresh = stored.write_if(process.store, key, capture.to_bytes())
     if not fresh:
@@ -126,7 +129,7 @@ def append(
         if not there:
             raise Vanished(at.conversation_id)
         # A decision that can't be read names no notes. The summary is made all the same.
-        capture = stored.or_none(BlockCapture)(there) or BlockCapture(turns=turns)
+        capture = stored.or_none(BlockCapture)(there) or BlockCapture(turns=block)
     made = [_note(at, one) for one in capture.notes]
     if not fresh:
         made = _not_folded(process, at.space_id, made)
@@ -137,7 +140,12 @@ def append(
 
 
 def _captured(
-    at: At, source: str, block: tuple[int, int], moment: datetime, named: Sequence[NamedNote]
+    at: At,
+    source: str,
+    block: tuple[int, int],
+    writers: Mapping[int, str],
+    moment: datetime,
+    named: Sequence[NamedNote],
 ) -> list[CapturedNote]:
     made = []
     for place, one in enumerate(named):
@@ -148,14 +156,25 @@ def _captured(
             continue
         digest = hashlib.sha256(json.dumps([at.conversation_id, source, place]).encode()).hexdigest()
         try:
-            agent = all_keys.check_agent(at.conversation.author)
+            all_keys.check_agent(at.conversation.author)
+            agent = all_keys.check_agent(_writer(at, turns, writers))
             name = all_keys.NoteName(moment.replace(microsecond=0), agent, one.category, digest[:8])
         except InvalidName:
-            # The author is no name of an agent: the conversation came with a foreign archive.
+            # An author is no name of an agent: the conversation came with a foreign archive.
             return []
         content = Redaction().text(one.content)
         made.append(CapturedNote(note_id=name.note_id, content=content, turns=turns))
     return made
+
+
+def _writer(at: At, turns: tuple[int, int], writers: Mapping[int, str]) -> str:
+    """The token that a note of these turns is of: the conversation's, unless another one wrote some of them.
+
+    Each token that may `write` may add turns to any conversation, and the note must not be of the one that began it.
+    """
+    tokens = [writers[index] for index in range(turns[0], turns[1] + 1) if index in writers]
+    others = [token for token in tokens if token != at.conversation.author]
+    return others[-1] if others else at.conversation.author
 
 
 def _note(at: At, one: CapturedNote) -> Note:

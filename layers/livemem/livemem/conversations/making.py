@@ -4,10 +4,11 @@ an earlier version. It is stored under the hash of its input.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from itertools import islice
+from typing import Any, Literal, TypeVar
 
 from livemem import clock
 from livemem.conversations import answer, capture, log, names, prompt, user_signals
@@ -16,6 +17,7 @@ from livemem.conversations.answer import CapturingAnswer, Source, SummaryAnswer,
 from livemem.conversations.boundaries import BlockBoundary
 from livemem.conversations.conversation import parsed
 from livemem.conversations.summaries import (
+    WRITERS,
     Covers,
     Layers,
     Summary,
@@ -29,6 +31,7 @@ from livemem.conversations.summary_versions import At
 from livemem.conversations.turn import Turn
 from livemem.jobs import budget
 from livemem.jobs.budget import Meter
+from livemem.limits import SPEAKER_BYTES
 from livemem.llm.answering import OF_THE_QUESTION, NoAnswer, ask_model
 from livemem.llm.client import Messages
 from livemem.llm.usage import Usage
@@ -36,6 +39,7 @@ from livemem.process import Process
 from livemem.store import stored
 from livemem.text import labels
 
+T = TypeVar("T")
 NO_MODEL = "none"
 """Stored instead of a model's name where a block is its own summary."""
 STORING = timedelta(seconds=5)
@@ -67,6 +71,8 @@ class Material:
     """Numbers of the turns that were erased."""
     overlaps: bool | None = False
     """Whether the prompt also shows the turn before the first."""
+    written_by: Sequence[str] = ()
+    written_for: Sequence[tuple[str, str]] = ()
     _turns: Sequence[tuple[Turn, str, str]] = ()
     _before: str = ""
     _children: Sequence[Summary] = ()
@@ -80,9 +86,14 @@ class Material:
         """The text of all turns, each side with its speaker."""
         return labels.of_sides(side for _, *both in self._turns for side in zip(labels.SIDES, both, strict=True))
 
+    @property
+    def turns(self) -> list[Turn]:
+        """The turns of a block, none for a group."""
+        return [turn for turn, *_ in self._turns]
+
     def speaker(self) -> str | None:
         """The only user who speaks in a block. None where that is not one user, and for a group."""
-        return user_signals.speaker([turn for turn, *_ in self._turns])
+        return user_signals.speaker(self.turns)
 
     def messages(self, target: int, *, captures: bool) -> Messages:
         """The prompt. `captures`: it also asks for the notes of the block."""
@@ -122,6 +133,8 @@ def material_of_block(process: Process, at: At, boundary: BlockBoundary, number:
         files=tidy([path for value in arguments for path in paths(value)]),
         erased=[turn.turn_index for turn in turns if turn.erased_on],
         overlaps=first < boundary.start,
+        written_by=_first(turn.token for turn in turns),
+        written_for=_first(one for turn in inside for one in _written_for(turn)),
         _turns=parts,
         _before=_before(at, boundary, turns),
     )
@@ -183,8 +196,22 @@ def material_of_group(
         files=(),
         erased=sorted(_erased_in(children)),
         overlaps=children[0].overlaps,
+        written_by=_first(token for child in children for token in child.written_by or ()),
+        written_for=_first(one for child in children for one in child.written_for),
         _children=children,
     )
+
+
+def _written_for(turn: Turn) -> Iterator[tuple[str, str]]:
+    for side, said in zip(("user", "assistant"), (turn.user_message, turn.assistant_message), strict=True):
+        speaker = turn.speaker(side)
+        if said.strip() and speaker != turn.token:
+            yield turn.token, speaker[:SPEAKER_BYTES]
+
+
+def _first(names: Iterable[T]) -> list[T]:
+    """The first names, each once."""
+    return list(islice(dict.fromkeys(names), WRITERS))
 
 
 def _erased_in(children: Sequence[Summary]) -> Iterator[int]:
@@ -322,6 +349,8 @@ def _summary(
         redo=redo,
         erased=list(material.erased),
         overlaps=material.overlaps,
+        written_by=list(material.written_by),
+        written_for=list(material.written_for),
         asked=material.asked,
         flaws=list(flaws),
         verbatim=verbatim,
@@ -356,8 +385,7 @@ def _make(
     _check_source(process, at, summary)
     found = answered.value
     if isinstance(found, CapturingAnswer):
-        block = material.covers.turns
-        note_ids = capture.append(process, at, number, material.source, block, material.range_end, found.notes)
+        note_ids = capture.append(process, at, number, material.source, material.turns, material.range_end, found.notes)
         summary = summary.model_copy(update={"notes": note_ids})
     _name_signals(process, at, material, summary, name)
     _store(process, at, summary, name)
@@ -368,7 +396,8 @@ def _name_signals(process: Process, at: At, material: Material, summary: Summary
     """Name the summary among those of its user, if it has signals: 1 GET, 1 PUT (user_signals.note)."""
     user = material.speaker() if summary.signals else None
     if user:
-        user_signals.note(process, at, user, material.number, name, material.range_end)
+        own = summary.written_by == [user]
+        user_signals.note(process, at, user, material.number, name, material.range_end, own=own)
 
 
 def _captures(process: Process, at: At, material: Material) -> bool:
@@ -426,7 +455,13 @@ def _copied(process: Process, layers: Layers, earlier: Layers | None, material: 
     if not found:
         return None
     copy = parsed(process, Summary, found).model_copy(
-        update={"number": material.number, "children": material.children, "covers": material.covers}
+        update={
+            "number": material.number,
+            "children": material.children,
+            "covers": material.covers,
+            "written_by": list(material.written_by),
+            "written_for": list(material.written_for),
+        }
     )
     _name_signals(process, layers.at, material, copy, there)
     _store(process, layers.at, copy, there)

@@ -44,7 +44,7 @@ def _shown(turn: Turn, user: str, assistant: str) -> dict[str, Any]:
         "turn": turn.turn_index,
         "at": clock.iso(turn.said_at()),
         "role": turn.role,
-        "by": {"user": turn.speaker("user"), "assistant": turn.author} if turn.user or turn.written_by else None,
+        "by": {side: turn.said_by(side) for side in ("user", "assistant")} if turn.user or turn.written_by else None,
         "user": user,
         "assistant": assistant,
         "tools": list(dict.fromkeys(call.name for call in turn.tool_calls)),

@@ -6,9 +6,10 @@ import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from cachetools import LRUCache
+from pydantic import Field
 
 from livemem.conversations import names
 from livemem.conversations.boundaries import BlockBoundary, GroupBoundary
@@ -21,9 +22,12 @@ from livemem.store import conversation_keys as keys
 from livemem.store import listing
 from livemem.store.objects import Entry
 from livemem.store.stored_documents import Count, Line, Moment, NoteId, Number, StoredDocument
+from livemem.text.speakers import all_said_by
 
 D = TypeVar("D", bound=StoredDocument)
 KNOWN_PREFIXES = 1_000
+WRITERS = 20
+"""Tokens, and speakers that others wrote for, that a summary names at most."""
 
 
 class Entities(StoredDocument):
@@ -84,12 +88,21 @@ class Summary(StoredDocument):
     """Numbers of the turns in its source that were erased already."""
     overlaps: bool | None = None
     """Whether the prompt showed the turn before the first. None in documents that do not record it."""
+    written_by: Annotated[list[Line], Field(max_length=WRITERS)] | None = None
+    """The tokens that wrote its turns, also the turn before the first. None in documents that do not record it."""
+    written_for: Annotated[list[tuple[Line, str]], Field(max_length=WRITERS)] = []
+    """The tokens that wrote for speakers whose own they are not, with those speakers."""
     asked: bool = False
     """Whether it is of questions to the memory alone (Turn.asked)."""
     flaws: list[str] = []
     """Names of flaws that the model's second answer still had."""
     verbatim: bool = False
     """Whether `summary` is the block's own text (text/labels.py): all its labels are the service's."""
+
+    @property
+    def said_by(self) -> str:
+        """The speakers whose words another token wrote, as texts name them. Empty where there are none."""
+        return all_said_by(self.written_for)
 
     def says_of(self, index: int) -> bool:
         """Whether it may hold words of a turn: the turn is in its source, and was not erased yet."""

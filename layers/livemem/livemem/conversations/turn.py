@@ -17,7 +17,7 @@ from livemem.process import Process
 from livemem.store import conversation_keys as keys
 from livemem.store.stored_documents import Count, Finite, Line, Moment, StoredDocument
 from livemem.text.redaction import Redaction
-from livemem.text.speakers import check_speaker
+from livemem.text.speakers import check_speaker, said_by
 
 Role = Literal["user", "assistant", "tool", "system"]
 ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system")
@@ -103,6 +103,15 @@ class Turn(StoredDocument):
         if self.role is None and role == "user":
             return self.user or self.written_by or self.author
         return self.author
+
+    @property
+    def token(self) -> str:
+        """The name of the token that wrote it."""
+        return self.written_by or self.author
+
+    def said_by(self, side: str) -> str:
+        """The speaker of a side as texts name it (speakers.said_by)."""
+        return said_by(self.speaker(side), self.token)
 
     def role_of(self, side: str) -> str:
         """The role of what was said on a side. A person who is named on the assistant's side of a whole turn is no

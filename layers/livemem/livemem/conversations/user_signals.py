@@ -9,10 +9,10 @@ without a name.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -32,8 +32,10 @@ from livemem.store.keys import RUN_ID
 from livemem.store.objects import Object
 from livemem.store.stored import Revised
 from livemem.store.stored_documents import Moment, Number
+from livemem.text.speakers import NAMED, said_by
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 MOST = 8
 """Summaries that the document of a user names: the newest."""
@@ -51,6 +53,8 @@ class NamedSummary(BaseModel, defer_build=True):
     number: Number
     name: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     until: Moment
+    own: bool = False
+    """Whether the user's own token wrote all of its turns, as far as the worker saw."""
 
     def place(self) -> tuple[str, int, int]:
         """The block that it is a summary of."""
@@ -63,16 +67,19 @@ class UserSignals(Revised):
     most_bytes: ClassVar[int] = 64 << 10
 
     newest: Annotated[list[NamedSummary], Field(max_length=MOST)] = []
-    """The newest first."""
+    """The user's own ones first, the newest first."""
 
 
 @dataclass(frozen=True)
 class Heard:
-    """The signals of a summary, by the id under which it can be read."""
+    """The signals of a summary, by the id under which it can be read. `said_by`: the tokens of its turns, where
+    these are not the user's own alone (speakers.said_by).
+    """
 
     summary_id: str
     until: str
     signals: tuple[str, ...]
+    said_by: str = ""
 
 
 def speaker(turns: Sequence[Turn]) -> str | None:
@@ -83,20 +90,34 @@ def speaker(turns: Sequence[Turn]) -> str | None:
     return next(iter(users)) if len(users) == 1 else None
 
 
-def note(process: Process, at: At, user: str, number: int, name: str, until: str) -> None:
+def own_first(some: Iterable[T], most: int, is_own: Callable[[T], bool]) -> list[T]:
+    """Up to `most` of them: the user's own ones, then those of others, for which one place is kept.
+
+    So a token that writes in a user's name, however often, takes none of the user's own words away.
+    """
+    own: list[T] = []
+    others: list[T] = []
+    for one in some:
+        (own if is_own(one) else others).append(one)
+    return [*own[: most - bool(others)], *others][:most]
+
+
+def note(process: Process, at: At, user: str, number: int, name: str, until: str, *, own: bool) -> None:
     """Name a summary that is about to be stored: 1 GET, 1 PUT. No PUT where it is named already.
 
     A name that is lost costs the user a hint, so no failure of this document costs the summary.
     """
-    fresh = NamedSummary(conversation_id=at.conversation_id, version=at.version, number=number, name=name, until=until)
+    fresh = NamedSummary(
+        conversation_id=at.conversation_id, version=at.version, number=number, name=name, until=until, own=own
+    )
 
     def named(known: UserSignals | None) -> UserSignals | None:
         there = known.newest if known else []
         if fresh in there:
             return None
         others = [one for one in there if one.place() != fresh.place()]
-        newest = sorted([fresh, *others], key=lambda one: (clock.parse(one.until), one.place()), reverse=True)[:MOST]
-        return (known or UserSignals()).model_copy(update={"newest": newest})
+        newest = sorted([fresh, *others], key=lambda one: (clock.parse(one.until), one.place()), reverse=True)
+        return (known or UserSignals()).model_copy(update={"newest": own_first(newest, MOST, lambda one: one.own)})
 
     try:
         stored.update(
@@ -116,7 +137,8 @@ def _readable(process: Process, found: Object) -> UserSignals:
 
 
 def heard(process: Process, space_id: str, user: str) -> list[Heard]:
-    """What the newest summaries say of how to work with the user, the newest first, without repeats.
+    """What the newest summaries say of how to work with the user, without repeats. First comes what the user's own
+    token said, then what others said in the user's name, each the newest first.
 
     1 GET. Where there is a document, 2 GETs more for each conversation that it names, and 1 GET for each of up to SHOWN
     summaries that this process has not read before. Raises StoreUnavailable.
@@ -125,18 +147,29 @@ def heard(process: Process, space_id: str, user: str) -> list[Heard]:
     known = _readable(process, found).newest if found else []
     ids = list(dict.fromkeys(one.conversation_id for one in known))
     there = dict(zip(ids, process.store.map(lambda one: _current(process, space_id, one), ids), strict=True))
-    some = [(one, at) for one in known if (at := there[one.conversation_id]) and at.version == one.version][:SHOWN]
+    standing = [(one, at) for one in known if (at := there[one.conversation_id]) and at.version == one.version]
+    some = own_first(standing, SHOWN, lambda pair: pair[0].own)
     read = process.store.map(lambda pair: _summary(process, *pair), some)
+    # The summary is the truth of who wrote it.
+    told = [(one, summary, _others(summary, user)) for (one, _), summary in zip(some, read, strict=True) if summary]
     seen: set[str] = set()
     result = []
-    for (one, _), summary in zip(some, read, strict=True):
-        fresh = [text for text in summary.signals if text.strip() and text.casefold() not in seen] if summary else []
+    for one, summary, others in own_first(told, SHOWN, lambda one: not one[2]):
+        fresh = [text for text in summary.signals if text.strip() and text.casefold() not in seen]
         signals = tuple(dict.fromkeys(fresh))[:SIGNALS]
         seen.update(text.casefold() for text in signals)
         if signals:
             summary_id = f"conversations/{one.conversation_id}/summaries/1/{one.number}"
-            result.append(Heard(summary_id, one.until, signals))
+            result.append(Heard(summary_id, one.until, signals, said_by(user, others) if others else ""))
     return result
+
+
+def _others(summary: Summary, user: str) -> str:
+    """The tokens that wrote of a summary's turns and are not the user's own, empty if there are none."""
+    if summary.written_by is None:
+        return "an unrecorded token"
+    others = [token for token in summary.written_by if token != user]
+    return ", ".join(others[:NAMED]) + ", …" * (len(others) > NAMED)
 
 
 def _current(process: Process, space_id: str, conversation_id: str) -> At | None:

@@ -12,6 +12,7 @@ from livemem.store.memory_keys import Kind
 from livemem.store.stored_documents import Count, Line, Moment, StoredDocument
 from livemem.text.invisible import has_controls
 from livemem.text.redaction import Redaction
+from livemem.text.speakers import said_by
 
 Origin = Literal["conversation", "chat", "note", "digest", "manual"]
 """Where a memory comes from."""
@@ -112,6 +113,11 @@ class Memory(StoredDocument):
     def speaker(self) -> str:
         """The named speaker, else the user of the question that it is from, else the token."""
         return self.author or self.provenance.user or self.provenance.author
+
+    @property
+    def said_by(self) -> str:
+        """The speaker as texts name it (speakers.said_by)."""
+        return said_by(self.speaker, self.provenance.author)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from livemem import clock
 from livemem.markdown import front_matter
 from livemem.store import keys
+from livemem.text.speakers import said_by
 
 _TURNS = re.compile(r"([1-9][0-9]{0,9})-([1-9][0-9]{0,9})")
 
@@ -84,6 +85,11 @@ class Note:
     def speaker(self) -> str:
         """The named speaker, else the agent."""
         return self.author or self.agent
+
+    @property
+    def said_by(self) -> str:
+        """The speaker as texts name it (speakers.said_by)."""
+        return said_by(self.speaker, self.agent)
 
 
 def format_note(note: Note) -> bytes:

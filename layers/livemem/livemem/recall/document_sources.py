@@ -109,6 +109,7 @@ def _of_note(note: Note, kind: str, name: keys.NoteName, more: dict[str, str]) -
         category=note.category,
         tags=tuple(dict.fromkeys(storable(tag) for tag in note.tags)),
         source=more | _origin(note),
+        more={"written_by": note.agent} if note.author else {},
     )
 
 

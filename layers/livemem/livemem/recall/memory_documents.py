@@ -96,6 +96,7 @@ def _of_memory(memory: Memory) -> Document:
         source={"memory_id": memory.memory_id, "kind": memory.kind},
         more={
             **({"expires_at": memory.expires_at} if memory.expires_at else {}),
+            **({"written_by": memory.provenance.author} if memory.said_by != memory.speaker else {}),
             # Of one that was said before it was stored, its last storing confirms it.
             **({VERIFIED_AT: clock.iso(clock.parse(memory.updated_at))} if memory.said_at else {}),
         },

@@ -24,6 +24,7 @@ from livemem.search.engine import Hit
 from livemem.search.view import SearchView
 from livemem.spaces import head as heads
 from livemem.text.invisible import visible
+from livemem.text.speakers import said_by
 
 KnownKind = Literal["note", "archive", "bank", "turn", "summary", "memory", "message"]
 KINDS: tuple[KnownKind, ...] = get_args(KnownKind)
@@ -42,7 +43,8 @@ MORE = "…"
 @dataclass(frozen=True)
 class KnownItem:
     """A known item. `id` is the value that `read` takes, `time` the moment of saying or writing in ISO 8601, `by` the
-    author, empty if there is none. `text` has a line for each side of an exchange.
+    author, empty if there is none. Of a summary it is what others wrote (Document.said_by). `text` has a line for each
+    side of an exchange.
     """
 
     kind: str
@@ -56,6 +58,8 @@ class KnownItem:
     """Only of a note that nobody wrote: the conversation from which it was captured."""
     promoted_from: str | None = None
     """Only of a promoted note: the space of the original."""
+    written_by: str | None = None
+    """The token that wrote it, where its author is another one."""
 
 
 @dataclass(frozen=True)
@@ -150,12 +154,13 @@ def _of_document(hit: Hit) -> KnownItem:
         document.kind,
         reading_id(document),
         document.time,
-        document.author,
+        document.author or document.said_by,
         document.title,
         _line(_part(document.text, hit.snippet)),
         hit.relevance,
         captured_from=document.source.get("conversation_id") if document.kind in (LIVE, ARCHIVE) else None,
         promoted_from=document.source.get("promoted_from"),
+        written_by=document.written_by,
     )
 
 
@@ -168,8 +173,9 @@ def _of_exchange(hit: Hit, exchange: Sequence[Turn]) -> KnownItem:
             if said.strip():
                 found = document.id.endswith(f"/{turn.turn_index}/{role}")
                 snippet = hit.snippet if found else (0, 0)
-                who = turn.speaker(role) if turn.written_by or turn.user else (turn.role or role).capitalize()
-                # The head has the time of what was found.
+                named = turn.speaker(role) if turn.token == document.written_by else turn.said_by(role)
+                who = named if turn.written_by or turn.user else (turn.role or role).capitalize()
+                # The head has the time of what was found, and the token that wrote it for another speaker.
                 when = _minute(clock.iso(turn.said_at()))
                 at = f" ({when})" if when != _minute(document.time) else ""
                 lines.append(f"{_line(who)}{at}: {_line(_part(said, snippet, ITEM_CHARACTERS // 2))}")
@@ -184,6 +190,7 @@ def _of_exchange(hit: Hit, exchange: Sequence[Turn]) -> KnownItem:
         "",
         "\n".join(lines),
         hit.relevance,
+        written_by=document.written_by,
     )
 
 
@@ -206,8 +213,10 @@ def _minute(time: str) -> str:
 def _told(item: KnownItem) -> str:
     """The item as Markdown: its kind, its time and author, its id, and below its text."""
     when = f"{_minute(item.time)} UTC" if item.time else ""
-    # The lines of an exchange name the speakers.
-    by = "" if item.kind == conversation_documents.TURN else item.by
+    by = said_by(item.by, item.written_by or item.by)
+    if item.kind == conversation_documents.TURN:
+        # The lines of an exchange name the speakers.
+        by = f"written by {item.written_by}" if item.written_by else ""
     # As the start says it.
     origin = "captured" if item.captured_from else f"from {item.promoted_from}" if item.promoted_from else ""
     parts = (by, item.title, origin)

@@ -11,6 +11,7 @@ from livemem.conversations.summaries import Summary
 from livemem.conversations.turn import Turn
 from livemem.text.invisible import visible
 from livemem.text.labels import escaped
+from livemem.text.speakers import said_by
 
 RAW = "## Recent Conversation (Raw)"
 TURNS = "## Relevant Past Context (Semantic Search - Turns)"
@@ -264,9 +265,12 @@ def _turn(shown: ShownTurn) -> str:
 
 
 def _speaker(turn: Turn) -> list[str]:
-    """The speakers that the turn names, of a whole turn the user's side first: on one line, which no name can end."""
-    named = [turn.user, turn.author if turn.written_by else None]
-    return [_line(who)[:SPEAKER_CHARACTERS] for who in named if who]
+    """The speakers that the turn names, of a whole turn the user's side first: on one line, which no name can end. The
+    token that wrote it where they are others (speakers.said_by).
+    """
+    named = filter(None, (turn.user, turn.author if turn.written_by else None))
+    who = ", ".join(_line(name)[:SPEAKER_CHARACTERS] for name in named)
+    return [said_by(who, _line(turn.token))] if who else []
 
 
 def _moment(moment: str) -> str:
@@ -283,7 +287,10 @@ def _range(one: Summary) -> str:
 def _summary(shown: ShownSummary, *, tools: bool = False) -> str:
     one = shown.summary
     relevance = f" - Relevance: {shown.relevance}%" if shown.relevance is not None else ""
-    lines = [f"[Level {one.level} Summary{relevance}] {_range(one)}", escaped(one.summary, sides=one.verbatim)]
+    lines = [
+        f"[Level {one.level} Summary{relevance}] {', '.join(filter(None, (_range(one), _line(one.said_by))))}",
+        escaped(one.summary, sides=one.verbatim),
+    ]
     if one.key_findings:
         lines += ["Key findings:", *(f"- {_line(finding)}" for finding in one.key_findings)]
     lines += [f"Files mentioned: {_names(one.files_mentioned)}"] if one.files_mentioned else []

@@ -319,16 +319,17 @@ def _note_line(note: Note) -> str:
     tags = [f"#{tag}" for tag in note.tags]
     # Nobody wrote a captured note, and a promoted one is of another space: the model that reads it has to know.
     source = note.source.mark if note.source else ""
-    return _line([note.moment[:16], note.speaker, note.category, *tags, source], note.content)
+    return _line([note.moment[:16], note.said_by, note.category, *tags, source], note.content)
 
 
 def _memory_line(memory: Memory) -> str:
-    return _line([day(memory.moment), memory.kind, memory.category or ""], memory.content)
+    other = memory.said_by if memory.author else ""
+    return _line([day(memory.moment), other, memory.kind, memory.category or ""], memory.content)
 
 
 def _heard_line(heard: Heard) -> str:
     told = (one if len(one) <= SIGNAL else f"{one[: SIGNAL - 1]}…" for one in heard.signals)
-    return _line([day(heard.until), heard.summary_id], "; ".join(told))
+    return _line([day(heard.until), heard.summary_id, heard.said_by], "; ".join(told))
 
 
 def _line(told: Iterable[str], text: str) -> str:

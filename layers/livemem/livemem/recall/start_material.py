@@ -278,7 +278,7 @@ def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[
 
 
 def _hit(kind: HitKind, found: Document, verified_at: str | None) -> StartHit:
-    told = (found.time[:16], found.author, found.category, *(f"#{tag}" for tag in found.tags))
+    told = (found.time[:16], found.said_by, found.category, *(f"#{tag}" for tag in found.tags))
     return StartHit(kind, found.id, found.text, told, found.group, found.source.get("section", ""), verified_at)
 
 

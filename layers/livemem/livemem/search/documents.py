@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from livemem.text.speakers import all_said_by, said_by
+
 PERSON = "person"
 """The role of a note that says whose words it holds."""
 TOOLS, QUESTIONS, WORDLESS = "tools", "questions", "wordless"
@@ -45,6 +47,17 @@ class Document:
     """
     more: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Further values that are needed to show it, as JSON."""
+
+    @property
+    def written_by(self) -> str | None:
+        """The token that wrote it, where its author is another speaker."""
+        token = self.more.get("written_by") or self.more.get("author")
+        return token if token and token != self.author else None
+
+    @property
+    def said_by(self) -> str:
+        """Its author as texts name it. Of a summary the speakers whose words another token wrote (speakers.said_by)."""
+        return said_by(self.author, self.written_by or self.author) or all_said_by(self.more.get("written_for") or ())
 
 
 @dataclass(frozen=True)

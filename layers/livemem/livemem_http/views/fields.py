@@ -53,6 +53,11 @@ Agent = Annotated[
 ]
 
 
+WrittenBy = Annotated[
+    str | None, described("The name of the token that wrote it. Only if it names another author.", "cline-dev")
+]
+
+
 Description = Annotated[
     str, described("The purpose of the space, in at most 500 bytes.", "My project", maxLength=limits.DESCRIPTION_BYTES)
 ]

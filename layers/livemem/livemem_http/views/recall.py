@@ -8,7 +8,7 @@ from livemem.recall.render_memory import ShownFact, ShownMessage
 from livemem.recall.search import SpaceHits
 from livemem.search.engine import Hit
 from livemem_http.views import search
-from livemem_http.views.fields import Moment, Unread, View, described
+from livemem_http.views.fields import Moment, Unread, View, WrittenBy, described
 
 Relevance = Annotated[
     float | None,
@@ -145,7 +145,13 @@ class KnownView(View):
         Moment,
         described("The time when it was said or written, UTC. For a section: the time when its file was written."),
     ]
-    by: Annotated[str | None, described("The author, if there is one.", "cline-dev")] = None
+    by: Annotated[
+        str | None,
+        described(
+            "The author, if there is one. For a summary: the speakers whose words another token wrote.",
+            "cline-dev",
+        ),
+    ] = None
     title: Annotated[
         str | None, described("Only for a section: the path of the file, and the headings that lead to the section.")
     ] = None
@@ -163,6 +169,7 @@ class KnownView(View):
         described("Only for a captured note, which nobody wrote: the id of the conversation."),
     ] = None
     promoted_from: Annotated[str | None, described("Only for a promoted note: the space of the original.")] = None
+    written_by: WrittenBy = None
 
 
 class MessageContextView(View):
@@ -191,6 +198,7 @@ class MessageContextView(View):
                     relevance=_rounded(one.relevance),
                     captured_from=one.captured_from,
                     promoted_from=one.promoted_from,
+                    written_by=one.written_by,
                 )
                 for one in context.items
             ],

@@ -15,7 +15,8 @@ from livemem.recall.search_request import SKIP_MOST
 from livemem.search.engine import Hit, Reason, WhyNot
 from livemem.search.evidence import LIKELY
 from livemem.store import cursors
-from livemem_http.views.fields import Moment, SpaceId, Unread, View, described
+from livemem.text.speakers import said_by
+from livemem_http.views.fields import Moment, SpaceId, Unread, View, WrittenBy, described
 
 CONFIRMED = (BANK, memory_documents.MEMORY)
 """Kinds of documents that users confirm."""
@@ -76,6 +77,7 @@ class HitView(View):
         ),
     ] = None
     author: Annotated[str | None, described("The author. Absent for sections and summaries.", "cline-dev")] = None
+    written_by: WrittenBy = None
     role: Annotated[str | None, described("Only for a turn: `user`, `assistant`, `tool` or `system`.")] = None
     category: Annotated[str | None, described("Only for a note or a memory: its category.", "decision")] = None
     subjects: Annotated[list[str] | None, described("Only for a memory: its subjects.")] = None
@@ -110,6 +112,7 @@ class HitView(View):
             time=document.time,
             verified_at=_verified_at(hit) if document.kind in CONFIRMED else None,
             author=document.author or None,
+            written_by=document.written_by,
             role=document.role or None,
             category=document.category or None,
             subjects=list(document.tags) or None if document.kind == memory_documents.MEMORY else None,
@@ -184,6 +187,7 @@ class TalkHitView(View):
         ),
     ]
     author: Annotated[str | None, described("Only for a turn: its author.", "cline-dev")] = None
+    written_by: WrittenBy = None
     role: Annotated[str | None, described("Only for a turn: `user`, `assistant`, `tool` or `system`.", "user")] = None
     turn_index: Annotated[int | None, described("Only for a turn: its number.", 12)] = None
     level: Annotated[int | None, described("Only for a summary: its level, 1 to 3.")] = None
@@ -215,6 +219,7 @@ class TalkHitView(View):
             title=document.title or None,
             time=document.time,
             author=document.author or None,
+            written_by=document.written_by,
             role=document.role or None,
             turn_index=int(source["turn_index"]) if turn else None,
             level=None if turn else int(source["level"]),
@@ -458,6 +463,7 @@ class ShownTurnView(View):
         str, described("The author: the one that the message names, or else the name of the token.", "cline-dev")
     ]
     user: Annotated[str | None, described("The person on the user's side.")] = None
+    written_by: WrittenBy = None
     role: Annotated[
         str | None, described("Only for a turn with a single message: `user`, `assistant`, `tool` or `system`.")
     ] = None
@@ -481,6 +487,7 @@ class ShownTurnView(View):
             said_at=clock.iso(turn.said_at()),
             author=turn.author,
             user=turn.user,
+            written_by=turn.written_by,
             role=turn.role,
             user_message=shown.user,
             assistant_message=shown.assistant,
@@ -621,13 +628,14 @@ def _why(why: WhyNotView) -> str:
 
 
 def _hit(hit: HitView | TalkHitView, where: str) -> str:
+    author = said_by(hit.author, hit.written_by or hit.author) if hit.author else None
     if isinstance(hit, HitView):
         verified = (hit.verified_at or hit.time)[:10]
         confirmed = None if verified == hit.time[:10] else f"confirmed {verified}"
-        told = [hit.space_id, hit.kind, hit.time, confirmed, hit.author, hit.role, hit.category, hit.title]
+        told = [hit.space_id, hit.kind, hit.time, confirmed, author, hit.role, hit.category, hit.title]
     else:
         what = f"turn {hit.turn_index}" if hit.turn_index is not None else f"level {hit.level} summary {hit.number}"
-        told = [what, hit.time, hit.author, hit.role]
+        told = [what, hit.time, author, hit.role]
     return line(told, hit.snippet, where)
 
 

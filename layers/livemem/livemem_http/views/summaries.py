@@ -51,6 +51,13 @@ class CoversView(View):
     ]
 
 
+class WrittenForView(View):
+    """A speaker in whose name another token wrote."""
+
+    token: Annotated[str, described("The name of the token.", "cline-dev")]
+    speaker: Annotated[str, described("The speaker.", "Ines")]
+
+
 class SummaryView(View):
     """A block of turns or a group of summaries whose end is fixed, with its summary. Fields that do not apply or are
     empty are left out.
@@ -85,6 +92,13 @@ class SummaryView(View):
         dict[str, list[str]] | None, described("The names that the turns mention, by kind.", {"places": ["Kiel"]})
     ] = None
     signals: Annotated[list[str] | None, described("Hints on how to work with this user.")] = None
+    written_for: Annotated[
+        list[WrittenForView] | None,
+        described(
+            "The speakers of its turns whose words another token than their own wrote, up to 20. Such a summary, and "
+            "its signals, may say what they never said."
+        ),
+    ] = None
     notes: Annotated[
         list[str] | None,
         described(
@@ -121,6 +135,7 @@ def _made(summary: Summary) -> dict[str, Any]:
     entities = {name: found for name in ENTITIES if (found := getattr(summary.entities, name))}
     return {
         **{name: getattr(summary, name) or None for name in lists},
+        "written_for": [WrittenForView(token=token, speaker=name) for token, name in summary.written_for] or None,
         "entities": entities or None,
         "summary": summary.summary,
         "generated_at": summary.generated_at,

@@ -21,7 +21,7 @@ from livemem.conversations.turn import (
 from livemem.conversations.turn_import import Imported
 from livemem.limits import BODY_BYTES, SPEAKER_BYTES
 from livemem_http.views.conversations import TurnIndex
-from livemem_http.views.fields import Agent, Body, Gapped, Moment, NextCursor, Redacted, View, described
+from livemem_http.views.fields import Body, Gapped, Moment, NextCursor, Redacted, View, WrittenBy, described
 
 MessageId = Annotated[
     str,
@@ -257,9 +257,7 @@ class TurnView(View):
         ),
     ]
     user: Annotated[str | None, described("The person on the user's side.")] = None
-    written_by: Annotated[
-        Agent | None, described("The name of the token that wrote it. Only if another author is named.")
-    ] = None
+    written_by: WrittenBy = None
     open: Annotated[Literal[True] | None, described("True if the assistant's side is missing so far.")] = None
     erased_on: Annotated[
         str | None,

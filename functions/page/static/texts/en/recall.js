@@ -61,6 +61,8 @@ export default {
   'summary.files': 'Files',
   'summary.names': 'Names',
   'summary.signals': 'How to work with the user',
+  'summary.written.for': 'In the name of others',
+  'summary.said.by': 'said by {token} for {speaker}',
   'summary.tools': 'Tools',
   'summary.size': 'Size',
   'summary.size.of': '{text} of {source} characters',

@@ -61,6 +61,8 @@ export default {
   'summary.files': 'Fichiers',
   'summary.names': 'Noms',
   'summary.signals': 'Comment travailler avec l’utilisateur',
+  'summary.written.for': 'Au nom d’autres',
+  'summary.said.by': 'dit par {token} pour {speaker}',
   'summary.tools': 'Outils',
   'summary.size': 'Taille',
   'summary.size.of': '{text} caractères sur {source}',
