@@ -14,7 +14,7 @@ from livemem.errors import InvalidArchive, InvalidRequest, LiveMemoryError, TooL
 from livemem.markdown import front_matter
 from livemem.spaces import head as heads
 from livemem.spaces.head import Meta
-from livemem.store import keys, memory_keys
+from livemem.store import conversation_keys, keys, memory_keys
 
 OBJECT_BYTES = archive.OBJECT_BYTES
 META_BYTES = 1 << 20
@@ -60,6 +60,14 @@ class ArchivedSpace:
     space_id: str
     meta: Meta
     objects: Mapping[str, ArchivedObject]
+    documents: Documents
+
+    def takes(self, name: str) -> bool:
+        """Whether an import writes the object of this name as the archive has it. Not those that follow from others:
+        the import makes them, or leaves them out where they do not follow.
+        """
+        made = name in (keys.META, keys.MANIFEST) or memory_keys.is_snapshot(name)
+        return not (made or conversation_keys.is_user_signals(name) or self.documents.is_stray(name))
 
 
 def inspect(chunks: Iterator[bytes], check: Callable[[], None]) -> Contents:
@@ -157,7 +165,7 @@ def check_space(contents: Contents) -> ArchivedSpace:
     except Misfit as misfit:
         raise _refused(space_id, misfit) from None
     meta = _check_meta(space_id, contents, objects)
-    return ArchivedSpace(space_id, meta, objects)
+    return ArchivedSpace(space_id, meta, objects, contents.documents)
 
 
 def _check_layout(space_id: str, contents: Contents) -> None:

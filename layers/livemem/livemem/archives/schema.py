@@ -16,13 +16,15 @@ from pydantic import ValidationError
 from livemem import clock
 from livemem.bank import paths
 from livemem.changes.records import Record
+from livemem.conversations import user_signals
 from livemem.conversations.boundaries import BlockBoundary, GroupBoundary
-from livemem.conversations.conversation import Conversation
+from livemem.conversations.conversation import Conversation, markers
 from livemem.conversations.log import Floor
 from livemem.conversations.summaries import Summary
 from livemem.conversations.summaries_job import SummariesJob
-from livemem.conversations.summary_versions import SummaryVersions
+from livemem.conversations.summary_versions import FIRST, SummaryVersions
 from livemem.conversations.turn import ToolResult, Turn
+from livemem.conversations.user_signals import NamedSummary, UserSignals
 from livemem.digests.current_digest import CurrentDigest
 from livemem.digests.digest_documents import DeadLetter, DigestDone, Extract, StoredFacts, Try
 from livemem.jobs.receipt import Receipt
@@ -44,6 +46,9 @@ LATE = 1_000
 SHOWN_CHARACTERS = 100
 REDACTED = "[redacted:"
 """The text that replaces a secret in an id. The name then has the hash of the id that was sent."""
+
+SPACE = "x"
+"""Stands for the id of the space in keys."""
 
 Disagreement = Iterator[tuple[str, bool]]
 """Fields, and whether each agrees with the name."""
@@ -259,6 +264,19 @@ class _Talk:
     """By version and number."""
     groups: dict[tuple[int, int, int], tuple[str, GroupBoundary]] = field(default_factory=dict)
     """By version, level and number."""
+    users: dict[int, str] = field(default_factory=dict)
+    """The user who speaks in a turn, by its index."""
+    signals: list[tuple[NamedSummary, tuple[int, int], list[str] | None]] = field(default_factory=list)
+    """The summaries that have some, with the turns that they cover, and the tokens that wrote these."""
+
+    def heard(self) -> Iterator[tuple[str, NamedSummary]]:
+        """The summaries of the present version with signals, and the one user of whom each is."""
+        present = self.versions[1].version if self.versions else FIRST
+        for named, (first, last), written_by in self.signals:
+            users = {self.users[index] for index in range(first, min(last, len(self.turns)) + 1) if index in self.users}
+            if named.version == present and len(users) == 1:
+                user = users.pop()
+                yield user, named.model_copy(update={"own": written_by == [user]})
 
     def check(self) -> None:
         """Raise Misfit if they do not agree."""
@@ -308,12 +326,18 @@ class Documents:
 
     talks: dict[str, _Talk] = field(default_factory=lambda: defaultdict(_Talk))
     operations: dict[MemoryKind, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))
+    markers: set[str] = field(default_factory=set)
+    """The names of the markers by which the conversations are found, and of the signs that they are deleted."""
+    folded_until: str = ""
+    """Compact time of the newest note in a record of a consolidation."""
 
     def take(self, name: str, body: bytes, kind: ArchivedKind) -> None:
         """Take in the document under this name. Raises Misfit."""
         document = read(name, body, kind)
         if isinstance(document, Operation):
             self.operations[document.memory.kind][document.number] = name
+        elif isinstance(document, Record) and document.kind == "consolidation":
+            self.folded_until = max(self.folded_until, document.name().last)
         elif name.startswith("conversations/"):
             self._take_said(self.talks[name.split("/")[1]], name, document)
 
@@ -321,20 +345,54 @@ class Documents:
         boundary = conversation_keys.parse_boundary(f"x/{name}")
         if isinstance(document, Conversation):
             talk.buried = document.deleted_at is not None
+            keys_of_it = markers(SPACE, document)
+            keys_of_it += [conversation_keys.deleted(SPACE, document.conversation_id)] if talk.buried else []
+            self.markers.update(key.removeprefix(keys.prefix(SPACE)) for key in keys_of_it)
         elif isinstance(document, Turn):
             talk.turns[document.turn_index] = name
+            user = user_signals.speaker([document])
+            if user:
+                talk.users[document.turn_index] = user
         elif isinstance(document, SummaryVersions):
             talk.versions = name, document
         elif isinstance(document, Floor):
             talk.behind.append((name, "floor", document.floor))
         elif isinstance(document, Summary):
             talk.behind.append((name, "covers", document.covers.turns[1]))
+            self._take_signals(talk, name, document)
         elif isinstance(document, BlockBoundary) and boundary:
             talk.behind.append((name, "end", document.end))
             talk.blocks[boundary.version, boundary.number] = name, document
         elif isinstance(document, GroupBoundary) and boundary:
             talk.behind.append((name, "covers", document.covers[1]))
             talk.groups[boundary.version, boundary.level, boundary.number] = name, document
+
+    @staticmethod
+    def _take_signals(talk: _Talk, name: str, summary: Summary) -> None:
+        found = conversation_keys.parse_summary(f"{SPACE}/{name}")
+        if found and found.level == 1 and summary.signals:
+            named = NamedSummary(
+                conversation_id=found.conversation_id,
+                version=found.version,
+                number=found.number,
+                name=found.name,
+                until=summary.range_end,
+            )
+            talk.signals.append((named, summary.covers.turns, summary.written_by))
+
+    def is_stray(self, name: str) -> bool:
+        """Whether the object of this name is a marker that no conversation here has."""
+        parts = name.split("/")
+        is_marker = parts[0] == "_by_cwd" or (parts[0] == "conversations" and parts[2:] == ["deleted"])
+        return is_marker and name not in self.markers
+
+    def user_signals(self) -> Mapping[str, UserSignals]:
+        """The documents that name summaries with signals, by user, as the summaries and turns make them."""
+        found: dict[str, list[NamedSummary]] = defaultdict(list)
+        for talk in self.talks.values():
+            for user, named in () if talk.buried else talk.heard():
+                found[user].append(named)
+        return {user: user_signals.newest(named) for user, named in found.items()}
 
     def check(self) -> None:
         """Raise Misfit where documents contradict each other."""

@@ -87,7 +87,18 @@ def head_agrees(
         for name, value in expected.items()
         if getattr(meta, name) != value
     ]
+    if whole and meta.undone is not None:
+        wrong = _undone(changes) ^ _undone(changes, meta.undone)
+        broken += [f"undone: change {number} in one of head and records alone" for number in sorted(wrong)]
     return judged("head_agrees", len(expected), broken, "The head counts other changes than the history has.")
+
+
+def _undone(changes: Sequence[RecordedChange], ranges: Sequence[tuple[int, int]] | None = None) -> set[int]:
+    """The changes that were undone, by the head's ranges, else by the records. An undo is none of them."""
+    if ranges is None:
+        return {change.undoes for change in changes if change.undoes is not None}
+    numbers = (change.number for change in changes if change.undoes is None)
+    return {number for number in numbers if any(first <= number <= last for first, last in ranges)}
 
 
 def standing(changes: Sequence[RecordedChange], undone: Sequence[tuple[int, int]] = ()) -> Iterator[RecordedChange]:

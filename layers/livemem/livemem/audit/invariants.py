@@ -49,6 +49,7 @@ class _Seen:
     page: list[RecordedChange]
     newest: bool
     whole: bool
+    """Whether the page is all of the history."""
 
     @property
     def meta(self) -> Meta:
@@ -101,8 +102,8 @@ def _look(process: Process, space_id: str, limit: int, before: int | None) -> _S
     newest = before is None
     read = recorded.read(process, space_id, within)
     whole = newest and len(within) == len(names) and not any(change.lost for change in read)
-    # The oldest records may be gone (a lifecycle rule), or the space came with what it has.
-    whole = whole and not head.meta.provisioning and (not names or names[0].number == 1)
+    # The oldest records may be gone (a lifecycle rule).
+    whole = whole and (not names or names[0].number == 1)
     return _Seen(head, names, sorted(read, key=lambda change: change.number), newest, whole)
 
 
@@ -120,7 +121,8 @@ def _judge(process: Process, seen: _Seen) -> list[Invariant]:
     return [
         *found,
         checks.head_agrees(seen.meta, seen.names, seen.page, whole=seen.whole),
-        checks.bank_recorded(seen.page, bank.texts, bank.unread, whole=seen.whole),
+        # A space that was imported came with its files.
+        checks.bank_recorded(seen.page, bank.texts, bank.unread, whole=seen.whole and not seen.meta.provisioning),
         checks.sources_exist(bank.sources, seen.names),
         _snapshots(process, space_id),
         _orphans(process, seen.head),

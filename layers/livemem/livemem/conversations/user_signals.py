@@ -116,8 +116,7 @@ def note(process: Process, at: At, user: str, number: int, name: str, until: str
         if fresh in there:
             return None
         others = [one for one in there if one.place() != fresh.place()]
-        newest = sorted([fresh, *others], key=lambda one: (clock.parse(one.until), one.place()), reverse=True)
-        return (known or UserSignals()).model_copy(update={"newest": own_first(newest, MOST, lambda one: one.own)})
+        return (known or UserSignals()).model_copy(update={"newest": newest([fresh, *others]).newest})
 
     try:
         stored.update(
@@ -129,6 +128,12 @@ def note(process: Process, at: At, user: str, number: int, name: str, until: str
         )
     except PreconditionLost:
         logger.warning("signals were not named", extra={"space_id": at.space_id})
+
+
+def newest(named: Sequence[NamedSummary]) -> UserSignals:
+    """The document that names the newest of these summaries, the user's own ones first."""
+    ordered = sorted(named, key=lambda one: (clock.parse(one.until), one.place()), reverse=True)
+    return UserSignals(newest=own_first(ordered, MOST, lambda one: one.own))
 
 
 def _readable(process: Process, found: Object) -> UserSignals:

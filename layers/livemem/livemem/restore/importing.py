@@ -37,7 +37,7 @@ from livemem.restore.relabel import Names, follows, relabel
 from livemem.spaces import caps, rules
 from livemem.spaces.head import Head
 from livemem.spaces.head_fields import ProvisioningState
-from livemem.store import copying, keys, large, memory_keys, presigned
+from livemem.store import conversation_keys, copying, keys, large, memory_keys, presigned
 from livemem.store.large import Stream
 from livemem.store.objects import Entry
 from livemem.text.redaction import when
@@ -222,12 +222,14 @@ def _provision_space(process: Process, head: Head, space: ArchivedSpace, stream:
     prefix = keys.prefix(names.target)
     there = {entry.key.removeprefix(prefix): entry for entry in process.store.scan(prefix)}
     replays: dict[memory_keys.Kind, Replay] = defaultdict(Replay)
-    for window in _windows(stream, _timer(process, deadline)):
+    for window in _windows(space, stream, _timer(process, deadline)):
         process.store.map(lambda item: _write(process, space, item, names, there.get(item.name)), window)
         for kind, logged in _logged(window).items():
             replays[kind].add(logged)
     for kind, replay in replays.items():
         _keep_snapshot(process, names.target, kind, replay.state)
+    for user, found in space.documents.user_signals().items():
+        restore.write(process, conversation_keys.user_signals(names.target, user), found.to_bytes())
 
 
 def _logged(window: Sequence[_Object]) -> Mapping[memory_keys.Kind, Sequence[Operation]]:
@@ -248,13 +250,13 @@ def _keep_snapshot(process: Process, space_id: str, kind: memory_keys.Kind, stat
         restore.write(process, key, states.to_snapshot(state).to_bytes())
 
 
-def _windows(stream: Stream, check: Callable[[], None]) -> Iterator[list[_Object]]:
+def _windows(space: ArchivedSpace, stream: Stream, check: Callable[[], None]) -> Iterator[list[_Object]]:
     """The space's objects in groups that are written at once."""
     window: list[_Object] = []
     size = 0
     for member in unpacking.files(stream.chunks, check):
         name = member.path.partition("/")[2]
-        if name in (keys.META, keys.MANIFEST) or memory_keys.is_snapshot(name):
+        if not space.takes(name):
             continue
         if window and (size + member.size > WINDOW_BYTES or len(window) == WINDOW_OBJECTS):
             yield window
@@ -273,11 +275,21 @@ def _write(process: Process, space: ArchivedSpace, item: _Object, names: Names, 
 
 
 def _provisioned(head: Head, provisioning: ProvisioningState, space: ArchivedSpace) -> Provisioned:
+    folded = space.meta.folded_until
     meta = space.meta.model_copy(
         update={
             "space_id": head.meta.space_id,
             "uid": head.meta.uid,
             "description": provisioning.options.get("description", space.meta.description),
+            # What these two leave out nobody looks at any more, so they say no more than the objects show.
+            "runs_seen": _up_to(space.meta.runs_seen, provisioning.started_at),
+            "folded_until": None if folded is None else max(folded, space.documents.folded_until),
         }
     )
-    return Provisioned(meta, sum(not memory_keys.is_snapshot(name) for name in space.objects))
+    return Provisioned(meta, sum(space.takes(name) for name in space.objects) + 1)
+
+
+def _up_to(run_id: str | None, moment: str) -> str | None:
+    """The id of the run, None for one that is of a later time."""
+    latest = keys.run_moment(int(clock.parse(moment).timestamp() * 1_000))
+    return run_id if run_id and run_id <= latest else None
