@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from live_memory import Client
 from live_memory.cli import local_service
+from live_memory.cli.init.hooks.events import EVENTS
 from live_memory.cli.local_service import LocalService
 from live_memory.cli.main import app
 from live_memory.cli.mcp.upstream import Upstreams
@@ -180,10 +181,7 @@ def test_after_no_record_the_hooks_that_stand_in_the_files_record_nothing_and_wi
             init("--space", "demo", "--no-record")
 
             # Then only those that load are there, whatever is run, and recording comes back as it was
-            assert {event.lower().removeprefix("session").removeprefix("task") for event in run_all_hooks()} <= {
-                "start",
-                "resume",
-            }
+            assert {EVENTS[client][event] for event in run_all_hooks()} == {"load"}
             assert recorded() == [0, 0]
             init("--space", "demo")
             assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == with_record

@@ -20,6 +20,7 @@ PERMISSIONS = ("read", "write")
 NAMELESS = "agent"
 LONGEST = 64
 _KNOWN = {
+    "cline-core": "cline",
     "codex-mcp-client": "codex",
     "cursor-vscode": "cursor",
     "gemini-cli-mcp-client": "gemini-cli",

@@ -130,11 +130,15 @@ def _cline(setup: Setup) -> Fitting:
     recording = ["UserPromptSubmit", "PreCompact", "TaskComplete", "TaskCancel"]
     hooks = ".clinerules/hooks" if project else "Documents/Cline/Hooks"
     places = [_rules(setup, ".clinerules/livemem.md" if project else "Documents/Cline/Rules/livemem.md")]
-    hints = ["Switch the hooks on in Cline: the Hooks tab of its rules panel."]
+    hints = [
+        "Switch the hooks on in Cline: the Hooks tab of its rules panel.",
+        "Cline's command line runs them at once. Its model gets the memory at the first call of a tool.",
+    ]
     if setup.platform == "win32":
         hints = ["Cline runs its hooks on Windows as PowerShell scripts, which livemem does not write."]
     else:
         places += [_script(setup, f"{hooks}/{event}", event) for event in ("TaskStart", "TaskResume")]
+        places.append(_script(setup, f"{hooks}/PreToolUse", "PreToolUse", only='"hookName":"tool_call"'))
         places += [replace(_script(setup, f"{hooks}/{event}", event), wanted=setup.record) for event in recording]
     settings = _cline_settings(setup)
     if setup.local:
@@ -192,12 +196,16 @@ def _hook_groups(setup: Setup, client: str, events: list[str]) -> JsonPiece:
     )
 
 
-def _script(setup: Setup, relative: str, event: str) -> Place:
-    """A hook of Cline: a program. One that fails blocks the task, so it does not even if livemem is not installed."""
+def _script(setup: Setup, relative: str, event: str, only: str = "") -> Place:
+    """A hook of Cline: a program. One that fails blocks the task, so it does not even if livemem is not installed.
+
+    `only`: the text in its input without which it does nothing.
+    """
     allow = """printf '{"cancel": false}\\n'"""
-    body = (
-        f"command -v livemem >/dev/null 2>&1 || {{ {allow}; exit 0; }}\n{setup.hook('cline', event)} || {allow}\nexit 0"
-    )
+    call = f"{setup.hook('cline', event)} || {allow}"
+    if only:
+        call = f"input=$(cat)\ncase $input in\n  *'{only}'*) printf '%s' \"$input\" | {call} ;;\n  *) {allow} ;;\nesac"
+    body = f"command -v livemem >/dev/null 2>&1 || {{ {allow}; exit 0; }}\n{call}\nexit 0"
     return Place(setup.root, relative, BlockPiece(body, blocks.HASH, "#!/bin/sh\n", own=True), EXECUTABLE)
 
 

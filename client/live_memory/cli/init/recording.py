@@ -15,7 +15,7 @@ from live_memory.cli.init.setup import Scope, Setup
 
 WHAT = {
     "cursor": "what you type and what the agent answers",
-    "cline": "what you type, and the result of a finished task",
+    "cline": "what you type, and the result of a finished task, or in the command line each answer",
 }
 """Clients for whose sessions different data is kept."""
 ALSO_READ = {"claude-code": (".claude/settings.local.json",)}

@@ -202,7 +202,8 @@ def test_no_record_where_another_machine_has_the_record_takes_the_hooks_all_the_
     for client in CLIENTS:
         there.init(client, record=False)
     left = [path.name for path in there.project.rglob("*") if path.is_file() and "livemem hook" in path.read_text()]
-    assert sorted(left) == ["TaskResume", "TaskStart", "hooks.json", "hooks.json", "livemem.json", "settings.json"]
+    of_cline = ["PreToolUse", "TaskResume", "TaskStart"]
+    assert sorted(left) == [*of_cline, "hooks.json", "hooks.json", "livemem.json", "settings.json"]
     assert there.read(".clinerules/hooks/TaskCancel") == "#!/bin/sh\necho mine\n"
     assert list(there.json(".cursor/hooks.json")["hooks"]) == ["sessionStart"]
     for path in (".codex/hooks.json", ".github/hooks/livemem.json"):

@@ -28,12 +28,22 @@ EVENTS: Mapping[str, Mapping[str, Kind]] = {
     "cline": {
         "TaskStart": "load",
         "TaskResume": "load",
+        "PreToolUse": "load",
         "UserPromptSubmit": "keep",
         "PreCompact": "close",
         "TaskComplete": "close",
         "TaskCancel": "close",
     },
 }
+
+COMMAND_LINE: Mapping[str, tuple[str, Kind]] = {
+    "PreToolUse": ("tool_call", "load"),
+    "TaskComplete": ("agent_end", "send"),
+    "TaskCancel": ("agent_abort", "send"),
+}
+"""The events of Cline's command line: what it calls them, and what is done. It reads no answer at the start of a task,
+so the memory comes at the first call of a tool. A task that is complete is one answer there, and no end of a session.
+"""
 
 _ID_CHARS = 200
 _PATH_BYTES = 4_096
@@ -61,6 +71,8 @@ class Event:
     transcript: Path | None
     role: Literal["user", "assistant"]
     said: str
+    once: bool = False
+    """Whether it comes often, and the memory is to be loaded at the first one of the session alone."""
 
 
 def in_background(client: str, name: str) -> bool:
@@ -72,7 +84,7 @@ def in_background(client: str, name: str) -> bool:
     return kind == "send" or (kind == "close" and name.lower() == "precompact")
 
 
-def read(client: str, name: str, text: str) -> Event | None:
+def read(client: str, name: str, text: str, environ: Mapping[str, str] | None = None) -> Event | None:
     """The event, or None if it is not for this hook: an unknown one, or one of another client.
 
     Cursor and VS Code run the hooks of Claude Code too. Their input then is their own: with hooks of their own it would
@@ -81,6 +93,10 @@ def read(client: str, name: str, text: str) -> Event | None:
     kind = EVENTS.get(client, {}).get(name)
     payload = _object(text)
     if kind is None or payload is None or _sender(payload, client) != client:
+        return None
+    if client == "cline" and (session := _text(_dict(payload, "sessionContext"), "rootSessionId")):
+        return _command_line(name, payload, session[:_ID_CHARS], environ or {})
+    if name == "PreToolUse":
         return None
     transcript = None if client in {"cursor", "cline"} else _text(payload, "transcript_path", "transcriptPath")
     role, said = _said(client, name, payload)
@@ -94,6 +110,25 @@ def read(client: str, name: str, text: str) -> Event | None:
         role,
         said,
     )
+
+
+def _command_line(name: str, payload: Mapping[str, Any], session: str, environ: Mapping[str, str]) -> Event | None:
+    from live_memory.cli.init.hooks import cline_sessions  # noqa: PLC0415 - only Cline needs it
+
+    called, kind = COMMAND_LINE.get(name, ("", "load"))
+    # Sub-agents are left out, as with the other clients.
+    if payload.get("hookName") != called or payload.get("parent_agent_id"):
+        return None
+    path = cline_sessions.path_of(environ, session)
+    if kind == "load":
+        # A session that is resumed gets a new task, and the memory again.
+        session = _text(payload, "taskId")[:_ID_CHARS] or session
+    return Event("cline", name, kind, session, _folder(payload), path, "user", "", once=kind == "load")
+
+
+def _dict(payload: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = payload.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def _object(text: str) -> dict[str, Any] | None:

@@ -1,8 +1,8 @@
 """One event of a client, from its input on stdin to its answer on stdout. The client never gets an error."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -54,11 +54,12 @@ class Hook:
     service: str = ""
     starts: bool = False
     later: list[str] = field(default_factory=list)
+    environ: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, client: str, name: str, space_id: str, text: str) -> str:
         """Handle an event. Returns the answer for the client in any case."""
         until = self.clock() + SECONDS
-        event = events.read(client, name, text)
+        event = events.read(client, name, text, self.environ)
         if event is None:
             return answers.nothing(client, name)
         try:
@@ -114,10 +115,17 @@ class Hook:
         return Unsent(self.folder, self.log)
 
     def _sender(self, event: Event, space_id: str, files: Files, until: float) -> Sender:
+        if event.client == "cline" and event.transcript:
+            from live_memory.cli.init.hooks import cline_sessions  # noqa: PLC0415 - only Cline needs it
+
+            cline_sessions.keep(event.transcript, files, self.log)
+            event = replace(event, transcript=None)
         return Sender(self.memory(event.client), space_id, event, files, lambda: self.clock() < until, self.log)
 
     def _deal(self, event: Event, space_id: str, until: float) -> str:
         if event.kind == "load":
+            if event.once and not Files.of(self.folder, event.client, space_id, event.session).first_load():
+                return answers.nothing(event.client, event.name)
             self._check_away()
             wanted = {"space_id": space_id, "max_chars": answers.START_CHARS}
             start = self.memory(event.client).markdown("get_start", wanted)
@@ -200,4 +208,13 @@ def _hook(program: Program, settings: Settings, log: Log, later: list[str]) -> H
     folder = record.state_folder(program.environ) / "hooks"
     # Its port may be another one after the next start.
     service = f"{settings.profile} {'' if settings.is_local_service else url}"
-    return Hook(connect, folder, log, away=Away.of(folder, url, near=near), service=service, starts=starts, later=later)
+    return Hook(
+        connect,
+        folder,
+        log,
+        away=Away.of(folder, url, near=near),
+        service=service,
+        starts=starts,
+        later=later,
+        environ=program.environ,
+    )

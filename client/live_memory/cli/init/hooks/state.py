@@ -73,11 +73,21 @@ class Files:
         _write(temporary, json.dumps(asdict(session)).encode(), os.O_TRUNC)
         temporary.replace(self.state)
 
-    def keep(self, role: str, content: str, timestamp: str) -> None:
-        """Keep a message to be sent."""
+    def keep(self, role: str, content: str, timestamp: str, name: str = "") -> None:
+        """Keep a message to be sent. `name`: the id that its client gave it."""
         self._make_folder()
-        line = json.dumps({"role": role, "content": content, "timestamp": timestamp})
+        named = {"id": name} if name else {}
+        line = json.dumps({"role": role, "content": content, "timestamp": timestamp, **named})
         _write(self.kept, line.encode() + b"\n", os.O_APPEND)
+
+    def kept_names(self) -> set[str]:
+        """The ids of the messages that are kept."""
+        names = set()
+        with suppress(OSError):
+            for line in self.kept.read_bytes().splitlines():
+                with suppress(ValueError, AttributeError):
+                    names.add(json.loads(line).get("id"))
+        return names
 
     @contextmanager
     def lock(self, until: float) -> Iterator[bool]:
@@ -93,6 +103,15 @@ class Files:
             if held:
                 with suppress(OSError):
                     path.unlink()
+
+    def first_load(self) -> bool:
+        """Whether this is the first time that the memory is loaded in the session."""
+        self._make_folder()
+        try:
+            os.close(os.open(self.folder / f"{self.name}.loaded", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            return False
+        return True
 
     def _make_folder(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,0 +1,109 @@
+"""Sessions of Cline's command line, which gives its hooks neither the words of the user nor the name of a file.
+
+It keeps each session as one JSON document, which it writes again as a whole (3.0.65). The messages in it that are not
+kept yet are kept as those of a client that hands them to its hooks.
+"""
+
+import json
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from live_memory._redaction import redact
+from live_memory.cli.init.hooks.state import Files
+
+MOST_BYTES = 64 * 1_048_576
+"""Bytes of a document that is read. It holds the results of tools too."""
+TRIES, PAUSE_SECONDS = 20, 0.05
+"""The hook of an answer may begin a moment before the answer is in the document."""
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,199}", re.ASCII)
+_INPUT = re.compile(r"\s*<user_input[^>]*>(.*)</user_input>\s*", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Message:
+    """Words of the user or an answer. `name`: the id that Cline gave."""
+
+    name: str
+    role: str
+    text: str
+    timestamp: str
+
+
+def path_of(environ: Mapping[str, str], session: str) -> Path | None:
+    """The document of a session, by the variables that Cline itself reads. None: a name that is none of Cline's."""
+    if not _NAME.fullmatch(session):
+        return None
+    home = environ.get("CLINE_DIR") or str(Path(environ.get("HOME") or Path.home()) / ".cline")
+    data = environ.get("CLINE_DATA_DIR") or str(Path(home) / "data")
+    folder = environ.get("CLINE_SESSION_DATA_DIR") or str(Path(data) / "sessions")
+    return Path(folder) / session / f"{session}.messages.json"
+
+
+def keep(path: Path, files: Files, log: Callable[[str], None], sleep: Callable[[float], None] = time.sleep) -> None:
+    """Keep the messages of a document that are not kept yet, without what looks like a secret. Raises OSError."""
+    entries = _entries(path)
+    for _ in range(TRIES):
+        if entries and entries[-1].get("role") == "assistant":
+            break
+        sleep(PAUSE_SECONDS)
+        entries = _entries(path)
+    known = files.kept_names()
+    found = 0
+    for message in _messages(entries):
+        if message.name not in known:
+            text, secrets = redact(message.text)
+            found += secrets.total()
+            files.keep(message.role, text, message.timestamp, message.name)
+    if found:
+        log(f"livemem hook: {found} texts that look like secrets are not recorded")
+
+
+def _entries(path: Path) -> list[dict[str, Any]]:
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(handle, "rb") as file:
+        state = os.fstat(file.fileno())
+        if not stat.S_ISREG(state.st_mode) or state.st_size > MOST_BYTES:
+            raise OSError(f"{path} is not a file of at most {MOST_BYTES:,} bytes")
+        try:
+            document = json.loads(file.read(MOST_BYTES))
+        except (ValueError, RecursionError):
+            return []
+    entries = document.get("messages") if isinstance(document, dict) else None
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+
+
+def _messages(entries: list[dict[str, Any]]) -> Iterator[Message]:
+    for entry in entries:
+        role, about = entry.get("role"), entry.get("metadata")
+        # What Cline adds itself, such as the answers of hooks.
+        own = isinstance(about, dict) and about.get("displayRole") == "system"
+        text = _text(entry.get("content"), str(role))
+        if role in ("user", "assistant") and not own and text and isinstance(entry.get("id"), str):
+            yield Message(entry["id"], str(role), text, _moment(entry.get("ts")))
+
+
+def _text(content: Any, role: str) -> str:
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    if not isinstance(blocks, list):
+        return ""
+    texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
+    return "\n\n".join(_words(text, role) for text in texts if isinstance(text, str) and text.strip())
+
+
+def _words(text: str, role: str) -> str:
+    found = _INPUT.fullmatch(text) if role == "user" else None
+    return found[1] if found else text
+
+
+def _moment(milliseconds: Any) -> str:
+    try:
+        return datetime.fromtimestamp(milliseconds / 1_000, UTC).isoformat()
+    except (TypeError, ValueError, OverflowError, OSError):
+        return datetime.now(UTC).isoformat()
