@@ -183,13 +183,19 @@ def _told(error: ValidationError) -> list[FieldError]:
     if error.validator == "required":
         missing = [name for name in error.validator_value if name not in error.instance]
         return [FieldError(".".join([*place, name]), _wanted(error.schema["properties"][name])) for name in missing]
-    message = f"must be {_form(error.schema)}" if error.validator in ("type", "enum") else _bound(error)
+    about = _about(error.schema)
+    message = f"must be {_form(error.schema)}{about}" if error.validator in ("type", "enum") else _bound(error)
     return [FieldError(".".join(place) or "arguments", message)]
 
 
 def _wanted(schema: Mapping[str, Any]) -> str:
-    about = schema.get("description", "")
-    return f"is required, {_form(schema)}" + (f" ({about.rstrip('.')})" if 0 < len(about) <= ABOUT_CHARACTERS else "")
+    return f"is required, {_form(schema)}{_about(schema)}"
+
+
+def _about(schema: Mapping[str, Any]) -> str:
+    """Its description, if it is short."""
+    about = schema.get("description", "").rstrip(".")
+    return f" ({about})" if 0 < len(about) <= ABOUT_CHARACTERS else ""
 
 
 def _bound(error: ValidationError) -> str:

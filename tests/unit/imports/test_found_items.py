@@ -209,6 +209,14 @@ def test_a_session_keeps_words_times_and_title_and_leaves_tools_and_secrets_out(
     }
 
 
+def test_a_password_that_a_later_message_calls_so_is_imported_in_none_before():
+    told = [said("user", 1, "Use kiel7port."), said("assistant", 2, "My password is kiel7port.")]
+
+    (turn,) = claude_sessions.chat("s.jsonl", [session_lines(told)], set()).turns
+
+    assert (turn.user, turn.assistant) == ("Use ***.", "My password is ***.")
+
+
 def test_a_session_that_was_resumed_brings_only_what_is_new(tmp_path):
     again = [*SESSION, said("assistant", 8, "By day it works.")]
     projects = write(

@@ -281,6 +281,7 @@ def test_any_text_is_redacted_once_and_for_all_and_never_grows(text: str):
         "curl ", "curl -u ", "curl -u a:b1 ", "curl -u 'a:", "curl \\\n", 'curl -b "a=b;', "mysql -p", "docker login ",
         "-p ", "--password=", "Cookie: ", "Cookie: a=b1;", "Cookie: a", "cookie=", "a=bcdef1; ", "X-Api-Key: ", "x-a-",
         "X-Api-Key: a1b2c3 ", "-H ", "pa-", "AQ.", "re_", "1//0", ".atlasv1.", "JQQJ9",
+        "curl\", \"-u\", \"", "\", \"", "[\"curl\",",
         "password for a ", "password for a.b ", "password is ", "password is a1b2 ", "mot de passe, c'est ",
         "://a:abcdefgh1@h abcdefgh1 ",
     ],

@@ -2,6 +2,7 @@
 
 import random
 import re
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,9 @@ COMMANDS = [
     '{"cmd": "curl -u \\"ann:«hunter2x»\\" https://api.example.org"}',
     'curl -b "sid=«8f7e6d5c4b3a»; theme=dark" https://api.example.org',
     "curl --cookie 'session=«abcDEF123456»' https://api.example.org",
+    '["curl", "-u", "ann:«hunter2x»", "https://api.example.org"]',
+    '{"command": [\n  "mysql",\n  "-p«hunter2x»",\n  "app"\n]}',
+    "subprocess.run(['sshpass', '-p', '«swordfish»', 'ssh', 'a@b'])",
     "https -a ann:«hunter2x» example.org",
     "mysql -p«secret» mydb",
     "mysql -u root -p«S3cr3t!» -h db",
@@ -105,6 +109,7 @@ def test_a_secret_is_known_by_the_place_in_which_it_stands(kind: str, text: str)
 
 
 HARMLESS = [
+    "[redacted:password]: tiger77abc and [redacted:api-key]=tiger77abc",
     "docker run -p 8080:80 -p5432:5432 nginx",
     "docker run -d -p 5432:5432 --name pg postgres:16",
     "docker login registry.example.org && docker run -p 8080:80 nginx",
@@ -196,6 +201,21 @@ def test_a_secret_of_one_part_of_a_value_is_taken_out_of_all_parts():
 
     assert redaction.whole(sent) == ["use *** here", {"***": 1}, "PASSWORD=***", {"password": "***"}, "***"]
     assert redaction.counted() == {"password": 5}
+
+
+@each(
+    ("words", "shown"),
+    [
+        (["curl", "-u", "ann:hunter2x", "https://x"], ["curl", "-u", "ann:***", "https://x"]),
+        (["/usr/bin/mysql", "-ptiger77", "app"], ["/usr/bin/mysql", "-p***", "app"]),
+        (["sshpass", "-p", "swordfish", "ssh", "a@b"], ["sshpass", "-p", "***", "ssh", "a@b"]),
+        (["docker", "run", "-p", "8080:80"], ["docker", "run", "-p", "8080:80"]),
+        (["curl", 1, "-u", "ann:hunter2x"], ["curl", 1, "-u", "ann:hunter2x"]),
+        ([], []),
+    ],
+)
+def test_a_command_that_is_a_list_of_words_is_read_as_one(words: list[Any], shown: list[Any]):
+    assert Redaction().value(words) == shown
 
 
 def test_members_of_headers_are_read_as_headers():

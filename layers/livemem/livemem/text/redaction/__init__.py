@@ -19,9 +19,11 @@ The client has a copy (scripts/client.py): hooks take secrets out before they se
 """
 
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
@@ -277,8 +279,17 @@ class Redaction:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
-            return [self.value(one) for one in value]
+            return self._command([self.value(one) for one in value])
         return self._members(value) if isinstance(value, Mapping) else value
+
+    def _command(self, words: list[Any]) -> list[Any]:
+        """A list whose words are a command line without its secrets. Another list is returned unchanged."""
+        if not words or not all(isinstance(one, str) for one in words) or not command_secrets.is_program(words[0]):
+            return words
+        with suppress(ValueError):
+            done: list[Any] = json.loads(self.text(json.dumps(words, ensure_ascii=False)))
+            return done
+        return words
 
     def _members(self, members: Mapping[str, Any]) -> dict[str, Any]:
         done: dict[str, Any] = {}

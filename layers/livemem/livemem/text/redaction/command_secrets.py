@@ -4,6 +4,8 @@ Which option takes a secret depends on the program: `-p` is a port for one and a
 stand in a table. Their options with a name of their own (`--password=...`) are known there too, with any value that is
 no placeholder. Elsewhere named_secrets.py judges them.
 
+A command may also be a list of words, as JSON has it.
+
 Time is linear: after the name of a program its words are read once, at most LINE characters, and not beyond the end of
 the command.
 """
@@ -44,11 +46,14 @@ _ALONE = {
 _LOGIN = " login"
 _NAMED = re.compile(r"--?[A-Za-z-]{0,20}(?:password|passwd|passphrase|pass)(?=[= ]|\Z)", re.IGNORECASE)
 _COOKIE = re.compile(r"-b|--cookie")
+_NEXT = r"""\\{0,3}["'][ \t]{0,4},(?:\\n|\s){0,12}\\{0,3}["']"""
+"""The text between two words of a list."""
+_QUOTED_PART = r"""\\{0,3}"[^"\\\n]*+\\{0,3}"|\\{0,3}'[^'\\\n]*+\\{0,3}'"""
 _TOKEN = re.compile(
-    r"""
-    (?P<end>[\n`]|\\n|&&|\|\|?|;|\Z)
-    | (?P<blank>[ \t]+|\\\r?\n)
-    | (?P<word>(?:\\{0,3}"[^"\\\n]*+\\{0,3}"|\\{0,3}'[^'\\\n]*+\\{0,3}'|\\[^\n]|[^\s"'`|;&\\]|&(?!&))+)
+    rf"""
+    (?P<blank>[ \t]+|\\\r?\n|{_NEXT})
+    | (?P<end>[\n`]|\\n|&&|\|\|?|;|\Z)
+    | (?P<word>(?:(?!{_NEXT})(?:{_QUOTED_PART}|\\[^\n]|[^\s"'`|;&\\]|&(?!&)))+)
     | (?P<odd>.)
     """,
     re.VERBOSE | re.DOTALL,
@@ -75,9 +80,15 @@ def _programs() -> Iterator[tuple[str, str, str, bool]]:
 _RULES = [(re.compile(f"(?:{one.removesuffix(_LOGIN)})\\Z"), one.endswith(_LOGIN), re.compile(option), sign, apart)
           for one, option, sign, apart in _programs()]  # fmt: skip
 _PROGRAM = re.compile(
-    rf"(?<![\w.@-])(?P<name>{'|'.join(one.removesuffix(_LOGIN) for one, *_ in _programs())})(?:\.exe)?(?=[ \t])"
+    rf"(?<![\w.@-])(?P<name>{'|'.join(one.removesuffix(_LOGIN) for one, *_ in _programs())})(?:\.exe)?"
+    r"""(?=[ \t]|\\{0,3}["'][ \t]{0,4},)"""
 )
 _OPTION = re.compile(r"[ \t\"']--?[A-Za-z]")
+
+
+def is_program(name: str) -> bool:
+    """Whether it is the name of such a program, or the path of one."""
+    return any(rule[0].match(name.rpartition("/")[2]) for rule in _RULES)
 
 
 def places(text: str) -> Iterator[tuple[int, int]]:

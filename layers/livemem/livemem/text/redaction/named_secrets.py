@@ -105,7 +105,8 @@ def places(text: str) -> Iterator[tuple[int, int]]:
     """The places of the secrets that are known by their names, from the first to the last."""
     at = 0
     for start in _beginnings(text):
-        for pattern in (_SAID, _NAMED) if start >= at else ():
+        # A mark has a name and ends with a bracket, as an index does.
+        for pattern in (_SAID, _NAMED) if start >= at and not text.endswith("[redacted:", 0, start) else ():
             named = pattern.match(text, start)
             found = _place(text, named) if named else None
             if found:
