@@ -46,8 +46,17 @@ def path_of(environ: Mapping[str, str], session: str) -> Path | None:
     return Path(folder) / session / f"{session}.messages.json"
 
 
-def keep(path: Path, files: Files, log: Callable[[str], None], sleep: Callable[[float], None] = time.sleep) -> None:
-    """Keep the messages of a document that are not kept yet, without what looks like a secret. Raises OSError."""
+def keep(
+    path: Path,
+    files: Files,
+    log: Callable[[str], None],
+    sleep: Callable[[float], None] = time.sleep,
+    before: float | None = None,
+) -> None:
+    """Keep the messages of a document that are not kept yet, without what looks like a secret. Raises OSError.
+
+    `before`: those until then alone (Unix time).
+    """
     entries = _entries(path)
     for _ in range(TRIES):
         if entries and entries[-1].get("role") == "assistant":
@@ -57,7 +66,8 @@ def keep(path: Path, files: Files, log: Callable[[str], None], sleep: Callable[[
     known = files.kept_names()
     found = 0
     for message in _messages(entries):
-        if message.name not in known:
+        late = before is not None and datetime.fromisoformat(message.timestamp).timestamp() > before
+        if message.name not in known and not late:
             text, secrets = redact(message.text)
             found += secrets.total()
             files.keep(message.role, text, message.timestamp, message.name)

@@ -107,20 +107,22 @@ class Hook:
             self._unsent.drop(entry, "its transcript is gone")
             return
         with files.lock(0) as alone:
-            if alone and self._sender(event, entry.space_id, files, until).send():
+            if alone and self._sender(event, entry.space_id, files, until, entry).send():
                 self._unsent.done(entry)
 
     @property
     def _unsent(self) -> Unsent:
         return Unsent(self.folder, self.log)
 
-    def _sender(self, event: Event, space_id: str, files: Files, until: float) -> Sender:
+    def _sender(self, event: Event, space_id: str, files: Files, until: float, entry: Entry | None = None) -> Sender:
+        limit = entry.size if entry else None
         if event.client == "cline" and event.transcript:
             from live_memory.cli.init.hooks import cline_sessions  # noqa: PLC0415 - only Cline needs it
 
-            cline_sessions.keep(event.transcript, files, self.log)
-            event = replace(event, transcript=None)
-        return Sender(self.memory(event.client), space_id, event, files, lambda: self.clock() < until, self.log)
+            cline_sessions.keep(event.transcript, files, self.log, before=entry.latest if entry else None)
+            event, limit = replace(event, transcript=None), None
+        memory = self.memory(event.client)
+        return Sender(memory, space_id, event, files, lambda: self.clock() < until, self.log, limit)
 
     def _deal(self, event: Event, space_id: str, until: float) -> str:
         if event.kind == "load":

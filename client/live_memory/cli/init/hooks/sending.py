@@ -54,6 +54,8 @@ class Sender:
     files: Files
     in_time: Callable[[], bool]
     log: Callable[[str], None]
+    limit: int | None = None
+    """The place in the transcript to which it is sent, None: its end."""
 
     def send(self) -> bool:
         """Send the new messages of the transcript, and close the conversation if the event requires it. Returns whether
@@ -65,12 +67,18 @@ class Sender:
         while self.in_time():
             session = self.files.load()
             parse = transcripts.PARSERS[self.event.client]
-            part = transcripts.read(path, session.sent, parse, session.planned)
+            if session.sent > path.stat().st_size:
+                # It was begun again.
+                session = replace(session, sent=0, planned=0)
+            if self.limit is not None and session.sent >= self.limit:
+                self._end(session)
+                return True
+            until = session.planned if session.planned > session.sent else self.limit or 0
+            part = transcripts.read(path, session.sent, parse, until)
             if part.redacted:
                 self.log(f"livemem hook: {part.redacted} texts that look like secrets are not sent")
             if part.end == session.sent:
-                if self.event.kind == "close":
-                    self._close(session)
+                self._end(session)
                 return True
             self.files.save(replace(session, planned=part.end))
             self._send_part(part)
@@ -89,6 +97,10 @@ class Sender:
             self.files.save(replace(self.files.load(), conversation_id=conversation, sent=end, planned=part.end))
             if not self.in_time():
                 return
+
+    def _end(self, session: Session) -> None:
+        if self.event.kind == "close":
+            self._close(session)
 
     def _close(self, session: Session) -> None:
         """Close the conversation after the last message that was sent. Without a request if it was closed there

@@ -41,6 +41,8 @@ class Entry:
     transcript: str | None
     since: float
     latest: float
+    size: int | None
+    """Bytes of the transcript at the event. More may have been said since, without a hook: that is not recorded."""
 
     def of_event(self) -> Event:
         """The event, to be dealt with again."""
@@ -61,7 +63,8 @@ class Unsent:
         """Note that a session is about to be sent. A session that is in the list already keeps its age."""
         transcript = str(event.transcript) if event.transcript else None
         now, path = self.clock(), self._path(event.client, space_id, event.session)
-        entry = Entry(service, space_id, event.client, event.name, event.session, event.folder, transcript, now, now)
+        named = (service, space_id, event.client, event.name, event.session, event.folder, transcript)
+        entry = Entry(*named, since=now, latest=now, size=_size(event.transcript))
         former = self._read(path)
         if former and (former.service, former.transcript) == (service, transcript):
             entry = replace(entry, since=min(former.since, now))
@@ -154,12 +157,20 @@ class Unsent:
         optional = (entry.folder, entry.transcript)
         known = all(isinstance(text, str) for text in texts) and all(isinstance(text, str | None) for text in optional)
         known = known and all(isinstance(at, int | float) for at in (entry.since, entry.latest))
+        known = known and isinstance(entry.size, int | None)
         known = known and entry.event in EVENTS.get(entry.client, {})
         return entry if known and self._path_of(entry) == path else None
 
     def _drop(self, path: Path, reason: str) -> None:
         self.log(f"livemem hook: a session that waited to be sent is left out ({path.stem}): {reason}")
         _remove(path)
+
+
+def _size(transcript: Path | None) -> int | None:
+    try:
+        return transcript.stat().st_size if transcript else None
+    except (OSError, ValueError):
+        return None
 
 
 def _write(path: Path, text: str) -> None:

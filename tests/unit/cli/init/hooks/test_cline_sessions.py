@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 
 import pytest
 
@@ -102,6 +103,18 @@ def test_a_session_that_is_interrupted_or_could_not_be_sent_comes_with_a_later_h
     machine.memory.fail = lambda _: LiveMemoryError("no_connection", "Nobody answers.")
     run(machine, "TaskCancel", "agent_abort")
     machine.memory.fail = lambda _: None
+    machine.hook("claude-code", "Stop", session_id="s2", transcript_path=machine.transcript())
+    assert machine.memory.turns == ["Why?\n\nSo."]
+
+
+def test_what_is_said_after_the_last_hook_is_not_sent_from_the_list(machine):
+    messages = [user("1", "Why?"), agent("2", "So.")]
+    wrote(machine, *messages)
+    machine.memory.fail = lambda _: LiveMemoryError("no_connection", "Nobody answers.")
+    run(machine, "TaskComplete", "agent_end")
+    machine.memory.fail = lambda _: None
+    in_an_hour = (time.time() + 3_600) * 1_000
+    wrote(machine, *messages, user("3", "A private word.", ts=in_an_hour), {**agent("4", "Yes."), "ts": in_an_hour})
     machine.hook("claude-code", "Stop", session_id="s2", transcript_path=machine.transcript())
     assert machine.memory.turns == ["Why?\n\nSo."]
 

@@ -135,6 +135,32 @@ def test_a_session_that_is_resumed_meanwhile_is_sent_by_its_own_hook_and_not_twi
     assert machine.memory.said == ["Why?", "And?"]
 
 
+def test_what_was_said_since_without_a_hook_is_not_sent_from_the_list(machine):
+    path = ended(machine, "s1", "Why?", "And?")
+    with path.open("a") as file:
+        file.write(json.dumps(claude("user", "A private word.")) + "\n")
+    next_hook(machine)
+    assert machine.memory.said == ["Why?", "And?"]
+    assert machine.memory.closed == [("C0", 2)]
+    assert waits(machine) == []
+    # The session's own next hook goes on from there.
+    machine.hook("claude-code", "Stop", session_id="s1", transcript_path=str(path))
+    assert machine.memory.said == ["Why?", "And?", "A private word."]
+
+
+def test_a_line_that_was_half_written_at_the_end_is_not_sent_from_the_list_and_ends_the_wait(machine):
+    path = machine.folder / "s1.jsonl"
+    line = json.dumps(claude("user", "Half of it is private."))
+    path.write_text(json.dumps(claude("user", "Why?")) + "\n" + line[:20])
+    machine.memory.fail = down
+    machine.hook("claude-code", "SessionEnd", session_id="s1", transcript_path=str(path))
+    machine.memory.fail = up
+    path.write_text(json.dumps(claude("user", "Why?")) + "\n" + line + "\n")
+    next_hook(machine)
+    assert machine.memory.said == ["Why?"]
+    assert waits(machine) == []
+
+
 def test_two_hooks_at_once_send_it_once(machine):
     ended(machine, "s1", "Why?")
     inner = []
@@ -182,6 +208,8 @@ def test_a_transcript_that_was_begun_again_is_read_from_its_start(machine):
     path.write_text("".join(json.dumps(claude("user", text, uuid=text)) + "\n" for text in ("Why?", "And?")))
     machine.hook("claude-code", "Stop", session_id="s1", transcript_path=str(path))
     ended(machine, "s1", "Other")
+    # It was not even sent: the connection failed first.
+    del machine.memory.messages["C0"][next(reversed(machine.memory.messages["C0"]))]
     next_hook(machine)
     assert machine.memory.said == ["Why?", "And?", "Other"]
 
