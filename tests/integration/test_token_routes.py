@@ -1,9 +1,11 @@
 """The routes of tokens as their callers meet them: what is shown, what is refused, and what an agent can do with it."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from tests.support.cases import each
+from tests.support.functions import request
 from tests.support.routes import ROUTES, good
 from tests.support.service import Service
 from tests.support.world import BOOTSTRAP_KEY
@@ -44,6 +46,43 @@ def test_the_list_tells_that_a_token_was_used(service: Service):
 
     (listed,) = call(service, "GET", "/v1/tokens", status=200)["items"]
     assert listed["last_used_at"] >= made["created_at"]
+
+
+def test_a_token_with_a_list_uses_its_own_new_space_at_once_over_every_door(service: Service):
+    call(service, "POST", "/v1/spaces", status=201, body={"space_id": "demo", "rules": "x"})
+    token = make(service)["token"]
+    doors: dict[str, Callable[[str], Any]] = {
+        "route": lambda space: service.http("reads", "GET", NOTES, token=token, space_id=space),
+        "writing": lambda space: service.http("ingest", "POST", NOTES, token=token, space_id=space, body=NOTE),
+        "several spaces": lambda space: service.http("search", "GET", "/v1/search", token=token, query=asked(space)),
+        "job": lambda space: service.http("backup", "GET", "/v1/jobs/{job}", token=token, job=f"{space}.run.{NOBODY}"),
+        "mcp": lambda space: service.invoke("mcp", request("POST", "/mcp", token=token, body=told(space), headers=MCP)),
+    }
+
+    def refused(space: str) -> list[str]:
+        return [name for name, ask in doors.items() if "may not use this space" in ask(space)["body"]]
+
+    assert refused("new") == list(doors)
+    call(service, "POST", "/v1/spaces", status=201, token=token, body={"space_id": "new", "rules": "x"})
+
+    assert refused("new") == []
+    assert refused("other") == list(doors)
+
+
+NOTES = "/v1/spaces/{space_id}/notes"
+NOTE = {"category": "progress", "content": "x"}
+NOBODY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+MCP = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
+
+
+def asked(space: str) -> dict[str, str]:
+    return {"q": "harbour", "spaces": f"demo,{space}"}
+
+
+def told(space: str) -> dict[str, Any]:
+    """A call of a tool in a space."""
+    arguments = {"space_id": space, "q": "harbour"}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": arguments}}
 
 
 @each(

@@ -415,3 +415,74 @@ def test_of_two_entries_of_one_hash_the_first_one_counts():
 
     with pytest.raises(Unauthenticated):
         enter(world)
+
+
+def test_a_space_that_another_process_made_is_open_to_its_token_at_once():
+    world = world_with(token(space_ids=["demo"]))
+    enter(world, space_id="demo")
+    for number in range(3):
+        # As a client does that looks for the space, makes it and goes on.
+        with pytest.raises(Forbidden):
+            enter(world, space_id=f"new-{number}")
+        names = ["demo", *(f"new-{one}" for one in range(number + 1))]
+        put(world, token(space_ids=names))
+
+        assert enter(world, space_id=f"new-{number}").space_ids == set(names)
+        world.clock.move(1)
+
+
+def test_a_list_that_became_one_of_all_spaces_and_a_token_that_was_revoked_are_seen_at_a_refusal():
+    world = world_with(token(space_ids=["demo"]))
+    enter(world, space_id="demo")
+    put(world, token())
+    assert enter(world, space_id="new").space_ids == frozenset()
+
+    put(world, token(space_ids=["demo"], revoked=True))
+    assert enter(world, space_id="demo").name == "ann"
+    world.clock.move(LIFE)
+    with pytest.raises(Unauthenticated, match="revoked"):
+        enter(world, space_id="new")
+
+
+def test_a_flood_of_refusals_costs_a_few_requests_a_second_and_a_right_space_gets_through_it():
+    bob = token("lm_bob", name="bob", space_ids=["home"])
+    world = world_with(token(space_ids=["demo"]), bob)
+    enter(world)
+    world.client.reset()
+
+    for second in range(10):
+        for number in range(50):
+            with pytest.raises(Forbidden):
+                enter(world, space_id=f"s-{second}-{number}")
+        world.clock.move(1)
+
+    assert gets(world) == 10 * look_rate.LOOKS_A_SECOND
+    # The looks of the flood are looks for all.
+    put(world, token(space_ids=["demo"]), bob.model_copy(update={"space_ids": ["home", "new"]}))
+    for number in range(50):
+        with pytest.raises(Forbidden):
+            enter(world, space_id=f"s-{number}")
+    assert enter(world, "Bearer lm_bob", space_id="new").name == "bob"
+
+
+@pytest.mark.parametrize("name", ["../x", "a b", "x" * 999, "", "Ä"])
+def test_a_name_that_no_space_can_have_costs_no_look(name: str):
+    world = world_with(token(space_ids=["demo"]))
+    enter(world)
+    world.client.reset()
+
+    with pytest.raises(Forbidden):
+        enter(world, space_id=name)
+
+    assert gets(world) == 0
+
+
+def test_a_permission_that_a_token_lacks_costs_no_look():
+    world = world_with(token(space_ids=["demo"]))
+    enter(world)
+    world.client.reset()
+
+    with pytest.raises(Forbidden, match="permission"):
+        enter(world, needs="write", space_id="new")
+
+    assert gets(world) == 0

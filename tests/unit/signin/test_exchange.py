@@ -95,6 +95,22 @@ def test_a_grant_is_what_was_chosen_of_what_the_token_may_do():
         enter(world, issued.access_token, space_id="other")
 
 
+def test_a_space_that_was_made_a_moment_ago_is_open_to_a_grant_of_all_spaces_and_to_no_other():
+    world = world_with()
+    every = signed_in(world, spaces=()).access_token
+    coded(world, spaces=["demo"], code="second")
+    some = redeemed(world, "second").access_token
+    for access in (every, some):
+        enter(world, access)
+
+    entry = token(SECRET, "read", "write", spaces=("demo", "other", "new"))
+    world.inner.put_object(Bucket="bucket", Key=keys.TOKENS, Body=Registry(tokens=[entry]).to_bytes())
+
+    assert "new" in enter(world, every, space_id="new").space_ids
+    with pytest.raises(Forbidden):
+        enter(world, some, space_id="new")
+
+
 def test_a_grant_of_an_administrator_is_never_admin():
     world = world_with(token(SECRET, "read", "write", "admin", spaces=()))
 

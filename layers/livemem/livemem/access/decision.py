@@ -1,6 +1,7 @@
 """What a token may do: every route asks one function. It fails closed: unreadable data lets nobody in."""
 
 import hmac
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from livemem import clock
@@ -61,9 +62,7 @@ def authorise(
         last_use.note(process, principal.token_hash)
     if needs is not None:
         check_permission(principal, needs)
-    if space_id is not None:
-        check_space(principal, space_id)
-    return principal
+    return principal if space_id is None else check_space(process, principal, space_id)
 
 
 def check_user(name: str, user: str | None, *, may_write: bool) -> None:
@@ -83,10 +82,20 @@ def check_permission(principal: Principal, needs: Permission) -> None:
         raise Forbidden(f"The token {principal.name!r} lacks the permission {needs!r}.")
 
 
-def check_space(principal: Principal, space_id: str) -> None:
-    """Raise Forbidden unless the principal may use the space, in the same words whether it exists or not."""
+def check_space(process: Process, principal: Principal, space_id: str) -> Principal:
+    """The principal, which may use the space. Raises Forbidden in the same words whether it exists or not.
+
+    Another process may have made the space a moment ago and added it to the token's list. So before a refusal the
+    registry is looked at once more (registry.find_now).
+    """
+    if not principal.may_see(space_id) and principal.token_hash and keys.SPACE_ID.fullmatch(space_id):
+        entry = registries.find_now(process, principal.token_hash)
+        of_token = principal_of(entry, process.clock()).space_ids if entry else principal.space_ids
+        common = _common(principal.of_grant, of_token)
+        principal = principal if common is None else replace(principal, space_ids=common)
     if not principal.may_see(space_id):
         raise Forbidden(f"The token {principal.name!r} may not use this space.")
+    return principal
 
 
 def _bearer(authorization: str | None) -> bytes:
@@ -124,12 +133,10 @@ def _granted(process: Process, token: bytes, *, accepted: bool) -> Principal:
     of_token = principal_of(entry, process.clock())
     if of_token.rotated:
         raise Unauthenticated("The connection's token was replaced. Sign in again.")
-    space_ids = frozenset(grant.space_ids) or of_token.space_ids
-    if of_token.space_ids:
-        space_ids &= of_token.space_ids
-        if not space_ids:
-            # An empty set would mean all spaces.
-            raise Unauthenticated("The connection's token may use none of its spaces any more.")
+    of_grant = frozenset(grant.space_ids)
+    space_ids = _common(of_grant, of_token.space_ids)
+    if space_ids is None:
+        raise Unauthenticated("The connection's token may use none of its spaces any more.")
     return Principal(
         of_token.name,
         of_token.permissions & frozenset(grant.scope) & {"read", "write"},
@@ -137,7 +144,15 @@ def _granted(process: Process, token: bytes, *, accepted: bool) -> Principal:
         grant.access_ends_at,
         token_hash=entry.hash,
         connection=grant.grant_id,
+        of_grant=of_grant,
     )
+
+
+def _common(one: frozenset[str], other: frozenset[str]) -> frozenset[str] | None:
+    """The spaces of two lists, of which an empty one means all. None if they have none in common."""
+    if not one or not other:
+        return one or other
+    return one & other or None
 
 
 def principal_of(entry: Token, now: datetime, *, rotation: str | None = None) -> Principal:

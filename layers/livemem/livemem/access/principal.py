@@ -25,6 +25,8 @@ class Principal:
 
     connection: str | None = None
     """The id of the grant by which a client acts for the token's holder (sign-in)."""
+    of_grant: frozenset[str] = frozenset()
+    """The spaces that the holder has chosen for that client. Empty: all of the token."""
 
     def may_see(self, space_id: str) -> bool:
         """Whether the space is in the token's list."""

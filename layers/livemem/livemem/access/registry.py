@@ -1,7 +1,8 @@
 """The registry of tokens, `_system/tokens.json`. Tokens are random and stored as SHA-256 alone.
 
 A process asks for it at most every 30 s, by its ETag. It also asks when it meets an unknown token: once for each, and
-at most a few times a second. So a new token works at once, and invalid tokens cost next to nothing.
+at most a few times a second. So a new token works at once, and invalid tokens cost next to nothing. The same holds for
+a space that is not on a known token's list.
 
 Each entry is a line of the document. A process that reads a newer version parses only the lines that it does not know.
 So a lost race costs little more than its requests, however many tokens there are.
@@ -164,6 +165,18 @@ def find(process: Process, digest: str) -> Token | None:
     found = cache.entry(digest)
     # The digest of the sent token is looked up. So the time of the look-up reveals nothing of a token.
     return found if found and hmac.compare_digest(found.hash.encode(), digest.encode()) else None
+
+
+def find_now(process: Process, digest: str) -> Token | None:
+    """The entry of a known token's hash as it is now, for a token that the entry of the last read refuses: 1 GET (304
+    where nothing changed), unless too many others were looked for in this second.
+
+    No refusal is remembered: a client asks for a space, makes it and asks again.
+    """
+    cache = process.cache(_Cache)
+    if cache.looks.allowed():
+        _revalidate(process)
+    return cache.entry(digest)
 
 
 def _revalidate(process: Process) -> tuple[Registry, str]:

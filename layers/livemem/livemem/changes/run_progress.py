@@ -58,7 +58,7 @@ def page(
     1 GET for the head and for each run shown, and a few LIST for any number of runs. Raises InvalidName, Forbidden,
     NotFound.
     """
-    decision.check_space(caller, keys.check_space_id(space_id))
+    decision.check_space(process, caller, keys.check_space_id(space_id))
     head = heads.load(process, space_id)
     # One run more than the page shows whether there is another page.
     found = list(islice(_newest_first(process, space_id, before), limit + 1))

@@ -88,7 +88,7 @@ def promote(
     source_id = _checked(source_id)
     _check_target(space_id, target)
     decision.check_permission(principal, "read")
-    decision.check_space(principal, target)
+    decision.check_space(process, principal, target)
     require_conditional_writes(process.store)
     uids = heads.refresh(process, space_id).meta.uid, heads.refresh(process, target).meta.uid
     promotion_id = promotion_keys.id_of(uids[0], source_id, uids[1])

@@ -249,7 +249,7 @@ def _spaces(
             keys.check_space_id(space_id)
         except InvalidName as error:
             raise InvalidName("spaces", error.message) from None
-        decision.check_space(principal, space_id)
+        decision.check_space(process, principal, space_id)
     return space_ids, None
 
 

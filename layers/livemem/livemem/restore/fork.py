@@ -36,7 +36,7 @@ def order(
     Some GET and LIST, and the requests of the backup and of the claim. Raises InvalidName, NotFound (the space, the
     change), SpaceExists, Conflict, Busy, Forbidden.
     """
-    decision.check_space(principal, keys.check_space_id(space_id))
+    principal = decision.check_space(process, principal, keys.check_space_id(space_id))
     keys.check_space_id(target)
     meta = heads.load(process, space_id).meta
     if at is not None:

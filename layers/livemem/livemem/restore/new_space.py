@@ -50,7 +50,7 @@ def check_free(process: Process, principal: Principal, space_id: str) -> None:
     try:
         _find_room(process, space_id)
     except (SpaceExists, SpaceBroken, Conflict):
-        decision.check_space(principal, space_id)
+        decision.check_space(process, principal, space_id)
         raise
 
 
@@ -67,7 +67,7 @@ def begin(process: Process, principal: Principal, space_id: str, provisioning: P
         with caps.making_space(process, principal):
             head = _claim(process, space_id, provisioning)
     except (SpaceExists, SpaceBroken, Conflict):
-        decision.check_space(principal, space_id)
+        decision.check_space(process, principal, space_id)
         raise
     registries.allow_space(process, principal, space_id)
     return head

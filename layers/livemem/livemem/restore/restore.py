@@ -41,7 +41,7 @@ def order(process: Process, principal: Principal, space_id: str, backup_id: str,
 
     Raises NotFound (no complete backup), BackupDamaged, InvalidName, SpaceExists, Conflict, Forbidden.
     """
-    decision.check_space(principal, keys.check_space_id(space_id))
+    principal = decision.check_space(process, principal, keys.check_space_id(space_id))
     wanted = keys.check_space_id(target or space_id)
     catalog.check(process, principal, space_id, backup_id)
     sources.checked_items(sources.complete(process, space_id, backup_id).value)

@@ -62,7 +62,7 @@ def create(process: Process, principal: Principal, wanted: SpaceRequest) -> Meta
             return _create(process, principal, space_id, wanted)
     except (SpaceExists, SpaceBroken, Conflict):
         # Whether a space exists that the token may not see is not told: the answer is that of every other route.
-        decision.check_space(principal, space_id)
+        decision.check_space(process, principal, space_id)
         raise
 
 

@@ -94,7 +94,7 @@ def _check_named(process: Process, principal: Principal, named: list[str]) -> No
     if len(named) > limits.TOKEN_SPACES:
         raise TooLarge.of("space_ids", len(named), limits.TOKEN_SPACES, "spaces")
     for space_id in named:
-        decision.check_space(principal, keys.check_space_id(space_id))
+        decision.check_space(process, principal, keys.check_space_id(space_id))
     for space_id, there in zip(named, process.store.map(lambda name: _exists(process, name), named), strict=True):
         if not there:
             raise NotFound("space", space_id)

@@ -50,7 +50,7 @@ def find(process: Process, caller: Principal, job_id: str) -> Description:
     match = JOB_ID.fullmatch(job_id)
     if not match:
         raise InvalidName("job_id", "{space}.{kind}.{name}, as `job` in the answer that started the work")
-    decision.check_space(caller, match["space"])
+    caller = decision.check_space(process, caller, match["space"])
     kind = KINDS.get(match["kind"])
     try:
         if kind:
