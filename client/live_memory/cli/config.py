@@ -6,7 +6,7 @@ temporary name first. A file that others may read is refused.
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 LOCAL_URL = "http://127.0.0.1:3000"
 """Where the service of this machine listens by default."""
 PROJECT = "project"
-"""The origin of a space that `livemem init` gave to the project."""
+"""The origin of a space that `livemem init` gave to the repository on this machine."""
 LOCAL_SERVICE = "local service"
 """The origin of settings that nobody gave: those of the service that runs on this machine."""
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -53,6 +53,8 @@ class Settings:
     token: str | None
     space: str | None
     sources: Mapping[str, str | None]
+    notice: str | None = None
+    """The line for the user where a project's files name a space that does not count (init/project_space.py)."""
 
     def __repr__(self) -> str:
         return f"Settings(profile={self.profile!r}, url={self.url!r}, space={self.space!r})"
@@ -166,19 +168,25 @@ def profile_name(environ: Mapping[str, str], said: str | None) -> str:
 
 
 def settle(
-    environ: Mapping[str, str], *, profile: str | None = None, space: str | None = None, folder: Path | None = None
+    environ: Mapping[str, str],
+    *,
+    profile: str | None = None,
+    space: str | None = None,
+    folders: Sequence[Path] = (),
+    given: str | None = None,
 ) -> Settings:
     """The settings of this call. Where nothing names a service, the one that runs on this machine, with its own key.
 
-    The space is the one that is named here, else that of the environment, else that of the project that `folder` is in,
-    else the profile's.
+    The space is the one that the user names here, else `given`, else that of the environment, else the one that `init`
+    gave to the repository of the first of `folders`, else the profile's. `given` is from a client's configuration,
+    which may be a file of the project. So it counts, as the environment does, only if project_space.choose says so.
 
     Raises Refused for a missing profile, or a token that would go to another service.
     """
     name = profile_name(environ, profile)
     said = {field: environ.get(f"LIVEMEM_{field.upper()}") or None for field in ("url", "token", "space")}
     # With all of it in the environment (a container, CI) a file is not even looked for.
-    needs_file = bool(profile) or not (said["url"] and said["token"] and (space or said["space"]))
+    needs_file = bool(profile) or not (said["url"] and said["token"] and (space or given or said["space"]))
     stored = _stored(environ, name) if needs_file else Profile()
     if stored is None:
         if profile or environ.get("LIVEMEM_PROFILE"):
@@ -189,20 +197,32 @@ def settle(
         raise Refused("LIVEMEM_URL names another service than the stored token belongs to: set LIVEMEM_TOKEN too.")
     values = {field: value or getattr(stored, field) for field, value in said.items()}
     sources = {field: "environment" if said[field] else "file" if values[field] else None for field in said}
+    notice = None
     if space:
         values["space"], sources["space"] = space, "option"
-    elif folder and not said["space"]:
-        from live_memory.cli.init import project_space  # noqa: PLC0415 - hooks name their space
-
-        if found := project_space.find(folder):
-            values["space"], sources["space"] = found, PROJECT
+    elif folders:
+        values["space"], sources["space"], notice = _chosen(environ, folders, given, said["space"], stored.space)
     if not values["url"] and not values["token"]:
         here = local_service.ready(local_service.data_folder(environ))
         if here and here.token:
             values |= {"url": here.url, "token": here.token}
             sources |= dict.fromkeys(("url", "token"), LOCAL_SERVICE)
     url = check_url(values["url"]) if values["url"] else None
-    return Settings(name, url, values["token"], values["space"], sources)
+    return Settings(name, url, values["token"], values["space"], sources, notice)
+
+
+def _chosen(
+    environ: Mapping[str, str], folders: Sequence[Path], given: str | None, said: str | None, stored: str | None
+) -> tuple[str | None, str | None, str | None]:
+    """The space of a folder, its origin, and a line for the user."""
+    from live_memory.cli.init import project_space  # noqa: PLC0415 - not where the space is named
+
+    choice = project_space.choose(environ, folders, given or said)
+    if choice.is_accepted:
+        return choice.space, PROJECT, choice.notice
+    if choice.space:
+        return choice.space, "option" if given else "environment", choice.notice
+    return stored, "file" if stored else None, choice.notice
 
 
 def _stored(environ: Mapping[str, str], name: str) -> Profile | None:

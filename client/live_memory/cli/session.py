@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,11 +33,27 @@ class Session:
 
     @cached_property
     def space(self) -> str:
-        """The space of the command. Raises Refused if there is none. One that nobody named is told once."""
+        """The space of the command. Raises Refused if there is none. One that nobody named is told once.
+
+        Where only files of the project name one, and it does not count, it is the repository's own.
+        """
+        if self.settings.notice:
+            self.out.say(self.settings.notice)
+            if not self.settings.space:
+                return self._own_space()
         found = self.settings.need_space()
         if self.settings.sources["space"] == config.PROJECT:
             self.out.say(f"Space of this project: {found}")
         return found
+
+    def _own_space(self) -> str:
+        from live_memory.cli.mcp import repository_space  # noqa: PLC0415 - most commands need none of it
+
+        quiet = replace(self.settings, notice=None)
+        found = repository_space.of(self.client, self.program.environ, quiet, Path.cwd(), "")
+        for line in (*found.notices, f"Space of this project: {found.space_id}"):
+            self.out.say(line)
+        return found.space_id
 
     def call(self, operation: str, *, idempotency_key: str | None = None, **arguments: Any) -> Any:
         """Call an operation of the service, JSON in and out; arguments that are None are not sent."""
@@ -136,7 +152,7 @@ def _write_no_more() -> None:
 def opened(ctx: typer.Context, *, json: bool, space: str | None = None, **options: Any) -> Iterator[Session]:
     """A command that asks the service. Its errors are shown, and end the command with their exit codes."""
     with plain(ctx, json=json) as (program, out):
-        settings = config.settle(program.environ, profile=program.profile, space=space, folder=Path.cwd())
+        settings = config.settle(program.environ, profile=program.profile, space=space, folders=[Path.cwd()])
         url, token = settings.need_url(), settings.need_token()
         try:
             with program.connect(url, token, **options) as client:

@@ -121,7 +121,9 @@ def show_config(ctx: typer.Context, json: Json = False) -> None:
     """Show the settings of your commands and where each is from; never a token."""
     with plain(ctx, json=json) as (program, out):
         path = config.file_path(program.environ)
-        settings = config.settle(program.environ, profile=program.profile, folder=Path.cwd())
+        settings = config.settle(program.environ, profile=program.profile, folders=[Path.cwd()])
+        if settings.notice:
+            out.say(settings.notice)
         told = {
             "file": str(path),
             "profile": settings.profile,

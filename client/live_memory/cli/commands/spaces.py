@@ -56,6 +56,7 @@ def _space(out: Output, found: dict[str, Any]) -> None:
         ["space", found["space_id"]],
         ["description", found["description"]],
         ["owner", found.get("owner")],
+        ["repository", found.get("repository")],
         ["live notes", f"{live['notes_count']} ({texts.size(live['total_size'])})"],
         ["bank", f"{texts.count(bank['files_count'], 'file')} ({texts.size(bank['total_size'])})"],
         ["changes", found["changes"]],

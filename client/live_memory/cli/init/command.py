@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from live_memory.cli import config, local_service, texts
+from live_memory.cli import config, local_service, repository, texts
 from live_memory.cli.exits import FAILED, NOTHING, Refused
 from live_memory.cli.init import clients, plan, record, recording
+from live_memory.cli.init.accepted import Accepted
 from live_memory.cli.init.clients import Fitting
 from live_memory.cli.init.hooks.unsent import Unsent
 from live_memory.cli.init.plan import ByHand, Plan
@@ -48,7 +49,9 @@ def init_command(
     space: Annotated[
         str | None,
         typer.Option(
-            "--space", "-s", help="The space. Default: that of the project's other clients, else the saved one."
+            "--space",
+            "-s",
+            help="The space of this repository. Default: that of its other clients, else the saved one.",
         ),
     ] = None,
     url: Annotated[
@@ -71,15 +74,19 @@ def init_command(
 ) -> None:
     """Give a client the memory: MCP server, rules text, hooks. Shows each change first, and can undo it."""
     with plain(ctx, json=json) as (program, out):
-        known = config.settle(program.environ, profile=program.profile, space=space, folder=directory.resolve())
+        folder = directory.resolve()
+        known = config.settle(program.environ, profile=program.profile, space=space, folders=[folder])
+        if known.notice and not undo:
+            out.say(known.notice)
         local = not url and not undo and _is_local(known)
-        if local and not known.space:
-            known = replace(known, space=repository_space.name_of(directory.resolve()))
+        derived = local and not known.space
+        if derived:
+            known = replace(known, space=_own_space(program, known, folder, client.value))
         setup = Setup(
             space=ANY_SPACE if undo else checked_space(known.need_space()),
             url=ANY_URL if undo else checked_url(_url(known, url, local=local)),
             scope=_scope(scope),
-            project=directory.resolve(),
+            project=folder,
             home=Path.home(),
             platform=sys.platform,
             environ=program.environ,
@@ -88,7 +95,18 @@ def init_command(
             record=record_turns or undo,
             local=local,
         )
-        _carry_out(program, out, client.value, setup, known, undo=undo, dry_run=dry_run, yes=yes)
+        _carry_out(program, out, client.value, setup, known, derived=derived, undo=undo, dry_run=dry_run, yes=yes)
+
+
+def _own_space(program: Program, known: config.Settings, folder: Path, client: str) -> str:
+    """The id of the repository's own space, as far as it is known before the service of this machine runs."""
+    if not known.is_local_service:
+        return repository_space.name_of(folder)
+    try:
+        with program.connect(known.need_url(), known.need_token()) as service:
+            return repository_space.of(service, program.environ, known, folder, client, make=False).space_id
+    except LiveMemoryError:
+        return repository_space.name_of(folder)
 
 
 def _is_local(known: config.Settings) -> bool:
@@ -123,10 +141,12 @@ def _carry_out(
     setup: Setup,
     known: config.Settings,
     *,
+    derived: bool,
     undo: bool,
     dry_run: bool,
     yes: bool,
 ) -> None:
+    """`derived`: the space is the repository's own, and the service may give it another id than it seems to have."""
     fitted = clients.fitting(client, setup)
     kept = record.path_of(setup.environ, client, setup.scope, setup.root)
     records = record.load(kept)
@@ -142,6 +162,7 @@ def _carry_out(
     if not drawn.steps:
         if not dry_run:
             _forget(client, setup, undo=undo)
+            _accept(client, setup, undo=undo)
         out.say("Nothing to remove." if undo else "Nothing to change: everything is written already.")
         raise typer.Exit(FAILED if left else NOTHING)
     if dry_run:
@@ -153,9 +174,13 @@ def _carry_out(
     if undo:
         plan.take_back(drawn, kept)
     else:
+        space_id = _make_space(program, known, setup, client, out, derived=derived) if setup.local else setup.space
+        if space_id != setup.space:
+            setup = replace(setup, space=space_id)
+            fitted = clients.fitting(client, setup)
+            drawn = plan.draw_up(fitted.places, records)
         plan.carry_out(drawn, kept)
-        if setup.local:
-            _make_space(program, known, setup.space, out)
+    _accept(client, setup, undo=undo)
     _close(out, fitted, drawn, undo=undo)
     if drawn.by_hand or left:
         # A script must not continue as if everything were written.
@@ -169,20 +194,38 @@ def _forget(client: str, setup: Setup, *, undo: bool) -> None:
         waiting.forget(client, setup.root if setup.scope == "project" else None)
 
 
-def _make_space(program: Program, known: config.Settings, space_id: str, out: Output) -> None:
-    """Start the service unless it runs, and make the space. The hook of the first session looks for both before
-    `livemem mcp` has made them, and clients do not wait long for a server.
+def _accept(client: str, setup: Setup, *, undo: bool) -> None:
+    """Enter the space in the list of this machine: what files of the project name counts only if it stands there."""
+    here = repository.of(setup.project) if setup.scope == "project" else None
+    Accepted(setup.environ).keep(here, client, None if undo else setup.space)
+
+
+def _make_space(
+    program: Program, known: config.Settings, setup: Setup, client: str, out: Output, *, derived: bool
+) -> str:
+    """Start the service unless it runs, make the space, and return its id. The hook of the first session looks for both
+    before `livemem mcp` has made them, and clients do not wait long for a server.
     """
+    environ = program.environ
     if not known.is_local_service:
-        folder = local_service.data_folder(program.environ)
-        found = local_service.start(program.environ, folder, local_service.choices_of_agent(folder), program.sleep)
+        folder = local_service.data_folder(environ)
+        found = local_service.start(environ, folder, local_service.choices_of_agent(folder), program.sleep)
         out.say(f"The service of this machine was started: {found.url}.")
-        known = config.settle(program.environ, profile=program.profile)
+    space = None if derived else setup.space
+    here = replace(
+        config.settle(environ, profile=program.profile),
+        space=space,
+        sources={**known.sources, "url": config.LOCAL_SERVICE, "space": config.PROJECT},
+    )
     try:
-        with program.connect(known.need_url(), known.need_token()) as client:
-            repository_space.ensure(client, space_id)
+        with program.connect(here.need_url(), here.need_token()) as service:
+            settled = repository_space.of(service, environ, here, setup.project, client)
     except LiveMemoryError as problem:
-        out.say(f"The space {space_id} was not made: {problem.detail}")
+        out.say(f"The space {setup.space} was not made: {problem.detail}")
+        return setup.space
+    for line in settled.notices:
+        out.say(line)
+    return settled.space_id
 
 
 def _document(drawn: Plan, by_hand: tuple[ByHand, ...], recorded: list[str]) -> dict[str, Any]:

@@ -1,50 +1,181 @@
-"""The space that `livemem init` gave to a project: it stands in the hooks, which are files of the project itself.
+"""The space of a folder that can be known without a service: what `init` gave it on this machine.
 
-A copy that a teammate cloned has it too, without a record of this machine.
+The space also stands in files of the project: hooks, and servers that clients start. Anybody who writes to the project
+writes them. So a space that they name counts only if it was accepted on this machine (accepted.py).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
-HOOK_FILES = (
-    ".claude/settings.json",
-    ".codex/hooks.json",
-    ".cursor/hooks.json",
-    ".github/hooks/livemem.json",
-    ".clinerules/hooks/TaskStart",
-)
-"""The files with a hook of each client, for the scope of a project (clients.py)."""
+from live_memory.cli import repository
+from live_memory.cli.exits import Refused
+from live_memory.cli.init import record
+from live_memory.cli.init.accepted import Accepted
+
+FILES: Mapping[str, str] = {
+    ".claude/settings.json": "claude-code",
+    ".claude/settings.local.json": "claude-code",
+    ".mcp.json": "claude-code",
+    ".codex/hooks.json": "codex",
+    ".codex/config.toml": "codex",
+    ".cursor/hooks.json": "cursor",
+    ".cursor/mcp.json": "cursor",
+    ".github/hooks/*.json": "vscode",
+    ".vscode/mcp.json": "vscode",
+    ".vscode/settings.json": "vscode",
+    ".clinerules/hooks/*": "cline",
+}
+"""The files of a project in which its clients look for hooks and servers (clients.py), and for variables of both."""
 MOST_BYTES = 1_048_576
-_HOOK = re.compile(rb"livemem hook [a-z-]+ [A-Za-z]+ --space ([a-zA-Z0-9][a-zA-Z0-9_-]{0,63})(?![a-zA-Z0-9_-])")
+MOST_FILES = 50
+_HOOK = re.compile(r"livemem hook [a-z-]+ [A-Za-z]+ --space ([a-zA-Z0-9][a-zA-Z0-9_-]{0,63})(?![a-zA-Z0-9_-])")
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
+_BETWEEN = r"(?>\s+|/\*[^*]{0,200}\*/|(?://|#)[^\n]{0,200}\n|[^\w-]){0,40}+"
+"""What may stand between an option and its value: quotes, commas, comments. Possessive: texts may be hostile."""
 
 
-def find(folder: Path) -> str | None:
-    """The space of the project that a folder is in: of the folder itself, else of those above it in its repository.
-
-    None: `init` gave it none, or its clients have several.
+@dataclass(frozen=True)
+class Choice:
+    """The space of a folder, None if nothing gives it one. `is_accepted`: the repository has it, not one call alone.
+    `notice`: the line for the user, where a space was named that does not count.
     """
-    for place in _places(folder):
-        found = {space for name in HOOK_FILES for space in _HOOK.findall(_read(place / name))}
-        if found:
-            return found.pop().decode() if len(found) == 1 else None
+
+    space: str | None = None
+    is_accepted: bool = False
+    notice: str | None = None
+
+
+@dataclass(frozen=True)
+class _File:
+    place: Path
+    client: str
+    text: str
+
+
+def choose(environ: Mapping[str, str], folders: Sequence[Path], named: str | None = None) -> Choice:
+    """The space of the first folder. `named`: the one that an option or a variable gives.
+
+    `folders`: all that the call may belong to. What a file in any of them names counts only if it was accepted.
+    """
+    accepted = Accepted(environ)
+    first = folders[0].resolve()
+    if named is None:
+        return _of_folder(accepted, first)
+    namers = {
+        file.place: file.client
+        for folder in dict.fromkeys(folder.resolve() for folder in folders)
+        for file in _files(_above(folder))
+        if _names(file.text, named)
+    }
+    refused = [client for place, client in namers.items() if not _is_accepted(accepted, place, client, named)]
+    if not refused:
+        return Choice(named, is_accepted=bool(namers))
+    own = _own(accepted, first)
+    return Choice(own, is_accepted=bool(own), notice=refusal(named, refused[0]))
+
+
+def _of_folder(accepted: Accepted, folder: Path) -> Choice:
+    if own := _own(accepted, folder):
+        return Choice(own, is_accepted=True)
+    found = _of_hooks(_files(_above(folder, within=True)))
+    if not found:
+        return Choice()
+    place, client, space = found
+    if _is_accepted(accepted, place, client, space):
+        return Choice(space, is_accepted=True)
+    return Choice(notice=refusal(space, client))
+
+
+def _own(accepted: Accepted, folder: Path) -> str | None:
+    """The space that this machine's list gives to a folder. None: none, or several to its clients."""
+    known = [] if accepted.is_empty() else accepted.of(repository.of(folder))
+    spaces = set(known[0].values()) if known else set()
+    return spaces.pop() if len(spaces) == 1 else None
+
+
+def _is_accepted(accepted: Accepted, place: Path, client: str, space_id: str) -> bool:
+    """Whether a space that a file in `place` names was accepted for its repository on this machine."""
+    here = repository.of(place)
+    if any(space_id in spaces.values() for spaces in (*accepted.of(here), accepted.of_user())):
+        return True
+    if not _is_written_by_init(accepted.environ, here, space_id):
+        return False
+    # `init` of an earlier version kept no list.
+    with suppress(Refused, OSError):
+        accepted.keep(here, client, space_id)
+    return True
+
+
+def refusal(space_id: str, client: str) -> str:
+    """The line that says why a space does not count, and the command with which it does."""
+    return (
+        f"Files of this project name the space {space_id}. It is not used, because you have not accepted it on this "
+        f"machine. To accept it: `livemem init {client} --space {space_id}`."
+    )
+
+
+def _of_hooks(found: Iterable[_File]) -> tuple[Path, str, str] | None:
+    """The nearest folder with hooks, a client, and their space. None: no hooks, or they name several spaces."""
+    for place, there in groupby(found, key=lambda file: file.place):
+        spaces = {space: file.client for file in there for space in _HOOK.findall(file.text)}
+        if spaces:
+            return (place, *spaces.popitem()[::-1]) if len(spaces) == 1 else None
     return None
 
 
-def _places(folder: Path) -> Iterator[Path]:
-    """Above a repository is no project of the user's: anybody may put a file into `/tmp`."""
-    above = [folder, *folder.parents]
-    top = next((index for index, place in enumerate(above) if (place / ".git").exists()), 0)
-    home = Path.home()
-    # In the home folder are the hooks of the user, of all projects.
-    return (place for place in above[: top + 1] if place != home)
+def _names(text: str, space_id: str) -> bool:
+    """Whether a text gives a space to livemem, in any form that its clients read."""
+    given = rf"(?:(?i:space)|(?<![\w-])-s){_BETWEEN}{re.escape(space_id)}(?![\w-])"
+    return "livemem" in text and re.search(given, text, re.ASCII) is not None
 
 
-def _read(path: Path) -> bytes:
+def _is_written_by_init(environ: Mapping[str, str], here: repository.Repository, space_id: str) -> bool:
+    """Whether a file names the space as `init` left it on this machine, in the folder or above it in its repository."""
+    word = re.compile(rf"(?<![\w-]){re.escape(space_id)}(?![\w-])", re.ASCII)
+    for place in (here.top / inner for inner in here.places):
+        for client in sorted(set(FILES.values())):
+            for name, done in record.load(record.path_of(environ, client, "project", place)).items():
+                text = _read(Path(name)) if Path(name).is_relative_to(place) else ""
+                if record.digest(text) == done.after_hash and word.search(text):
+                    return True
+    return False
+
+
+def _files(places: Iterable[Path]) -> Iterator[_File]:
+    for place in places:
+        for pattern, client in FILES.items():
+            paths = sorted(place.glob(pattern))[:MOST_FILES] if "*" in pattern else [place / pattern]
+            for path in paths:
+                yield _File(place, client, _ESCAPED.sub(_letter, _read(path)))
+
+
+def _letter(escaped: re.Match[str]) -> str:
+    return chr(int(escaped[1] or escaped[2], 16) % 0x110000)
+
+
+def _above(folder: Path, *, within: bool = False) -> Iterator[Path]:
+    """The folder and those above it, below the home folder: there are the user's own files, which hold in all projects.
+
+    `within`: only in the repository. Above it anybody may put a file, such as into `/tmp`, and give a space with it.
+    """
+    home = Path.home().resolve()
+    for place in (folder, *folder.parents):
+        if place == home:
+            return
+        yield place
+        if within and ((place / ".git").exists() or not any((above / ".git").exists() for above in place.parents)):
+            return
+
+
+def _read(path: Path) -> str:
     try:
         if not path.is_file():
-            return b""
+            return ""
         with path.open("rb") as file:
-            return file.read(MOST_BYTES)
+            return file.read(MOST_BYTES).decode(errors="replace")
     except OSError:
-        return b""
+        return ""

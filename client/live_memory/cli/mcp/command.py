@@ -23,8 +23,8 @@ def mcp_command(
 
     It passes everything on to the service of the profile. Without a profile that is the service of this machine, which
     is started if it does not run. With `--space auto` the space is LIVEMEM_SPACE, else the one that
-    `livemem init` gave to the project, else the profile's, else one with the name of the repository, which is made if
-    it is not there.
+    `livemem init` gave to the repository, else the profile's, else one of the repository's own, which is made if it is
+    not there. A space that a file of the project names counts only if `livemem init` has accepted it on this machine.
     """
     with plain(ctx, json=False) as (program, out):
         # httpx takes longer to load than all the rest.

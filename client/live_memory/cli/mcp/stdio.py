@@ -7,7 +7,7 @@ A message is passed on as it is; the headers that the transport over HTTP wants 
 import base64
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 from urllib.parse import urlencode
@@ -53,6 +53,7 @@ class Passer:
         self._writing = threading.Lock()
         self._version: str | None = None
         self._agent = NAMELESS
+        self._said: set[str] = set()
         # A request to the own machine needs no proxy, and no connection that was kept: if the service has died since, a
         # call over it would have no answer, and nobody could tell whether it was carried out.
         kept = {True: httpx.Limits(max_keepalive_connections=0), False: httpx.Limits()}
@@ -99,6 +100,10 @@ class Passer:
     def _exchange(self, asked: dict[str, Any], line: bytes) -> dict[str, Any] | None:
         self._agent = client_of(asked) or self._agent
         upstream = self._upstreams.get(self._agent)
+        for notice in upstream.notices:
+            if notice not in self._said:
+                self._said.add(notice)
+                self._log(f"livemem mcp: {notice}")
         try:
             reply = self._post(upstream, asked, line)
             # It was refused before anything was done.
@@ -116,7 +121,7 @@ class Passer:
         found = _read(reply)
         if asked.get("method") == "initialize" and found and "result" in found:
             self._version = found["result"].get("protocolVersion")
-        return found
+        return _with_notices(found, upstream.notices) if found else found
 
     def _post(self, upstream: Upstream, asked: dict[str, Any], line: bytes) -> httpx.Response:
         query = urlencode({"space": upstream.space, **self._query})
@@ -137,6 +142,15 @@ class Passer:
         with self._writing:
             self._output.write(text.encode("utf-8", "replace") + b"\n")
             self._output.flush()
+
+
+def _with_notices(answer: dict[str, Any], notices: Sequence[str]) -> dict[str, Any]:
+    """The answer, with the notices in the server's instructions if it has any: few people read a server's log."""
+    result = answer.get("result")
+    if not notices or not isinstance(result, dict) or not isinstance(result.get("instructions"), str):
+        return answer
+    told = "\n\n".join((result["instructions"], "Tell the user once:", *notices))
+    return {**answer, "result": {**result, "instructions": told}}
 
 
 def headers_of(asked: dict[str, Any], negotiated: str | None) -> dict[str, str]:

@@ -29,6 +29,8 @@ class Upstream:
     agent: str = agent_tokens.NAMELESS
     own: AgentToken | None = field(default=None, repr=False)
     """Makes another token, where the service is that of this machine."""
+    notices: tuple[str, ...] = ()
+    """What the user should know about the space."""
 
 
 class Upstreams:
@@ -37,7 +39,7 @@ class Upstreams:
     def __init__(
         self, program: Program, space: str, folder: Path, start: Callable[..., LocalService] = local_service.start
     ) -> None:
-        """`space` is an id, or `auto`; `folder` is the one that the agent works in."""
+        """`space` is an id that the client's configuration names, or `auto`. `folder` is that of the agent's work."""
         self._program = program
         self._space = space
         self._folder = folder
@@ -98,19 +100,19 @@ class Upstreams:
             ) from None
 
     def _settings(self) -> Settings:
-        return config.settle(self._program.environ, profile=self._program.profile, folder=self._folder)
+        given = None if self._space == AUTO else self._space
+        environ, profile = self._program.environ, self._program.profile
+        return config.settle(environ, profile=profile, folders=[self._folder], given=given)
 
     def _find(self) -> Upstream:
         settings = self._settings()
-        url, token, space, own = settings.need_url(), settings.need_token(), self._space, None
-        if space == AUTO:
-            space = settings.space or repository_space.name_of(self._folder)
+        url, token, own = settings.need_url(), settings.need_token(), None
         with self._program.connect(url, token) as client:
-            repository_space.ensure(client, space)
+            found = repository_space.of(client, self._program.environ, settings, self._folder, self._agent)
         if settings.is_local_service:
             own = agent_tokens.of_local_service(self._program, settings, self._agent, _TOKEN_SECONDS)
             token = own.get()
-        return Upstream(url, token, space, self._agent, own)
+        return Upstream(url, token, found.space_id, self._agent, own, found.notices)
 
     def _start_here(self) -> None:
         start_here(self._program, self._settings(), self._start)

@@ -10,7 +10,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from live_memory.cli import repository
 from live_memory.cli.init import clients, plan, record
+from live_memory.cli.init.accepted import Accepted
 from live_memory.cli.init.setup import Setup
 
 CLIENTS = tuple(clients.CLIENTS)
@@ -46,6 +48,7 @@ class Desk:
         kept = self.kept(client, setup)
         drawn = plan.draw_up(clients.fitting(client, setup).places, record.load(kept))
         plan.carry_out(drawn, kept)
+        self.accept(client, setup.space, setup)
         return drawn
 
     def undo(self, client: str, **changes: Any) -> plan.Plan:
@@ -53,7 +56,13 @@ class Desk:
         kept = self.kept(client, setup)
         drawn = plan.draw_up_undo(clients.fitting(client, setup).places, record.load(kept))
         plan.take_back(drawn, kept)
+        self.accept(client, None, setup)
         return drawn
+
+    def accept(self, client: str, space_id: str | None, setup: Setup | None = None) -> None:
+        setup = setup or self.setup()
+        here = repository.of(setup.project) if setup.scope == "project" else None
+        Accepted(self.environ).keep(here, client, space_id)
 
     def kept(self, client: str, setup: Setup) -> Path:
         return record.path_of(self.environ, client, setup.scope, setup.root)

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +16,10 @@ from live_memory.cli.exits import Refused
 from live_memory.cli.local_service import LocalService
 from live_memory.cli.main import app
 from live_memory.cli.mcp import repository_space
+from live_memory.cli.mcp.repository_space import Settled
 from live_memory.cli.program import Program
 from tests.unit.cli.init.support import CLIENTS, URL
+from tests.unit.cli.test_repository import cloned
 
 SAID = '{"session_id": "s", "source": "startup"}'
 
@@ -407,15 +410,138 @@ def test_a_service_that_does_not_run_yet_is_started_once_the_person_has_agreed_a
     monkeypatch.setattr(local_service, "is_installed", lambda: True)
     monkeypatch.setattr(local_service, "ready", lambda _: found if started else None)
     monkeypatch.setattr(local_service, "start", lambda *_: started.append(1) or found)
-    monkeypatch.setattr(repository_space, "ensure", lambda _, space: made.append(space))
 
+    def made_at(_service, _environ, settings, *_, **__):
+        made.append(settings.space)
+        return Settled("ferry-1234abcd", ("The space ferry is that of another.",))
+
+    monkeypatch.setattr(repository_space, "of", made_at)
     shown = run("init", "codex", "--dry-run")
     assert (shown.exit_code, started, wrote(project)) == (0, [], set())
     done = run("init", "codex", "--yes")
-    assert (done.exit_code, started, made) == (0, [1], ["ferry"]), done.output
-    assert 'args = ["mcp", "--space", "ferry"]' in (project / ".codex/config.toml").read_text()
+    assert (done.exit_code, started, made) == (0, [1], [None]), done.output
+    # The service knows better which space it is, and the files say so too.
+    assert 'args = ["mcp", "--space", "ferry-1234abcd"]' in (project / ".codex/config.toml").read_text()
+    assert "that of another" in done.stderr
     # Who is logged in uses that service, whatever else is installed.
     elsewhere = run("init", "codex", "--dry-run", LIVEMEM_URL=URL, LIVEMEM_TOKEN="t", LIVEMEM_SPACE="x")
     assert "+bearer_token_env_var" in elsewhere.stdout
     run("init", "codex", "--undo", "--yes")
     assert wrote(project) == set()
+
+
+def shared(project):
+    """A project as a colleague cloned it: with files of `init`, and without a record of this machine."""
+    for path in (project.parents[1] / "state").rglob("*"):
+        if path.is_file():
+            path.unlink()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_one_short_command_accepts_the_space_of_a_cloned_project_also_where_everything_is_written(run, project, client):
+    remote = ("--url", URL, "--yes")
+    run("init", client, "--space", "beta", *remote)
+    written = wrote(project)
+    shared(project)
+    refused = run("config", LIVEMEM_URL=URL, LIVEMEM_TOKEN="t")
+    command = re.search(r"`livemem (init [a-z-]+ --space beta)`", refused.stderr)
+    assert command, refused.stderr
+
+    dry = run(*command[1].split(), "--dry-run", LIVEMEM_URL=URL, LIVEMEM_TOKEN="t")
+    assert "have not accepted" in run("config", LIVEMEM_URL=URL, LIVEMEM_TOKEN="t").stderr, dry.output
+    done = run(*command[1].split(), LIVEMEM_URL=URL, LIVEMEM_TOKEN="t")
+
+    assert done.exit_code == 7, done.output
+    assert wrote(project) == written
+    accepted = run("config", "--json", LIVEMEM_URL=URL, LIVEMEM_TOKEN="t")
+    assert json.loads(accepted.stdout)["space"] == "beta"
+    run("init", client, "--undo", "--yes")
+    assert json.loads(run("config", "--json", LIVEMEM_URL=URL, LIVEMEM_TOKEN="t").stdout)["space"] is None
+
+
+@pytest.fixture
+def hooked(run, project):
+    """A cloned project, and a service for its hooks: answers by operation and space, and what was asked."""
+    asked = []
+
+    class Memory:
+        def call(self, name, arguments):
+            asked.append((name, arguments["space_id"]))
+            if name == "get_space":
+                return {"repository": "forge.example.org/ferry/timetable"}
+            return {"conversation_id": "c", "items": []}
+
+        def send_lines(self, name, arguments, lines):
+            asked.append((name, arguments["space_id"]))
+            return {"left": 0}
+
+        def markdown(self, name, arguments):
+            asked.append((name, arguments["space_id"]))
+            return "S3 is the only store."
+
+    connect: Any = lambda *_, **__: Memory()  # noqa: E731
+
+    def hook(client, event, *options, **payload):
+        program = Program(detach=lambda _work, _log: False, connect_quickly=connect)
+        environ = {"LIVEMEM_URL": URL, "LIVEMEM_TOKEN": "t"}
+        arguments, said = ["hook", client, event, *options], json.dumps({"session_id": "s", **payload})
+        return CliRunner().invoke(app, arguments, input=said, env=environ, obj=program)
+
+    cloned(project, "git@forge.example.org:ferry/timetable.git")
+    return SimpleNamespace(hook=hook, asked=asked)
+
+
+STARTS = {
+    "claude-code": "SessionStart", "codex": "SessionStart", "vscode": "SessionStart", "cursor": "sessionStart",
+    "cline": "TaskStart",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_hook_of_a_cloned_project_loads_and_records_in_the_repositorys_own_space(
+    run, project, hooked, client, tmp_path, monkeypatch
+):
+    run("init", client, "--space", "beta", "--url", URL, "--yes")
+    (project / "src").mkdir()
+    transcript = tmp_path / "t.jsonl"
+    message = {"role": "user", "content": "Why?"}
+    transcript.write_text(json.dumps({"type": "user", "uuid": "u", "message": message}) + "\n")
+    accepted = hooked.hook(client, STARTS[client], "--space", "beta", cwd=str(project))
+    assert hooked.asked == [("get_start", "beta")]
+    assert "have not accepted" not in accepted.output
+
+    shared(project)
+    hooked.asked.clear()
+    for folder in (project, project / "src"):
+        done = hooked.hook(client, STARTS[client], "--space", "beta", cwd=str(folder))
+        assert f"`livemem init {client} --space beta`. Tell the user once." in done.stdout
+        assert "S3 is the only store" in done.stdout
+    # Wherever the agent works by now, and however the hook says it.
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(project))
+    hooked.hook(client, STARTS[client], "-s=beta", cwd=str(tmp_path))
+    if client == "claude-code":
+        hooked.hook(client, "SessionEnd", "--space", "beta", transcript_path=str(transcript), cwd=str(tmp_path))
+        assert ("import_turns", "ferry-timetable") in hooked.asked
+    assert {space for _, space in hooked.asked} == {"ferry-timetable"}
+
+
+def test_a_hook_without_a_space_has_that_of_the_repository(run, hooked, project):
+    hooked.hook("claude-code", "SessionStart", cwd=str(project))
+    assert hooked.asked == [("get_space", "ferry-timetable"), ("get_start", "ferry-timetable")]
+    run("init", "claude-code", "--space", "demo", "--url", URL, "--yes")
+    hooked.asked.clear()
+    hooked.hook("claude-code", "SessionStart", cwd=str(project))
+    assert hooked.asked == [("get_start", "demo")]
+
+
+def test_init_in_a_cloned_project_takes_the_repositorys_own_space_and_says_how_to_accept_the_other(
+    run, project, monkeypatch
+):
+    run("init", "claude-code", "--space", "beta", "--url", URL, "--yes")
+    shared(project)
+    cloned(project, "git@forge.example.org:ferry/timetable.git")
+    monkeypatch.setattr(local_service, "ready", lambda _: LocalService(1, "http://127.0.0.1:3999", "own-key", {}))
+    done = run("init", "codex", "--yes")
+    assert "`livemem init claude-code --space beta`" in done.stderr
+    assert '"ferry-timetable"' in (project / ".codex/config.toml").read_text()

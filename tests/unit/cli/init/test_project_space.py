@@ -1,56 +1,222 @@
-"""In a project that `livemem init` has set up, commands in a terminal act in its space."""
+"""In a project that `livemem init` has set up, all act in its space. What only a clone names does not count."""
 
 import json
+import shutil
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
+from live_memory.cli import config
 from live_memory.cli.init import project_space
+from live_memory.cli.init.project_space import Choice
 from live_memory.cli.mcp.upstream import Upstreams
+from tests.support.cases import each
 from tests.support.cli_harness import CliHarness
-from tests.support.scripted import URL
+from tests.support.scripted import URL, problem
 from tests.unit.cli.init.support import CLIENTS, Desk
+from tests.unit.cli.test_repository import cloned, git
 
 NOTE = {"note_id": "n", "space_id": "ferry", "category": "todo", "timestamp": "2026-02-20T14:04:55Z", "size": 1}
+REMOTE = "git@forge.example.org:ferry/timetable.git"
 
 
 @pytest.fixture(name="user")
 def _user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     user = Desk(tmp_path)
     monkeypatch.setattr(Path, "home", lambda: user.home)
+    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
     return user
 
 
-def test_each_client_leaves_the_space_where_it_is_found_also_below_and_without_records(user: Desk) -> None:
-    (user.project / ".git").mkdir()
+def choose(user: Desk, folder: Path, named: str | None = None) -> Choice:
+    return project_space.choose(user.environ, [folder], named)
+
+
+def found(user: Desk, folder: Path) -> str | None:
+    return choose(user, folder).space
+
+
+def test_each_client_leaves_the_space_where_it_is_found_also_below_until_it_is_undone(user: Desk) -> None:
+    cloned(user.project, REMOTE)
     below = user.project / "src" / "deep"
     below.mkdir(parents=True)
-    found = {}
+    seen = {}
     for client in CLIENTS:
         for record in (True, False):
             user.init(client, space="ferry-1", record=record)
-            found[client, record] = (project_space.find(user.project), project_space.find(below))
+            seen[client, record] = (found(user, user.project), found(user, below))
             user.undo(client)
-            assert project_space.find(user.project) is None, client
-    assert set(found.values()) == {("ferry-1", "ferry-1")}, found
+            assert choose(user, user.project) == Choice(), client
+    assert set(seen.values()) == {("ferry-1", "ferry-1")}, seen
 
 
 def test_what_is_above_the_repository_or_of_the_user_or_in_doubt_is_no_space_of_the_project(user: Desk) -> None:
     user.init("claude-code", space="all", scope="user")
-    assert project_space.find(user.home) is None
-    assert project_space.find(user.project) is None
-    user.init("claude-code", space="one", project=user.project)
+    assert found(user, user.home) is None
+    assert found(user, user.project) is None
+    git(user.project, "init", "-q")
+    user.init("claude-code", space="one")
     inner = user.project / "vendor"
-    (inner / ".git").mkdir(parents=True)
+    inner.mkdir()
+    git(inner, "init", "-q")
     loose = user.project / "loose"
     loose.mkdir()
-    assert [project_space.find(folder) for folder in (user.project, inner, loose)] == ["one", None, None]
+    assert [found(user, folder) for folder in (user.project, inner, loose)] == ["one", None, "one"]
     user.init("codex", space="two")
-    assert project_space.find(user.project) is None
-    settings = user.project / ".claude" / "settings.json"
-    settings.write_text('{"x": "livemem hook claude-code Stop --space ../etc"}')
-    (user.project / ".codex" / "hooks.json").unlink()
-    assert project_space.find(user.project) is None
+    assert found(user, user.project) is None
+    assert [choose(user, user.project, space).is_accepted for space in ("one", "two")] == [True, True]
+
+
+@each("client", CLIENTS)
+def test_a_space_that_only_a_cloned_projects_files_name_does_not_count_until_it_is_accepted(client: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        user = Desk(Path(folder))
+        user.init(client, space="beta")
+        user.forget()
+        shutil.rmtree(user.root / "state", ignore_errors=True)
+        for named in (None, "beta"):
+            refused = choose(user, user.project, named)
+            assert (refused.space, refused.is_accepted) == (None, False)
+            assert refused.notice, named
+            assert f"`livemem init {client} --space beta`" in refused.notice
+        user.accept(client, "beta")
+        assert choose(user, user.project) == choose(user, user.project, "beta") == Choice("beta", is_accepted=True)
+
+
+FORMS = {
+    ".mcp.json": [
+        '{"mcpServers": {"m": {"command": "livemem", "args": ["mcp", "--space", "beta"]}}}',
+        '{"mcpServers": {"m": {"command": "livemem", "args": ["mcp",\n   "--space=beta"]}}}',
+        '{"mcpServers": {"m": {"command": "livemem", "args": ["mcp", "-s", "beta"]}}}',
+        '{"mcpServers": {"m": {"command": "livemem", "args": ["mcp", "-sbeta"]}}}',
+        '{"mcpServers": {"m": {"command": "livemem", "args": ["mcp", "--space", "b\\u0065ta"]}}}',
+        '{"mcpServers": {"m": {"command": "livemem", "args": ["mcp"], "env": {"LIVEMEM_SPACE": "beta"}}}}',
+    ],
+    ".claude/settings.json": [
+        '{"hooks": {"Stop": [{"hooks": [{"command": "cd . && livemem   hook claude-code Stop -s beta"}]}]}}',
+        '{"env": {"LIVEMEM_SPACE": "beta"}, "x": "livemem"}',
+    ],
+    ".claude/settings.local.json": ['{"x": "livemem hook claude-code Stop --space \'beta\'"}'],
+    ".codex/config.toml": [
+        '[mcp_servers.livemem]\ncommand = "livemem"\nargs = ["mcp", "--space", # mine\n "beta"]\n',
+        '[mcp_servers.livemem]\ncommand = "livemem"\n[mcp_servers.livemem.env]\nLIVEMEM_SPACE = "b\\U00000065ta"\n',
+    ],
+    ".cursor/mcp.json": ['{"mcpServers": {"x": {"command": "sh", "args": ["-c", "livemem mcp --space beta"]}}}'],
+    ".vscode/mcp.json": ['{"servers": {"x": {"command": "livemem", "args": ["mcp", "--space", /* mine */ "beta"]}}}'],
+    ".github/hooks/other.json": ['{"hooks": {"Stop": [{"command": "livemem hook vscode Stop --space=beta"}]}}'],
+    ".clinerules/hooks/TaskComplete": ["#!/bin/sh\nlivemem hook cline TaskComplete --space beta\n"],
+}
+
+
+def test_no_form_in_which_a_project_names_a_space_makes_it_count_and_others_are_the_users_word(user: Desk) -> None:
+    cloned(user.project, REMOTE)
+    (user.project / "src").mkdir()
+    for name, texts in FORMS.items():
+        for text in texts:
+            path = user.write(name, text)
+            for folder in (user.project, user.project / "src"):
+                assert choose(user, folder, "beta").notice, text
+            for other in ("bet", "beta-2", "Beta", "livemem", "mcp", "team"):
+                assert choose(user, user.project, other) == Choice(other), (text, other)
+            path.unlink()
+    assert choose(user, user.project, "beta") == Choice("beta")
+
+
+def test_files_above_a_folder_without_a_repository_give_no_space_and_take_none(user: Desk) -> None:
+    inner = user.project / "sub"
+    inner.mkdir()
+    user.write(".mcp.json", FORMS[".mcp.json"][0])
+    user.write(".claude/settings.json", '{"x": "livemem hook claude-code Stop --space beta"}')
+    assert choose(user, inner, "beta").notice
+    assert choose(user, inner) == Choice()
+    user.accept("claude-code", "beta")
+    assert choose(user, inner, "beta") == Choice("beta", is_accepted=True)
+
+
+def test_clones_work_trees_links_and_a_moved_folder_need_no_second_acceptance(user: Desk) -> None:
+    cloned(user.project, REMOTE)
+    user.init("claude-code", space="beta")
+    git(user.project, "add", "-A")
+    git(user.project, "commit", "-q", "-m", "x")
+    git(user.project, "worktree", "add", "-q", str(user.home / "tree"))
+    git(user.home, "clone", "-q", str(user.project), str(user.home / "clone"))
+    git(user.home / "clone", "config", "remote.origin.url", "https://forge.example.org/ferry/timetable")
+    (user.home / "link").symlink_to(user.home / "tree")
+    shutil.copytree(user.project, user.home / "moved")
+    for name in ("tree", "clone", "link", "moved"):
+        assert choose(user, user.home / name, "beta") == Choice("beta", is_accepted=True), name
+        assert found(user, user.home / name) == "beta"
+    git(user.home / "clone", "config", "remote.origin.url", "https://forge.example.org/other/timetable")
+    assert choose(user, user.home / "clone", "beta").notice
+
+
+def test_a_repository_that_gets_its_remote_later_keeps_what_init_wrote(user: Desk) -> None:
+    git(user.project, "init", "-q")
+    user.init("claude-code", space="beta")
+    git(user.project, "remote", "add", "origin", REMOTE)
+    assert found(user, user.project) == "beta"
+    assert choose(user, user.project, "beta").is_accepted
+
+
+@each("client", CLIENTS)
+def test_what_init_of_an_earlier_version_wrote_counts_and_what_was_written_since_does_not(client: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        user = Desk(Path(folder))
+        cloned(user.project, REMOTE)
+        user.init(client, space="beta")
+        shutil.rmtree(user.root / "state" / "spaces")
+        texts = {
+            path: path.read_text() for path in user.project.rglob("*") if path.is_file() and ".git/" not in str(path)
+        }
+        for path, text in texts.items():
+            path.write_text(text.replace("beta", "gamma"))
+        assert choose(user, user.project, "gamma").notice
+        for path, text in texts.items():
+            path.write_text(text)
+        assert choose(user, user.project, "beta").is_accepted
+        # From now on it is in the list, and an edit of the files changes nothing.
+        for path, text in texts.items():
+            path.write_text(text + "\n")
+        assert choose(user, user.project, "beta").is_accepted
+
+
+def test_a_list_inside_the_project_confirms_nothing(user: Desk) -> None:
+    cloned(user.project, REMOTE)
+    user.environ["LIVEMEM_STATE"] = str(user.project / ".state")
+    user.init("claude-code", space="beta")
+    shutil.rmtree(user.project / ".state" / "init")
+    assert choose(user, user.project, "beta").notice
+    assert found(user, user.project) is None
+
+
+def test_a_space_of_the_users_own_files_counts_where_a_project_names_it_too(user: Desk) -> None:
+    user.write(".mcp.json", FORMS[".mcp.json"][0])
+    assert choose(user, user.project, "beta").notice
+    user.accept("codex", "beta", user.setup(scope="user"))
+    assert choose(user, user.project, "beta").is_accepted
+
+
+def test_a_file_that_is_made_to_be_slow_is_read_in_time_that_grows_with_its_size(user: Desk) -> None:
+    parts = ('"--space", ', "space//x\n", "space/*x*/", "-s /*", "space" + " " * 50)
+    for part in parts:
+        user.write(".mcp.json", "livemem" + part * (project_space.MOST_BYTES // len(part)))
+        began = time.process_time()
+        assert choose(user, user.project, "beta") == Choice("beta")
+        assert time.process_time() - began < 20, part
+
+
+def test_a_damaged_list_is_an_empty_one_and_one_that_can_not_be_written_stops_nobody(user: Desk) -> None:
+    user.init("claude-code", space="beta")
+    for path in (user.root / "state" / "spaces").iterdir():
+        for text in ("", "[]", "{", '{"spaces": 3}', '{"spaces": ["beta"]}', "\0"):
+            path.write_text(text)
+            assert choose(user, user.project, "beta").is_accepted, "the record of init names it"
+        path.unlink()
+    (user.root / "state" / "spaces").rmdir()
+    (user.root / "state" / "spaces").write_text("no folder")
+    assert choose(user, user.project, "beta").is_accepted
 
 
 def test_a_note_goes_into_the_projects_space_which_is_said_unless_something_nearer_names_one(
@@ -59,6 +225,7 @@ def test_a_note_goes_into_the_projects_space_which_is_said_unless_something_near
     user.init("claude-code", space="ferry")
     monkeypatch.chdir(user.project)
     desk.answers = {"append_note": NOTE}
+    desk.environ |= {"LIVEMEM_STATE": user.environ["LIVEMEM_STATE"]}
     desk.environ.pop("LIVEMEM_SPACE")
     desk.config.parent.mkdir(parents=True)
     desk.config.write_text('[profiles.default]\nspace = "saved"\n')
@@ -80,9 +247,62 @@ def test_a_note_goes_into_the_projects_space_which_is_said_unless_something_near
     assert json.loads(desk.say("config", "--json").out)["space"] == "saved"
 
 
+def test_a_command_in_a_cloned_project_uses_the_repositorys_own_space_and_says_how_to_accept_the_other(
+    user: Desk, desk: CliHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cloned(user.project, REMOTE)
+    user.write(".claude/settings.json", '{"x": "livemem hook claude-code Stop --space beta"}')
+    monkeypatch.chdir(user.project)
+    desk.environ |= {"LIVEMEM_STATE": user.environ["LIVEMEM_STATE"]}
+    desk.environ.pop("LIVEMEM_SPACE")
+    own = {"space_id": "ferry-timetable", "repository": "forge.example.org/ferry/timetable"}
+    desk.answers = {"append_note": NOTE, "get_space": own}
+
+    said = desk.say("note", "One.")
+
+    assert [asked["space_id"] for _, asked in desk.asked] == ["ferry-timetable", "ferry-timetable"]
+    assert "`livemem init claude-code --space beta`" in said.err
+    assert "Space of this project: ferry-timetable" in said.err
+    assert "name the space beta" in desk.say("config").err
+    # A profile's space is the user's word.
+    desk.config.parent.mkdir(parents=True)
+    desk.config.write_text('[profiles.default]\nspace = "saved"\n')
+    desk.config.chmod(0o600)
+    desk.say("note", "One.")
+    assert desk.asked[-1][1]["space_id"] == "saved"
+
+
 def test_an_mcp_server_acts_where_the_terminal_of_the_project_does(user: Desk, desk: CliHarness) -> None:
     user.init("claude-code", space="ferry")
+    desk.environ |= {"LIVEMEM_STATE": user.environ["LIVEMEM_STATE"]}
     desk.environ.pop("LIVEMEM_SPACE")
-    desk.answers = {"get_space": {"space_id": "ferry"}}
-    found = Upstreams(desk.program(), "auto", user.project).get()
-    assert (found.url, found.space) == (URL, "ferry")
+    desk.answers = {"get_space": {"space_id": "ferry"}, "patch_space": {"space_id": "ferry"}}
+    upstream = Upstreams(desk.program(), "auto", user.project).get()
+    assert (upstream.url, upstream.space, upstream.notices) == (URL, "ferry", ())
+
+
+def test_an_mcp_server_of_a_cloned_project_acts_in_the_repositorys_own_space_whatever_starts_it(
+    user: Desk, desk: CliHarness
+) -> None:
+    cloned(user.project, REMOTE)
+    desk.environ |= {"LIVEMEM_STATE": user.environ["LIVEMEM_STATE"]}
+    own = {"space_id": "ferry-timetable", "repository": "forge.example.org/ferry/timetable"}
+    desk.answers = {"get_space": lambda asked: own if asked["space_id"] == own["space_id"] else problem(404, "x")}
+    for name, texts in FORMS.items():
+        path = user.write(name, texts[0])
+        for space, variable in (("beta", None), ("auto", "beta")):
+            desk.environ.pop("LIVEMEM_SPACE", None)
+            if variable:
+                desk.environ["LIVEMEM_SPACE"] = variable
+            upstream = Upstreams(desk.program(), space, user.project).get("codex")
+            assert upstream.space == "ferry-timetable", (name, space)
+            assert "--space beta" in upstream.notices[0]
+        path.unlink()
+    assert "beta" not in {asked.get("space_id") for _, asked in desk.asked}
+
+
+def test_what_a_client_gives_counts_before_the_environment(user: Desk, desk: CliHarness) -> None:
+    settings = config.settle(desk.environ, folders=[user.project], given="mine")
+    assert (settings.space, settings.sources["space"]) == ("mine", "option")
+    settings = config.settle(desk.environ, folders=[user.project])
+    assert (settings.space, settings.sources["space"]) == ("demo", "environment")

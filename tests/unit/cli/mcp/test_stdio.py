@@ -204,6 +204,24 @@ def test_a_message_belongs_to_the_trace_of_the_environment_unless_it_names_its_o
     assert sent == {7: trace, 8: None}
 
 
+def test_what_the_user_should_know_of_the_space_is_in_the_log_once_and_in_the_instructions(serve):
+    def answer(request):
+        result = {"instructions": "Read first."} if b"initialize" in request.body else {"text": "x"}
+        return answer_json(200, {"jsonrpc": "2.0", "id": 1, "result": result})
+
+    upstreams, log = Upstreams(serve(answer)), []
+    upstreams.left[0] = replace(upstreams.left[0], notices=("It is another space.",))
+    found = [passed(upstreams, {**CALL, "method": method}, log=log.append) for method in ("initialize", "tools/call")]
+    assert [one[0]["result"] for one in found] == [
+        {"instructions": "Read first.\n\nTell the user once:\n\nIt is another space."},
+        {"text": "x"},
+    ]
+    assert log == ["livemem mcp: It is another space."] * 2, "one for each process"
+    log.clear()
+    passed(upstreams, CALL, {**CALL, "id": 8}, log=log.append)
+    assert log == ["livemem mcp: It is another space."]
+
+
 def test_the_headers_of_a_message_say_what_its_body_says():
     meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
     call = {"method": "tools/call", "params": {"name": "note", **meta}}

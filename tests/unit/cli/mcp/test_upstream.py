@@ -41,7 +41,9 @@ class Machine:
 @pytest.fixture
 def machine(desk, monkeypatch):
     found = Machine(desk.alone())
-    desk.answers = {"get_space": {"space_id": "x"}, "create_token": {"token": "lm_agents"}}
+    space = {"space_id": "x"}
+    desk.answers = {"get_space": space, "patch_space": space, "list_conversations": {"items": []}}
+    desk.answers["create_token"] = {"token": "lm_agents"}
     (desk.home / "data").mkdir(parents=True)
     monkeypatch.setattr(local_service, "is_free", lambda port: port not in found.taken)
     monkeypatch.setattr(local_service, "ready", lambda _: found.service)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +33,8 @@ REQUEST_SECONDS = 3.5
 SEND, START = "send", "start"
 """Work that is done after the answer: send what is unsent, start the service of this machine first."""
 NOT_RUNNING = "no_connection"
+PROJECT_FOLDER = "CLAUDE_PROJECT_DIR"
+"""The variable in which Claude Code names the project of a hook (https://code.claude.com/docs/en/hooks)."""
 
 
 class LeftAloneError(Exception):
@@ -55,14 +58,22 @@ class Hook:
     starts: bool = False
     later: list[str] = field(default_factory=list)
     environ: Mapping[str, str] = field(default_factory=dict)
+    own: Callable[[Memory], str] = lambda _: ""
+    """Asks the service for the own space of the repository, where nothing gives it one."""
+    notice: str | None = None
 
-    def run(self, client: str, name: str, space_id: str, text: str) -> str:
-        """Handle an event. Returns the answer for the client in any case."""
+    def run(self, client: str, name: str, space_id: str | None, text: str) -> str:
+        """Handle an event in a space, None: the repository's own. Returns the answer for the client in any case."""
         until = self.clock() + SECONDS
         event = events.read(client, name, text, self.environ)
         if event is None:
             return answers.nothing(client, name)
+        if self.notice:
+            self.log(f"livemem hook: {self.notice}")
         try:
+            if not space_id:
+                self._check_away()
+                space_id = self.own(self.memory(client))
             answer = self._deal(event, space_id, until)
             if event.kind in ("send", "close"):
                 self.send_unsent(until, event.session)
@@ -70,7 +81,7 @@ class Hook:
                 self.later.append(SEND)
             return answer
         except Exception as problem:  # noqa: BLE001 - whatever it is, the session of the client goes on
-            return self._failed(event, space_id, problem)
+            return self._failed(event, space_id or "of this repository", problem)
 
     def _failed(self, event: Event, space_id: str, problem: Exception) -> str:
         if self.away:
@@ -131,7 +142,9 @@ class Hook:
             self._check_away()
             wanted = {"space_id": space_id, "max_chars": answers.START_CHARS}
             start = self.memory(event.client).markdown("get_start", wanted)
-            return answers.with_context(event.client, event.name, answers.memory(space_id, start))
+            context = answers.memory(space_id, start)
+            context = f"{self.notice} Tell the user once.\n\n{context}" if self.notice else context
+            return answers.with_context(event.client, event.name, context)
         if event.session:
             files = Files.of(self.folder, event.client, space_id, event.session)
             if event.said:
@@ -168,9 +181,31 @@ def handle(program: Program, called: Called, text: str, log: Log, later: list[st
 
     Raises Refused where the settings are wrong.
     """
-    settings = config.settle(program.environ, profile=called.profile or program.profile, space=called.space)
-    hook = _hook(program, settings, log, later)
-    return hook.run(called.client, called.event, checked_space(settings.need_space()), text)
+    event = events.read(called.client, called.event, text, program.environ)
+    folders = _folders(program, event.folder if event else None)
+    profile = called.profile or program.profile
+    settings = config.settle(program.environ, profile=profile, folders=folders, given=called.space)
+
+    def own(memory: Memory) -> str:
+        from live_memory.cli.mcp import repository_space  # noqa: PLC0415 - hooks of `init` name their space
+
+        quiet = replace(settings, notice=None)
+        found = repository_space.of(memory, program.environ, quiet, folders[0], called.client)
+        for line in found.notices:
+            log(f"livemem hook: {line}")
+        return found.space_id
+
+    hook = replace(_hook(program, settings, log, later), own=own, notice=settings.notice)
+    space = checked_space(settings.space) if settings.space else None
+    return hook.run(called.client, called.event, space, text)
+
+
+def _folders(program: Program, named: str | None) -> list[Path]:
+    """The folders that a session may belong to: its project's, the one that it works in now, that of this process."""
+    folders = [Path(folder) for folder in (program.environ.get(PROJECT_FOLDER), named) if folder]
+    with suppress(OSError):
+        folders.append(Path.cwd())
+    return folders or [Path.home()]
 
 
 def finish(program: Program, called: Called, later: list[str], log: Log, *, waits: bool) -> None:

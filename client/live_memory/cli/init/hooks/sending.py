@@ -179,7 +179,7 @@ def _conversation(memory: Memory, space_id: str, event: Event) -> str:
     """The conversation of the session: the one with its name, else a new one."""
     title = f"{event.client} session {event.session}".encode(errors="replace")[:350].decode(errors="replace")
     title = identifier(title)
-    where = {"host": identifier(_host()[:200] or "unknown")}
+    where = {"host": host()}
     where |= {"cwd": identifier(event.folder)} if event.folder else {}
     listed = memory.call("list_conversations", {"space_id": space_id, "limit": LOOKED_AT, **where})
     for one in listed.get("items", []):
@@ -189,7 +189,12 @@ def _conversation(memory: Memory, space_id: str, event: Event) -> str:
     return str(memory.call("create_conversation", asked)["conversation_id"])
 
 
-def _host() -> str:
+def host() -> str:
+    """The name of this machine, as conversations of hooks have it."""
+    return identifier(_node()[:200] or "unknown")
+
+
+def _node() -> str:
     if hasattr(os, "uname"):
         return os.uname().nodename
     import platform  # noqa: PLC0415 - it takes longer to load than to ask the system

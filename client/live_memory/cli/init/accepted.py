@@ -1,0 +1,110 @@
+"""The spaces that `init` gave to a repository on this machine, below the user's own state folder.
+
+A project's files are written by everybody who may write to the project, and name any space. They count only for a space
+that stands here. All clones and work trees of a repository share what stands here, wherever they are.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from live_memory.cli.exits import Refused
+from live_memory.cli.init import files, record
+from live_memory.cli.repository import Repository
+
+FOLDER = "spaces"
+CONVERSATIONS = "conversations"
+"""Stands where a client does, if conversations of the folder show that it had the space before this list was kept."""
+MOST = 1_000
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The list of a user's machine."""
+
+    environ: Mapping[str, str]
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the list."""
+        return record.state_folder(self.environ) / FOLDER
+
+    def of(self, repository: Repository) -> list[Mapping[str, str]]:
+        """The spaces by client, of the folder and of those above it in its repository. The nearest folder is first.
+
+        Empty where the state folder is in the repository: then its files would confirm themselves.
+        """
+        top = repository.top
+        if self.folder.resolve().is_relative_to(top) and not Path.home().resolve().is_relative_to(top):
+            return []
+        return [spaces for place in repository.places if (spaces := self._read(_name(repository.identity, place)))]
+
+    def of_user(self) -> Mapping[str, str]:
+        """The spaces of the user's own files (`--scope user`), which hold in all projects."""
+        return self._read(_name())
+
+    def keep(self, repository: Repository | None, client: str, space_id: str | None) -> None:
+        """Enter the space of a client, or take it away (None). `repository` None: that of the user's own files.
+
+        Raises Refused.
+        """
+        name = _name(repository.identity, repository.places[0]) if repository else _name()
+        spaces = {one: space for one, space in self._read(name).items() if one != client}
+        if space_id:
+            spaces[client] = space_id
+        if spaces == self._read(name):
+            return
+        if spaces:
+            self._write(name, {"repository": repository and repository.identity, "spaces": spaces})
+        else:
+            files.remove(self.folder / name)
+
+    def is_empty(self) -> bool:
+        """Whether nothing stands in the list: then nobody need ask git."""
+        return not self.folder.is_dir()
+
+    def tell_once(self, service: str, space_id: str, repository: str, holder: str) -> str | None:
+        """The other repository that uses the space of a service, if the user does not know that yet.
+
+        `holder`: what the space is the memory of. Both repositories get an answer once, on the machine where they meet.
+        """
+        name = f"shared-{_name(service, space_id, repository)}"
+        others = [
+            one["repository"]
+            for one in self._shared()
+            if (one.get("service"), one.get("space")) == (service, space_id) and one.get("repository") != repository
+        ]
+        other = holder if holder != repository else next(iter(others), None)
+        if not other or (self.folder / name).exists():
+            return None
+        with suppress(Refused, OSError):
+            self._write(name, {"service": service, "space": space_id, "repository": repository})
+        return str(other)
+
+    def _shared(self) -> Iterator[Mapping[str, object]]:
+        with suppress(OSError):
+            for path in sorted(self.folder.glob("shared-*.json"))[:MOST]:
+                with suppress(OSError, ValueError):
+                    found = json.loads(path.read_text("utf-8"))
+                    if isinstance(found, dict) and "repository" in found:
+                        yield found
+
+    def _read(self, name: str) -> dict[str, str]:
+        try:
+            found = json.loads((self.folder / name).read_text("utf-8"))["spaces"]
+            return {str(client): str(space) for client, space in found.items()}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return {}
+
+    def _write(self, name: str, document: Mapping[str, object]) -> None:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        text = json.dumps(document, ensure_ascii=False)
+        files.write(self.folder / name, text + "\n", record.OWNER_ONLY if os.name == "posix" else None)
+
+
+def _name(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()[:32] + ".json"

@@ -1,0 +1,177 @@
+"""The repository that a folder belongs to, and the ids of its space: the same for all its clones and work trees."""
+
+import hashlib
+import os
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from live_memory._redaction import identifier
+
+LONGEST = 64
+"""Characters of a space's id."""
+NAMELESS = "default"
+"""The space of a folder without a name: the root, where chat programs start their servers."""
+_GIT_SECONDS = 5.0
+_HASH, _PATH_HASH = 8, 12
+_NAME_CHARS = 120
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/]*@)?(\[[^]/]*\]|[^/:]*)(?::\d*)?(?:/(.*))?", re.IGNORECASE | re.DOTALL)
+_SCP = re.compile(r"(?:[^/]*@)?(\[[^]/]*\]|[^/:\\]{2,}):(?!//)(.*)", re.DOTALL)
+"""`git@host:path`. A single letter before the colon is a drive of Windows."""
+_HELPER = re.compile(r"^[a-z0-9+-]+::", re.IGNORECASE)
+_OTHER_DOOR = re.compile(r"(alt)?ssh\.(?=[^.]+\.)")
+"""Forges answer SSH at the port of HTTPS under such a name of the host (ssh.github.com, altssh.gitlab.com)."""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository, or a folder in none. `identity` is the same in all places for the same one, and holds no secret.
+    It is empty for a folder without a name.
+
+    `top` is the folder of the work tree, `inner` the path from there to the folder in question.
+    """
+
+    identity: str
+    name: str
+    top: Path
+    inner: Path
+    former: str
+    """The space's id that earlier versions gave: the last part of the name alone."""
+    is_versioned: bool = True
+
+    @property
+    def space_ids(self) -> tuple[str, str]:
+        """The id of its space, and the one that it gets where another repository has that. Both fit a space."""
+        code = hashlib.sha256(self.identity.encode(errors="surrogateescape")).hexdigest()[:_HASH]
+        if not self.name:
+            return NAMELESS, NAMELESS
+        plain = as_space_id(self.name)
+        hashed = f"{as_space_id(self.name, LONGEST - _HASH - 1) or 'space'}-{code}"
+        is_whole = plain not in ("", NAMELESS) and len(plain) < LONGEST and self.name.isascii()
+        return plain if is_whole else hashed, hashed
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The folders from the one in question up to the top, as they are called in every copy of the repository."""
+        return tuple(place.as_posix() for place in (self.inner, *self.inner.parents))
+
+
+def of(folder: Path) -> Repository:
+    """The repository of a folder: by its remote, else by its place on this machine."""
+    folder = folder.resolve()
+    top = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    url = _remote(top) if top else ""
+    host, path = _parsed(url)
+    if host:
+        # The forges do not tell capitals apart, and neither do people who type an address.
+        identity = unicodedata.normalize("NFC", "/".join([host, *path])).casefold()
+        name, last = "-".join(path) or host, (path or [host])[-1]
+    else:
+        place = _local(url, top) if url and top else _common_folder(top) if top else folder
+        name = last = _name(place)
+        identity = _of_place(place)
+    return Repository(
+        _bounded(identity),
+        identifier(unicodedata.normalize("NFC", name)),
+        top or folder,
+        folder.relative_to(top or folder),
+        as_space_id(last) or NAMELESS,
+        bool(top),
+    )
+
+
+def without_remote(here: Repository) -> str:
+    """The identity that a repository had before it got a remote."""
+    return _bounded(_of_place(_common_folder(here.top)))
+
+
+def _of_place(place: Path) -> str:
+    where = "\0".join((_machine(), str(place))).encode(errors="surrogateescape")
+    return f"{_name(place)}#{hashlib.sha256(where).hexdigest()[:_PATH_HASH]}" if _name(place) else ""
+
+
+def _name(place: Path) -> str:
+    return re.sub(r"\.git$", "", re.split(r"[/\\]", str(place))[-1])
+
+
+def as_space_id(name: str, longest: int = LONGEST) -> str:
+    """The nearest id that a space may have: small letters, digits, `_` and `-`. Empty if no letter fits."""
+    return re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:longest].rstrip("-_")
+
+
+def _parsed(url: str) -> tuple[str, list[str]]:
+    """Host and path of a remote, without user, password, port and query. The host is empty if it is on this machine."""
+    url = _HELPER.sub("", url.strip(), count=1)
+    found = _URL.fullmatch(url) or _SCP.fullmatch(url)
+    if not found or url.lower().startswith("file:"):
+        return "", []
+    path = unquote(re.split(r"[?#]", found[2] or "")[0])
+    path = re.sub(r"\.git$", "", path.rstrip("/"), flags=re.IGNORECASE)
+    return _OTHER_DOOR.sub("", found[1].casefold().strip(".")), [part for part in path.split("/") if part]
+
+
+def _remote(top: Path) -> str:
+    """The URL of the remote `origin`, else of the only one."""
+    if url := _git(top, "remote", "get-url", "origin"):
+        return url
+    names = _git(top, "remote").split()
+    return _git(top, "remote", "get-url", names[0]) if len(names) == 1 else ""
+
+
+def _local(url: str, top: Path) -> Path:
+    """The folder that a remote on this machine names."""
+    path = unquote(re.sub(r"^file://[^/]*", "", url, flags=re.IGNORECASE)) if "://" in url else url
+    return (top / path.replace("\\", "/").rstrip("/")).resolve()
+
+
+def _common_folder(top: Path) -> Path:
+    """The folder of the repository that a work tree is of."""
+    common = _git(top, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    if not common:
+        return top
+    place = Path(common).resolve()
+    return place.parent if place.name == ".git" else place
+
+
+def _machine() -> str:
+    """The machine's name without its network's, which changes as a laptop moves."""
+    import platform  # noqa: PLC0415 - only for a folder without a remote
+
+    return platform.node().partition(".")[0].lower()
+
+
+def _bounded(identity: str) -> str:
+    """The identity as one line without secrets, short enough for the service."""
+    line = identifier("".join(letter for letter in identity if letter.isprintable()))
+    if len(line.encode(errors="replace")) <= 2 * _NAME_CHARS:
+        return line.encode(errors="replace").decode()
+    code = hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()[:_PATH_HASH]
+    return f"{line.encode(errors='replace')[:_NAME_CHARS].decode(errors='ignore')}#{code}"
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    """What git says, empty if it fails or is not there.
+
+    A folder inside a repository may look like a repository itself (a bare one) and name any remote: git must not take
+    it for one.
+    """
+    import subprocess  # noqa: PLC0415 - most hooks need no git
+
+    try:
+        done = subprocess.run(  # noqa: S603 - fixed arguments
+            ["git", "-c", "safe.bareRepository=explicit", "-C", str(folder), *arguments],  # noqa: S607 - the user's own
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+            env={name: value for name, value in os.environ.items() if name not in _OF_ANOTHER},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return os.fsdecode(done.stdout).strip() if done.returncode == 0 else ""
+
+
+_OF_ANOTHER = {"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"}
+"""Variables that git sets for its hooks: they name the repository of the hook, not that of the folder."""
