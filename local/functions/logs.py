@@ -40,7 +40,13 @@ class FunctionLog:
             keep_small(self.path)
 
     def write_report(self, kind: str, record: dict[str, Any]) -> None:
-        """Append a line in the form of Lambda's platform events, for example `platform.report`."""
+        """Append a line in the form of Lambda's platform events, for example `platform.report`. A line that the disk
+        refuses is lost: a log must not end the service.
+        """
+        with suppress(OSError):
+            self._append(kind, record)
+
+    def _append(self, kind: str, record: dict[str, Any]) -> None:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
         line = json.dumps({"time": now, "type": kind, "record": record}, ensure_ascii=False).encode() + b"\n"
         if self.path is None:

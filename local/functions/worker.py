@@ -13,6 +13,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
@@ -108,7 +109,9 @@ class JsonLines:
             line = json.dumps(_log_record(self._level, line, self._current.request_id), ensure_ascii=False)
         elif "_aws" in read and len(self._current.metrics) < MAX_METRIC_LINES:
             self._current.metrics.append(read)
-        os.write(self._descriptor, line.encode("utf-8", "replace") + b"\n")
+        # A line that the disk refuses is lost: a log must not end the request that it is about.
+        with suppress(OSError):
+            os.write(self._descriptor, line.encode("utf-8", "replace") + b"\n")
 
 
 def _read_object(line: str) -> dict[str, Any] | None:

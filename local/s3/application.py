@@ -5,6 +5,7 @@ on the disk. Thus conditional writes are atomic, and all that a reader has seen,
 survives the process.
 """
 
+import errno
 import logging
 import uuid
 from contextlib import AbstractContextManager, nullcontext
@@ -76,7 +77,9 @@ class S3Application:
             response = _render_error(error, request_id)
         except OSError as error:
             _log.exception("%s %s: the disk refused it", request.method, request.path)
-            response = _render_error(S3Error(500, "InternalError", f"disk: {error.strerror}"), request_id)
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            status, code = (507, "InsufficientStorage") if full else (500, "InternalError")
+            response = _render_error(S3Error(status, code, f"disk: {error.strerror}"), request_id)
         return Response(response.status, (*response.headers, ("x-amz-request-id", request_id)), response.body)
 
     def _answer(self, request: Request, request_id: str) -> Response:

@@ -274,6 +274,12 @@ class StoreUnavailable(LiveMemoryError):
     retry_after = 5
 
 
+class StoreFull(StoreUnavailable):
+    """The object store has no space left. What it holds can still be read."""
+
+    code = "store_full"
+
+
 class OutOfTime(LiveMemoryError):
     """The invocation ends soon. The rest is done by another one. No user meets it."""
 

@@ -8,7 +8,7 @@ import pytest
 
 from livemem.access.registry import Registry, Token, allow_space
 from livemem.bank import corrections
-from livemem.errors import ConditionalWritesUnsupported, StoreUnavailable
+from livemem.errors import ConditionalWritesUnsupported, StoreFull, StoreUnavailable
 from livemem.notes import appending, idempotency
 from livemem.notes.appending import NoteDraft
 from livemem.spaces import head as heads
@@ -48,6 +48,41 @@ def test_a_probe_that_got_no_answer_is_asked_again():
     with pytest.raises(StoreUnavailable):
         capability_check.has_conditional_writes(store)
     assert capability_check.has_conditional_writes(store)
+
+
+FULL = {
+    "the embedded store": ("InsufficientStorage", 507),
+    "MinIO": ("XMinioStorageFull", 507),
+    "Ceph": ("QuotaExceeded", 403),
+}
+
+
+@each(("code", "status"), [*FULL.values(), ("507", 507)], ids=[*FULL, "the status alone"])
+def test_a_full_store_is_told_as_such_and_works_again_when_there_is_space(code: str, status: int):
+    store, client, _ = counted(FakeS3())
+    client.break_at(0, code, status, done=False)
+
+    with pytest.raises(StoreFull, match="disk of the object store is full"):
+        store.put("a", b"x")
+    store.put("a", b"x")
+
+    client.break_at(len(client.requests), code, status, done=False)
+    assert (capability_check.is_full(store), capability_check.is_full(store)) == (True, False)
+
+
+def test_whether_a_store_is_full_is_asked_without_a_change_of_it():
+    store, client, _ = counted(FakeS3())
+    capability_check.has_conditional_writes(store)
+    before = store.get(keys.CAPABILITY_CHECK)
+    client.reset()
+
+    assert not capability_check.is_full(store)
+
+    assert client.counts == {"PUT": 1}
+    after = store.get(keys.CAPABILITY_CHECK)
+    assert before is not None
+    assert after is not None
+    assert (after.etag, after.body) == (before.etag, before.body)
 
 
 @pytest.mark.parametrize("conflicts", [1, 4])

@@ -79,6 +79,29 @@ def test_a_healthy_service_is_ok_and_tells_the_age_of_the_oldest_pending_note(ll
     )
 
 
+@each("token", [True, False])
+def test_a_full_disk_of_a_store_of_ones_own_is_told_until_there_is_space_again(token: bool):
+    world = healthy()
+    own = world.with_parts(settings=settings(None, s3_endpoint_url="http://127.0.0.1:9000"))
+
+    def checks() -> tuple[str, object]:
+        found = health.deep(own, ADMIN) if token else health.shallow(own)
+        return found.status, found.checks["store"]
+
+    # The store was asked before, as by any change.
+    checks()
+    world.client.before = lambda index, verb: full(verb)
+    assert checks() == ("error", "full")
+
+    world.client.before = lambda index, verb: None
+    assert checks() == ("degraded", "ok")
+
+
+def full(verb: str) -> None:
+    if verb == "PUT":
+        raise error("InsufficientStorage", 507, verb)
+
+
 def test_without_a_token_only_the_parts_are_told_and_nobody_is_called():
     found = health.shallow(healthy().with_parts(settings=settings(unused_url())))
 

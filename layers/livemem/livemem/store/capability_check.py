@@ -1,6 +1,6 @@
 """Whether the store obeys conditional writes: tested once, by trying both kinds."""
 
-from livemem.errors import ConditionalWritesUnsupported, PreconditionLost
+from livemem.errors import ConditionalWritesUnsupported, PreconditionLost, StoreFull
 from livemem.store import keys
 from livemem.store.objects import Store
 
@@ -17,6 +17,19 @@ def has_conditional_writes(store: Store) -> bool:
             heeds = False
         store.capability_checked.append(heeds)
     return store.capability_checked[0]
+
+
+def is_full(store: Store) -> bool:
+    """Whether the store has no space left: 1 PUT, which its condition refuses. So nothing is written, also where the
+    store keeps all versions. Raises StoreUnavailable.
+    """
+    try:
+        _refuses_wrong_match(store)
+    except StoreFull:
+        return True
+    except ConditionalWritesUnsupported:
+        return False
+    return False
 
 
 def _refuses_second(store: Store) -> bool:

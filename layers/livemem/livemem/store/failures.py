@@ -4,7 +4,7 @@ import logging
 
 from botocore.exceptions import ClientError
 
-from livemem.errors import StoreUnavailable
+from livemem.errors import StoreFull, StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +22,9 @@ CONFLICT = {"ConditionalRequestConflict", "409", "OperationAborted"}
 
 UNSUPPORTED = {"NotImplemented", "501"}
 
+FULL = {"InsufficientStorage", "507", "XMinioStorageFull", "QuotaExceeded"}
+"""No space left: the embedded store, any other by the status alone, MinIO, Ceph."""
+
 
 def code(error: Exception) -> str:
     """The S3 error code. Empty for an error that is not the store's answer."""
@@ -33,4 +36,8 @@ def own(error: Exception) -> StoreUnavailable:
     sentence.
     """
     logger.warning("store request failed", extra={"error": type(error).__name__, "error_code": code(error)})
+    if code(error) in FULL:
+        return StoreFull(
+            "The disk of the object store is full, so nothing was written. Free space on it, and try again."
+        )
     return StoreUnavailable("The object store did not answer or refused the request. Try again.")

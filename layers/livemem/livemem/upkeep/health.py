@@ -8,7 +8,7 @@ from typing import Literal
 
 from livemem.access import decision
 from livemem.access.principal import Principal
-from livemem.errors import LiveMemoryError, NotConfigured, ObjectUnreadable, StoreUnavailable
+from livemem.errors import LiveMemoryError, NotConfigured, ObjectUnreadable, StoreFull, StoreUnavailable
 from livemem.jobs import maintainable
 from livemem.jobs.maintainable import HealthProblem, Maintainable, Space
 from livemem.llm import client as llm
@@ -19,7 +19,7 @@ from livemem.process import Process
 from livemem.settings import Settings
 from livemem.spaces import directory, unreadable
 from livemem.store import keys
-from livemem.store.capability_check import has_conditional_writes
+from livemem.store.capability_check import has_conditional_writes, is_full
 from livemem.upkeep import packages, usage_report
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,12 @@ def deep(process: Process, principal: Principal) -> Health:
 def _store_checks(process: Process) -> Checks:
     try:
         next(iter(directory.ids(process)), None)
+        # The disk of a store of one's own can be full. AWS has no such end.
+        if process.settings.s3_endpoint_url and is_full(process.store):
+            return {"store": "full", "conditional_writes": "unknown"}
         supported = has_conditional_writes(process.store)
+    except StoreFull:
+        return {"store": "full", "conditional_writes": "unknown"}
     except StoreUnavailable:
         return {"store": "unreachable", "conditional_writes": "unknown"}
     return {"store": "ok", "conditional_writes": "ok" if supported else "unsupported"}

@@ -82,6 +82,20 @@ def test_an_environment_lives_on_and_works_on_one_request_at_a_time(make_pool):
     assert len(pids) == 2
 
 
+def test_a_function_whose_log_a_full_disk_refuses_answers_and_goes_on(make_pool, tmp_path):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "TestFunction.log").symlink_to("/dev/full")
+    pool = make_pool(SEVERAL, limit=1)
+
+    for number in range(3):
+        assert run(pool, do="count")["calls"] == 4 * number + 1
+        assert run(pool, do="log") is None
+        assert invoke(pool, {"do": "raise"}).failed
+        assert invoke(pool, {"do": "set"}).failed
+    invoke(pool, {"do": "exit"})
+    assert run(pool, do="count")["calls"] == 1
+
+
 def test_a_handler_has_lambdas_context(make_pool):
     found = run(make_pool(SEVERAL, name="CtxFunction"), do="context")
     identity = found.pop("id")

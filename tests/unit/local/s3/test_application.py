@@ -1,3 +1,4 @@
+import errno
 import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +43,30 @@ def fail(*_args, **_kwargs):
     raise OSError(28, "No space left on device")
 
 
+@pytest.mark.parametrize(
+    ("number", "status", "code"),
+    [
+        (errno.ENOSPC, 507, b"InsufficientStorage"),
+        (errno.EDQUOT, 507, b"InsufficientStorage"),
+        (errno.EIO, 500, b"InternalError"),
+        (errno.EROFS, 500, b"InternalError"),
+    ],
+)
+def test_a_full_disk_is_told_from_a_broken_one_before_and_while_an_object_is_kept(
+    rig, monkeypatch, number, status, code
+):
+    def refuse(*_args, **_kwargs):
+        raise OSError(number, "no")
+
+    for method in ("prepared", "store"):
+        with monkeypatch.context() as patch:
+            patch.setattr(rig.disk, method, refuse)
+            response = rig.call("PUT", "k.md", b"new")
+        assert (response.status, code in response.body) == (status, True)
+    # It heals by itself.
+    assert rig.call("PUT", "k.md", b"new").status == 200
+
+
 @pytest.mark.parametrize("before", [None, b"old"])
 def test_a_put_that_the_disk_refuses_did_not_happen(rig, monkeypatch, before):
     if before is not None:
@@ -50,7 +75,7 @@ def test_a_put_that_the_disk_refuses_did_not_happen(rig, monkeypatch, before):
     with monkeypatch.context() as patch:
         patch.setattr(rig.disk, "store", fail)
         response = rig.call("PUT", "k.md", b"new")
-    assert (response.status, b"InternalError" in response.body) == (500, True)
+    assert (response.status, b"InsufficientStorage" in response.body) == (507, True)
     got = rig.call("GET", "k.md")
     assert (got.status, got.body if got.status == 200 else None) == ((200, before) if before else (404, None))
     assert (b"k.md" in rig.call("GET", "?list-type=2").body) is (before is not None)
@@ -63,7 +88,7 @@ def test_a_deletion_that_the_disk_refuses_did_not_happen(rig, monkeypatch):
     rig.call("PUT", "k.md", b"old")
     with monkeypatch.context() as patch:
         patch.setattr(rig.disk, "remove", fail)
-        assert rig.call("DELETE", "k.md").status == 500
+        assert rig.call("DELETE", "k.md").status == 507
         many = rig.call("POST", "?delete", b"<Delete><Object><Key>k.md</Key></Object></Delete>")
     assert b"<Error><Key>k.md</Key>" in many.body
     assert rig.call("GET", "k.md").body == b"old"

@@ -81,6 +81,7 @@ export default {
   'run.error.llm_refused': 'The language model refused to answer.',
   'run.error.llm_empty': 'The language model gave an empty answer.',
   'run.error.llm_cut_off': 'The answer was cut off. Allow the model a longer one.',
+  'run.error.llm_only_streams': 'The API of the language model only streams. Switch that off there, or take another model.',
   'run.error.llm_contract': 'Two answers of the model broke the contract. Try another model, or simpler rules.',
   'run.error.llm_not_configured': 'No language model is set. Notes are kept, and wait.',
   'run.error.bank_too_large': 'Rules and bank leave no room for notes in the model’s window. Shorten the largest file.',

@@ -81,6 +81,7 @@ export default {
   'run.error.llm_refused': 'Le modèle a refusé de répondre.',
   'run.error.llm_empty': 'Le modèle a donné une réponse vide.',
   'run.error.llm_cut_off': 'La réponse a été coupée. Permettez au modèle d’en donner une plus longue.',
+  'run.error.llm_only_streams': 'L’API du modèle ne répond qu’en flux. Désactivez-le là-bas, ou prenez un autre modèle.',
   'run.error.llm_contract': 'Deux réponses du modèle ont rompu le contrat. Essayez un autre modèle, ou des règles plus simples.',
   'run.error.llm_not_configured': 'Aucun modèle n’est configuré. Les notes sont gardées, et attendent.',
   'run.error.bank_too_large': 'Règles et banque ne laissent pas de place aux notes dans la fenêtre du modèle. Raccourcissez le plus grand fichier.',
