@@ -140,6 +140,20 @@ def test_an_edit_changes_its_section_and_no_other_line():
     assert (outcome.cited, outcome.uncited) == ({1, 2, 3}, frozenset())
 
 
+@each(
+    "heading",
+    ["t.md > ## Log", "bank/t.md#Topics > Log", "t.md#Log", "t.md > log", "# Topics > ## LOG", "Topics > Log"],
+)
+def test_a_section_is_found_in_the_form_in_which_search_names_it(heading: str):
+    bank = [BankFile("t.md", "# Topics\n\n## Log\n\n- first\n", "")]
+    found = {"bank_files": [entry("t.md", edits=[append(heading=heading)])], "synthesis": "x"}
+
+    outcome = planning.draw_up(answer.parse(json.dumps(found)), bank, IDS)
+
+    assert outcome.files[0].after == bank[0].content + "- new\n"
+    assert not str(outcome.files[0].edits[0]["heading"]).startswith(("t.md", "bank/"))
+
+
 def test_a_new_file_may_be_a_skeleton_with_edits_on_top():
     skeleton = "# New\n\n## Log\n"
 

@@ -44,14 +44,60 @@ def test_an_appended_list_item_keeps_the_list_tight():
     assert edited(DOC, "append_to_section", "## Focus", "\n- c\n- d\n\n") == DOC.replace("- b\n", "- b\n- c\n- d\n")
 
 
+NEXT, LINKS = "## **Next** steps", "## [Links](https://example.org/x) and `code`"
+STYLED = f"# Team\n\n{NEXT}\n\n- a\n\n{LINKS}\n\n- b\n\n### Old\n\n# Old\n"
+
+
+@each(
+    ("address", "heading"),
+    [
+        ("## Next steps", NEXT), ("## next STEPS", NEXT), ("Next steps", NEXT), ("## _Next steps_", NEXT),
+        ("# Team > ## next steps", NEXT), ("## Links and code", LINKS), ("links and code", LINKS),
+        ("### old", "### Old"), ("# OLD", "# Old"), ("## links and code > ### old", "### Old"),
+    ],
+)  # fmt: skip
+def test_a_heading_is_found_as_it_is_read_where_only_one_fits(address, heading):
+    assert [section.path[-1] for section in addressed(STYLED, address)] == [heading]
+    assert edited(STYLED, "append_to_section", address, "- x") != STYLED
+
+
+@each("address", ["old", "Old", "**old**"])
+def test_two_headings_that_read_the_same_are_refused_with_both(address):
+    message = refusal(STYLED, Edit("append_to_section", address, "- x"))
+    assert "2 sections match" in message
+    assert "### Old" in message
+    assert '"# Old"' in message
+
+
+@each("address", ["### next steps", "Old > next steps", "## Next", "##", "**", "## **", "# Team > ### next steps"])
+def test_a_heading_of_another_level_or_other_words_is_not_found(address):
+    assert addressed(STYLED, address) == []
+
+
+def test_a_heading_in_the_very_words_goes_before_one_that_reads_the_same():
+    text = "# A\n\n## API\n\n## Api\n\n## *API*\n"
+    assert [section.path[-1] for section in addressed(text, "## Api")] == ["## Api"]
+    assert len(addressed(text, "## api")) == 3
+
+
 @each(
     ("own", "content", "result"),
     [
-        ("- a\n", "* b", "- a\n\n* b\n"),
+        ("* a\n", "- b", "* a\n* b\n"),
+        ("- a\n", "+ b\n  + c\n+ d", "- a\n- b\n  + c\n- d\n"),
+        ("- a\n", "* b\n\n1. c", "- a\n- b\n\n1. c\n"),
+        ("- a\n", "* [ ] b\n  text", "- a\n- [ ] b\n  text\n"),
+        ("- a\n", "  - b\n    - c\n  - d", "- a\n- b\n  - c\n- d\n"),
+        ("  - a\n", "- b\n  - c", "  - a\n  - b\n    - c\n"),
         ("- a\n", "1. b", "- a\n\n1. b\n"),
         ("1. a\n", "2. b", "1. a\n2. b\n"),
-        ("1. a\n", "2) b", "1. a\n\n2) b\n"),
+        ("1. a\n", "2) b", "1. a\n2. b\n"),
         ("- a\n\n- b\n", "- c", "- a\n\n- b\n\n- c\n"),
+        ("- a\n\n- b\n", "* c\n* d", "- a\n\n- b\n\n- c\n- d\n"),
+        ("- a\n\n  ```\n  x\n  ```\n", "- b", "- a\n\n  ```\n  x\n  ```\n- b\n"),
+        ("- a\n- b\n\n  ```\n  x\n  ```\n\n- c\n", "- d", "- a\n- b\n\n  ```\n  x\n  ```\n\n- c\n- d\n"),
+        ("- a\n- b\n\n- c\n", "- d", "- a\n- b\n\n- c\n- d\n"),
+        ("- a\n", "- - -", "- a\n\n- - -\n"),
         ("- a\n  - b\n", "- c", "- a\n  - b\n- c\n"),
         ("- a\nlazy\n", "- c", "- a\nlazy\n- c\n"),
         ("- [ ] a\n", "- [x] b", "- [ ] a\n- [x] b\n"),
@@ -75,7 +121,8 @@ def test_only_a_list_of_the_same_kind_goes_on_without_a_blank_line(own, content,
     [
         ("- a\n", "- 0", "- 0\n- a\n"),
         ("- a\n", "text\n\n- 0", "text\n\n- 0\n- a\n"),
-        ("- a\n", "* 0", "* 0\n\n- a\n"),
+        ("- a\n", "* 0", "- 0\n- a\n"),
+        ("- a\n", "text\n\n* 0", "text\n\n- 0\n- a\n"),
         ("- a\n\n- b\n", "- 0", "- 0\n\n- a\n\n- b\n"),
         ("[x]: /url\n\n- a\n", "- 0", "- 0\n\n[x]: /url\n\n- a\n"),
         ("text\n", "New.", "New.\n\ntext\n"),
@@ -86,6 +133,96 @@ def test_only_a_list_of_the_same_kind_goes_on_without_a_blank_line(own, content,
 def test_prepended_text_stands_right_below_the_heading(own, content, result):
     gap = "\n" if own else ""
     assert edited(f"# A\n{gap}{own}\n## B\n", "prepend_to_section", "# A", content) == f"# A\n\n{result}\n## B\n"
+
+
+TABLE = "| Day | What |\n|-----|:----:|\n| 1 | SQS |\n"
+BARE = "Day | What\n--- | ---\n1 | SQS\n"
+
+
+@each(
+    ("own", "content", "result"),
+    [
+        (TABLE, "| 2 | Go |", f"{TABLE}| 2 | Go |\n"),
+        (TABLE, "| 2 | Go |\n| 3 | S3 |\n\nText.", f"{TABLE}| 2 | Go |\n| 3 | S3 |\n\nText.\n"),
+        (TABLE, "|2|", f"{TABLE}|2|\n"),
+        (TABLE, "| 2 | `a|b` | c | d |", f"{TABLE}| 2 | `a|b` | c | d |\n"),
+        (TABLE, "| Day | What |\n| --- | --- |\n| 2 | Go |", f"{TABLE}| 2 | Go |\n"),
+        (TABLE, "|Day|What|\n|:-:|-|\n|2|Go|\n\n- x", f"{TABLE}|2|Go|\n\n- x\n"),
+        (TABLE, "| Who | What |\n|---|---|\n| 2 | Go |", f"{TABLE}\n| Who | What |\n|---|---|\n| 2 | Go |\n"),
+        (TABLE, "Use a | b.", f"{TABLE}\nUse a | b.\n"),
+        (TABLE, "| 2 | Go |\nText.", f"{TABLE}\n| 2 | Go |\nText.\n"),
+        (f"Text:\n{TABLE}", "| 2 | Go |", f"Text:\n{TABLE}| 2 | Go |\n"),
+        (f"{TABLE}\nText.\n", "| 2 | Go |", f"{TABLE}\nText.\n\n| 2 | Go |\n"),
+        ("| Day | What |\n|---|---|\n", "| 2 | Go |", "| Day | What |\n|---|---|\n| 2 | Go |\n"),
+        (BARE, "2 | Go", f"{BARE}2 | Go\n"),
+        (BARE, "2 \\| Go", f"{BARE}\n2 \\| Go\n"),
+        ("| a | b |\n", "| c | d |", "| a | b |\n\n| c | d |\n"),
+        ("- x\n\n  | a |\n  |---|\n", "| c |", "- x\n\n  | a |\n  |---|\n\n| c |\n"),
+        ("```\n" + TABLE + "```\n", "| 2 | Go |", "```\n" + TABLE + "```\n\n| 2 | Go |\n"),
+    ],
+)
+def test_a_row_that_is_appended_to_a_table_is_a_row_and_all_else_is_not(own, content, result):
+    assert edited(f"# A\n\n{own}", "append_to_section", "# A", content) == f"# A\n\n{result}"
+    assert edited(f"# A\n\n{own}\n# B\n", "append_to_section", "# A", content) == f"# A\n\n{result}\n# B\n"
+
+
+@each(
+    ("own", "content", "result"),
+    [
+        (TABLE, "| 0 | Go |", TABLE.replace("| 1 |", "| 0 | Go |\n| 1 |")),
+        (TABLE, "| Day | What |\n|---|---|\n| 0 | Go |", TABLE.replace("| 1 |", "| 0 | Go |\n| 1 |")),
+        ("| Day |\n|---|\n", "| 0 |", "| Day |\n|---|\n| 0 |\n"),
+        (f"{TABLE}\nText.\n", "| 0 | Go |", TABLE.replace("| 1 |", "| 0 | Go |\n| 1 |") + "\nText.\n"),
+        (f"Text:\n{TABLE}", "| 0 | Go |", f"| 0 | Go |\n\nText:\n{TABLE}"),
+        (TABLE, "Text.", f"Text.\n\n{TABLE}"),
+    ],
+)
+def test_a_row_that_is_prepended_stands_below_the_head_of_the_table(own, content, result):
+    assert edited(f"# A\n\n{own}", "prepend_to_section", "# A", content) == f"# A\n\n{result}"
+    assert edited(f"# A\n\n{own}\n# B\n", "prepend_to_section", "# A", content) == f"# A\n\n{result}\n# B\n"
+
+
+def test_a_row_takes_the_line_ending_of_the_file_and_an_end_without_one_is_ended():
+    crlf = TABLE.replace("\n", "\r\n")
+    assert edited(f"# A\r\n\r\n{crlf}", "append_to_section", "# A", "| 2 | Go |") == f"# A\r\n\r\n{crlf}| 2 | Go |\r\n"
+    assert edited(f"# A\n\n{TABLE}".rstrip(), "append_to_section", "# A", "| 2 | Go |") == f"# A\n\n{TABLE}| 2 | Go |\n"
+
+
+CELLS = st.text(st.characters(categories=["L", "N"], include_characters=" `*_-:"), min_size=1, max_size=8)
+ROWS = st.lists(st.lists(CELLS, min_size=1, max_size=4), min_size=1, max_size=4)
+
+
+@given(st.lists(CELLS.map(lambda cell: f"h{cell}"), min_size=2, max_size=3), ROWS, ROWS)
+def test_rows_of_any_cells_are_rows_wherever_they_are_added(head, present, new):
+    def lines(rows):
+        return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+    assume(not any(all(set(cell) <= set(" -:") for cell in row) for row in (*present, *new)))
+    table = lines([head]) + f"|{'---|' * len(head)}\n"
+    text = f"# A\n\n{table}{lines(present)}"
+    parsed = MarkdownIt("commonmark").enable("table")
+
+    for op in ("append_to_section", "prepend_to_section"):
+        result = edited(text, op, "# A", lines(new))
+        rows = sum(token.type == "tr_open" for token in parsed.parse(result))
+        assert rows == 1 + len(present) + len(new)
+        assert Counter(result.splitlines()) == Counter((text + lines(new)).splitlines())
+
+
+BULLETS = st.lists(st.tuples(st.sampled_from("-*+"), CELLS), min_size=1, max_size=4)
+
+
+@given(BULLETS, BULLETS, st.sampled_from(["append_to_section", "prepend_to_section"]))
+def test_items_of_any_bullets_go_on_with_the_list_as_one(present, new, op):
+    own = "".join(f"{present[0][0]} x{text.strip()}\n" for _, text in present)
+    added = "".join(f"{new[0][0]} x{text.strip()}\n" for _, text in new)
+
+    result = edited(f"# A\n\n{own}", op, "# A", added)
+
+    tokens = MarkdownIt("commonmark").parse(result)
+    assert sum(token.type == "bullet_list_open" for token in tokens) == 1
+    assert sum(token.type == "list_item_open" for token in tokens) == len(present) + len(new)
+    assert own in result
 
 
 def test_blank_lines_are_added_where_there_are_none_and_the_present_ones_stay():
@@ -341,9 +478,7 @@ def test_a_refusal_is_short_however_long_the_file_or_the_heading():
 @each(
     "address",
     [
-        "Focus",
         "### Focus",
-        "## focus",
         "## Foc",
         "",
         "#",

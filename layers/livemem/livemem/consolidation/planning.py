@@ -174,6 +174,7 @@ def _change(
     entry: FileAnswer, path: str, existing: Mapping[str, BankFile], note_ids: Sequence[str]
 ) -> FileChange | None:
     before = existing.get(path)
+    entry = _addressed(entry, path)
     if entry.action == "edited" and not before:
         raise ContractError(f"{path} does not exist, so it can't be edited: create it with its whole content.")
     # An answer with a whole file is clear. Whether the file exists decides the action.
@@ -211,19 +212,27 @@ def _change(
 def _edited(entry: FileAnswer, path: str, text: str) -> str:
     if not entry.edits:
         return text
-    edits = [
-        Edit(edit.op, _address(edit.heading, path), edit.content, edit.after, tuple(edit.notes)) for edit in entry.edits
-    ]
+    edits = [Edit(edit.op, edit.heading, edit.content, edit.after, tuple(edit.notes)) for edit in entry.edits]
     try:
         return apply_edits(text, edits)
     except SectionError as error:
         raise ContractError(f"{path}: {error}") from None
 
 
-def _address(heading: str, path: str) -> str:
-    """The address without the file's name in front of it, as search names a section."""
-    bare = heading.strip().removeprefix("bank/")
-    return next((bare.removeprefix(begin) for begin in (f"{path} > ", f"{path}#") if bare.startswith(begin)), heading)
+def _addressed(entry: FileAnswer, path: str) -> FileAnswer:
+    """The entry with addresses of sections without the file's name in front, as search names a section."""
+
+    def bare(heading: str) -> str:
+        text = heading.strip().removeprefix("bank/")
+        return next(
+            (text.removeprefix(begin) for begin in (f"{path} > ", f"{path}#") if text.startswith(begin)), heading
+        )
+
+    edits = [
+        edit.model_copy(update={"heading": bare(edit.heading), "after": edit.after and bare(edit.after)})
+        for edit in entry.edits
+    ]
+    return entry.model_copy(update={"edits": edits})
 
 
 def _check_numbers(cited: set[int], note_count: int) -> None:

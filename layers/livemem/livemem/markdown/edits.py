@@ -9,9 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from livemem.errors import FieldError
+from livemem.markdown import joints
 from livemem.markdown.blocks import (
     Effort,
     Heading,
@@ -153,10 +154,15 @@ def _append(document: _Document, section: Section, content: _Content) -> _Docume
         if last_child and content.headings[0].level <= last_child[0].level:
             at = _end_of_text(document.lines, section.end)
     above = _own_blocks(document, section)
-    goes_on = bool(above and content.blocks) and content.blocks[0].start == 0 and above[-1].end >= at
-    kind = _tight_list(content.lines, content.blocks, 0) if goes_on else ""
-    tight = bool(kind) and kind == _tight_list(document.lines, above, -1)
-    return _put_new(document, at, content, tight_above=tight)
+    joins = bool(above and content.blocks) and content.blocks[0].start == 0 and above[-1].end >= at
+    if not joins:
+        return _put_new(document, at, content)
+    table = _table(document, above[-1])
+    rows = table and joints.further_rows(table.lines, content.lines[: content.blocks[0].end])
+    if rows:
+        return _put_new(document, at, _with_rows(document, content, rows), tight_above=True)
+    lines, tight = joints.with_markers(document.lines, above, content.lines, content.blocks, "end")
+    return _put_new(document, at, replace(content, lines=tuple(lines)), tight_above=tight)
 
 
 def _prepend(document: _Document, section: Section, content: _Content) -> _Document:
@@ -172,10 +178,38 @@ def _prepend(document: _Document, section: Section, content: _Content) -> _Docum
             "prepend text without headings, or begin the content with the heading of a new child section"
         )
     below = _own_blocks(document, section)
-    goes_on = bool(below and content.blocks) and below[0].start == at and content.blocks[-1].end >= len(content.lines)
-    kind = _tight_list(content.lines, content.blocks, -1) if goes_on else ""
-    tight = bool(kind) and kind == _tight_list(document.lines, below, 0)
-    return _put_new(document, at, content, tight_below=tight)
+    joins = bool(below and content.blocks) and below[0].start == at and content.blocks[-1].end >= len(content.lines)
+    if not joins:
+        return _put_new(document, at, content)
+    table = _table(document, below[0])
+    rows = table and len(content.blocks) == 1 and joints.further_rows(table.lines, content.lines)
+    if table and rows and table.start == at:
+        below_head = at + joints.HEAD_ROWS
+        more = len(table.lines) > joints.HEAD_ROWS
+        rowed = _with_rows(document, content, rows)
+        return _put_new(document, below_head, rowed, tight_above=True, tight_below=more)
+    lines, tight = joints.with_markers(document.lines, below, content.lines, content.blocks, "begin")
+    return _put_new(document, at, replace(content, lines=tuple(lines)), tight_below=tight)
+
+
+class _Table(NamedTuple):
+    """A table's first line in the document, and its lines."""
+
+    start: int
+    lines: tuple[str, ...]
+
+
+def _table(document: _Document, block: MarkdownBlock) -> _Table | None:
+    """The table that a paragraph ends with."""
+    lines = document.lines[block.start : block.end]
+    start = joints.table_start(lines) if block.kind == "paragraph_open" else None
+    return None if start is None else _Table(block.start + start, lines[start:])
+
+
+def _with_rows(document: _Document, content: _Content, rows: Sequence[str]) -> _Content:
+    """The content with `rows` as its first block."""
+    lines = (*rows, *content.lines[content.blocks[0].end :])
+    return _Content(lines, tuple(_closed_blocks([line.rstrip("\r\n") for line in lines], document.effort)))
 
 
 def _add(document: _Document, edit: Edit) -> _Document:
@@ -389,15 +423,6 @@ def _children(document: _Document, section: Section) -> list[Section]:
 def _own_blocks(document: _Document, section: Section) -> tuple[MarkdownBlock, ...]:
     first, stop = (bisect_left(document.blocks, line, key=_start_of) for line in (section.body, section.own_end))
     return document.blocks[first:stop]
-
-
-def _tight_list(lines: Sequence[str], blocks: Sequence[MarkdownBlock], which: Literal[0, -1]) -> str:
-    """Return the kind of the list that the blocks begin (0) or end with (-1) if it is a tight one, else ""."""
-    starts = [number for number, block in enumerate(blocks) if block.begins_list or not block.item_of]
-    items = blocks[: [*starts, len(blocks)][1]] if which == 0 else blocks[starts[-1] :]
-    if any(item.spaced or (not item.begins_list and is_blank(lines[item.start - 1])) for item in items):
-        return ""
-    return items[0].item_of
 
 
 def _end_of_text(lines: Sequence[str], before: int) -> int:

@@ -8,13 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from livemem.markdown.blocks import Heading, SectionError, collapse, headings_of, only_heading, parse, split_lines
 
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
 _MAX_LISTED = 20
 _MAX_SHOWN = 120
+_MAX_READ = 1_000
+"""Characters of a heading whose emphasis and links are looked at."""
 # A heading's own text may hold " > "; only one in front of another run of # separates the parts of a path.
+_BETWEEN = " > "
 _PATH_SEPARATOR = re.compile(r" > (?=#{1,6}(?: |$))")
 
 
@@ -94,7 +100,8 @@ def nest(headings: Sequence[Heading], line_count: int) -> list[Section]:
 
 
 def find(sections: Sequence[Section], address: str) -> Section:
-    """Return the one section that ``address`` names: by its heading line, by its path, or by the end of its path.
+    """Return the one section that ``address`` names: by its heading line, by its path, or by the end of its path; and
+    where none has these very lines, by headings that read the same.
 
     Raises SectionError if there is none, or more than one.
     """
@@ -123,7 +130,45 @@ def _matching(sections: Sequence[Section], address: str) -> list[Section]:
         found = found or [s for s in sections if any(joined(s.path[i:]) == text for i in range(1, len(s.path)))]
         if found:
             return found
+    return _alike(sections, address)
+
+
+def _alike(sections: Sequence[Section], address: str) -> list[Section]:
+    """The sections whose headings read like those of the address: without emphasis, links and capitals, and where the
+    address has no # signs, of any level. The address may be the end of a path, also as search joins titles.
+    """
+    for lines in dict.fromkeys((tuple(split_address(address)), tuple(collapse(address).split(_BETWEEN)))):
+        parts = [_read_aloud(line) for line in lines]
+        found = [section for section in sections if _reads_as(section, parts)] if all(text for _, text in parts) else []
+        if found:
+            return found
     return []
+
+
+def _reads_as(section: Section, parts: Sequence[tuple[int, str]]) -> bool:
+    read = [_read_aloud(line) for line in section.path[-len(parts) :]]
+    if len(read) < len(parts):
+        return False
+    return all(text == part and wanted in (0, level) for (wanted, part), (level, text) in zip(parts, read, strict=True))
+
+
+@lru_cache(maxsize=4096)
+def _read_aloud(line: str) -> tuple[int, str]:
+    """The level of a heading line, 0 for a text without # signs, and its words as they are read."""
+    text = line.lstrip("#")
+    if len(line) > _MAX_READ:
+        return len(line) - len(text), text.strip()
+    children = _inline().parseInline(text.strip())[0].children or []
+    words = "".join(child.content for child in children if child.type in ("text", "code_inline"))
+    return len(line) - len(text), collapse(words).casefold()
+
+
+@lru_cache(maxsize=1)
+def _inline() -> MarkdownIt:
+    # Loaded where Markdown is taken apart: most functions begin with something else.
+    from markdown_it import MarkdownIt  # noqa: PLC0415
+
+    return MarkdownIt("commonmark")
 
 
 def heading_line(text: str) -> str | None:
