@@ -84,7 +84,11 @@ def test_a_question_is_closed_when_its_view_is_left_and_nothing_is_done(signed_i
         # One that is being carried out says its answer behind the view.
         found.open(questions[0][0])
         held = []
-        page.route("**/v1/spaces/*/memories/*?*", held.append)
+
+        def hold(route):
+            held.append(route)
+
+        page.route("**/v1/spaces/*/memories/*?*", hold)
         page.get_by_role("button", name="Forget").first.click()
         page.get_by_label("Reason").fill("He left")
         page.get_by_role("button", name="Forget it").click()
