@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -104,6 +104,17 @@ def connect(
         return vectors
 
     return embed
+
+
+def check_length(settings: Settings, vectors: Sequence[Sized], length: int) -> None:
+    """Raise EmbeddingError unless all vectors have the length of those that they are compared with. A model, or what
+    stands before several of them, may change it between two calls.
+    """
+    other = next((len(vector) for vector in vectors if len(vector) != length), None)
+    if other is not None:
+        raise api(settings).failed(
+            "wrong_dimension", f"The embedding model gave vectors of {length} numbers, and then of {other}."
+        )
 
 
 def name(settings: Settings) -> str:

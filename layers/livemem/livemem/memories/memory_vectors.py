@@ -26,6 +26,7 @@ from livemem.store.memory_keys import Kind
 from livemem.store.vector_file import MEDIA_TYPE, BadVectors, name_of
 
 Floats = NDArray[np.float32]
+FAILED = "The service compares memories by their vectors, and the embedding model failed: {}"
 MOST_KNOWN = 100_000
 """Vectors of all spaces that a process caches. With 1,536 numbers each they take 600 MB."""
 AT_ONCE = 128
@@ -53,13 +54,20 @@ class Rows:
     def __contains__(self, content: str) -> bool:
         return content in self._rows
 
+    def has(self, content: str, dimensions: int) -> bool:
+        """Whether there is a vector of this content, of this length."""
+        return content in self._rows and self._matrix.shape[1] == dimensions
+
     def add(self, vectors: Mapping[str, Floats], dimensions: int) -> None:
-        """Add vectors of contents. Those of another length than `dimensions` are left out."""
-        if self._matrix.shape[1] != dimensions:
-            self._rows, self._matrix = {}, np.empty((0, dimensions), dtype=np.float32)
-        new = {text: one for text, one in vectors.items() if text not in self._rows and len(one) == dimensions}
+        """Add vectors of contents. Those of another length than `dimensions` are left out. The first of a new length
+        take the place of all others.
+        """
+        new = {text: one for text, one in vectors.items() if len(one) == dimensions and not self.has(text, dimensions)}
         if not new:
             return
+        if self._matrix.shape[1] != dimensions:
+            self._rows, self._matrix = {}, np.empty((0, dimensions), dtype=np.float32)
+            self.snapshot = 0
         first, end = len(self._rows), len(self._rows) + len(new)
         if end > len(self._matrix):
             grown = np.empty((max(end, len(self._matrix) * 5 // 4), dimensions), dtype=np.float32)
@@ -69,9 +77,10 @@ class Rows:
         self._rows.update(zip(new, range(first, end), strict=True))
 
     def learn(self, content: str, vector: Floats) -> None:
-        """Add the vector of a content that was just stored."""
+        """Add the vector of a content that was just stored, if it has the length of the others."""
         with self.lock:
-            self.add({content: vector}, len(vector))
+            if not self._rows or self._matrix.shape[1] == len(vector):
+                self.add({content: vector}, len(vector))
 
     def of(self, content: str) -> Floats:
         """The vector of this content."""
@@ -79,11 +88,16 @@ class Rows:
         return found
 
     def cosines(self, contents: Sequence[str], vector: Floats) -> Floats:
-        """The cosine of each content's vector with `vector`, all of length 1."""
+        """The cosine of each content's vector with `vector`, all of length 1. Raises EmbeddingUnavailable where another
+        request has just put vectors of another length in their place.
+        """
         if not contents:
             return np.empty(0, dtype=np.float32)
-        rows = np.fromiter(map(self._rows.__getitem__, contents), dtype=np.int64, count=len(contents))
-        matrix, end = self._matrix, int(rows.max()) + 1
+        with self.lock:
+            if not all(self.has(content, len(vector)) for content in contents):
+                raise EmbeddingUnavailable(FAILED.format("its vectors have another length since a moment ago."))
+            rows = np.fromiter(map(self._rows.__getitem__, contents), dtype=np.int64, count=len(contents))
+            matrix, end = self._matrix, int(rows.max()) + 1
         if end > 2 * len(rows):
             return matrix[rows] @ vector
         # Most rows are wanted: to copy them would take longer than to multiply all.
@@ -110,38 +124,46 @@ class _KnownRows:
             return rows
 
 
-def embed(process: Process, texts: Sequence[str], *, query: bool = False, seconds: float = SECONDS) -> list[Floats]:
-    """One vector for each text: 1 call for 128 of them. Raises EmbeddingUnavailable."""
+def embed(
+    process: Process,
+    texts: Sequence[str],
+    *,
+    query: bool = False,
+    seconds: float = SECONDS,
+    dimensions: int | None = None,
+) -> list[Floats]:
+    """One vector for each text: 1 call for 128 of them. Raises EmbeddingUnavailable, also if they have not the length
+    `dimensions`.
+    """
     assert process.embed
     try:
         found = process.embed(texts, query=query, timeout=seconds)
+        embeddings.check_length(process.settings, found, len(found[0]) if dimensions is None else dimensions)
     except EmbeddingError as error:
-        raise EmbeddingUnavailable(
-            f"The service compares memories by their vectors, and the embedding model failed: {error.detail}"
-        ) from error
+        raise EmbeddingUnavailable(FAILED.format(error.detail)) from error
     return [np.frombuffer(one, dtype=np.float32) for one in found]
 
 
 def of(process: Process, space_id: str, kind: Kind, state: State, dimensions: int) -> Rows:
-    """The vectors of all memories of a state. Raises EmbeddingUnavailable.
+    """The vectors of all memories of a state, of the length `dimensions`. Raises EmbeddingUnavailable.
 
     No request if all are known. Else 1 GET for a new snapshot, and calls of the model for vectors still missing.
     """
     model = embeddings.name(process.settings)
     rows = process.cache(_KnownRows).get(space_id, kind, model)
     with rows.lock:
-        missing = _missing(state, rows)
+        missing = _missing(state, rows, dimensions)
         if not missing:
             return rows
         rows.add(_of_operations(state, model, missing), dimensions)
-        if state.snapshot and rows.snapshot != state.snapshot and _missing(state, rows):
-            wanted = _missing(state, rows)
+        if state.snapshot and rows.snapshot != state.snapshot and _missing(state, rows, dimensions):
+            wanted = _missing(state, rows, dimensions)
             rows.add(_of_snapshot(process, space_id, kind, state.snapshot, dimensions, wanted), dimensions)
             rows.snapshot = state.snapshot
-        missing = _missing(state, rows)
+        missing = _missing(state, rows, dimensions)
         for start in range(0, len(missing), AT_ONCE):
             some = list(missing)[start : start + AT_ONCE]
-            fresh = embed(process, some)
+            fresh = embed(process, some, dimensions=dimensions)
             rows.add(dict(zip(some, fresh, strict=True)), dimensions)
     if len(missing) >= WORTH_KEEPING and state.snapshot:
         # It only saves the next process the same work.
@@ -163,16 +185,18 @@ def encoded(process: Process, vector: Floats) -> operation.StoredVector:
 
 def keep(process: Process, space_id: str, kind: Kind, snapshot: int, rows: Rows, memories: Iterable[Memory]) -> None:
     """Store the vectors of memories beside a snapshot, over an existing file of the same model: 1 PUT."""
-    some = _names(process, (memory.content for memory in memories if memory.content in rows))
-    if not some:
+    some = _names(process, (memory.content for memory in memories))
+    with rows.lock:
+        found = {name: rows.of(content) for name, content in some.items() if content in rows}
+    if not found:
         return
     key = keys.vectors(space_id, kind, snapshot, embeddings.name(process.settings))
-    body = segments.encode({name: rows.of(content) for name, content in some.items()})
+    body = segments.encode(found)
     process.store.put(key, body, content_type=MEDIA_TYPE)
 
 
-def _missing(state: State, rows: Rows) -> dict[str, Memory]:
-    return {memory.content: memory for memory in state.memories.values() if memory.content not in rows}
+def _missing(state: State, rows: Rows, dimensions: int) -> dict[str, Memory]:
+    return {memory.content: memory for memory in state.memories.values() if not rows.has(memory.content, dimensions)}
 
 
 def _of_operations(state: State, model: str, missing: Mapping[str, Memory]) -> dict[str, Floats]:

@@ -14,6 +14,7 @@ from livemem.conversations import removal
 from livemem.errors import SearchNotReady
 from livemem.jobs import lease, places
 from livemem.jobs.lease import LeaseTaken
+from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process
 from livemem.recall import conversation_documents, memory_documents, search
@@ -192,13 +193,14 @@ def _embed(process: Process, view: SearchView, kept: Segments, in_time: Callable
     whole = view.shape()
     done = {"embedded": 0}
     try:
-        stored = kept.stored(_dimensions(process))
+        dimensions = _dimensions(process)
+        stored = kept.stored(dimensions)
         gaps = [place for place, name in enumerate(whole.hashes) if name not in stored]
         while gaps and done["embedded"] < LOOK_TEXTS:
             if not in_time():
                 return {"status": "unfinished", **done}
             some, gaps = gaps[-TEXTS:], gaps[:-TEXTS]
-            _write(process, view, kept, some)
+            _write(process, view, kept, some, dimensions)
             done["embedded"] += len(some)
     except (EmbeddingError, BadVectors) as error:
         code = error.code if isinstance(error, EmbeddingError) else "embedding_malformed"
@@ -215,12 +217,14 @@ def _dimensions(process: Process) -> int:
     return configured or len(process.embed([PROBE], query=False, timeout=TEXTS_SECONDS)[0])
 
 
-def _write(process: Process, view: SearchView, kept: Segments, places: Sequence[int]) -> None:
-    """Embed these passages and keep the vectors as a segment."""
+def _write(process: Process, view: SearchView, kept: Segments, places: Sequence[int], dimensions: int) -> None:
+    """Embed these passages and keep the vectors as a segment. Raises EmbeddingError."""
     assert process.embed
     whole = view.shape()
     texts = view.index.texts([int(whole.passages[place]) for place in places])
     fresh = process.embed(list(texts.values()), query=False, timeout=TEXTS_SECONDS)
+    # Vectors of another length would be missing again at the next look.
+    embeddings.check_length(process.settings, fresh, dimensions)
     kept.write(process.store, {whole.hashes[place]: vector for place, vector in zip(places, fresh, strict=True)})
 
 

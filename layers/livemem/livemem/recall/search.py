@@ -600,6 +600,7 @@ def _close_gaps(
     names = [whole.hashes[place] for place in chosen]
     try:
         fresh = process.embed(list(texts.values()), query=False, timeout=GAPS_SECONDS)
+        embeddings.check_length(process.settings, fresh, len(vector.values))
         view.segments.keep(dict(zip(names, fresh, strict=True)))
     except EmbeddingError as error:
         logger.warning("texts were not embedded", extra={"error_code": error.code, "detail": error.detail})
