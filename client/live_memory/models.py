@@ -1645,13 +1645,23 @@ class SectionEdit(Model):
         extra="forbid",
     )
     op: Literal[
-        "replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section", "confirm_section"
+        "replace_section",
+        "append_to_section",
+        "prepend_to_section",
+        "add_section",
+        "delete_section",
+        "confirm_section",
+        "replace_line",
+        "remove_line",
+        "insert_after_line",
     ]
-    """`replace_section`: `content` replaces all below the heading, including sub-sections. `append_to_section`: adds `content` at the end of the section's own text. `prepend_to_section`: adds it directly below the heading. `add_section`: adds a new section. `delete_section`: deletes the section with its sub-sections. `confirm_section`: its text, which must not be empty, still holds unchanged; needs `write` alone."""
+    """`replace_section`: `content` replaces all below the heading, including sub-sections. `append_to_section`: adds `content` at the end of the section's own text. `prepend_to_section`: adds it directly below the heading. `add_section`: adds a new section. `delete_section`: deletes the section with its sub-sections. `confirm_section`: its text, which must not be empty, still holds unchanged; needs `write` alone. `replace_line`, `remove_line`, `insert_after_line`: change one line of the section."""
     heading: str
     """The section: its full heading line, or a path of heading lines (`# A > ## B`) where one line is ambiguous."""
     content: str | None = ""
     """The Markdown text of the edit."""
+    line: str | None = ""
+    """For edits of a line: its beginning, at least 12 characters that no other line of the section has."""
     after: str | None = None
     """Only for `add_section`: the section that the new one follows. Default: the new section comes last."""
 

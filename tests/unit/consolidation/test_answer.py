@@ -261,8 +261,9 @@ def test_the_schema_makes_what_may_be_absent_nullable_and_what_it_allows_is_pars
         for name, value in part["properties"].items()
         if {"type": "null"} in value.get("anyOf", ())
     }
-    assert nullable == {"content", "after", "reason"}
-    edit = {"op": "delete_section", "heading": "## A", "content": "", "after": None, "notes": [], "reason": None}
+    assert nullable == {"content", "after", "line", "reason"}
+    edit: dict[str, Any] = {"op": "delete_section", "heading": "## A", "line": None, "content": "", "after": None}
+    edit |= {"notes": [], "reason": None}
     edited = {"filename": "a.md", "action": "edited", "content": None, "edits": [edit], "notes": [1], "reason": None}
     created = {"filename": "b.md", "action": "created", "content": "# B\n", "edits": [], "notes": [], "reason": None}
     full = {"bank_files": [edited, {**edited, "content": ""}, created], "synthesis": "One.", "discarded": []}

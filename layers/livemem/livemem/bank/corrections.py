@@ -177,7 +177,8 @@ def _check_edits(edits: Sequence[Edit]) -> None:
     if len(edits) > limits.CORRECTION_EDITS:
         raise TooLarge.of("edits", len(edits), limits.CORRECTION_EDITS, "edits")
     for number, edit in enumerate(edits):
-        for name, text in (("heading", edit.heading), ("content", edit.content), ("after", edit.after or "")):
+        texts = {"heading": edit.heading, "content": edit.content, "after": edit.after or "", "line": edit.line}
+        for name, text in texts.items():
             limits.check_text(f"edits.{number}.{name}", text, limits.BANK_FILE_BYTES, blank=name != "heading")
 
 

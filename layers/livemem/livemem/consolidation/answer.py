@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from livemem import limits
 from livemem.llm import contract
 from livemem.llm.contract import ContractError, Part
-from livemem.markdown.edits import Op
+from livemem.markdown.edits import OF_LINES, Op
 
 __all__ = [
     "AnswerDraft",
@@ -32,7 +32,7 @@ EDITS = 1_000
 NAME_CHARACTERS = 1_000
 REASON_CHARACTERS = 1_000
 NO_REASON = "No reason was given."
-WITHOUT_CONTENT = ("delete_section", "confirm_section", "replace_section")
+WITHOUT_CONTENT = ("delete_section", "confirm_section", "replace_section", "remove_line")
 """The operations that need no content. `replace_section` without content empties the section."""
 _NUMBERS = re.compile(r"\s*\[?\s*(?:notes?\s+)?#?\d{1,9}(?:\s*(?:,|;|and|\s)\s*#?\d{1,9})*\s*\]?\s*", re.IGNORECASE)
 
@@ -55,10 +55,11 @@ Numbers = Annotated[list[int], Field(max_length=10_000), BeforeValidator(read_nu
 
 
 class AnswerEdit(Part):
-    """One edit of a section."""
+    """One edit of a section, or of one line of it."""
 
     op: Op
     heading: Name
+    line: Name | None = None
     content: str = ""
     after: Name | None = None
     notes: Numbers = []
@@ -68,6 +69,8 @@ class AnswerEdit(Part):
     def _has_content(self) -> Self:
         if self.op not in WITHOUT_CONTENT and not self.content.strip():
             raise ValueError(f"{self.op} needs content")
+        if self.op in OF_LINES and not (self.line and self.line.strip()):
+            raise ValueError(f"{self.op} needs line")
         return self
 
 

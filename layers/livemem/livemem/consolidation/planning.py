@@ -212,7 +212,10 @@ def _change(
 def _edited(entry: FileAnswer, path: str, text: str) -> str:
     if not entry.edits:
         return text
-    edits = [Edit(edit.op, edit.heading, edit.content, edit.after, tuple(edit.notes)) for edit in entry.edits]
+    edits = [
+        Edit(edit.op, edit.heading, edit.content, edit.after, tuple(edit.notes), edit.line or "")
+        for edit in entry.edits
+    ]
     try:
         return apply_edits(text, edits)
     except SectionError as error:

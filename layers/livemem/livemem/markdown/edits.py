@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from livemem.errors import FieldError
 from livemem.markdown import joints
+from livemem.markdown import lines as named_lines
 from livemem.markdown.blocks import (
     Effort,
     Heading,
@@ -28,9 +29,17 @@ from livemem.markdown.blocks import (
 from livemem.markdown.sections import Section, find, heading_line, joined, nest, shown, split_address
 
 Op = Literal[
-    "replace_section", "append_to_section", "prepend_to_section", "add_section", "delete_section", "confirm_section"
+    "replace_section",
+    "append_to_section",
+    "prepend_to_section",
+    "add_section",
+    "delete_section",
+    "confirm_section",
+    "replace_line",
+    "remove_line",
+    "insert_after_line",
 ]
-
+OF_LINES = ("replace_line", "remove_line", "insert_after_line")
 
 EDITS_EFFORT = 1_000_000
 """The effort that the edits of one file may take together, see Effort: up to ten seconds of CPU (measured, one core).
@@ -38,17 +47,21 @@ An edit of a file of 8,000 list items takes 1,000. So it allows 1,000 such edits
 # An edit moves all blocks and sections behind it, and looks at blank lines; so many take as long as a line to parse.
 _MOVED_PER_EFFORT = 10
 _LINES_PER_EFFORT = 50
+_OPAQUE = ("fence", "html_block")
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One change of one section. ``notes`` are the numbers of the notes that it rests on. They are not used here."""
+    """One change of one section, or of the line of it that begins with ``line``. ``notes`` are the numbers of the notes
+    that it rests on. They are not used here.
+    """
 
     op: Op
     heading: str
     content: str = ""
     after: str | None = None
     notes: tuple[int, ...] = ()
+    line: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,6 +109,8 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     - ``add_section``: a new section, ``heading`` (or the last part of the path) being its ATX heading line, behind the
       section named by ``after``, else at the end of the path's parent, else at the end of the file.
     - ``delete_section``: the section with its child sections. ``content`` is ignored.
+    - ``replace_line``, ``remove_line``, ``insert_after_line``: the line of the section that begins with ``line``. New
+      lines without a mark of a list get that of the line.
     - ``confirm_section``: nothing changes. The section must be there, with a text of its own or in a child section.
       ``content`` is ignored.
 
@@ -136,7 +151,53 @@ def _apply(document: _Document, edit: Edit) -> _Document:
         # One of the blank lines above stays as the one between what remains above and below.
         start = min(_end_of_text(document.lines, section.start) + 1, section.start)
         return _put(document, start, section.end, _Content((), ()))
+    if edit.op in OF_LINES:
+        return _edit_line(document, section, edit)
     raise SectionError("unknown op")
+
+
+def _edit_line(document: _Document, section: Section, edit: Edit) -> _Document:
+    at = named_lines.find(document.lines, section.body, section.end, edit.line)
+    if any(section.start <= other.start <= at < other.body for other in document.sections):
+        raise SectionError(f"{shown(document.lines[at])} is a heading: use the edits of sections")
+    block = _block_at(document, at)
+    new = _new_lines(document, edit, document.lines[at], is_code=block is not None and block.kind in _OPAQUE)
+    below_head = _is_head(document, at)
+    if edit.op == "insert_after_line":
+        start = stop = at + (joints.HEAD_ROWS if below_head else 1)
+    else:
+        start, stop = at, at + 1
+        if below_head and len(new) != 1:
+            raise SectionError("the line is the head of a table: give the whole section with replace_section")
+    alone = all(edge < 0 or edge >= len(document.lines) or is_blank(document.lines[edge]) for edge in (at - 1, at + 1))
+    if not new and alone:
+        stop = min(stop + 1, len(document.lines))
+    return _spliced(document, start, stop, new, [], start, of_lines=True)
+
+
+def _new_lines(document: _Document, edit: Edit, old: str, *, is_code: bool) -> list[str]:
+    """The content of an edit of a line, as lines of the document in the form of the old one."""
+    if edit.op == "remove_line":
+        return []
+    lines = _stripped([line.rstrip("\r\n") for line in split_lines(edit.content)])
+    if not lines:
+        raise SectionError("the content is empty: use remove_line to take a line out")
+    if not is_code and headings_of(_closed_blocks(lines, document.effort)):
+        raise SectionError("the content holds a heading: use the edits of sections for it")
+    return [line + document.line_ending for line in named_lines.formed(old, lines)]
+
+
+def _block_at(document: _Document, at: int) -> MarkdownBlock | None:
+    """The block that begins last up to a line."""
+    number = bisect_left(document.blocks, at + 1, key=_start_of) - 1
+    return document.blocks[number] if number >= 0 else None
+
+
+def _is_head(document: _Document, at: int) -> bool:
+    """Whether a line is the head of a table, or the line below it that makes it one."""
+    block = _block_at(document, at)
+    table = _table(document, block) if block else None
+    return table is not None and table.start <= at < table.start + joints.HEAD_ROWS
 
 
 def _says_something(document: _Document, section: Section) -> bool:
@@ -332,9 +393,19 @@ def _put(
 
 
 def _spliced(
-    document: _Document, start: int, stop: int, block: list[str], inside: list[Heading], first: int
+    document: _Document,
+    start: int,
+    stop: int,
+    block: list[str],
+    inside: list[Heading],
+    first: int,
+    *,
+    of_lines: bool = False,
 ) -> _Document:
-    """Replace lines by ``block``, whose content starts at line ``first``, and prove that the rest means the same."""
+    """Replace lines by ``block``, whose content starts at line ``first``, and prove that the rest means the same.
+
+    ``of_lines``: lines inside of a code block may change, if it begins and ends as before.
+    """
     old, shift = document.blocks, len(block) - (stop - start)
     lines = (*document.lines[:start], *block, *document.lines[stop:])
     head, tail = bisect_left(old, start, key=_start_of), bisect_left(old, stop, key=_start_of)
@@ -344,7 +415,11 @@ def _spliced(
     kept = max(head - 1, 0)
     low = old[kept].start if head else 0
     fresh, rest = _parse_until_as_before(document, lines, low, tail, shift)
-    if any(b.kind in ("fence", "html_block") and b.start < first < b.end for b in fresh):
+    if of_lines:
+        above = [block._replace(end=block.end + shift * (block.end > start)) for block in old[kept:tail]]
+        if _opaque(fresh) != _opaque([*above, *(block.moved(shift) for block in old[tail:rest])]):
+            raise SectionError("the line would open, close or move a code fence or an HTML block: use replace_section")
+    elif any(b.kind in _OPAQUE and b.start < first < b.end for b in fresh):
         raise SectionError(
             "the text above ends in a code fence or an HTML block that is not closed: close it with replace_section, "
             'or give the whole file with action "updated"'
@@ -368,6 +443,11 @@ def _spliced(
             )
     open_end = document.open_end and stop < len(document.lines)
     return replace(document, lines=lines, blocks=blocks, sections=tuple(sections), open_end=open_end)
+
+
+def _opaque(blocks: Sequence[MarkdownBlock]) -> list[tuple[str, int, int]]:
+    """The code fences and HTML blocks, with their first lines and the lines behind them."""
+    return [(block.kind, block.start, block.end) for block in blocks if block.kind in _OPAQUE]
 
 
 def _parse_until_as_before(

@@ -31,7 +31,8 @@ class SectionEdit(Body):
             "`append_to_section`: adds `content` at the end of the section's own text. `prepend_to_section`: "
             "adds it directly below the heading. `add_section`: adds a new section. `delete_section`: deletes "
             "the section with its sub-sections. `confirm_section`: its text, which must not be empty, still holds "
-            "unchanged; needs `write` alone.",
+            "unchanged; needs `write` alone. `replace_line`, `remove_line`, `insert_after_line`: change one line of "
+            "the section.",
             "append_to_section",
         ),
     ]
@@ -45,6 +46,10 @@ class SectionEdit(Body):
         ),
     ]
     content: Annotated[str, described("The Markdown text of the edit.", "- Run: one attempt to consolidate.")] = ""
+    line: Annotated[
+        str,
+        described("For edits of a line: its beginning, at least 12 characters that no other line of the section has."),
+    ] = ""
     after: Annotated[
         str | None,
         described("Only for `add_section`: the section that the new one follows. Default: the new section comes last."),
@@ -73,7 +78,7 @@ class SectionEdits(Body):
 
     def wanted(self) -> list[Edit]:
         """The edits for the domain."""
-        return [Edit(edit.op, edit.heading, edit.content, edit.after) for edit in self.edits]
+        return [Edit(edit.op, edit.heading, edit.content, edit.after, line=edit.line) for edit in self.edits]
 
 
 class FileView(View):
