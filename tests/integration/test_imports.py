@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -260,7 +261,7 @@ def test_notes_and_memories_of_other_tools_come_once_also_from_another_machine(w
         for name in ("CLAUDE.md", "mem0.json", "basic"):
             source = running.look(Order(top / name, space))
             sent = placing.Sent.of(tmp_path / machine, client.url, space, "uid")
-            report = running.place(world, running.items_of(source), space, sent)
+            report = running.place(world, running.items_of(source, datetime.now(UTC)), space, sent)
             assert [line for line in report.left_out if "refused" in line] == []
 
     notes = list(client.pages("list_notes", {"space_id": space}))
@@ -270,6 +271,20 @@ def test_notes_and_memories_of_other_tools_come_once_also_from_another_machine(w
     memories = client.call("list_recent_memories", {"space_id": space})["items"]
     told = {(one.get("said_at"), one.get("author"), *one["subjects"]) for one in memories}
     assert told == {("2026-02-20T14:00:00Z", "lea", "ines", "lea", "code-style"), (None, None, "ines", "reviewer")}
+
+
+def test_a_memory_with_an_end_ends_in_the_service_too_and_a_second_machine_adds_none(world, client, space, tmp_path):
+    row = {"id": "q", "memory": "The quay is closed", "expiration_date": "2099-01-01"}
+    source = running.look(Order(write(tmp_path, {"mem0.json": json.dumps([row])}) / "mem0.json", space))
+
+    # Weeks apart, so that the time to live that is sent is another one.
+    for machine, now in enumerate((datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 2, 20, tzinfo=UTC))):
+        sent = placing.Sent.of(tmp_path / str(machine), client.url, space, "uid")
+        report = running.place(world, running.items_of(source, now), space, sent)
+        assert report.left_out == []
+
+    (memory,) = client.call("list_recent_memories", {"space_id": space})["items"]
+    assert memory["expires_at"] > "2099-01-01"
 
 
 class Forgetful:

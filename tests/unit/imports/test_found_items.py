@@ -2,19 +2,34 @@
 
 import json
 import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from live_memory.cli.imports import basic_memory, claude_sessions, found_items, mem0, rules_texts, talks
+from live_memory.cli.imports import (
+    basic_memory,
+    claude_sessions,
+    found_items,
+    mem0,
+    placing,
+    rules_texts,
+    talks,
+    untaken,
+)
 from live_memory.cli.imports.chats import Chat
 from live_memory.cli.imports.detection import look
 from live_memory.cli.imports.found_items import Found, FoundItem
+from livemem.memories import ttl
+from tests.support.cases import each
 from tests.support.cli_harness import CliHarness
 from tests.support.scripted import problem
 from tests.support.sources import write
 
+NOW = datetime(2026, 2, 20, 15, tzinfo=UTC)
 SECRET = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
 
 MEM0 = {
@@ -119,7 +134,7 @@ def session_lines(entries: list[dict[str, Any]]) -> bytes:
 
 
 def test_memories_of_mem0_become_memories_with_who_and_what_they_are_about():
-    found = mem0.found(json.dumps(MEM0).encode())
+    found = mem0.found(json.dumps(MEM0).encode(), NOW)
 
     assert [one.body() for one in found.items] == [
         {
@@ -137,7 +152,101 @@ def test_memories_of_mem0_become_memories_with_who_and_what_they_are_about():
 
 @pytest.mark.parametrize("shape", [MEM0["results"], {"memories": MEM0["results"]}])
 def test_mem0s_other_forms_are_read_too(shape: Any):
-    assert len(mem0.found(json.dumps(shape).encode()).items) == 2
+    assert len(mem0.found(json.dumps(shape).encode(), NOW).items) == 2
+
+
+def memory_until(end: Any, **more: Any) -> bytes:
+    """A file of mem0 with one memory, which has an end."""
+    return json.dumps([{"id": "m-1", "memory": "The quay is closed", "expiration_date": end, **more}]).encode()
+
+
+@each(
+    "end",
+    [
+        "2026-02-19",
+        "2026-02-20T14:59:59Z",
+        "2026-02-20T15:00:00+00:00",
+        "2026-02-20T17:30:00+03:00",
+        "2026-02-20T14:00:00",
+        " 1999-12-31 ",
+        1_700_000_000,
+    ],
+)
+def test_a_memory_of_mem0_that_has_expired_is_left_out_and_named(end: Any):
+    found = mem0.found(memory_until(end), NOW)
+
+    assert (found.items, found.left_out) == ([], [f"m-1 has expired ({end})."])
+
+
+@each(
+    ("end", "sent", "until"),
+    [
+        ("2026-02-20", "540m", "2026-02-20"),
+        ("2026-02-20T15:00:30Z", "1m", "2026-02-20"),
+        ("2026-02-20T23:30:00-05:00", "810m", "2026-02-21"),
+        ("2026-06-30", "3129h", "2026-06-30"),
+        ("2030-01-31", "1442d", "2030-01-31"),
+        ("2099-05-01", "3820w", "2099-05-01"),
+        ("2500-01-01", "475y", "2500-01-01"),
+        (4_102_444_800, "3854w", "2099-12-31"),
+    ],
+)
+def test_a_memory_of_mem0_ends_when_it_does_there(end: Any, sent: str, until: str):
+    (one,) = mem0.found(memory_until(end), NOW).items
+
+    assert (one.body()["ttl"], one.until) == (sent, until)
+
+
+@given(st.timedeltas(timedelta(minutes=1), timedelta(days=365 * 6_000)))
+def test_no_memory_ends_before_its_end_and_none_lives_much_longer(left: timedelta):
+    (one,) = mem0.found(memory_until((NOW + left).isoformat()), NOW).items
+
+    # Milliseconds are read.
+    life = ttl.parse(one.body()["ttl"]) + timedelta(milliseconds=1)
+    assert left <= life <= left * 1.02 + timedelta(minutes=1)
+
+
+@each("end", ["soon", "2026-13-45", "31.12.2026", True, ["2027-01-01"], {"date": 1}, 1.7e15, "9999-12-31", "\ud800"])
+def test_an_end_that_is_no_date_is_none_as_in_mem0_and_named(end: Any):
+    found = mem0.found(memory_until(end), NOW)
+
+    assert ["ttl" in one.body() for one in found.items] == [False]
+    assert [line.partition(":")[0] for line in found.changed] == ["m-1 comes without an end"]
+
+
+@each("end", [None, "", [], {}])
+def test_a_memory_without_an_end_comes_without_a_word(end: Any):
+    found = mem0.found(memory_until(end), NOW)
+
+    assert (len(found.items), found.changed, found.left_out) == (1, [], [])
+
+
+def test_what_is_not_taken_of_mem0_is_counted_by_its_fields():
+    row = {"id": "1", "memory": "A", "hash": "x", "metadata": {"team": "quay"}, "immutable": False, "score": None}
+    source = {"results": [row, {**row, "run_id": "r", "relations": [{}]}], "relations": [{}, {}], "next": "/p=2"}
+
+    found = mem0.found(json.dumps({**source, "owner": "ann", "count": 240}).encode(), NOW)
+
+    assert found.not_taken == {
+        "relations of a graph": 3,
+        "fields of the file: owner": 1,
+        "fields of memories: hash": 2,
+        "fields of memories: metadata": 2,
+        "fields of memories: run_id": 1,
+    }
+    assert found.left_out == ["The file is one page of several: get the next pages, and import them too."]
+
+
+def test_made_up_names_of_fields_do_not_flood_a_report():
+    rows = [{"memory": "A", **{f"f{number}-{at}": 1 for at in range(100)}} for number in range(50)]
+
+    found = mem0.found(json.dumps([*rows, {"memory": "A", "\x1b[31m": 1}]).encode(), NOW)
+
+    assert len(found.not_taken) <= untaken.KINDS + 1
+    assert found.not_taken.total() == 5_001
+    (shown,) = placing.plan(found, "demo").lines()[-1:]
+    assert shown.startswith("  not taken: fields of memories: f0-0 (1), ")
+    assert shown.isprintable()
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "[1]", '{"results": []}', "[{}]", "no JSON", '[{"mapping": {}}]'])
@@ -358,3 +467,21 @@ def test_an_item_that_the_service_refuses_is_named_and_the_others_come(desk, tmp
     assert "left out: 892db2ae-06d9-49e5-8b3e-585ef9b85b8e is refused: why" in told.out
     assert "imported into demo: 1" in told.out
     assert sent_by(desk)[1][1]["subjects"] == ["ines", "reviewer"]
+
+
+def test_a_memory_with_an_end_is_sent_with_its_time_to_live_and_again_only_with_another_end(desk, tmp_path):
+    source = tmp_path / "mem0.json"
+    source.write_bytes(memory_until("2026-03-01"))
+    first = desk.say("import", str(source), "--json")
+    again = desk.say("import", str(source), "--json")
+    source.write_bytes(memory_until("2026-04-01"))
+    moved = desk.say("import", str(source), "--dry-run")
+    desk.say("import", str(source))
+
+    assert [arguments["ttl"] for _, arguments in sent_by(desk)] == ["225h", "969h"]
+    assert (first.json["reports"][0]["imported"], again.json["reports"][0]["repeated"]) == (1, 1)
+    assert "would come: memory fact until 2026-04-01: The quay is closed" in moved.out
+    # The service takes a key only with the same request again, and a later one has another time to live.
+    keys = [headers["idempotency-key"] for headers in desk.headers if "idempotency-key" in headers]
+    assert len(set(keys)) == 2
+    assert keys[0].endswith("-225h")

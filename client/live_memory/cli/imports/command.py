@@ -13,6 +13,8 @@ from live_memory.cli.session import Session, opened, plain
 from live_memory.errors import LiveMemoryError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from live_memory.cli.imports.detection import Source
     from live_memory.cli.imports.found_items import Found
     from live_memory.cli.imports.reports import ItemReport, SpaceReport, TalkReport
@@ -65,9 +67,9 @@ def import_command(
     The command detects the kind of the source, and checks all of it before it sends anything. A repeat imports nothing
     twice. Exit code 1: some content was left out. The report names it.
     """
-    with plain(ctx, json=json) as (_, out):
+    with plain(ctx, json=json) as (program, out):
         order = _order(source, space, description, rules, rules_template, threshold, since, cut)
-        found = _checked(order, out, dry_run=dry_run)
+        found = _checked(order, out, program.clock(), dry_run=dry_run)
     if found is None:
         return
     with opened(ctx, json=json, space=space) as session:
@@ -109,7 +111,9 @@ def _text_of(rules: Path) -> str:
     raise Refused(f"The rules have more than {RULES_BYTES} bytes.")
 
 
-def _checked(order: "Order", out: Output, *, dry_run: bool) -> "tuple[Source, TalkReport | Found | None] | None":
+def _checked(
+    order: "Order", out: Output, now: "datetime", *, dry_run: bool
+) -> "tuple[Source, TalkReport | Found | None] | None":
     """The source, with the conversations or items that it holds. None after a dry run, which has printed its report."""
     from live_memory.cli.imports import detection, placing, running  # noqa: PLC0415
     from live_memory.cli.imports.unfit import BadSource  # noqa: PLC0415
@@ -117,7 +121,7 @@ def _checked(order: "Order", out: Output, *, dry_run: bool) -> "tuple[Source, Ta
     try:
         source = running.look(order)
         if source.kind in detection.OF_ITEMS:
-            found = running.items_of(source)
+            found = running.items_of(source, now)
             if dry_run:
                 _tell(out, source, [placing.plan(found, order.space_id or "")])
                 return None

@@ -30,11 +30,23 @@ class FoundItem:
     tags: Sequence[str] = ()
     said_at: str | None = None
     author: str | None = None
+    until: str | None = None
+    """The end of a memory, as the source has it."""
+    ttl: str | None = None
+    """The time until then, from the moment of the import."""
 
     @property
     def key(self) -> str:
-        """The name under which it is sent once: the same for the same content."""
-        return "import-" + hashlib.sha256(f"{self.kind}\0{self.name}\0{self.content}".encode()).hexdigest()[:40]
+        """The name under which this machine sends it once: the same for the same content and end."""
+        parts = [self.kind, self.name, self.content, *([self.until] if self.until else [])]
+        return "import-" + hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
+
+    @property
+    def idempotency_key(self) -> str:
+        """The name for the service, which takes a key only with the same `ttl` again. Two memories of the same words
+        become one there anyway.
+        """
+        return f"{self.key}-{self.ttl}" if self.ttl else self.key
 
     def body(self) -> dict[str, Any]:
         """The fields of the request."""
@@ -42,7 +54,9 @@ class FoundItem:
         if self.kind == "note":
             told = {"category": self.category or "observation", "content": self.content}
             return told | _given({"tags": list(self.tags), **said})
-        return {"content": self.content} | _given({"subjects": list(self.tags), "category": self.category, **said})
+        return {"content": self.content} | _given(
+            {"subjects": list(self.tags), "category": self.category, "ttl": self.ttl, **said}
+        )
 
 
 @dataclass

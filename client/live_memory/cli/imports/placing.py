@@ -78,7 +78,8 @@ def _described(item: FoundItem) -> str:
     first = " ".join(item.content.split())
     shown = first if len(first) <= 80 else first[:79] + "…"
     when = f" ({item.said_at[:10]})" if item.said_at else ""
-    return f"{item.kind} {item.category or 'fact'}{when}: {shown}"
+    until = f" until {item.until}" if item.until else ""
+    return f"{item.kind} {item.category or 'fact'}{when}{until}: {shown}"
 
 
 def carry_out(
@@ -98,7 +99,8 @@ def carry_out(
                 report.repeated += 1
                 continue
             try:
-                service.call(OPERATIONS[item.kind], {"space_id": space_id, **item.body()}, idempotency_key=item.key)
+                body = {"space_id": space_id, **item.body()}
+                service.call(OPERATIONS[item.kind], body, idempotency_key=item.idempotency_key)
             except LiveMemoryError as error:
                 if error.status not in UNFIT_STATUS:
                     raise

@@ -142,7 +142,19 @@ def _rest(changed: list[str], left_out: list[str], not_taken: Counter[str]) -> l
     """The last lines of every report: what did not come as it was."""
     told = [f"  changed: {line}" for line in _some(changed)]
     told += [f"  left out: {line}" for line in _some(left_out)]
-    return told + [f"  not taken: {count} {name}" for name, count in not_taken.items()]
+    return told + [f"  not taken: {line}" for line in _counted(not_taken)]
+
+
+def _counted(not_taken: Counter[str]) -> list[str]:
+    """A line for each kind. The fields of one kind of object (untaken.py) have one line together, after the others."""
+    lines, fields = list[str](), dict[str, list[str]]()
+    for name, count in not_taken.items():
+        of, separator, field_name = name.partition(": ")
+        if separator:
+            fields.setdefault(of, []).append(f"{field_name} ({count})")
+        else:
+            lines.append(f"{count} {name}")
+    return lines + [f"{of}: {', '.join(names)}" for of, names in fields.items()]
 
 
 def _some(lines: list[str]) -> list[str]:

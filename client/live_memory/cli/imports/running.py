@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import IO, cast
 
@@ -87,10 +88,10 @@ def look(order: Order) -> Source:
     return source
 
 
-def items_of(source: Source) -> Found:
-    """The notes and memories of a source. Raises BadSource."""
+def items_of(source: Source, now: datetime) -> Found:
+    """The notes and memories of a source, without those that have expired. Raises BadSource."""
     if source.kind == "mem0":
-        return mem0.found(source.path.read_bytes())
+        return mem0.found(source.path.read_bytes(), now)
     return basic_memory.found(source.path) if source.kind == "basic-memory" else rules_texts.found(source.path)
 
 
