@@ -1655,7 +1655,7 @@ class SectionEdit(Model):
         "remove_line",
         "insert_after_line",
     ]
-    """`replace_section`: `content` replaces all below the heading, with sub-sections. `append_to_section`: adds it at the end of the section's own text. `prepend_to_section`: directly below the heading. `add_section`, `delete_section`: with sub-sections. `confirm_section`: the text, which must not be empty, still holds; needs `write` alone. `replace_line`, `remove_line`, `insert_after_line`: one line of the section."""
+    """`replace_section`: `content` replaces all below the heading, sub-sections too. `append_to_section`: adds it at the end of the section's own text. `prepend_to_section`: directly below the heading. `add_section`, `delete_section`: with sub-sections. `confirm_section`: its text, which must not be empty, holds; needs `write` alone. `replace_line`, `remove_line`, `insert_after_line`: one line of it."""
     heading: str
     """The section: its full heading line, or a path of heading lines (`# A > ## B`) where one line is ambiguous."""
     content: str | None = ""
