@@ -202,9 +202,21 @@ class _Page:
             self._take("user", piece, ("summary", heard.summary_id), most)
 
     def live(self) -> None:
-        """Take the notes that are not folded yet."""
-        for note in self._material.live:
-            self._take_item("live", note.note_id, _note_line(note), "live")
+        """Take the notes that are not folded yet, of each author a share (start_material.share_out)."""
+        lines = {note.note_id: _note_line(note) for note in self._material.live}
+
+        def take(note: Note) -> bool:
+            return self._take_item("live", note.note_id, lines[note.note_id], "live")
+
+        start_material.share_out(
+            self._material.live,
+            self._max - self._used - self._outline.need(),
+            author=lambda note: note.agent,
+            size=lambda note: len(lines[note.note_id]),
+            take=take,
+        )
+        places = {f"notes/{note_id}": place for place, note_id in enumerate(lines)}
+        self._taken["live"].sort(key=lambda piece: places[piece.source or ""])
 
     def synthesis(self) -> None:
         """Take the text of the last consolidation."""
@@ -276,12 +288,12 @@ class _Page:
         most: int | None = None,
         *,
         verified_at: str | None = None,
-    ) -> None:
+    ) -> bool:
         if kind == "memory":
             piece = _Piece("memory", f"memories/{name}", line, verified_at)
         else:
             piece = _Piece("note", f"notes/{name}", line)
-        self._take(why, piece, (kind, name), most)
+        return self._take(why, piece, (kind, name), most)
 
     def _take_newest(self, section: StartSection) -> None:
         """Take the newest lines of a section that is larger than the budget, in up to half of the remaining characters,

@@ -2,10 +2,12 @@
 on, the live notes, the agents' knowledge of themselves, and the answers to a question.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from itertools import accumulate
-from typing import Literal
+from typing import Literal, TypeVar
 
 from livemem import clock
 from livemem.bank.files import File
@@ -35,6 +37,7 @@ from livemem.store.memory_keys import Kind
 from livemem.store.objects import Entry
 from livemem.text.invisible import visible
 
+T = TypeVar("T")
 SPACE, MEMORIES, SEARCH, USER = "space", "memories", "search", "user"
 SECONDS = {SPACE: 20.0, MEMORIES: 4.0, SEARCH: 6.0, USER: 4.0}
 """How long the start waits for each source. The space itself is required."""
@@ -222,18 +225,61 @@ def _of_then(found: Sequence[StartHit], then: RecordedMoment, live: Collection[s
 
 
 def _chosen(newest: Newest, characters: int) -> list[Entry]:
-    """The listed notes that may be shown, the newest first: as many as fit, first of those that are urgent.
+    """The listed notes that may be shown, the newest first: as many as fit, of each author first those that are urgent.
 
     An object has at least as many bytes as its note has characters.
     """
     some = sorted(newest.listed if newest.exact else newest.entries, key=_order, reverse=True)
     wanted: set[str] = set()
     left = characters
-    for entry in sorted(some, key=lambda entry: contents.note_name(entry).category not in URGENT):
-        if len(wanted) < NOTES_MOST and entry.size <= max(left, 0):
+
+    def take(entry: Entry) -> bool:
+        nonlocal left
+        fits = len(wanted) < NOTES_MOST and entry.size <= max(left, 0)
+        if fits:
             wanted.add(entry.key)
             left -= entry.size
+        return fits
+
+    share_out(
+        sorted(some, key=lambda entry: contents.note_name(entry).category not in URGENT),
+        characters,
+        author=lambda entry: contents.note_name(entry).agent,
+        # Many small notes are not read either.
+        size=lambda entry: max(entry.size, characters // NOTES_MOST),
+        take=take,
+    )
     return [entry for entry in some if entry.key in wanted]
+
+
+def share_out(
+    some: Iterable[T], room: int, *, author: Callable[[T], str], size: Callable[[T], int], take: Callable[[T], bool]
+) -> None:
+    """Offer each to `take`, which says whether there is room for it. First comes of each author what fits an equal
+    share of `room` characters, in the order of `some`. The authors share the rest by turns: the next one is of the
+    author that has least.
+
+    So no author takes the place of the others, and one alone may have all.
+    """
+    waiting: dict[str, deque[T]] = defaultdict(deque)
+    for one in some:
+        waiting[author(one)].append(one)
+    turns: list[tuple[int, int, deque[T]]] = []
+    for place, own in enumerate(waiting.values()):
+        used = 0
+        for _ in range(len(own)):
+            one = own.popleft()
+            if used + size(one) <= room // len(waiting) and take(one):
+                used += size(one)
+            else:
+                own.append(one)
+        turns.append((used, place, own))
+    heapify(turns)
+    while turns:
+        used, place, own = heappop(turns)
+        if own:
+            one = own.popleft()
+            heappush(turns, (used + size(one) if take(one) else used, place, own))
 
 
 def _order(entry: Entry) -> tuple[object, ...]:
