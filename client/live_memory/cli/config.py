@@ -201,7 +201,7 @@ def settle(
     if space:
         values["space"], sources["space"] = space, "option"
     elif folders:
-        values["space"], sources["space"], notice = _chosen(environ, folders, given, said["space"], stored.space)
+        values["space"], sources["space"], notice = _chosen(environ, folders, given, stored.space)
     if not values["url"] and not values["token"]:
         here = local_service.ready(local_service.data_folder(environ))
         if here and here.token:
@@ -212,16 +212,16 @@ def settle(
 
 
 def _chosen(
-    environ: Mapping[str, str], folders: Sequence[Path], given: str | None, said: str | None, stored: str | None
+    environ: Mapping[str, str], folders: Sequence[Path], given: str | None, stored: str | None
 ) -> tuple[str | None, str | None, str | None]:
     """The space of a folder, its origin, and a line for the user."""
     from live_memory.cli.init import project_space  # noqa: PLC0415 - not where the space is named
 
-    choice = project_space.choose(environ, folders, given or said)
+    choice = project_space.choose(environ, folders, given)
     if choice.is_accepted:
         return choice.space, PROJECT, choice.notice
     if choice.space:
-        return choice.space, "option" if given else "environment", choice.notice
+        return choice.space, "option" if choice.space == given else "environment", choice.notice
     return stored, "file" if stored else None, choice.notice
 
 

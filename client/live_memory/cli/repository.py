@@ -84,7 +84,12 @@ def of(folder: Path) -> Repository:
 
 def without_remote(here: Repository) -> str:
     """The identity that a repository had before it got a remote."""
-    return _bounded(_of_place(_common_folder(here.top)))
+    return _bounded(_of_place(main_folder(here)))
+
+
+def main_folder(here: Repository) -> Path:
+    """The folder of the repository that `here` is a work tree of."""
+    return _common_folder(here.top)
 
 
 def _of_place(place: Path) -> str:

@@ -41,27 +41,27 @@ class Accepted:
         top = repository.top
         if self.folder.resolve().is_relative_to(top) and not Path.home().resolve().is_relative_to(top):
             return []
-        return [spaces for place in repository.places if (spaces := self._read(_name(repository.identity, place)))]
+        places = (self._read(_name(repository.identity, place)) for place in repository.places)
+        return [spaces for spaces in places if spaces]
 
     def of_user(self) -> Mapping[str, str]:
         """The spaces of the user's own files (`--scope user`), which hold in all projects."""
         return self._read(_name())
 
-    def keep(self, repository: Repository | None, client: str, space_id: str | None) -> None:
+    def keep(self, repository: Repository | None, client: str, space_id: str | None) -> bool:
         """Enter the space of a client, or take it away (None). `repository` None: that of the user's own files.
 
-        Raises Refused.
+        Each client has a file, so that two writers never share one. Returns whether anything changed. Raises Refused.
         """
         name = _name(repository.identity, repository.places[0]) if repository else _name()
-        spaces = {one: space for one, space in self._read(name).items() if one != client}
+        if self._read(name).get(client) == space_id:
+            return False
+        path = self.folder / f"{name}-{client}.json"
         if space_id:
-            spaces[client] = space_id
-        if spaces == self._read(name):
-            return
-        if spaces:
-            self._write(name, {"repository": repository and repository.identity, "spaces": spaces})
+            self._write(path, {"repository": repository and repository.identity, "client": client, "space": space_id})
         else:
-            files.remove(self.folder / name)
+            files.remove(path)
+        return True
 
     def is_empty(self) -> bool:
         """Whether nothing stands in the list: then nobody need ask git."""
@@ -72,39 +72,36 @@ class Accepted:
 
         `holder`: what the space is the memory of. Both repositories get an answer once, on the machine where they meet.
         """
-        name = f"shared-{_name(service, space_id, repository)}"
+        path = self.folder / f"shared-{_name(service, space_id, repository)}.json"
         others = [
-            one["repository"]
-            for one in self._shared()
+            str(one.get("repository"))
+            for one in self._documents("shared-*.json")
             if (one.get("service"), one.get("space")) == (service, space_id) and one.get("repository") != repository
         ]
         other = holder if holder != repository else next(iter(others), None)
-        if not other or (self.folder / name).exists():
+        if not other or path.exists():
             return None
         with suppress(Refused, OSError):
-            self._write(name, {"service": service, "space": space_id, "repository": repository})
-        return str(other)
-
-    def _shared(self) -> Iterator[Mapping[str, object]]:
-        with suppress(OSError):
-            for path in sorted(self.folder.glob("shared-*.json"))[:MOST]:
-                with suppress(OSError, ValueError):
-                    found = json.loads(path.read_text("utf-8"))
-                    if isinstance(found, dict) and "repository" in found:
-                        yield found
+            self._write(path, {"service": service, "space": space_id, "repository": repository})
+        return other
 
     def _read(self, name: str) -> dict[str, str]:
-        try:
-            found = json.loads((self.folder / name).read_text("utf-8"))["spaces"]
-            return {str(client): str(space) for client, space in found.items()}
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            return {}
+        return {
+            str(one.get("client")): str(one["space"]) for one in self._documents(f"{name}-*.json") if "space" in one
+        }
 
-    def _write(self, name: str, document: Mapping[str, object]) -> None:
+    def _documents(self, pattern: str) -> Iterator[Mapping[str, object]]:
+        for path in sorted(self.folder.glob(pattern))[:MOST]:
+            with suppress(OSError, ValueError):
+                document = json.loads(path.read_text("utf-8"))
+                if isinstance(document, dict):
+                    yield document
+
+    def _write(self, path: Path, document: Mapping[str, object]) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         text = json.dumps(document, ensure_ascii=False)
-        files.write(self.folder / name, text + "\n", record.OWNER_ONLY if os.name == "posix" else None)
+        files.write(path, text + "\n", record.OWNER_ONLY if os.name == "posix" else None)
 
 
 def _name(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()[:32] + ".json"
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()[:32]

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from live_memory.cli import config, local_service, repository, texts
-from live_memory.cli.exits import FAILED, NOTHING, Refused
+from live_memory.cli.exits import FAILED, NOTHING, OK, Refused
 from live_memory.cli.init import clients, plan, record, recording
 from live_memory.cli.init.accepted import Accepted
 from live_memory.cli.init.clients import Fitting
@@ -159,12 +159,13 @@ def _carry_out(
     _explain(out, by_hand)
     for line in recorded:
         out.say(line)
+    accepted = False
     if not drawn.steps:
         if not dry_run:
             _forget(client, setup, undo=undo)
-            _accept(client, setup, undo=undo)
+            accepted = _accept(client, setup, out, undo=undo)
         out.say("Nothing to remove." if undo else "Nothing to change: everything is written already.")
-        raise typer.Exit(FAILED if left else NOTHING)
+        raise typer.Exit(FAILED if left else OK if accepted else NOTHING)
     if dry_run:
         return
     if not yes and not _agreed(program, out):
@@ -180,7 +181,7 @@ def _carry_out(
             fitted = clients.fitting(client, setup)
             drawn = plan.draw_up(fitted.places, records)
         plan.carry_out(drawn, kept)
-    _accept(client, setup, undo=undo)
+    _accept(client, setup, out, undo=undo)
     _close(out, fitted, drawn, undo=undo)
     if drawn.by_hand or left:
         # A script must not continue as if everything were written.
@@ -194,10 +195,17 @@ def _forget(client: str, setup: Setup, *, undo: bool) -> None:
         waiting.forget(client, setup.root if setup.scope == "project" else None)
 
 
-def _accept(client: str, setup: Setup, *, undo: bool) -> None:
-    """Enter the space in the list of this machine: what files of the project name counts only if it stands there."""
+def _accept(client: str, setup: Setup, out: Output, *, undo: bool) -> bool:
+    """Enter the space in the list of this machine: what files of the project name counts only if it stands there.
+
+    Returns whether it is new there.
+    """
     here = repository.of(setup.project) if setup.scope == "project" else None
-    Accepted(setup.environ).keep(here, client, None if undo else setup.space)
+    is_new = Accepted(setup.environ).keep(here, client, None if undo else setup.space)
+    if is_new and not undo:
+        where = "this repository" if here else "all projects"
+        out.say(f"The space {setup.space} is accepted for {where} on this machine.")
+    return is_new and not undo
 
 
 def _make_space(

@@ -30,6 +30,9 @@ FILES: Mapping[str, str] = {
     ".clinerules/hooks/*": "cline",
 }
 """The files of a project in which its clients look for hooks and servers (clients.py), and for variables of both."""
+VARIABLE = "LIVEMEM_SPACE"
+OPTION = r"(?:(?i:space)|(?<![\w-])-s)"
+"""What stands before a space that a file gives to an option, or to the address of a server."""
 MOST_BYTES = 1_048_576
 MOST_FILES = 50
 _HOOK = re.compile(r"livemem hook [a-z-]+ [A-Za-z]+ --space ([a-zA-Z0-9][a-zA-Z0-9_-]{0,63})(?![a-zA-Z0-9_-])")
@@ -50,32 +53,51 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class _Namer:
+    client: str
+    is_refused: bool
+
+
+@dataclass(frozen=True)
 class _File:
     place: Path
     client: str
     text: str
 
 
-def choose(environ: Mapping[str, str], folders: Sequence[Path], named: str | None = None) -> Choice:
-    """The space of the first folder. `named`: the one that an option or a variable gives.
+def choose(environ: Mapping[str, str], folders: Sequence[Path], given: str | None = None) -> Choice:
+    """The space of the first folder: `given` by an option, else by LIVEMEM_SPACE, else by this machine's list.
 
     `folders`: all that the call may belong to. What a file in any of them names counts only if it was accepted.
     """
     accepted = Accepted(environ)
     first = folders[0].resolve()
-    if named is None:
+    said = environ.get(VARIABLE) or None
+    if not given and not said:
         return _of_folder(accepted, first)
-    namers = {
-        file.place: file.client
-        for folder in dict.fromkeys(folder.resolve() for folder in folders)
-        for file in _files(_above(folder))
-        if _names(file.text, named)
-    }
-    refused = [client for place, client in namers.items() if not _is_accepted(accepted, place, client, named)]
-    if not refused:
-        return Choice(named, is_accepted=bool(namers))
+    found = [file for folder in dict.fromkeys(one.resolve() for one in folders) for file in _files(_above(folder))]
+    notice = None
+    if said and (namer := _namer(accepted, found, said, VARIABLE)) and namer.is_refused:
+        notice = refusal(said, namer.client)
+        said = None
+    if given and given != said:
+        namer = _namer(accepted, found, given, OPTION)
+        if not namer or not namer.is_refused:
+            return Choice(given, is_accepted=bool(namer))
+        notice = refusal(given, namer.client)
+    if said:
+        return Choice(said, notice=notice)
     own = _own(accepted, first)
-    return Choice(own, is_accepted=bool(own), notice=refusal(named, refused[0]))
+    return Choice(own, is_accepted=bool(own), notice=notice)
+
+
+def _namer(accepted: Accepted, found: Sequence[_File], space_id: str, way: str) -> _Namer | None:
+    """Who names a space in a project's files: a client for which it was not accepted, if there is one."""
+    places = {file.place: file.client for file in found if _names(file.text, space_id, way)}
+    refused = (client for place, client in places.items() if not _is_accepted(accepted, place, client, space_id))
+    if client := next(refused, None):
+        return _Namer(client, is_refused=True)
+    return _Namer(next(iter(places.values())), is_refused=False) if places else None
 
 
 def _of_folder(accepted: Accepted, folder: Path) -> Choice:
@@ -127,16 +149,17 @@ def _of_hooks(found: Iterable[_File]) -> tuple[Path, str, str] | None:
     return None
 
 
-def _names(text: str, space_id: str) -> bool:
-    """Whether a text gives a space to livemem, in any form that its clients read."""
-    given = rf"(?:(?i:space)|(?<![\w-])-s){_BETWEEN}{re.escape(space_id)}(?![\w-])"
-    return "livemem" in text and re.search(given, text, re.ASCII) is not None
+def _names(text: str, space_id: str, way: str) -> bool:
+    """Whether a text gives a space to livemem in a way, in any form that its clients read."""
+    given = rf"{way}{_BETWEEN}{re.escape(space_id)}(?![\w-])"
+    return "livemem" in text.lower() and re.search(given, text, re.ASCII) is not None
 
 
 def _is_written_by_init(environ: Mapping[str, str], here: repository.Repository, space_id: str) -> bool:
     """Whether a file names the space as `init` left it on this machine, in the folder or above it in its repository."""
     word = re.compile(rf"(?<![\w-]){re.escape(space_id)}(?![\w-])", re.ASCII)
-    for place in (here.top / inner for inner in here.places):
+    roots = dict.fromkeys((here.top, repository.main_folder(here)))
+    for place in (root / inner for root in roots for inner in here.places):
         for client in sorted(set(FILES.values())):
             for name, done in record.load(record.path_of(environ, client, "project", place)).items():
                 text = _read(Path(name)) if Path(name).is_relative_to(place) else ""

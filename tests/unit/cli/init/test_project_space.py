@@ -289,16 +289,41 @@ def test_an_mcp_server_of_a_cloned_project_acts_in_the_repositorys_own_space_wha
     own = {"space_id": "ferry-timetable", "repository": "forge.example.org/ferry/timetable"}
     desk.answers = {"get_space": lambda asked: own if asked["space_id"] == own["space_id"] else problem(404, "x")}
     for name, texts in FORMS.items():
-        path = user.write(name, texts[0])
-        for space, variable in (("beta", None), ("auto", "beta")):
+        for text in texts:
+            path = user.write(name, text)
             desk.environ.pop("LIVEMEM_SPACE", None)
-            if variable:
-                desk.environ["LIVEMEM_SPACE"] = variable
+            if "LIVEMEM_SPACE" in text:
+                desk.environ["LIVEMEM_SPACE"] = "beta"
+            space = "auto" if "LIVEMEM_SPACE" in text else "beta"
             upstream = Upstreams(desk.program(), space, user.project).get("codex")
-            assert upstream.space == "ferry-timetable", (name, space)
+            assert upstream.space == "ferry-timetable", text
             assert "--space beta" in upstream.notices[0]
-        path.unlink()
+            path.unlink()
     assert "beta" not in {asked.get("space_id") for _, asked in desk.asked}
+
+
+def test_a_variable_that_no_file_of_the_project_sets_is_the_users_word_as_in_ci(user: Desk, desk: CliHarness) -> None:
+    cloned(user.project, REMOTE)
+    user.write(".mcp.json", FORMS[".mcp.json"][0])
+    user.write(".claude/settings.json", '{"x": "livemem hook claude-code Stop --space beta"}')
+    for variable, given, space in (("beta", None, "beta"), ("beta", "beta", "beta"), ("mine", "beta", "mine")):
+        settings = config.settle({**desk.environ, "LIVEMEM_SPACE": variable}, folders=[user.project], given=given)
+        assert settings.space == space
+        assert bool(settings.notice) == (space == "mine")
+    user.write(".claude/settings.local.json", '{"env": {"LIVEMEM_SPACE": "beta"}}')
+    settings = config.settle({**desk.environ, "LIVEMEM_SPACE": "beta"}, folders=[user.project], given="beta")
+    assert settings.space is None
+    assert settings.notice
+
+
+def test_a_work_tree_of_a_project_that_an_earlier_version_set_up_has_its_space(user: Desk) -> None:
+    cloned(user.project, REMOTE)
+    user.init("claude-code", space="beta")
+    git(user.project, "add", "-A")
+    git(user.project, "commit", "-q", "-m", "x")
+    git(user.project, "worktree", "add", "-q", str(user.home / "tree"))
+    shutil.rmtree(user.root / "state" / "spaces")
+    assert choose(user, user.home / "tree", "beta") == Choice("beta", is_accepted=True)
 
 
 def test_what_a_client_gives_counts_before_the_environment(user: Desk, desk: CliHarness) -> None:
