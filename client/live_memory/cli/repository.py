@@ -159,14 +159,14 @@ def _bounded(identity: str) -> str:
 def _git(folder: Path, *arguments: str) -> str:
     """What git says, empty if it fails or is not there.
 
-    A folder inside a repository may look like a repository itself (a bare one) and name any remote: git must not take
-    it for one.
+    `folder` is the top of a work tree: a folder below it may look like a repository itself (a bare one) and name any
+    remote.
     """
     import subprocess  # noqa: PLC0415 - most hooks need no git
 
     try:
         done = subprocess.run(  # noqa: S603 - fixed arguments
-            ["git", "-c", "safe.bareRepository=explicit", "-C", str(folder), *arguments],  # noqa: S607 - the user's own
+            ["git", "-C", str(folder), *arguments],  # noqa: S607 - the user's own
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_GIT_SECONDS,

@@ -316,6 +316,16 @@ def test_a_variable_that_no_file_of_the_project_sets_is_the_users_word_as_in_ci(
     assert settings.notice
 
 
+def test_another_project_in_the_place_of_one_that_an_earlier_version_set_up_gets_none_of_its_spaces(user: Desk) -> None:
+    user.init("cline", space="beta", local=True)
+    assert "beta" in (user.home / ".cline/data/settings/cline_mcp_settings.json").read_text()
+    shutil.rmtree(user.root / "state" / "spaces")
+    shutil.rmtree(user.project)
+    cloned(user.project, REMOTE)
+    user.write(".clinerules/hooks/TaskStart", FORMS[".clinerules/hooks/TaskComplete"][0])
+    assert choose(user, user.project, "beta").notice
+
+
 def test_a_work_tree_of_a_project_that_an_earlier_version_set_up_has_its_space(user: Desk) -> None:
     cloned(user.project, REMOTE)
     user.init("claude-code", space="beta")
