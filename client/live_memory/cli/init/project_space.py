@@ -32,7 +32,7 @@ FILES: Mapping[str, str] = {
 """The files of a project in which its clients look for hooks and servers (clients.py), and for variables of both."""
 VARIABLE = "LIVEMEM_SPACE"
 OPTION = r"(?:(?i:space)|(?<![\w-])-s)"
-"""What stands before a space that a file gives to an option, or to the address of a server."""
+"""The text before a space that a file gives to an option, or to the address of a server."""
 MOST_BYTES = 1_048_576
 MOST_FILES = 50
 _HOOK = re.compile(r"livemem hook [a-z-]+ [A-Za-z]+ --space ([a-zA-Z0-9][a-zA-Z0-9_-]{0,63})(?![a-zA-Z0-9_-])")
@@ -92,7 +92,7 @@ def choose(environ: Mapping[str, str], folders: Sequence[Path], given: str | Non
 
 
 def _namer(accepted: Accepted, found: Sequence[_File], space_id: str, way: str) -> _Namer | None:
-    """Who names a space in a project's files: a client for which it was not accepted, if there is one."""
+    """The client that names a space in a project's files: one for which it was not accepted, if there is one."""
     places = {file.place: file.client for file in found if _names(file.text, space_id, way)}
     refused = (client for place, client in places.items() if not _is_accepted(accepted, place, client, space_id))
     if client := next(refused, None):
