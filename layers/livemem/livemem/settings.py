@@ -193,9 +193,10 @@ class Settings(BaseSettings):
     """Conversations that one token may begin within a day. 0: any number."""
     rooms_per_space_per_day: int = Field(default=200, ge=0, le=MOST_PLACES)
     """Rooms of one space that may get a first message within a day. 0: any number."""
-    requests_per_space_per_second: int = Field(default=50, ge=0, le=10_000)
-    """Requests about one space that are answered in a second, over ten seconds (access/request_rate.py). 0: any number.
-    Those of tokens with `admin` for all spaces are not counted."""
+    requests_per_space_per_second: int = Field(default=200, ge=0, le=10_000)
+    """Requests about one space that are answered in a second, over ten seconds (access/request_rate.py), and as many
+    that write. 0: any number. Those of tokens with `admin` for all spaces are not counted. It is four times that of a
+    token, so that one token can't take all of a space's."""
     requests_per_token_per_second: int = Field(default=50, ge=0, le=10_000)
     """The same for the requests of one token."""
     work_at_once_per_space: int = Field(default=3, ge=0, le=MOST_PLACES)

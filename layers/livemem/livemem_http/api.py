@@ -260,7 +260,7 @@ class Api:
         """Count the items of a batch as requests of their own, before any of them is written. Raises CapReached."""
         # The request itself is counted already.
         if items > 1:
-            request_rate.check(environment.process(), self.principal(), space_id, items - 1)
+            request_rate.check(environment.process(), self.principal(), space_id, items - 1, "write")
 
     def token(self) -> str:
         """The token of the request that is being answered, which was checked."""

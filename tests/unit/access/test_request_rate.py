@@ -3,13 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
 
 from livemem.access import decision, request_rate
+from livemem.access.principal import Principal
 from livemem.access.registry import Registry
-from livemem.errors import CapReached, StoreUnavailable
+from livemem.errors import CapReached, Forbidden, StoreUnavailable
 from livemem.process import Process
 from livemem.store import keys
 from livemem.upkeep import sweep
@@ -118,6 +120,65 @@ def test_a_batch_counts_as_much_as_it_holds_and_a_large_one_gets_through_too(ite
 
     # One batch may cross the line.
     assert all(0 < count <= 2 * MOST + items for count in written[1:]), written
+
+
+def test_a_token_that_reads_leaves_its_space_to_others_and_takes_nothing_from_what_writes():
+    world = world_of(TOKEN | {"requests_per_space_per_second": 20}, ("lm_a", "lm_b"))
+    writer = decision.authorise(world.process, "Bearer lm_b", needs="read", space_id="demo")
+    writer = replace(writer, permissions=frozenset(("read", "write")))
+    others: list[bool] = []
+    written: list[bool] = []
+
+    for number in range(4_000):
+        ask(world, world.process, "lm_a")
+        if number % 40 == 0:
+            others.append(ask(world, world.process, "lm_b") is None)
+            with suppress(CapReached):
+                request_rate.check(world.process, writer, "demo", 1, "write")
+                written.append(True)
+        world.clock.move(0.01)
+
+    assert all(others)
+    assert len(written) == len(others)
+
+
+def test_a_space_full_of_readers_takes_every_note_and_a_reader_that_tries_to_write_is_one_of_them():
+    names = [f"lm_{number}" for number in range(30)]
+    world = world_of(SPACE, names)
+    writer = Principal("w", frozenset(("write",)), frozenset(), token_hash=f"sha256:{'0b' * 32}")
+    refused = 0
+
+    for number in range(3_000):
+        with suppress(CapReached, Forbidden):
+            # A token without `write`.
+            decision.authorise(world.process, f"Bearer {names[number % 30]}", needs="write", space_id="demo")
+        while world.background:
+            world.background.pop()()
+        if number % 50 == 0:
+            request_rate.check(world.process, writer, "demo", 1, "write")
+        refused += ask(world, world.process, names[number % 30]) is not None
+        world.clock.move(0.01)
+
+    assert refused > 1_500
+
+
+def test_what_writes_has_the_rate_of_its_space_too():
+    world = world_of(SPACE)
+    writer = Principal("w", frozenset(("write",)), frozenset(), token_hash=f"sha256:{'0b' * 32}")
+    written = []
+
+    for _ in range(3):
+        done = 0
+        for _ in range(2_000):
+            with suppress(CapReached):
+                request_rate.check(world.process, writer, "demo", 1, "write")
+                done += 1
+            while world.background:
+                world.background.pop()()
+        written.append(done)
+        world.clock.move(request_rate.SECONDS)
+
+    assert all(0 < count <= 2 * MOST for count in written), written
 
 
 @pytest.mark.parametrize("settings", [SPACE, TOKEN, SPACE | TOKEN])

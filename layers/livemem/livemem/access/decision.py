@@ -57,7 +57,7 @@ def authorise(
     else:
         principal = _authenticate(process, token, rotation)
     # Before anything that costs a request to the store.
-    request_rate.check(process, principal, space_id)
+    request_rate.check(process, principal, space_id, 1, needs)
     if principal.token_hash:
         last_use.note(process, principal.token_hash)
     if needs is not None:

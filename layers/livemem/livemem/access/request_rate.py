@@ -19,7 +19,7 @@ from typing import Literal
 
 from cachetools import TTLCache
 
-from livemem.access.principal import Principal
+from livemem.access.principal import Permission, Principal
 from livemem.errors import CapReached, LiveMemoryError
 from livemem.process import Process, Timer
 from livemem.store import keys
@@ -89,9 +89,12 @@ class _Rates:
         return window
 
 
-def check(process: Process, principal: Principal, space_id: str | None, count: int = 1) -> None:
+def check(
+    process: Process, principal: Principal, space_id: str | None, count: int = 1, needs: Permission | None = None
+) -> None:
     """Count a request of the token, and about the space where it may use that. Raises CapReached. `count`: of a batch,
-    what it holds, since each note or turn of it takes as much of the service as one that comes alone.
+    what it holds, since each note or turn of it takes as much of the service as one that comes alone. `needs`: the
+    permission that the request needs. What writes has a share of the space of its own, which no reader takes.
 
     No requests to the store, but for those of a token or space with many: from 20 in ten seconds on, and each time they
     have doubled, 1 PUT and 1 LIST (2 the first time), beside the answer. A token with `admin` for all spaces is not
@@ -103,7 +106,9 @@ def check(process: Process, principal: Principal, space_id: str | None, count: i
         subject = f"token-{principal.token_hash.removeprefix('sha256:')}"
         _check(process, subject, count, "requests_per_token_per_second", "Requests of this token")
     if space_id is not None and principal.may_see(space_id) and keys.SPACE_ID.fullmatch(space_id):
-        _check(process, f"space-{space_id}", count, "requests_per_space_per_second", "Requests about this space")
+        # A token that may not write is a reader, whatever it tries.
+        kind = "writes" if needs == "write" and needs in principal.permissions else "space"
+        _check(process, f"{kind}-{space_id}", count, "requests_per_space_per_second", "Requests about this space")
 
 
 def remove_old(process: Process) -> None:

@@ -55,7 +55,7 @@ OBJECT_NAME_BYTES = 900
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TOTALS = re.compile(rf"{USAGE}(?P<day>[0-9]{{8}})/(?P<shard>[0-9]{{2}})\.json")
 _REQUEST_COUNT = re.compile(
-    rf"{REQUEST_COUNTS}[0-9]{{10}}/(space|token)-[a-zA-Z0-9_-]+/(?P<process>{RUN_ID.pattern})-(?P<count>[0-9]{{7}})"
+    rf"{REQUEST_COUNTS}[0-9]{{10}}/(space|token|writes)-[a-zA-Z0-9_-]+/(?P<process>{RUN_ID.pattern})-(?P<count>[0-9]{{7}})"
 )
 _RECORD = re.compile(r"(?P<number>[0-9]{6,})_(?P<first>[0-9]{8}T[0-9]{6})_(?P<last>[0-9]{8}T[0-9]{6})\.json")
 _IDEMPOTENCY = re.compile(r"_idempotency/(?P<digest>[0-9a-f]{64})\.json")
@@ -249,7 +249,7 @@ def caps_of_token(name: str) -> str:
 
 
 def request_counts_prefix(window: int, subject: str) -> str:
-    """What the counts of one window of time for a `subject` (`space-demo`, `token-0a...`) begin with."""
+    """What the counts of one window of time for a `subject` (`space-demo`, `writes-demo`, `token-0a...`) begin with."""
     return f"{REQUEST_COUNTS}{window:010d}/{subject}/"
 
 
