@@ -59,7 +59,9 @@ def bring(world: running.World, path: Path, space_id: str | None = None, **order
     wanted = Order(path, space_id, **order)
     source = running.look(wanted)
     if source.kind == "chats":
-        return running.talk(world, source, wanted, running.plan_talk(source, wanted))
+        planned = running.plan(source, wanted, datetime.now(UTC)).talk
+        assert planned
+        return running.talk(world, source, wanted, planned)
     with running.packed(source, wanted, "ann") as parcels:
         return running.send_all(world, parcels, wanted)
 

@@ -48,7 +48,7 @@ def test_of_messages_that_were_edited_those_come_that_lead_to_the_newest():
     ]
     chat = claude.chat(claude_chat("c-1", *messages))
     assert said(chat) == [("Hello", "Hi"), ("A question", "An answer")]
-    assert chat.left_out == {"messages that were edited or tried again": 1}
+    assert chat.left_out == {"messages that were edited or tried again": 1, "fields of conversations: account": 1}
     chosen = claude.chat(claude_chat("c-1", *messages, current_leaf_message_uuid="m-3"))
     assert said(chosen)[-1] == ("A qestion", "")
 
@@ -79,7 +79,7 @@ def test_attached_files_are_named_and_counted():
         claude_chat("c-1", message, claude_message(2, "assistant", "Seen", files=[{"file_name": "b.png"}]))
     )
     assert said(chat) == [("See\n\n[attached: a.pdf]", "Seen\n\n[attached: b.png]")]
-    assert chat.left_out == {"attached files": 2}
+    assert chat.left_out == {"attached files": 2, "fields of conversations: account": 1}
 
 
 def test_tools_of_claude_are_calls_of_the_turn():
@@ -130,7 +130,7 @@ def test_what_the_user_of_chatgpt_never_saw_is_left_out():
     (turn,) = chat.turns
     assert (turn.user, turn.assistant) == ("Draw a lease", "[image]\n\nHere.")
     assert turn.calls == [{"name": "python", "arguments": "draw()", "result": "ok"}]
-    assert chat.left_out == {"images, sounds and other media": 1}
+    assert chat.left_out == {"images, sounds and other media": 1, "messages that are no part of the conversation": 4}
 
 
 def test_spoken_words_come_as_they_were_written_down():

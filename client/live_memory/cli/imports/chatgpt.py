@@ -7,12 +7,18 @@ The form of the export is not documented. These fields are read: `conversation_i
 from collections import Counter
 from typing import Any
 
-from live_memory.cli.imports import chats
+from live_memory.cli.imports import chats, untaken
 from live_memory.cli.imports.chats import Chat, Message
 from live_memory.cli.imports.unfit import BadPart
 
 SERVICE = "chatgpt.com"
 
+_TAKEN = ("conversation_id", "id", "title", "update_time", "create_time", "current_node", "mapping")
+_OF_NODE = ("id", "parent", "children", "message")
+_OF_MESSAGE = ("id", "author", "content", "create_time", "recipient", "metadata")
+_OF_AUTHOR = ("role", "name")
+_OF_CONTENT = ("content_type", "parts", "text", "result")
+_HIDDEN = "is_visually_hidden_from_conversation"
 _INWARD = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
 """Kinds of content that are no part of the conversation."""
 
@@ -24,9 +30,10 @@ def chat(value: dict[str, Any]) -> Chat:
     if not isinstance(nodes, dict):
         raise BadPart("has no tree of messages")
     left_out: Counter[str] = Counter()
+    untaken.count_fields(left_out, "conversations", value, _TAKEN)
     way = _current(nodes, value.get("current_node"))
     left_out["messages of other branches"] = sum(bool(_said(nodes, name)) for name in set(nodes) - set(way))
-    found = (_message(name, chats.dictionary(chats.dictionary(nodes[name]).get("message")), left_out) for name in way)
+    found = [_taken(name, chats.dictionary(nodes[name]), left_out) for name in way]
     return Chat(
         SERVICE,
         chat_id,
@@ -59,11 +66,31 @@ def _said(nodes: dict[str, Any], name: str) -> bool:
     return bool(_message(name, message, Counter()))
 
 
+def _taken(name: str, node: dict[str, Any], left_out: Counter[str]) -> Message | None:
+    """The message of a node. All other fields of both are counted."""
+    message = chats.dictionary(node.get("message"))
+    taken = _message(name, message, left_out)
+    untaken.count_fields(left_out, "messages", {**node, **message}, {*_OF_NODE, *_OF_MESSAGE})
+    untaken.count_fields(left_out, "metadata", chats.dictionary(message.get("metadata")), [_HIDDEN])
+    untaken.count_fields(left_out, "authors", chats.dictionary(message.get("author")), _OF_AUTHOR)
+    content = chats.dictionary(message.get("content"))
+    left_out["messages that are no part of the conversation"] += not taken and _has_words(content)
+    if taken:
+        untaken.count_fields(left_out, "contents", content, _OF_CONTENT)
+    return taken
+
+
+def _has_words(content: dict[str, Any]) -> bool:
+    values = [value for name, value in content.items() if name != "content_type"]
+    parts = [*values, *(part for value in values for part in chats.items(value))]
+    return any(part.strip() if isinstance(part, str) else isinstance(part, dict) and part for part in parts)
+
+
 def _message(name: str, message: dict[str, Any], left_out: Counter[str]) -> Message | None:
     author = chats.dictionary(message.get("author"))
     content = chats.dictionary(message.get("content"))
     role, form = author.get("role"), content.get("content_type")
-    hidden = chats.dictionary(message.get("metadata")).get("is_visually_hidden_from_conversation") is True
+    hidden = chats.dictionary(message.get("metadata")).get(_HIDDEN) is True
     if role not in ("user", "assistant", "tool") or form in _INWARD or (hidden and role != "tool"):
         return None
     text = _text(content, left_out)

@@ -9,17 +9,23 @@ import json
 from collections import Counter
 from typing import Any
 
-from live_memory.cli.imports import chats
+from live_memory.cli.imports import chats, untaken
 from live_memory.cli.imports.chats import Chat, Message
-from live_memory.cli.imports.unfit import BadPart
+from live_memory.cli.imports.unfit import BadPart, shown
 
 SERVICE = "claude.ai"
+_TAKEN = ("uuid", "name", "created_at", "updated_at", "chat_messages", "current_leaf_message_uuid")
+_OF_MESSAGE = (
+    "uuid", "parent_message_uuid", "sender", "text", "content", "created_at", "attachments", "files",
+)  # fmt: skip
+_OF_PART = {"text": ["type", "text"], "tool_use": ["type", "name", "input"], "tool_result": ["type", "name", "content"]}
 
 
 def chat(value: dict[str, Any]) -> Chat:
     """The conversation; raises BadPart."""
     chat_id = chats.id_of(value.get("uuid"), "a conversation")
     left_out: Counter[str] = Counter()
+    untaken.count_fields(left_out, "conversations", value, _TAKEN)
     listed = value.get("chat_messages")
     if not isinstance(listed, list):
         raise BadPart("has no list of messages")
@@ -61,6 +67,8 @@ def _messages(row: dict[str, Any], left_out: Counter[str]) -> list[Message]:
         return []
     role = "user" if sender == "human" else "assistant"
     parts = [chats.dictionary(part) for part in chats.items(row.get("content"))]
+    untaken.count_fields(left_out, "messages", row, _OF_MESSAGE)
+    _count_parts(parts, role, left_out)
     texts = [chats.text_of(part.get("text")) for part in parts if part.get("type") == "text"]
     text = "\n\n".join(text for text in texts if text.strip()) or chats.text_of(row.get("text"))
     names = _attached(row, left_out)
@@ -68,6 +76,15 @@ def _messages(row: dict[str, Any], left_out: Counter[str]) -> list[Message]:
     calls = _calls(message_id, parts, when) if role == "assistant" else []
     own = [Message(message_id, role, said, when)] if said or not calls else []  # type: ignore[arg-type]
     return [*own, *calls]
+
+
+def _count_parts(parts: list[dict[str, Any]], role: str, left_out: Counter[str]) -> None:
+    for part in parts:
+        kind = chats.text_of(part.get("type"))
+        if kind == "text" or (kind in _OF_PART and role == "assistant"):
+            untaken.count_fields(left_out, "parts of messages", part, _OF_PART[kind])
+        else:
+            untaken.add(left_out, {f"parts of messages: {shown(kind)[1:-1] or 'without a type'}": 1})
 
 
 def _attached(row: dict[str, Any], left_out: Counter[str]) -> list[str]:

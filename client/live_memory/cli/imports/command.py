@@ -13,12 +13,13 @@ from live_memory.cli.session import Session, opened, plain
 from live_memory.errors import LiveMemoryError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from live_memory.cli.imports.detection import Source
     from live_memory.cli.imports.found_items import Found
     from live_memory.cli.imports.reports import ItemReport, SpaceReport, TalkReport
-    from live_memory.cli.imports.running import Order
+    from live_memory.cli.imports.running import Order, Planned
 
 RULES_BYTES = 50_000
 
@@ -60,9 +61,9 @@ def import_command(
 
     SOURCE is an export of this service (.tar.gz), which becomes a new space; a folder of Markdown files, which becomes
     the bank of a new space; an export of conversations by Claude or ChatGPT (the zip, or its conversations.json), which
-    go into an existing space, as former sessions of Claude Code do (~/.claude/projects); memories of mem0 (JSON), notes
-    of basic-memory or a CLAUDE.md or AGENTS.md, which become memories or notes of an existing space; or a copy of a
-    bucket of chrlesur/live-memory, each of whose spaces becomes one here.
+    go into an existing space with what Claude remembers, as former sessions of Claude Code do (~/.claude/projects);
+    memories of mem0 (JSON), notes of basic-memory or a CLAUDE.md or AGENTS.md, which become memories or notes of an
+    existing space; or a copy of a bucket of chrlesur/live-memory, each of whose spaces becomes one here.
 
     The command detects the kind of the source, and checks all of it before it sends anything. A repeat imports nothing
     twice. Exit code 1: some content was left out. The report names it.
@@ -111,52 +112,42 @@ def _text_of(rules: Path) -> str:
     raise Refused(f"The rules have more than {RULES_BYTES} bytes.")
 
 
-def _checked(
-    order: "Order", out: Output, now: "datetime", *, dry_run: bool
-) -> "tuple[Source, TalkReport | Found | None] | None":
-    """The source, with the conversations or items that it holds. None after a dry run, which has printed its report."""
-    from live_memory.cli.imports import detection, placing, running  # noqa: PLC0415
+def _checked(order: "Order", out: Output, now: "datetime", *, dry_run: bool) -> "Planned | None":
+    """The source with what it holds. None after a dry run, which has printed its report."""
+    from live_memory.cli.imports import running  # noqa: PLC0415
     from live_memory.cli.imports.unfit import BadSource  # noqa: PLC0415
 
     try:
-        source = running.look(order)
-        if source.kind in detection.OF_ITEMS:
-            found = running.items_of(source, now)
-            if dry_run:
-                _tell(out, source, [placing.plan(found, order.space_id or "")])
-                return None
-            return source, found
-        planned = running.plan_talk(source, order) if source.kind == "chats" else None
+        planned = running.plan(running.look(order), order, now)
         if not dry_run:
-            return source, planned
-        if planned:
-            _tell(out, source, [planned])
+            return planned
+        reports = planned.reports(order.space_id or "")
+        if reports:
+            _tell(out, planned.source, reports)
         else:
-            with running.packed(source, order) as parcels:
-                reports = [parcel.report for parcel in parcels]
-            _tell(out, source, reports)
+            with running.packed(planned.source, order) as parcels:
+                spaces = [parcel.report for parcel in parcels]
+            _tell(out, planned.source, spaces)
     except (BadSource, OSError) as error:
         raise Refused(str(error) if isinstance(error, BadSource) else "The source can't be read.") from None
     return None
 
 
-def _carry_out(session: Session, found: "tuple[Source, TalkReport | Found | None]", order: "Order") -> None:
-    from live_memory.cli.imports.found_items import Found  # noqa: PLC0415
+def _carry_out(session: Session, planned: "Planned", order: "Order") -> None:
     from live_memory.cli.imports.unfit import BadSource  # noqa: PLC0415
 
-    source, planned = found
     try:
-        if isinstance(planned, Found):
-            _place(session, source, planned)
-        elif planned:
-            _take_in(session, source, planned, order)
-        else:
-            _make_spaces(session, source, order)
+        if not planned.talk and not planned.found:
+            _make_spaces(session, planned.source, order)
+            return
+        talk = _take_in(session, planned.source, planned.talk, order) if planned.talk else None
+        items = _place(session, planned.found) if planned.found else None
+        _tell(session.out, planned.source, [report for report in (talk, items) if report])
     except (BadSource, OSError) as error:
         raise Refused(str(error) if isinstance(error, BadSource) else "The source can't be read.") from None
 
 
-def _place(session: Session, source: "Source", found: "Found") -> None:
+def _place(session: Session, found: "Found") -> "ItemReport":
     from live_memory.cli import config  # noqa: PLC0415
     from live_memory.cli.imports import running  # noqa: PLC0415
     from live_memory.cli.imports.placing import Sent  # noqa: PLC0415
@@ -166,14 +157,13 @@ def _place(session: Session, source: "Source", found: "Found") -> None:
     with session.program.web() as web:
         world = running.World(session.client, web, session.program.sleep, session.out.say)
         try:
-            report = running.place(world, found, session.space, sent)
+            return running.place(world, found, session.space, sent)
         except LiveMemoryError:
             session.out.say("Run the same command again to continue.")
             raise
-    _tell(session.out, source, [report])
 
 
-def _take_in(session: Session, source: "Source", planned: "TalkReport", order: "Order") -> None:
+def _take_in(session: Session, source: "Source", planned: "TalkReport", order: "Order") -> "TalkReport":
     from dataclasses import replace  # noqa: PLC0415
 
     from live_memory.cli.imports import running  # noqa: PLC0415
@@ -182,11 +172,10 @@ def _take_in(session: Session, source: "Source", planned: "TalkReport", order: "
     with session.program.web() as web:
         world = running.World(session.client, web, session.program.sleep, session.out.say)
         try:
-            talk = running.talk(world, source, replace(order, space_id=session.space), planned)
+            return running.talk(world, source, replace(order, space_id=session.space), planned)
         except LiveMemoryError:
             session.out.say(f"{planned.imported} new turns are imported. Run the same command again to continue.")
             raise
-    _tell(session.out, source, [talk])
 
 
 def _make_spaces(session: Session, source: "Source", order: "Order") -> None:
@@ -205,7 +194,7 @@ def _make_spaces(session: Session, source: "Source", order: "Order") -> None:
     _tell(session.out, source, reports)
 
 
-def _tell(out: Output, source: "Source", reports: "list[SpaceReport] | list[TalkReport] | list[ItemReport]") -> None:
+def _tell(out: Output, source: "Source", reports: "Sequence[SpaceReport | TalkReport | ItemReport]") -> None:
     """Show the work that was done, or would be. Raises Exit with 1 if something is left out."""
     complete = all(report.complete for report in reports)
     document = {"kind": source.kind, "complete": complete, "reports": [report.document() for report in reports]}

@@ -30,6 +30,7 @@ _LOOKED_AT = 20
 """Markdown files of a folder that are looked at for the marks of basic-memory."""
 
 _CHATS = re.compile(r"(?:[^/]+/)?conversations(?:-[0-9]+)?\.json")
+_BESIDE = re.compile(r"(?:[^/]+/)?(?:memories|projects)(?:-[0-9]+)?\.json")
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,14 @@ class Source:
     def chats(self) -> list[str]:
         """The files that hold conversations."""
         return sorted(
-            path for path in self.sizes if is_of_chats(path) or path.endswith(SESSION) or len(self.sizes) == 1
+            path
+            for path in self.sizes
+            if is_of_chats(path) or path.endswith(SESSION) or (len(self.sizes) == 1 and not is_beside_chats(path))
         )
+
+    def beside_chats(self) -> list[str]:
+        """The files that hold memories and projects of an export of Claude."""
+        return sorted(filter(is_beside_chats, self.sizes))
 
 
 def is_head(path: str) -> bool:
@@ -59,6 +66,11 @@ def is_head(path: str) -> bool:
 def is_of_chats(path: str) -> bool:
     """Whether a file of an archive holds conversations."""
     return _CHATS.fullmatch(path) is not None
+
+
+def is_beside_chats(path: str) -> bool:
+    """Whether a file of an archive holds what Claude exports beside conversations."""
+    return _BESIDE.fullmatch(path) is not None
 
 
 def look(path: Path) -> Source:
@@ -78,7 +90,7 @@ def look(path: Path) -> Source:
         raise BadSource(NOTHING)
     found = Source(path, kind, sizes)
     if kind == "chats":
-        _check_chats(sum(sizes[name] for name in found.chats()))
+        _check_chats(sum(sizes[name] for name in (*found.chats(), *found.beside_chats())))
     if kind == "export":
         _check_export(path)
     return found
@@ -93,7 +105,9 @@ def _kind(sizes: Mapping[str, int]) -> Kind | None:
         return "bucket"
     if any(path.endswith(SESSION) for path in sizes):
         return "chats"
-    return "markdown" if any(path.endswith(".md") for path in sizes) else None
+    if any(path.endswith(".md") for path in sizes):
+        return "markdown"
+    return "chats" if any(map(is_beside_chats, sizes)) else None
 
 
 def _of_file(path: Path, sizes: Mapping[str, int]) -> Source:

@@ -90,6 +90,11 @@ class Found:
             self.items += [replace(clean, content=part) for part in _parts(clean.content)]
 
 
+def titled(text: str, title: str) -> str:
+    """The text with its title as its heading, unless it begins with one."""
+    return text if not text.strip() or text.lstrip().startswith("# ") else f"# {title}\n\n{text}"
+
+
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value}
 

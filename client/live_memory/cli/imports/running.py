@@ -14,6 +14,7 @@ from live_memory import LiveMemoryError
 from live_memory.cli.imports import (
     basic_memory,
     buckets,
+    claude_notes,
     detection,
     folders,
     mem0,
@@ -67,6 +68,21 @@ class Parcel:
 
 
 @dataclass(frozen=True)
+class Planned:
+    """A source with what it holds for a space that exists: conversations, and notes and memories. Any other source
+    becomes spaces.
+    """
+
+    source: Source
+    talk: TalkReport | None = None
+    found: Found | None = None
+
+    def reports(self, space_id: str) -> list[TalkReport | ItemReport]:
+        """What would be done."""
+        return [*([self.talk] if self.talk else []), *([placing.plan(self.found, space_id)] if self.found else [])]
+
+
+@dataclass(frozen=True)
 class World:
     """The dependencies of an import: the service, the upload to a URL, the wait, and the output."""
 
@@ -100,9 +116,14 @@ def place(world: World, found: Found, space_id: str, sent: placing.Sent) -> Item
     return placing.carry_out(world.service, found, space_id, sent, world.say)
 
 
-def plan_talk(source: Source, order: Order) -> TalkReport:
-    """The conversations to import."""
-    return talks.plan(source, _wanted(order))
+def plan(source: Source, order: Order, now: datetime) -> Planned:
+    """The conversations and items to import into a space that exists. Raises BadSource."""
+    if source.kind in detection.OF_ITEMS:
+        return Planned(source, None, items_of(source, now))
+    if source.kind != "chats":
+        return Planned(source)
+    found = claude_notes.found(source) if source.beside_chats() else None
+    return Planned(source, talks.plan(source, _wanted(order), alone=not (found and found.items)), found)
 
 
 def _wanted(order: Order) -> talks.Wanted:

@@ -6,12 +6,13 @@ twice.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from live_memory import LiveMemoryError
-from live_memory.cli.imports import chatgpt, chats, claude, claude_sessions, files
+from live_memory.cli.imports import chatgpt, chats, claude, claude_sessions, files, untaken
 from live_memory.cli.imports.chats import Chat
 from live_memory.cli.imports.detection import SESSION, Source
 from live_memory.cli.imports.elements import ELEMENT_BYTES, elements
@@ -112,8 +113,10 @@ def _fit(wanted: Wanted, chat: Chat) -> bool:
     return bool(chat.turns) and recent
 
 
-def plan(source: Source, wanted: Wanted) -> TalkReport:
-    """The plan of the import, without a request. Raises BadSource."""
+def plan(source: Source, wanted: Wanted, *, alone: bool = True) -> TalkReport:
+    """The plan of the import, without a request. Raises BadSource, also if there is no conversation and the source
+    holds them `alone`.
+    """
     report = TalkReport(wanted.space_id, dry_run=True)
     for chat in read(source):
         if isinstance(chat, Unfit):
@@ -125,8 +128,10 @@ def plan(source: Source, wanted: Wanted) -> TalkReport:
             report.conversations += 1
             report.turns += len(chat.turns)
             report.characters += chat.characters
-            report.not_taken += chat.left_out
-    if not report.conversations and not report.skipped:
+            untaken.add(report.not_taken, chat.left_out)
+    others = len(source.sizes) - len({*source.chats(), *source.beside_chats()})
+    report.not_taken += Counter({untaken.OTHER_FILES: others})
+    if alone and not report.conversations and not report.skipped:
         raise BadSource(report.left_out[0] if report.left_out else NO_CHAT)
     return report
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from live_memory.cli.imports.unfit import shown
 
+OTHER_FILES = "other files"
 KINDS = 200
 """Number of kinds in a report. Further names count as others: the author of a source may make up any number."""
 
@@ -16,5 +17,11 @@ def count_fields(counter: Counter[str], of: str, fields: Mapping[str, Any], take
     """
     for name, value in fields.items():
         if value and name not in taken:
-            kind = f"fields of {of}: {shown(name)[1:-1]}"
-            counter[kind if kind in counter or len(counter) < KINDS else f"fields of {of}: others"] += 1
+            add(counter, {f"fields of {of}: {shown(name)[1:-1]}": 1})
+
+
+def add(counter: Counter[str], more: Mapping[str, int]) -> None:
+    """Add what else was counted."""
+    for kind, count in more.items():
+        of, separator, _ = kind.partition(": ")
+        counter[kind if not separator or kind in counter or len(counter) < KINDS else f"{of}: others"] += count
