@@ -34,6 +34,7 @@ COPIED = {
     "_redaction/provider_keys.py": "text/redaction/provider_keys.py",
     "_redaction/repeats.py": "text/redaction/repeats.py",
     "_invisible.py": "text/invisible.py",
+    "_front_matter.py": "markdown/front_matter.py",
     # The programs of the local runtime begin without service and client.
     "../../local/invisible.py": "text/invisible.py",
 }

@@ -87,7 +87,12 @@ def test_the_head_keeps_what_it_says_of_the_space_and_no_token(alpha):
     assert kept == {**wanted, **times}
     assert (meta["consolidation_threshold"], meta["folded_until"], meta["changes"]) == (7, "", 1)
     assert not any(b"gm_secret" in stored.body for stored in world.inner.objects.values())
-    assert report.not_taken == {"connections to a graph memory, with their tokens": 1}
+    assert report.not_taken == {
+        "connections to a graph memory, with their tokens": 1,
+        "fields of the space: consolidation_count": 1,
+        "fields of the space: total_notes_processed": 1,
+        "fields of the space: version": 1,
+    }
 
 
 def test_what_came_is_a_space_in_which_nothing_is_wrong_and_which_consolidates(alpha):
@@ -150,11 +155,15 @@ def test_notes_whose_names_would_be_the_same_are_kept_apart(alpha):
     assert {note.content for note in listed(world).values()} >= {"a_b", "a.b", "a b"}
 
 
-def test_a_bank_file_with_front_matter_keeps_it_behind_an_empty_line(alpha):
-    write(alpha, {"bank/a.md": "---\ntitle: A\n---\n# A\n"})
+def test_a_bank_file_with_front_matter_keeps_it_as_a_block_of_code(alpha):
+    write(alpha, {"bank/a.md": "---\ntitle: A\n---\n# A\n", "bank/b.md": "---\n# B\n"})
     world, report = brought(alpha)
-    assert world.bank("alpha")["a.md"] == "\n---\ntitle: A\n---\n# A\n"
-    assert any("empty first line" in line for line in report.changed)
+    assert world.bank("alpha")["a.md"] == "```yaml\ntitle: A\n```\n\n# A\n"
+    assert world.bank("alpha")["b.md"] == "\n---\n# B\n"
+    assert report.changed[-2:] == [
+        "a.md has its front matter as a block of code.",
+        "b.md got an empty first line, because it begins with `---`.",
+    ]
 
 
 def test_a_note_that_is_too_large_becomes_several_that_hold_all_of_it(alpha):

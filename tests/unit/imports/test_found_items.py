@@ -268,7 +268,7 @@ def test_a_note_of_basic_memory_keeps_its_text_tags_and_time(tmp_path):
     assert note.content.endswith("- relates_to [[Coffee Bean Origins]]")
     assert (note.tags, note.said_at) == (["brewing", "hot-drinks"], "2026-01-05T08:30:00.000Z")
     assert found.left_out == ["e is empty."]
-    assert found.not_taken == {"files that are not Markdown": 1}
+    assert found.not_taken == {"files that are not Markdown": 1, "fields of front matter: type": 1}
 
 
 def test_without_a_time_of_its_own_a_note_has_that_of_its_file(tmp_path):
@@ -293,6 +293,59 @@ def test_sections_of_a_rules_file_become_decisions_without_the_own_block(tmp_pat
         1,
         {"block that livemem init wrote": 1, "names of other files, which are not read": 1},
     )
+
+
+@each(
+    ("text", "names"),
+    [
+        ("# A\n\n## B\n\n````md\n```sh\n# c\n```\n## d\n````\n\ne\n\n## F\nf\n", ["## B", "## F"]),
+        ("# A\n~~~~\n~~~\n## b\n```\n~~~~\n## C\nc\n", ["# A", "## C"]),
+        ("# A\n```sh\n## b\n~~~\n## c\n``\n```\n## D\nd\n", ["# A", "## D"]),
+        ("# A\n<!--\n## b\n\n# c\n-->\n## D\nd\n", ["# A", "## D"]),
+        ("# A\n- step\n\n  ```sh\n  ## b\n  ```\n\n  # c\n## D\nd\n", ["# A", "## D"]),
+        ("A\n=\na\n\nB\n---\nb\n\n### C\nc\n", ["A", "B"]),
+        ("> # A\n\n    # b\n\n<div>\n# c\n</div>\n", [""]),
+        ("#no\n\n ## A ##\na\r\n##\tB\r\nb\r## C\rc", ["", "## A ##", "##\tB", "## C"]),
+        ("# A\n```\n## open to the end\n", ["# A"]),
+        ("intro\x0c\u2028# a\n\n# B\nb", ["", "# B"]),
+    ],
+)
+def test_a_section_of_a_rules_file_begins_where_markdown_says(text: str, names: list[str], tmp_path_factory):
+    file = tmp_path_factory.mktemp("rules") / "AGENTS.md"
+    file.write_text(text, newline="")
+
+    found = rules_texts.found(file)
+
+    assert [one.name for one in found.items] == [f"AGENTS.md {name}" for name in names]
+    # A heading without a text of its own is counted. All other lines come.
+    came = "\n".join(one.content for one in found.items)
+    lost = [line for line in text.splitlines() if line.strip() and line.strip() not in came]
+    assert len(lost) == found.not_taken["headings without text"]
+
+
+def test_front_matter_of_a_rules_file_gives_tags_author_and_date_and_the_rest_is_counted(tmp_path):
+    file = tmp_path / "AGENTS.md"
+    file.write_text(
+        "---\ndescription: How we build\nglobs: ['*.py']\ntags: [build]\nauthor: ines\ndate: 2026-01-05\n---\n"
+        "# Build\n\nUse make.\n"
+    )
+
+    found = rules_texts.found(file)
+
+    (note,) = found.items
+    assert (note.content, note.tags, note.author) == ("# Build\n\nUse make.", ["agents", "build"], "ines")
+    assert note.said_at == "2026-01-05T00:00:00.000Z"
+    assert found.not_taken == {"fields of front matter: description": 1, "fields of front matter: globs": 1}
+
+
+def test_what_a_note_of_basic_memory_has_no_place_for_is_counted(tmp_path):
+    head = "title: Quay four\npermalink: q\nauthor: Tom\ncreated: soon\ndate: 2026-01-05\nrelated:\n- a\n- b\n"
+    folder = write(tmp_path / "n", {"q.md": f"---\n{head}---\n# Another title\n"})
+
+    found = basic_memory.found(folder)
+
+    assert (found.items[0].author, found.items[0].said_at) == ("Tom", "2026-01-05T00:00:00.000Z")
+    assert sorted(found.not_taken) == [f"fields of front matter: {name}" for name in ("created", "related", "title")]
 
 
 def test_a_session_keeps_words_times_and_title_and_leaves_tools_and_secrets_out():

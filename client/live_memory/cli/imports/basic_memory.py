@@ -1,30 +1,25 @@
 """Notes of basic-memory: a folder of Markdown files with `permalink` in their front matter.
 
-Each file becomes a note: its title, its text with observations and relations, the tags of its front matter, and as its
-time `created`, else `date`, else when the file was changed.
+Each file becomes a note: its title, its text with observations and relations, the tags and the author of its front
+matter, and as its time `created`, else `date`, else when the file was changed.
 """
 
-import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from live_memory.cli.imports import chats, files
+from live_memory.cli.imports import chats, files, heads, untaken
 from live_memory.cli.imports.found_items import Found, FoundItem
 from live_memory.cli.imports.unfit import shown
 
 SERVICE = "basic-memory"
 MOST_BYTES = 1 << 20
-_HEAD = re.compile(r"\A---[ \t]*\r?\n(?P<head>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"^(?P<name>[A-Za-z_]+):[ \t]*(?P<value>[^\r\n]*)", re.MULTILINE)
-_LIST = re.compile(r"^tags:[ \t]*\r?\n(?P<rows>(?:[ \t]*-[^\r\n]*\r?\n?)+)", re.MULTILINE)
 _TIMES = ("created", "created_at", "date", "modified", "updated")
 
 
 def is_one(text: str) -> bool:
     """Whether a Markdown file is a note of basic-memory."""
-    head = _HEAD.match(text)
-    return head is not None and "permalink" in _fields(head["head"])
+    head = heads.read(text)
+    return head is not None and "permalink" in head[0]
 
 
 def found(source: Path) -> Found:
@@ -42,31 +37,35 @@ def found(source: Path) -> Found:
         except UnicodeDecodeError:
             made.left_out.append(f"{shown(file.path)} is not UTF-8.")
             continue
-        made.add(_item(file.path, text, _changed_at(source / file.path) if source.is_dir() else None))
+        _take(made, file.path, text, _changed_at(source / file.path) if source.is_dir() else None)
     return made
 
 
-def _item(path: str, text: str, changed_at: str | None) -> FoundItem:
-    head = _HEAD.match(text)
-    fields = _fields(head["head"]) if head else {}
-    body = text[head.end() :] if head else text
-    title = fields.get("title") or Path(path).stem
-    if body.strip() and not body.lstrip().startswith("# "):
-        body = f"# {title}\n\n{body}"
-    tags = _tags(head["head"], fields) if head else []
-    times = (chats.moment(fields[name]) for name in _TIMES if name in fields)
-    said_at = next((moment for moment in times if moment), changed_at)
-    return FoundItem("note", fields.get("permalink") or path, body, "observation", tags, said_at)
-
-
-def _fields(head: str) -> Mapping[str, str]:
-    return {one["name"]: one["value"].strip().strip("\"'") for one in _FIELD.finditer(head)}
-
-
-def _tags(head: str, fields: Mapping[str, str]) -> list[str]:
-    rows = _LIST.search(head)
-    words = rows["rows"].splitlines() if rows else fields.get("tags", "").strip("[]").split(",")
-    return [word.strip().removeprefix("-").strip().strip("\"'#") for word in words]
+def _take(made: Found, path: str, text: str, changed_at: str | None) -> None:
+    head = heads.read(text)
+    if not head and heads.begins(text):
+        made.changed.append(f"{shown(path)} has its front matter in its text: it can't be read.")
+    fields, body = head or ({}, text)
+    taken = ["permalink", "tags", "author"]
+    title = chats.text_of(fields.get("title")) or Path(path).stem
+    first = body.lstrip().partition("\n")[0].strip()
+    if body.strip() and not first.startswith("# "):
+        first, body = f"# {title}", f"# {title}\n\n{body}"
+    taken += ["title"] if first == f"# {title}" else []
+    dated = next(((name, moment) for name in _TIMES if (moment := chats.moment(fields.get(name)))), None)
+    taken += dated[:1] if dated else []
+    untaken.count_fields(made.not_taken, "front matter", fields, taken)
+    made.add(
+        FoundItem(
+            "note",
+            chats.text_of(fields.get("permalink")) or path,
+            body,
+            "observation",
+            heads.words(fields.get("tags")),
+            dated[1] if dated else changed_at,
+            chats.text_of(fields.get("author")) or None,
+        )
+    )
 
 
 def _changed_at(path: Path) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import IO, Any
 
-from live_memory.cli.imports import chats, files, oldnotes
+from live_memory.cli.imports import chats, files, heads, oldnotes, untaken
 from live_memory.cli.imports.detection import META, Source
 from live_memory.cli.imports.members import File
 from live_memory.cli.imports.oldnotes import OldNote
@@ -39,6 +39,7 @@ REASON = "Imported."
 RULES = "Keep the present files of the bank and their structure, and keep their content up to date.\n"
 THRESHOLD = 30
 """Number of notes at which a space consolidates by itself: the service's own default."""
+_TAKEN = ("space_id", "description", "owner", "created_at", "last_consolidation", "graph_memory")
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _OURS = ("_consolidations/", "_runs/", "memories/", "conversations/", "rooms/")
 
@@ -159,6 +160,7 @@ def _read(file: File) -> bytes:
 
 def _take_note(packer: Packer, space: OldSpace, name: str, file: File, report: SpaceReport) -> None:
     note = oldnotes.read(name.removeprefix("live/").removesuffix(".md"), _read(file))
+    untaken.count_fields(report.not_taken, "notes", note.others, ())
     for part in note.parts():
         added = _free(part, space.taken)
         space.taken.add(added.note_id)
@@ -183,9 +185,9 @@ def _take_bank_file(space: OldSpace, path: str, text: str, report: SpaceReport) 
         raise BadPart(f"exceeds the limit: a bank has at most {BANK_FILES} files and {BANK_BYTES >> 20} MiB here")
     if name != path:
         report.changed.append(f"{shown(f'bank/{path}')} was renamed to {name}.")
-    if text.lstrip("\ufeff").split("\n", 1)[0].rstrip() == "---":
-        report.changed.append(f"{name} got an empty first line, because bank files must not have front matter.")
-        text = "\n" + text
+    text, change = heads.as_bank_file(text.removeprefix("\ufeff"))
+    if change:
+        report.changed.append(f"{name} {change}.")
     space.bank_names[name] = path
     space.bank[name] = text
 
@@ -216,6 +218,7 @@ def _finish(packer: Packer, space: OldSpace, report: SpaceReport, author: str, t
     report.objects = packer.count
     if space.meta.get("graph_memory"):
         report.not_taken["connections to a graph memory, with their tokens"] += 1
+    untaken.count_fields(report.not_taken, "the space", space.meta, _TAKEN)
 
 
 def _created(space: OldSpace) -> str:

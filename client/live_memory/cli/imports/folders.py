@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import IO
 
-from live_memory.cli.imports import files, oldnotes
+from live_memory.cli.imports import files, heads, oldnotes
 from live_memory.cli.imports.detection import Source
 from live_memory.cli.imports.members import File
 from live_memory.cli.imports.packing import Packer
@@ -44,6 +44,9 @@ def pack(source: Source, space_id: str, target: IO[bytes]) -> SpaceReport:
                 continue
             if name != path:
                 report.changed.append(f"{shown(path)} was renamed to {name}.")
+            text, change = heads.as_bank_file(text)
+            if change:
+                report.changed.append(f"{name} {change}.")
             names[name] = path
             # In a folder, so that the service removes no part of the names.
             packer.add(f"bank/{name}", text.encode())
@@ -63,4 +66,4 @@ def _text(file: File) -> str:
         raise BadSource(f"{shown(file.path)} is not UTF-8.") from None
     if "\0" in text:
         raise BadSource(f"{shown(file.path)} holds a NUL character.")
-    return text
+    return text.removeprefix("\ufeff")

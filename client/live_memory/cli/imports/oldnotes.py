@@ -6,30 +6,27 @@ underscore, and the size of a note is limited.
 """
 
 import hashlib
-import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 
-from live_memory.cli.imports import chats
+from live_memory.cli.imports import chats, heads
 from live_memory.cli.imports.unfit import BadPart
 
 CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progress", "issue")
 NOTE_BYTES = 100_000
 PIECE = 80_000
 """Bytes of a part of a note that is too large; lines stay whole where they can."""
-HEAD_CHARACTERS = 20_000
-"""Characters of front matter: a longer one counts as content."""
 TAGS = 20
 TAG_CHARACTERS = 50
 
 _NAME = re.compile(
     rf"(?P<time>[0-9]{{8}}T[0-9]{{6}})_(?P<agent>.+)_(?P<category>{'|'.join(CATEGORIES)})_(?P<suffix>[0-9a-f]{{8}})"
 )
-_HEAD = re.compile(r"\A---[ \t]*\r?\n(?P<head>.*?)^---[ \t]*\r?\n(?:\r?\n)?", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"^(?P<name>[a-z_]+):(?P<value>[^\r\n]*)", re.MULTILINE)
+_TAKEN = ("timestamp", "agent", "category", "tags", "space_id")
 _NO_AGENT = re.compile(r"[^A-Za-z0-9]+")
 _NO_PATH = re.compile(r"[^A-Za-z0-9._/-]+")
 
@@ -46,6 +43,8 @@ class OldNote:
     tags: Sequence[str]
     content: str
     changed: Sequence[str] = ()
+    others: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that no note here has."""
 
     @property
     def note_id(self) -> str:
@@ -77,23 +76,24 @@ class OldNote:
 def read(name: str, raw: bytes) -> OldNote:
     """The note in a file of this name, without `.md`. Raises BadPart."""
     text = raw.decode(errors="replace").removeprefix("\ufeff")
-    head = _HEAD.match(text[:HEAD_CHARACTERS])
-    fields = {found["name"]: found["value"].strip() for found in _FIELD.finditer(head["head"])} if head else {}
-    content = text[head.end() :] if head else text
+    fields, content = heads.read(text) or ({}, text)
     if not content.strip():
         raise BadPart("is empty")
     match = _NAME.fullmatch(name)
-    moment, timestamp = _times(match["time"] if match else "", _value(fields.get("timestamp", "")))
-    agent_was = _value(fields.get("agent", "")) or (match["agent"] if match else "")
-    agent, category = agent_of(agent_was), _value(fields.get("category", "")) or (match["category"] if match else "")
+    moment, timestamp = _times(match["time"] if match else "", _value(fields, "timestamp"))
+    agent_was = _value(fields, "agent") or (match["agent"] if match else "")
+    agent, category = agent_of(agent_was), _value(fields, "category") or (match["category"] if match else "")
     changed = ["was not UTF-8"] if "\ufffd" in text and b"\xef\xbf\xbd" not in raw else []
     if category not in CATEGORIES:
         changed.append(f"had the category {category[:40]!a}, which became observation")
         category = "observation"
-    tags, kept = _tags(fields.get("tags", ""))
+    if not fields and heads.begins(text):
+        changed.append("has its front matter in its text: it can't be read")
+    tags, kept = _tags(fields.get("tags"))
     changed += [] if kept else ["lost tags, or got shorter ones"]
     suffix = match["suffix"] if match else hashlib.sha256(name.encode(errors="replace")).hexdigest()[:8]
-    return OldNote(moment, agent, category, suffix, timestamp, tags, content, changed)
+    others = {name: value for name, value in fields.items() if name not in _TAKEN}
+    return OldNote(moment, agent, category, suffix, timestamp, tags, content, changed, others)
 
 
 def _times(compact: str, timestamp: str) -> tuple[datetime, str]:
@@ -113,23 +113,13 @@ def _times(compact: str, timestamp: str) -> tuple[datetime, str]:
     return named, told or chats.moment(named.isoformat()) or ""
 
 
-def _value(raw: str) -> str:
-    """A value of the front matter: in quotes, with or without escapes."""
-    try:
-        found = json.loads(raw)
-        return chats.text_of(found).strip() if isinstance(found, str) else raw
-    except (ValueError, RecursionError):
-        return raw.strip("\"'").strip()
+def _value(fields: Mapping[str, Any], name: str) -> str:
+    return chats.text_of(fields.get(name)).strip()
 
 
-def _tags(raw: str) -> tuple[list[str], bool]:
+def _tags(value: object) -> tuple[list[str], bool]:
     """The tags, and whether all of them are unchanged."""
-    try:
-        found = json.loads(raw) if raw else []
-    except (ValueError, RecursionError):
-        found = [tag.strip().strip("\"'") for tag in raw.strip("[]").split(",")]
-    was = [chats.text_of(tag).strip() for tag in chats.items(found)]
-    was = [tag for tag in was if tag]
+    was = heads.words(value)
     tags = list(dict.fromkeys(" ".join(tag.split())[:TAG_CHARACTERS] for tag in was))[:TAGS]
     return tags, tags == was
 

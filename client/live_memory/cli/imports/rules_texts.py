@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from live_memory.cli.imports import files
+from markdown_it import MarkdownIt
+
+from live_memory.cli.imports import chats, files, heads, untaken
 from live_memory.cli.imports.found_items import Found, FoundItem
 from live_memory.cli.imports.unfit import BadSource
 from live_memory.cli.init.blocks import MARKDOWN, take_out
@@ -17,8 +19,8 @@ from live_memory.cli.init.problems import NotPlain
 
 NAMES = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md")
 MOST_BYTES = 1 << 20
-_FENCE = re.compile(r"\s{0,3}(```|~~~)")
-_HEADING = re.compile(r"#{1,2}\s+\S")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+"""The line endings of CommonMark."""
 _NAMED = re.compile(r"(?:^|\s)@[\w~./-]+", re.MULTILINE)
 
 
@@ -40,21 +42,34 @@ def found(source: Path) -> Found:
     if named:
         made.not_taken["names of other files, which are not read"] = named
     moment = datetime.fromtimestamp(source.stat().st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    for heading, section in _sections(own):
-        if section.removeprefix(heading).strip():
-            made.add(FoundItem("note", f"{source.name} {heading}", section, "decision", [source.stem.lower()], moment))
+    fields, below = heads.read(own) or ({}, own)
+    dated = chats.moment(fields.get("date"))
+    taken = ("tags", "author", *(["date"] if dated else []))
+    untaken.count_fields(made.not_taken, "front matter", fields, taken)
+    author, tags = chats.text_of(fields.get("author")) or None, heads.words(fields.get("tags"))
+    for heading, section, empty in _sections(below):
+        name = f"{source.name} {heading}"
+        if empty and heading:
+            made.not_taken["headings without text"] += 1
+        elif not empty:
+            tagged = [source.stem.lower(), *tags]
+            made.add(FoundItem("note", name, section, "decision", tagged, dated or moment, author))
     return made
 
 
-def _sections(text: str) -> Iterator[tuple[str, str]]:
-    """Heading and whole text of each section. A heading in a code fence is text."""
-    heading, lines, fence = "", list[str](), ""
-    for line in text.splitlines():
-        opened = _FENCE.match(line)
-        if opened and (not fence or opened[1] == fence):
-            fence = "" if fence else opened[1]
-        if not fence and _HEADING.match(line):
-            yield heading, "\n".join(lines).strip()
-            heading, lines = line.strip(), []
-        lines.append(line)
-    yield heading, "\n".join(lines).strip()
+def _sections(text: str) -> Iterator[tuple[str, str, bool]]:
+    """The line of the heading and the whole text of each section, and whether it has no text but its heading.
+
+    The parser of the service says what a heading is: not a line in a code fence, a comment, a list or a quote.
+    """
+    parser = MarkdownIt("commonmark")
+    # Sections need no inline parsing, which takes most of the time.
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    tokens = parser.parse(text)
+    maps = [one.map for one in tokens if one.type == "heading_open" and not one.level and one.tag in ("h1", "h2")]
+    lines = _LINE_END.split(text)
+    starts = [(0, 0), *((found[0], found[1]) for found in maps if found)]
+    ends = [*(start for start, _ in starts[1:]), len(lines)]
+    for (start, body), end in zip(starts, ends, strict=True):
+        heading = lines[start].strip() if body else ""
+        yield heading, "\n".join(lines[start:end]).strip(), not "".join(lines[body:end]).strip()

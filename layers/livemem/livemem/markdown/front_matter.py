@@ -29,8 +29,9 @@ class _Handler(YAMLHandler):
 _HANDLER = _Handler()
 
 
-def read(text: str) -> tuple[dict[str, Any], str]:
-    """The fields of the front matter, and the text below it byte for byte without one empty line.
+def read(text: str, *, typed: bool = True) -> tuple[dict[str, Any], str]:
+    """The fields of the front matter, and the text below it byte for byte without one empty line. `typed`: whether
+    values become numbers, times and the like (YAML 1.1 has many of them). Else each is text, as it is written.
 
     Raises ValueError if there is none, or none within the bounds and without anchors, aliases, merge keys and tags.
     """
@@ -41,7 +42,7 @@ def read(text: str) -> tuple[dict[str, Any], str]:
         raise ValueError("front matter too long")
     try:
         _check(head)
-        fields = _HANDLER.load(head)
+        fields = _HANDLER.load(head, Loader=SafeLoader if typed else yaml.BaseLoader)
     except (yaml.YAMLError, ArithmeticError, LookupError, TypeError) as error:
         raise ValueError("front matter is not YAML that can be read") from error
     if not isinstance(fields, dict):
