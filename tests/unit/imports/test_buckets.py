@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.cli.imports import buckets, detection, oldnotes
+from live_memory.cli.imports import buckets, detection, oldnotes, running
+from live_memory.cli.imports.running import Order
 from live_memory.cli.imports.unfit import BadPart, BadSource
 from livemem.bank import citations, files, history, paths, synthesis, time_travel
 from livemem.notes import note as notes
@@ -220,6 +221,14 @@ def test_a_head_may_say_what_it_likes_and_the_service_takes_what_is_made_of_it(t
     path = write(tmp_path_factory.mktemp("bucket"), {"alpha/_meta.json": json.dumps(meta), "alpha/bank/a.md": "# A\n"})
     world, _ = brought(path)
     assert world.bank("alpha") == {"a.md": "# A\n"}
+
+
+@pytest.mark.parametrize(("name", "count"), [("", 2), ("alpha", 0)])
+def test_files_that_belong_to_no_space_are_counted_once(tmp_path, name, count):
+    order = Order(old_bucket(tmp_path / "bucket") / name)
+    with running.packed(running.look(order), order) as parcels:
+        counted = [parcel.report.not_taken["files outside of spaces"] for parcel in parcels]
+    assert counted == [count, *[0] * (len(parcels) - 1)]
 
 
 def test_a_copy_of_a_bucket_of_this_service_is_no_such_bucket(tmp_path):

@@ -1,6 +1,7 @@
 """Conversations of Claude and ChatGPT: what was said, in turns, with the ids and times of the export."""
 
 import json
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -230,3 +231,17 @@ def test_whatever_is_in_a_conversation_its_lines_are_such_as_the_service_takes_o
 def test_a_time_is_one_that_the_service_reads_or_none(value):
     found = chats.moment(value)
     assert found is None or clock.parse(found).tzinfo
+
+
+def test_calls_of_tools_that_no_turn_can_hold_are_counted():
+    asked = Message("u", "user", "Look")
+    many = [Message(f"c{number}", "assistant", "{}", tool="Read") for number in range(chats.CALLS + 2)]
+    left_out: Counter[str] = Counter()
+    chats.turns([asked, *many], left_out)
+    assert +left_out == {f"calls of tools beyond {chats.CALLS} of a turn": 2}
+
+    long = [Message(f"c{number}", "tool", "x" * chats.RESULT_CHARACTERS, tool="Read") for number in range(10)]
+    left_out = Counter()
+    (turn,) = chats.turns([asked, *long], left_out)
+    assert +left_out == {"inputs and results of tools in turns that are too long": 10}
+    assert "result" not in "".join(chats.lines(turn))

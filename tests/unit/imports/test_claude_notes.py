@@ -94,7 +94,16 @@ def test_memories_and_projects_of_claude_become_notes_with_their_names_and_times
         ("memories.json", "[", 0, ["'memories.json' is not JSON in UTF-8."], {}),
         ("projects.json", "[" * 100_000, 0, ["'projects.json' is not JSON in UTF-8."], {}),
         ("memories.json", '[{"other": 1}, 7, null]', 0, [], {"entries of another form": 3}),
-        ("memories.json", '[{"conversations_memory": 7, "project_memories": ["x"]}]', 0, [], {}),
+        ("memories.json", '[{"conversations_memory": 7, "project_memories": ["x"]}]', 0, [], {
+            "memories of another form": 2,
+        }),
+        ("memories.json", '[{"project_memories": {"p": {"text": "x"}, "q": "", "r": null}}]', 0, [], {
+            "memories of another form": 1,
+        }),
+        ("projects.json", '[{"is_starter_project": true, "docs": [{"content": "x"}]}]', 0, [], {
+            "projects that Claude wrote for a start": 1,
+        }),
+        ("projects/7b1e.json", json.dumps({"name": "Pier", "docs": [{"content": "x"}]}), 1, [], {}),
         ("projects.json", '[{"name": 7, "docs": [7, {"content": ["x"]}]}]', 0, [
             "document 'document 1' of the project 'project' is empty.",
             "document 'document 2' of the project 'project' is empty.",

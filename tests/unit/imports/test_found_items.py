@@ -237,6 +237,26 @@ def test_what_is_not_taken_of_mem0_is_counted_by_its_fields():
     assert found.left_out == ["The file is one page of several: get the next pages, and import them too."]
 
 
+def test_fields_of_mem0_and_front_matter_that_are_no_text_are_counted_and_not_lost(tmp_path):
+    row = {"memory": "A", "user_id": 7, "agent_id": ["x"], "categories": {"a": "b"}}
+    head = "permalink: q\nauthor: [Tom, Ada]\ntags: {a: b}\ntitle: {x: y}\n"
+    folder = write(tmp_path / "n", {"q.md": f"---\n{head}---\n# Q\n"})
+
+    of_mem0, of_files = mem0.found(json.dumps([row]).encode(), NOW), basic_memory.found(folder)
+
+    assert [sorted(kind.rpartition(" ")[2] for kind in one.not_taken) for one in (of_mem0, of_files)] == [
+        ["agent_id", "categories", "user_id"],
+        ["author", "tags", "title"],
+    ]
+
+
+def test_tags_that_a_note_has_no_place_for_are_counted():
+    found = Found("x")
+    found.add(FoundItem("note", "n", "text", tags=[f"t{number % 23}" for number in range(40)]))
+
+    assert (len(found.items[0].tags), found.not_taken) == (20, {"tags beyond the first 20": 3})
+
+
 def test_made_up_names_of_fields_do_not_flood_a_report():
     rows = [{"memory": "A", **{f"f{number}-{at}": 1 for at in range(100)}} for number in range(50)]
 

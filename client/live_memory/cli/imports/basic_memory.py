@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from live_memory.cli.imports import chats, files, heads, untaken
-from live_memory.cli.imports.found_items import Found, FoundItem
+from live_memory.cli.imports.found_items import Found, FoundItem, titled
 from live_memory.cli.imports.unfit import shown
 
 SERVICE = "basic-memory"
@@ -46,12 +46,10 @@ def _take(made: Found, path: str, text: str, changed_at: str | None) -> None:
     if not head and heads.begins(text):
         made.changed.append(f"{shown(path)} has its front matter in its text: it can't be read.")
     fields, body = head or ({}, text)
-    taken = ["permalink", "tags", "author"]
     title = chats.text_of(fields.get("title")) or Path(path).stem
-    first = body.lstrip().partition("\n")[0].strip()
-    if body.strip() and not first.startswith("# "):
-        first, body = f"# {title}", f"# {title}\n\n{body}"
-    taken += ["title"] if first == f"# {title}" else []
+    body = titled(body, title)
+    taken = heads.taken(fields, "permalink", "author")
+    taken += ["title"] if body.lstrip().partition("\n")[0].strip() == f"# {title}" else []
     dated = next(((name, moment) for name in _TIMES if (moment := chats.moment(fields.get(name)))), None)
     taken += dated[:1] if dated else []
     untaken.count_fields(made.not_taken, "front matter", fields, taken)

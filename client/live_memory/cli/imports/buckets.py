@@ -74,6 +74,12 @@ def spaces(source: Source) -> list[OldSpace]:
     return sorted(found, key=lambda space: space.folder)
 
 
+def outside(source: Source) -> int:
+    """The number of files that belong to no space: tokens, backups and what else is in a bucket."""
+    folders = source.spaces()
+    return 0 if "" in folders else sum(path.partition("/")[0] not in folders for path in source.sizes)
+
+
 def _below(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 

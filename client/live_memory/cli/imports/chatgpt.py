@@ -39,7 +39,7 @@ def chat(value: dict[str, Any]) -> Chat:
         chat_id,
         chats.title_of(value.get("title")),
         chats.moment(value.get("update_time") or value.get("create_time")),
-        chats.turns(message for message in found if message),
+        chats.turns((message for message in found if message), left_out),
         +left_out,
     )
 

@@ -75,8 +75,11 @@ class Chat:
         return sum(len(turn.user) + len(turn.assistant) for turn in self.turns)
 
 
-def turns(messages: Iterable[Message]) -> list[Turn]:
-    """The turns that messages make. Raises BadPart for an id that occurs twice."""
+def turns(messages: Iterable[Message], left_out: Counter[str] | None = None) -> list[Turn]:
+    """The turns that messages make. `left_out` gets the number of calls of tools that have no place in them. Raises
+    BadPart for an id that occurs twice.
+    """
+    lost: Counter[str] = Counter() if left_out is None else left_out
     made: list[Turn] = []
     ids: list[str] = []
     seen: set[str] = set()
@@ -90,9 +93,13 @@ def turns(messages: Iterable[Message]) -> list[Turn]:
             made.append(_with(Turn("", timestamp=message.timestamp), message))
             ids = [message.message_id]
         else:
+            lost[f"calls of tools beyond {CALLS} of a turn"] += bool(message.tool and len(made[-1].calls) >= CALLS)
             made[-1] = _with(made[-1], message)
             ids.append(message.message_id)
         made[-1] = replace(made[-1], message_id=_id_of(ids))
+    for turn in made:
+        if turn.calls and len(_whole(turn).encode()) > LINE_BYTES:
+            lost["inputs and results of tools in turns that are too long"] += len(turn.calls)
     return [turn for turn in made if turn.user.strip() or turn.assistant.strip() or turn.calls]
 
 
@@ -129,12 +136,11 @@ def lines(turn: Turn) -> Iterator[str]:
     """A turn as lines of JSON: one, or several where no line could hold it. No character of the messages is lost. Of
     tools only the names are kept then.
     """
-    more = {"client_timestamp": turn.timestamp} if turn.timestamp else {}
-    whole = {"message_id": turn.message_id, "user_message": turn.user, "assistant_message": turn.assistant, **more}
-    line = _line({**whole, "tool_calls": list(turn.calls)} if turn.calls else whole)
+    line = _whole(turn)
     if len(line.encode()) <= LINE_BYTES:
         yield line
         return
+    more = _time(turn)
     calls = [{"name": call["name"]} for call in turn.calls]
     sides = (("user", turn.user), ("assistant", turn.assistant))
     pieces = [(role, text[at : at + PIECE]) for role, text in sides for at in range(0, len(text), PIECE)]
@@ -142,6 +148,15 @@ def lines(turn: Turn) -> Iterator[str]:
     for number, (role, text) in enumerate(pieces, 1):
         last = {"tool_calls": calls} if calls and number == len(pieces) else {}
         yield _line({"message_id": f"{turn.message_id}/{number}", "role": role, "content": text, **more, **last})
+
+
+def _whole(turn: Turn) -> str:
+    fields = {"message_id": turn.message_id, "user_message": turn.user, "assistant_message": turn.assistant}
+    return _line({**fields, **_time(turn), **({"tool_calls": list(turn.calls)} if turn.calls else {})})
+
+
+def _time(turn: Turn) -> dict[str, str]:
+    return {"client_timestamp": turn.timestamp} if turn.timestamp else {}
 
 
 def _line(value: Mapping[str, Any]) -> str:

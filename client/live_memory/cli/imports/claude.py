@@ -38,7 +38,7 @@ def chat(value: dict[str, Any]) -> Chat:
         chat_id,
         chats.title_of(value.get("name")),
         chats.moment(value.get("updated_at") or value.get("created_at")),
-        chats.turns(messages),
+        chats.turns(messages, left_out),
         +left_out,
     )
 

@@ -2,11 +2,12 @@
 
 Each memory, each document of a project and the instructions of a project become a note. The form of the export is not
 documented. These fields are read: of `memories.json` `conversations_memory` and `project_memories`, of `projects.json`
-`uuid`, `name`, `description`, `prompt_template`, `created_at`, `creator`, and of `docs` `uuid`, `filename`, `content`
-and `created_at`.
+(or a file of each project in `projects/`) `uuid`, `name`, `description`, `prompt_template`, `created_at`, `creator`,
+and of `docs` `uuid`, `filename`, `content` and `created_at`. A project with `is_starter_project` is Claude's own.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -57,10 +58,14 @@ def _rows(file: File, made: Found) -> Iterator[dict[str, Any]]:
 
 def _add_memories(row: dict[str, Any], names: dict[str, str], made: Found) -> None:
     untaken.count_fields(made.not_taken, "memories", row, _OF_MEMORY)
+    projects = row.get("project_memories")
+    values = [row.get("conversations_memory"), *(projects.values() if isinstance(projects, dict) else [projects])]
+    strange = sum(bool(value) and not isinstance(value, str) for value in values)
+    made.not_taken += Counter({"memories of another form": strange})
     whole = chats.text_of(row.get("conversations_memory"))
     if whole.strip():
         made.add(FoundItem("note", "memory of the conversations", whole, "observation"))
-    for uuid, value in chats.dictionary(row.get("project_memories")).items():
+    for uuid, value in chats.dictionary(projects).items():
         text = chats.text_of(value)
         if text.strip():
             name = names.get(uuid) or uuid
@@ -72,6 +77,9 @@ def _add_project(row: dict[str, Any], made: Found) -> None:
     name = chats.title_of(row.get("name")) or "project"
     author = chats.text_of(chats.dictionary(row.get("creator")).get("full_name")) or None
     key = chats.text_of(row.get("uuid")) or name
+    if row.get("is_starter_project") is True:
+        made.not_taken["projects that Claude wrote for a start"] += 1
+        return
     untaken.count_fields(made.not_taken, "projects", row, _OF_PROJECT)
     told = [chats.text_of(row.get(field)) for field in ("description", "prompt_template")]
     text = "\n\n".join(part for part in told if part.strip())

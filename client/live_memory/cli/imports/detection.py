@@ -30,7 +30,7 @@ _LOOKED_AT = 20
 """Markdown files of a folder that are looked at for the marks of basic-memory."""
 
 _CHATS = re.compile(r"(?:[^/]+/)?conversations(?:-[0-9]+)?\.json")
-_BESIDE = re.compile(r"(?:[^/]+/)?(?:memories|projects)(?:-[0-9]+)?\.json")
+_BESIDE = re.compile(r"(?:[^/]+/)?(?:(?:memories|projects)(?:-[0-9]+)?|projects/[^/]+)\.json")
 
 
 @dataclass(frozen=True)

@@ -75,10 +75,12 @@ class Found:
     def add(self, item: FoundItem) -> None:
         """Take an item up without secrets, in parts where it is too long."""
         redaction = Redaction()
+        tags = _tags(redaction.text(tag) for tag in item.tags)
+        self.not_taken += Counter({f"tags beyond the first {TAGS}": len(tags) - TAGS})
         clean = replace(
             item,
             content=redaction.text(item.content).strip(),
-            tags=_tags(redaction.text(tag) for tag in item.tags),
+            tags=tags[:TAGS],
             author=redaction.text(item.author)[:SPEAKER_CHARACTERS] if item.author else None,
         )
         self.redacted += redaction.found.total()
@@ -101,7 +103,7 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tags(words: Iterator[str]) -> list[str]:
     tidy = (_NO_WORD.sub("-", word.strip())[:TAG_CHARACTERS].strip("-") for word in words)
-    return list(dict.fromkeys(word for word in tidy if word.isprintable() and word))[:TAGS]
+    return list(dict.fromkeys(word for word in tidy if word.isprintable() and word))
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -3,7 +3,10 @@
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any
+
+import yaml
 
 from live_memory import _front_matter
 from live_memory.cli.imports import chats
@@ -14,7 +17,7 @@ _TICKS = re.compile("`{3,}")
 
 def read(text: str) -> tuple[dict[str, Any], str] | None:
     """The fields that hold something, and the text below. None if there is no front matter, or none that can be read
-    within the bounds (no aliases, no tags of YAML, at most 16,384 characters).
+    within the bounds (no aliases, no tags of YAML, no field twice, at most 16,384 characters).
     """
     # A file may end with the last line of its front matter.
     end = "\n" if text.endswith("---") else ""
@@ -22,7 +25,22 @@ def read(text: str) -> tuple[dict[str, Any], str] | None:
         fields, below = _front_matter.read(text + end, typed=False)
     except ValueError:
         return None
+    node = yaml.compose(_head(text, below.removesuffix(end)), Loader=yaml.BaseLoader)
+    if not isinstance(node, yaml.MappingNode) or len(node.value) != len(fields):
+        # The library keeps the last of two fields with one name.
+        return None
     return {name: value for name, value in fields.items() if value not in _NOTHING}, below.removesuffix(end)
+
+
+def _head(text: str, below: str) -> str:
+    """The lines between the lines `---`."""
+    return text.removesuffix(below).strip().split("\n", 1)[1].removesuffix("---").rstrip()
+
+
+def taken(fields: Mapping[str, Any], *names: str) -> list[str]:
+    """Those of the fields whose values are texts, and `tags` if there are words in it: what a note has a place for."""
+    tags = ["tags"] if words(fields.get("tags")) else []
+    return [*tags, *(name for name in names if isinstance(fields.get(name), str))]
 
 
 def begins(text: str) -> bool:
@@ -46,6 +64,6 @@ def as_bank_file(text: str) -> tuple[str, str | None]:
     found = read(text)
     if not found:
         return f"\n{text}", "got an empty first line, because it begins with `---`"
-    head = text.removesuffix(found[1]).strip().split("\n", 1)[1].removesuffix("---").rstrip()
+    head = _head(text, found[1])
     fence = max(["``", *_TICKS.findall(head)], key=len) + "`"
     return f"{fence}yaml\n{head}\n{fence}\n\n{found[1]}", "has its front matter as a block of code"

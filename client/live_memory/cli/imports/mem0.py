@@ -23,7 +23,8 @@ _LISTS = ("results", "memories")
 _WHO = ("user_id", "agent_id", "actor_id")
 _TIMES = ("updated_at", "created_at")
 _END = "expiration_date"
-_TAKEN = (*_WHO, *_TIMES, _END, "memory", "text", "id", "categories", "relations")
+_TEXTS = (*_WHO, "memory", "text", "id")
+_TAKEN = (*_TIMES, _END, "relations")
 _OF_PAGES = (*_LISTS, "relations", "next", "previous", "count", "total", "page", "page_size")
 _UNITS = (
     ("m", timedelta(minutes=1)),
@@ -88,7 +89,9 @@ def _take(made: Found, place: str, one: dict[str, Any], now: datetime) -> None:
     if one.get(_END) and not ttl:
         made.changed.append(f"{name} comes without an end: {shown(str(one[_END]))} is no date, or too late for one.")
     made.not_taken["relations of a graph"] += len(chats.items(one.get("relations")))
-    untaken.count_fields(made.not_taken, "memories", one, _TAKEN)
+    texts = [name for name in _TEXTS if isinstance(one.get(name), str)]
+    listed = ["categories"] if chats.items(one.get("categories")) else []
+    untaken.count_fields(made.not_taken, "memories", one, [*_TAKEN, *texts, *listed])
     words = [*(one.get(who) for who in _WHO), *chats.items(one.get("categories"))]
     said_at = next((moment for field in _TIMES if (moment := chats.moment(one.get(field)))), None)
     tags, author = [chats.text_of(word) for word in words], chats.text_of(one.get("actor_id")) or None

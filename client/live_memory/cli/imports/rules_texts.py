@@ -44,7 +44,7 @@ def found(source: Path) -> Found:
     moment = datetime.fromtimestamp(source.stat().st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     fields, below = heads.read(own) or ({}, own)
     dated = chats.moment(fields.get("date"))
-    taken = ("tags", "author", *(["date"] if dated else []))
+    taken = [*heads.taken(fields, "author"), *(["date"] if dated else [])]
     untaken.count_fields(made.not_taken, "front matter", fields, taken)
     author, tags = chats.text_of(fields.get("author")) or None, heads.words(fields.get("tags"))
     for heading, section, empty in _sections(below):

@@ -1,6 +1,7 @@
 """An import as a whole: it detects the source, plans the spaces or conversations, and makes them."""
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -140,7 +141,9 @@ def packed(source: Source, order: Order, author: str = ANONYMOUS) -> Iterator[li
             target = _place(stack)
             yield [Parcel(target, folders.pack(source, order.space_id or "", target))]
         else:
-            yield [_of_bucket(stack, source, space, order, author) for space in _spaces(source, order)]
+            parcels = [_of_bucket(stack, source, space, order, author) for space in _spaces(source, order)]
+            parcels[0].report.not_taken += Counter({"files outside of spaces": buckets.outside(source)})
+            yield parcels
 
 
 def _place(stack: ExitStack) -> IO[bytes]:
