@@ -1,89 +1,108 @@
 """Former sessions of Claude Code: the files below `~/.claude/projects`, lines of JSON, one file a session.
 
-The messages are read as the hooks read them (init/hooks/transcripts.py): the words of the user and of the assistant,
-each with its own time, without secrets and without what the client wrote itself. Calls of tools and their results hold
-whole files and are not taken.
+The messages are read as the hooks read them (cli/transcripts/messages.py): the words of the user and of the assistant,
+each with its own time, without secrets, without private words and without what the client wrote itself. Calls of tools
+and their results hold whole files and are not taken.
 """
 
-import json
-from collections import Counter
+import hashlib
+import re
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field
 
-from live_memory._redaction import Redaction
 from live_memory.cli.imports import chats
 from live_memory.cli.imports.chats import Chat, Message
 from live_memory.cli.imports.unfit import BadPart
-from live_memory.cli.init.hooks.transcripts import PARSERS
+from live_memory.cli.transcripts.long_lines import lines
+from live_memory.cli.transcripts.messages import SECRETS, Messages, Said
 
 SERVICE = "claude-code"
-LINE_BYTES = 2 << 20
 TITLE_CHARACTERS = 80
-_MESSAGES = ("user", "assistant")
+ELSEWHERE = "messages that an earlier session holds"
+
+_UUID = re.compile(rb'"uuid":\s*"([^"\\]{1,180})"')
+_SESSION = re.compile(rb'"sessionId":\s*"([^"\\]{1,180})"')
+_STAMP = re.compile(rb'"timestamp":\s*"([^"\\]{1,40})"')
 
 
-def chat(path: str, content: Iterable[bytes], seen: set[str]) -> Chat:
-    """The conversation in a session's file; raises BadPart. `seen` has the ids of messages of earlier files: a session
-    that was resumed repeats them.
+@dataclass
+class Owners:
+    """Which of several files a message belongs to: a session that is forked or resumed repeats those of an earlier one.
+
+    It is the file with the name of the session that the message names. Where both files have that, it is the session
+    that began first, by the first line that is no message: those are not repeated.
     """
-    parse = PARSERS[SERVICE]
-    redaction = Redaction()
-    left_out: Counter[str] = Counter()
+
+    _ranks: dict[bytes, tuple[bool, str, str]] = field(default_factory=dict)
+
+    def learn(self, path: str, content: Iterable[bytes]) -> None:
+        """Look at the ids of a file."""
+        named: list[tuple[bytes, bool]] = []
+        began, own = "", _name(path).encode()
+        for line in lines(content):
+            text = line.text or b""
+            uuid, session, stamp = _UUID.search(text), _SESSION.search(text), _STAMP.search(text)
+            if uuid:
+                named.append((_digest(uuid[1]), not session or session[1] != own))
+            elif stamp and not began:
+                began = stamp[1].decode(errors="replace")
+        for digest, foreign in named:
+            rank = (foreign, began or "~", path)
+            self._ranks[digest] = min(rank, self._ranks.get(digest, rank))
+
+    def is_elsewhere(self, path: str, name: str) -> bool:
+        """Whether a message belongs to another file."""
+        rank = self._ranks.get(_digest(name.encode()))
+        return bool(rank and rank[2] != path)
+
+
+def chat(path: str, content: Iterable[bytes], seen: set[str], owners: Owners | None = None) -> Chat:
+    """The conversation in a session's file; raises BadPart. `seen` has the ids of messages of earlier files. `owners`
+    tells which messages of it are copies of those of other files.
+    """
+    reader = Messages(SERVICE)
+    title = ""
+    for line in lines(content):
+        if line.text is None or line.text.strip():
+            entry = reader.take(line)
+            title = chats.title_of(entry.get("summary")) if entry.get("type") == "summary" else title
+    left_out = reader.left_out
     messages: list[Message] = []
-    title, session, newest = "", "", None
-    for line in _lines(content):
-        entry = _entry(line)
-        if entry is None:
-            left_out["lines that are no JSON or too long"] += 1
-            continue
-        session = session or chats.text_of(entry.get("sessionId"))
-        title = chats.title_of(entry.get("summary")) if entry.get("type") == "summary" else title
-        said = parse(entry)
-        role, text = said or ("", "")
-        text = redaction.text(chats.text_of(text).replace("\0", "")).strip()
-        if not text:
-            left_out["lines without words, such as calls of tools"] += entry.get("type") in _MESSAGES
-            continue
-        name = chats.id_of(entry.get("uuid"), "a message")
-        if name in seen:
-            left_out["messages that an earlier session holds"] += 1
+    newest = None
+    for said in reader.all():
+        name = _id(said)
+        if name in seen or (said.name and owners and owners.is_elsewhere(path, said.name)):
+            left_out[ELSEWHERE] += 1
             continue
         seen.add(name)
-        moment = chats.moment(entry.get("timestamp"))
+        moment = chats.moment(said.timestamp)
         newest = max(newest or "", moment or "") or None
-        messages.append(Message(name, role, text, moment))  # type: ignore[arg-type]
-    messages = [replace(one, text=redaction.again(one.text)) for one in messages]
-    if redaction.found:
-        left_out["secrets, of which only a mark is sent"] = redaction.found.total()
-    if not session:
+        messages.append(Message(name, said.role, said.content, moment))  # type: ignore[arg-type]
+    if reader.redacted:
+        left_out[SECRETS] = reader.redacted
+    if not reader.session:
         raise BadPart("is no session of Claude Code")
     first = next((one.text for one in messages if one.role == "user"), "")
     # A file may hold another session's id, of the session that it resumed. Its name is its own.
-    own = path.rpartition("/")[2].removesuffix(".jsonl")
     return Chat(
         SERVICE,
-        chats.id_of(own, "a session"),
-        title or chats.title_of(first[:TITLE_CHARACTERS]),
+        chats.id_of(_name(path), "a session"),
+        chats.title_of(reader.shown(reader.clean(title))) or chats.title_of(first[:TITLE_CHARACTERS]),
         newest,
         chats.turns(messages),
         +left_out,
     )
 
 
-def _entry(line: bytes) -> dict[str, object] | None:
-    if len(line) > LINE_BYTES:
-        return None
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+def _name(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(".jsonl")
 
 
-def _lines(content: Iterable[bytes]) -> Iterable[bytes]:
-    rest = b""
-    for piece in content:
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from (line for line in whole if line.strip())
-    if rest.strip():
-        yield rest
+def _id(said: Said) -> str:
+    """The id of a message: the client's own, else that of its place and words, as hooks name it."""
+    name = said.name
+    return name if name.isprintable() and 0 < len(name.strip()) <= chats.ID_CHARACTERS else said.key
+
+
+def _digest(name: bytes) -> bytes:
+    return hashlib.sha256(name).digest()[:12]

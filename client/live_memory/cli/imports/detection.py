@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -40,6 +40,8 @@ class Source:
     path: Path
     kind: Kind
     sizes: Mapping[str, int]
+    unfit: list[str] = field(default_factory=list)
+    """Problems of single files in a folder of sessions. The others are imported."""
 
     def spaces(self) -> list[str]:
         """The folders of a bucket that are spaces, `""` where the source itself is one."""
@@ -80,15 +82,18 @@ def look(path: Path) -> Source:
             "A source must be a file or folder on this machine. Copy it first, for example with `aws "
             "s3 sync s3://BUCKET FOLDER`."
         )
-    sizes = {file.path: file.size for file in files.files(path)}
+    unfit: list[str] = []
+    sizes = {file.path: file.size for file in files.files(path, unfit)}
     if path.is_file() and not files.is_zip(path) and not files.is_tar(path):
         return _of_file(path, sizes)
     kind = _kind(sizes)
+    if unfit and not (kind == "chats" and not any(is_of_chats(name) for name in sizes)):
+        raise BadSource(unfit[0])
     if kind == "markdown" and _is_basic_memory(path):
         kind = "basic-memory"
     if not kind:
         raise BadSource(NOTHING)
-    found = Source(path, kind, sizes)
+    found = Source(path, kind, sizes, unfit)
     if kind == "chats":
         _check_chats(sum(sizes[name] for name in (*found.chats(), *found.beside_chats())))
     if kind == "export":

@@ -14,10 +14,13 @@ from live_memory.cli.imports.members import MEMBERS, PIECE, UNPACKED_BYTES, File
 from live_memory.cli.imports.unfit import BadSource, shown
 
 
-def files(source: Path) -> Iterator[File]:
-    """The files of a source. Raises BadSource as soon as something is wrong."""
+def files(source: Path, unfit: list[str] | None = None) -> Iterator[File]:
+    """The files of a source. Raises BadSource as soon as something is wrong.
+
+    `unfit` gets the problems of single files and folders instead, and the others come.
+    """
     if source.is_dir():
-        yield from _of_folder(source)
+        yield from _of_folder(source, unfit)
     elif not source.is_file():
         raise BadSource(f"There is no file or folder {shown(str(source))}.")
     elif is_zip(source):
@@ -51,26 +54,35 @@ def read(file: File, limit: int) -> bytes:
     return b"".join(file.content)
 
 
-def _of_folder(top: Path) -> Iterator[File]:
+def _of_folder(top: Path, unfit: list[str] | None) -> Iterator[File]:
     count = total = 0
-    for folder, folders, names in os.walk(top, onerror=_unreadable):
+
+    def leave_out(problem: str) -> None:
+        if unfit is None:
+            raise BadSource(problem)
+        unfit.append(problem)
+
+    def unreadable(error: OSError) -> None:
+        leave_out(f"The folder {shown(str(error.filename))} can't be read.")
+
+    for folder, folders, names in os.walk(top, onerror=unreadable):
         folders[:] = sorted(name for name in folders if not is_skipped(name))
         for name in [*folders, *sorted(name for name in names if not is_skipped(name))]:
             count += 1
             if count > MEMBERS:
                 raise BadSource(f"The folder has more than {MEMBERS} files and folders.")
             path = Path(folder, name)
-            file = _of_path(path, path.relative_to(top).as_posix())
+            try:
+                file = _of_path(path, path.relative_to(top).as_posix())
+            except BadSource as problem:
+                leave_out(str(problem))
+                continue
             if not file:
                 continue
             total += file.size
             if total > UNPACKED_BYTES:
                 raise BadSource(f"The folder has more than {UNPACKED_BYTES >> 30} GiB.")
             yield file
-
-
-def _unreadable(error: OSError) -> None:
-    raise BadSource(f"The folder {shown(str(error.filename))} can't be read.") from None
 
 
 def _of_path(path: Path, name: str) -> File | None:

@@ -8,14 +8,17 @@ twice.
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from live_memory import LiveMemoryError
 from live_memory.cli.imports import chatgpt, chats, claude, claude_sessions, files, untaken
 from live_memory.cli.imports.chats import Chat
+from live_memory.cli.imports.claude_sessions import Owners
 from live_memory.cli.imports.detection import SESSION, Source
 from live_memory.cli.imports.elements import ELEMENT_BYTES, elements
+from live_memory.cli.imports.members import File
 from live_memory.cli.imports.reports import TalkReport
 from live_memory.cli.imports.unfit import BadPart, BadSource, shown
 
@@ -57,11 +60,12 @@ def read(source: Source) -> Iterator[Chat | Unfit]:
     wanted = set(source.chats())
     seen: set[str] = set()
     said: set[str] = set()
-    for file in files.files(source.path):
+    owners = _owners(source)
+    for file in files.files(source.path, []):
         if file.path not in wanted:
             continue
         if file.path.endswith(SESSION):
-            yield _session(file.path, file.content, seen, said)
+            yield _session(file, seen, said, owners)
             continue
         try:
             for number, element in enumerate(elements(file.content), 1):
@@ -72,14 +76,28 @@ def read(source: Source) -> Iterator[Chat | Unfit]:
             raise BadSource(reason if reason[0].isupper() else f"{shown(file.path)} {reason}.") from None
 
 
-def _session(path: str, content: Iterator[bytes], seen: set[str], said: set[str]) -> Chat | Unfit:
+def _owners(source: Source) -> Owners:
+    """Which of several sessions a message belongs to."""
+    owners = Owners()
+    sessions = {path for path in source.chats() if path.endswith(SESSION)}
+    for file in files.files(source.path, []) if len(sessions) > 1 else ():
+        if file.path in sessions:
+            with suppress(BadSource):
+                owners.learn(file.path, file.content)
+    return owners
+
+
+def _session(file: File, seen: set[str], said: set[str], owners: Owners) -> Chat | Unfit:
     try:
-        chat = claude_sessions.chat(path, content, said)
+        chat = claude_sessions.chat(file.path, file.content, said, owners)
         if chat.folder in seen:
             raise BadPart("has the name of an earlier one")
         seen.add(chat.folder)
     except BadPart as error:
-        return Unfit(f"{shown(path)} {error}.")
+        return Unfit(f"{shown(file.path)} {error}.")
+    except BadSource as error:
+        # One file that can't be read does not keep the others.
+        return Unfit(str(error))
     return chat
 
 
@@ -117,7 +135,7 @@ def plan(source: Source, wanted: Wanted, *, alone: bool = True) -> TalkReport:
     """The plan of the import, without a request. Raises BadSource, also if there is no conversation and the source
     holds them `alone`.
     """
-    report = TalkReport(wanted.space_id, dry_run=True)
+    report = TalkReport(wanted.space_id, dry_run=True, left_out=list(source.unfit))
     for chat in read(source):
         if isinstance(chat, Unfit):
             report.left_out.append(chat.reason)

@@ -15,15 +15,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from live_memory._redaction import redact
 from live_memory.cli.init.hooks.state import Files
+from live_memory.cli.transcripts.entries import text_of
+from live_memory.cli.transcripts.messages import of_text
 
 MOST_BYTES = 64 * 1_048_576
 """Bytes of a document that is read. It holds the results of tools too."""
 TRIES, PAUSE_SECONDS = 20, 0.05
 """The hook of an answer may begin a moment before the answer is in the document."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,199}", re.ASCII)
-_INPUT = re.compile(r"\s*<user_input[^>]*>(.*)</user_input>\s*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,10 @@ def keep(
     for message in _messages(entries):
         late = before is not None and datetime.fromisoformat(message.timestamp).timestamp() > before
         if message.name not in known and not late:
-            text, secrets = redact(message.text)
-            found += secrets.total()
-            files.keep(message.role, text, message.timestamp, message.name)
+            text, secrets = of_text(message.text, message.role)
+            found += secrets
+            if text:
+                files.keep(message.role, text, message.timestamp, message.name)
     if found:
         log(f"livemem hook: {found} texts that look like secrets are not recorded")
 
@@ -94,22 +95,9 @@ def _messages(entries: list[dict[str, Any]]) -> Iterator[Message]:
         role, about = entry.get("role"), entry.get("metadata")
         # What Cline adds itself, such as the answers of hooks.
         own = isinstance(about, dict) and about.get("displayRole") == "system"
-        text = _text(entry.get("content"), str(role))
+        text = text_of(entry.get("content"), str(role))
         if role in ("user", "assistant") and not own and text and isinstance(entry.get("id"), str):
             yield Message(entry["id"], str(role), text, _moment(entry.get("ts")))
-
-
-def _text(content: Any, role: str) -> str:
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    if not isinstance(blocks, list):
-        return ""
-    texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
-    return "\n\n".join(_words(text, role) for text in texts if isinstance(text, str) and text.strip())
-
-
-def _words(text: str, role: str) -> str:
-    found = _INPUT.fullmatch(text) if role == "user" else None
-    return found[1] if found else text
 
 
 def _moment(milliseconds: Any) -> str:

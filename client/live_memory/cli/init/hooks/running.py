@@ -148,13 +148,19 @@ class Hook:
         if event.session:
             files = Files.of(self.folder, event.client, space_id, event.session)
             if event.said:
-                said, found = redact(event.said)
-                if found:
-                    self.log(f"livemem hook: {found.total()} texts that look like secrets are not recorded")
-                files.keep(event.role, said, datetime.now(UTC).isoformat())
+                self._keep(event, files)
             if event.kind in ("send", "close"):
                 self._send(event, space_id, files, until)
         return answers.nothing(event.client, event.name)
+
+    def _keep(self, event: Event, files: Files) -> None:
+        from live_memory.cli.transcripts.messages import of_text  # noqa: PLC0415 - few clients hand over what is said
+
+        said, found = of_text(event.said, event.role)
+        if found:
+            self.log(f"livemem hook: {found} texts that look like secrets are not recorded")
+        if said:
+            files.keep(event.role, said, datetime.now(UTC).isoformat())
 
     def _check_away(self) -> None:
         left = self.away.seconds_left() if self.away else 0

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from live_memory._redaction import identifier
 from live_memory.cli.init.hooks import transcripts
+from live_memory.cli.init.hooks.copies import Copies
 from live_memory.cli.init.hooks.events import Event
 from live_memory.cli.init.hooks.state import Files, Session
 from live_memory.cli.init.hooks.transcripts import Part
@@ -66,7 +67,6 @@ class Sender:
         path = self.event.transcript or self.files.kept
         while self.in_time():
             session = self.files.load()
-            parse = transcripts.PARSERS[self.event.client]
             if session.sent > path.stat().st_size:
                 # It was begun again.
                 session = replace(session, sent=0, planned=0)
@@ -74,29 +74,52 @@ class Sender:
                 self._end(session)
                 return True
             until = session.planned if session.planned > session.sent else self.limit or 0
-            part = transcripts.read(path, session.sent, parse, until)
-            if part.redacted:
-                self.log(f"livemem hook: {part.redacted} texts that look like secrets are not sent")
-            if part.end == session.sent:
+            part = transcripts.read(path, session.sent, self.event.client, until, final=self._is_final)
+            self._tell(part)
+            part = replace(part, messages=self._copies.without(part.messages))
+            if part.end == session.sent and not part.messages:
                 self._end(session)
                 return True
             self.files.save(replace(session, planned=part.end))
-            self._send_part(part)
-            if self.files.load().sent != part.end:
+            if not self._send_part(part):
                 break
+            if part.end == session.sent:
+                self._end(self.files.load())
+                return True
         return False
 
-    def _send_part(self, part: Part) -> None:
-        """Send one part in several requests, and save the position after each."""
+    @property
+    def _copies(self) -> Copies:
+        name = Files.of(self.files.folder, self.event.client, self.space_id).state.with_suffix(".copies")
+        return Copies(name, self.event.session)
+
+    @property
+    def _is_final(self) -> bool:
+        """Whether nothing follows: after a compaction, a prompt that waits is given to the agent."""
+        return self.event.name.lower() == "sessionend"
+
+    def _tell(self, part: Part) -> None:
+        if part.redacted:
+            self.log(f"livemem hook: {part.redacted} texts that look like secrets are not sent")
+        if part.unknown:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in part.unknown.items())
+            self.log(f"livemem hook: not understood and not sent: {kinds}")
+
+    def _send_part(self, part: Part) -> bool:
+        """Send one part in several requests, and save the position after each. Returns whether all of it is sent."""
+        done = self.files.load().sent
         for lines, end in _chunks(_turns(self.event, part), part.end):
             conversation = self.files.load().conversation_id
             if lines:
                 conversation = conversation or self._begin()
                 if not self._import(conversation, lines):
-                    return
+                    return False
+            self._copies.add(said for said, place in part.messages if done < place <= end or place == end == part.end)
             self.files.save(replace(self.files.load(), conversation_id=conversation, sent=end, planned=part.end))
+            done = end
             if not self.in_time():
-                return
+                return end == part.end
+        return True
 
     def _end(self, session: Session) -> None:
         if self.event.kind == "close":
