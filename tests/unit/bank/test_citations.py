@@ -117,6 +117,15 @@ def test_the_address_of_an_edit_may_be_a_path():
     assert diary.cited()[OPEN] == ([("b", 1), ("c", 2)], [])
 
 
+def test_a_heading_that_an_edit_names_with_other_capitals_and_emphasis_has_its_notes():
+    diary = started()
+
+    diary.fold("c", edited(edit("append_to_section", "## **open**", 1)))
+    diary.fold("d", edited(edit("confirm_section", "# LOG > ## open", 1)))
+
+    assert diary.cited()[OPEN] == ([("b", 1), ("c", 2), ("d", 3)], [])
+
+
 def test_a_new_section_rests_on_the_notes_that_brought_it_and_a_deleted_one_is_gone():
     diary = started()
 

@@ -65,6 +65,19 @@ def test_an_edit_changes_its_section_and_is_in_the_history_with_author_edits_and
     assert lease.look(world.process, places.of_space("demo")) is None
 
 
+def test_a_row_by_hand_goes_on_with_its_table_and_a_heading_that_two_fit_is_refused_with_both():
+    world = space_with_a_bank()
+    table = "| Day | What |\n|---|---|\n| 1 | SQS |\n"
+    edit(world, Edit("replace_section", "## log", table))
+
+    file = edit(world, Edit("append_to_section", "## **Log**", "| 2 | Go |"))
+
+    assert file.content == f"# Log\n\n## Log\n\n{table}| 2 | Go |\n"
+    edit(world, Edit("add_section", "# Log > ## `New`"), Edit("append_to_section", "# Log", "## new\n\nx"))
+    with pytest.raises(InvalidRequest, match=r'2 sections match.*"# Log > ## `New`", "# Log > ## new"'):
+        edit(world, Edit("delete_section", "## NEW"))
+
+
 def test_an_edit_of_a_file_that_another_change_has_written_since_is_refused():
     world = space_with_a_bank()
     edit(world, EDIT)

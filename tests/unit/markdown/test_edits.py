@@ -98,6 +98,7 @@ def test_a_heading_in_the_very_words_goes_before_one_that_reads_the_same():
         ("- a\n- b\n\n  ```\n  x\n  ```\n\n- c\n", "- d", "- a\n- b\n\n  ```\n  x\n  ```\n\n- c\n- d\n"),
         ("- a\n- b\n\n- c\n", "- d", "- a\n- b\n\n- c\n- d\n"),
         ("- a\n", "- - -", "- a\n\n- - -\n"),
+        ("* a\n", "- * *", "* a\n\n- * *\n"),
         ("- a\n  - b\n", "- c", "- a\n  - b\n- c\n"),
         ("- a\nlazy\n", "- c", "- a\nlazy\n- c\n"),
         ("- [ ] a\n", "- [x] b", "- [ ] a\n- [x] b\n"),
@@ -135,6 +136,16 @@ def test_prepended_text_stands_right_below_the_heading(own, content, result):
     assert edited(f"# A\n{gap}{own}\n## B\n", "prepend_to_section", "# A", content) == f"# A\n\n{result}\n## B\n"
 
 
+def test_a_code_block_that_is_appended_and_deleted_again_leaves_a_tight_list():
+    with_code = apply_edits(
+        "# A\n\n- a\n- b\n",
+        [Edit("append_to_section", "# A", "- c\n\n  ```\n  x\n  ```"), Edit("append_to_section", "# A", "- d\n- e")],
+    )
+    assert with_code == "# A\n\n- a\n- b\n- c\n\n  ```\n  x\n  ```\n- d\n- e\n"
+    without = edited(with_code.replace("\n\n  ```\n  x\n  ```", ""), "append_to_section", "# A", "* f")
+    assert without == "# A\n\n- a\n- b\n- c\n- d\n- e\n- f\n"
+
+
 TABLE = "| Day | What |\n|-----|:----:|\n| 1 | SQS |\n"
 BARE = "Day | What\n--- | ---\n1 | SQS\n"
 
@@ -157,7 +168,19 @@ BARE = "Day | What\n--- | ---\n1 | SQS\n"
         (BARE, "2 | Go", f"{BARE}2 | Go\n"),
         (BARE, "2 \\| Go", f"{BARE}\n2 \\| Go\n"),
         ("| a | b |\n", "| c | d |", "| a | b |\n\n| c | d |\n"),
-        ("- x\n\n  | a |\n  |---|\n", "| c |", "- x\n\n  | a |\n  |---|\n\n| c |\n"),
+        (TABLE, "| is a pipe", f"{TABLE}\n| is a pipe\n"),
+        (TABLE, "|", f"{TABLE}\n|\n"),
+        (TABLE, "2 | Go |", f"{TABLE}2 | Go |\n"),
+        (TABLE, "| 2 | Go", f"{TABLE}| 2 | Go\n"),
+        (TABLE, "\\| 2 | Go \\|", f"{TABLE}\n\\| 2 | Go \\|\n"),
+        (TABLE, "    | 2 | Go |", f"{TABLE}\n    | 2 | Go |\n"),
+        (TABLE, "  | 2 | Go |", f"{TABLE}| 2 | Go |\n"),
+        (TABLE, "- | 2 | Go |", f"{TABLE}\n- | 2 | Go |\n"),
+        ("- x\n\n  | a |\n  |---|\n", "| c |", "- x\n\n  | a |\n  |---|\n  | c |\n"),
+        ("- x\n  - y\n\n    | a |\n    |---|\n", "    | c |", "- x\n  - y\n\n    | a |\n    |---|\n    | c |\n"),
+        ("> | a |\n> |---|\n", "| c |", "> | a |\n> |---|\n> | c |\n"),
+        ("- | a |\n  |---|\n\n  text\n", "| c |", "- | a |\n  |---|\n\n  text\n\n| c |\n"),
+        ("    | a |\n    |---|\n", "| c |", "    | a |\n    |---|\n\n| c |\n"),
         ("```\n" + TABLE + "```\n", "| 2 | Go |", "```\n" + TABLE + "```\n\n| 2 | Go |\n"),
     ],
 )
@@ -173,7 +196,11 @@ def test_a_row_that_is_appended_to_a_table_is_a_row_and_all_else_is_not(own, con
         (TABLE, "| Day | What |\n|---|---|\n| 0 | Go |", TABLE.replace("| 1 |", "| 0 | Go |\n| 1 |")),
         ("| Day |\n|---|\n", "| 0 |", "| Day |\n|---|\n| 0 |\n"),
         (f"{TABLE}\nText.\n", "| 0 | Go |", TABLE.replace("| 1 |", "| 0 | Go |\n| 1 |") + "\nText.\n"),
-        (f"Text:\n{TABLE}", "| 0 | Go |", f"| 0 | Go |\n\nText:\n{TABLE}"),
+        (f"Text:\n{TABLE}", "| 0 | Go |", f"Text:\n{TABLE}".replace("| 1 |", "| 0 | Go |\n| 1 |")),
+        (f"Text.\n\n{TABLE}", "| 0 | Go |", f"Text.\n\n{TABLE}".replace("| 1 |", "| 0 | Go |\n| 1 |")),
+        (f"Text.\n\n{TABLE}", "|x| = 0", f"|x| = 0\n\nText.\n\n{TABLE}"),
+        (f"Text.\n\n{TABLE}", "| 0 |", f"| 0 |\n\nText.\n\n{TABLE}"),
+        ("- | a |\n  |---|\n", "| 0 |", "- | a |\n  |---|\n  | 0 |\n"),
         (TABLE, "Text.", f"Text.\n\n{TABLE}"),
     ],
 )
@@ -421,6 +448,84 @@ def test_the_text_of_an_underlined_heading_may_end_in_a_number_sign():
     text = "A #\n===\n\na\n\n# A\n\nb\n"
     assert edited(text, "append_to_section", "# A #", "x") == text.replace("a\n", "a\n\nx\n")
     assert edited(text, "append_to_section", "# A ##", "x") == text + "\nx\n"
+
+
+MARKED = """\
+# Project *Ferry*
+
+## **Focus**
+
+a
+
+## [The `queue`](https://example.org/q?a=b) &amp; more
+
+b
+
+## Done
+
+c
+
+### Détail
+
+d
+"""
+
+
+@each(
+    ("address", "own"),
+    [
+        ("## Focus", "a"),
+        ("## focus", "a"),
+        ("## __FOCUS__ ##", "a"),
+        ("## `Focus`", "a"),
+        ("# project ferry > ## focus", "a"),
+        ("## The queue & more", "b"),
+        ("## the *queue* & More", "b"),
+        ("## The `queue` &amp; more", "b"),
+        ("## **Done**", "c"),
+        ("##  [done](#done)", "c"),
+        ("done\n----", "c"),
+        ("The Queue & more", "b"),
+        ("### DÉTAIL", "d"),
+        ("## ~~Done~~ > ### Détail", "d"),
+    ],
+)
+def test_a_heading_is_found_without_its_emphasis_links_and_capitals(address, own):
+    changed = MARKED.replace(f"\n{own}\n", "\nx\n")
+    assert edited(MARKED, "replace_section", address, "x").startswith(changed[: changed.index("\nx\n") + 3])
+    assert edited(MARKED, "append_to_section", address, "x") == MARKED.replace(f"\n{own}\n", f"\n{own}\n\nx\n")
+    assert edited(MARKED, "prepend_to_section", address, "x") == MARKED.replace(f"\n{own}\n", f"\nx\n\n{own}\n")
+    assert f"\n{own}\n" not in edited(MARKED, "delete_section", address)
+    assert edited(MARKED, "confirm_section", address) == MARKED
+    assert "exists already" in refusal(MARKED, Edit("add_section", address, "x"))
+
+
+def test_the_heading_as_it_stands_comes_before_one_that_reads_alike():
+    text = "# List\n\na\n\n# `list`\n\nb\n\n# LIST\n\nc\n"
+    for heading, own in (("# List", "a"), ("# `list`", "b"), ("# LIST", "c")):
+        assert edited(text, "append_to_section", heading, "x") == text.replace(f"{own}\n", f"{own}\n\nx\n")
+    message = refusal(text, Edit("append_to_section", "# list", "x"))
+    assert '3 sections match; address one of them by its path: "# List", "# `list`", "# LIST"' in message
+    for op in ("confirm_section", "delete_section", "replace_section"):
+        assert "3 sections match" in refusal(text, Edit(op, "# *list*"))
+
+
+def test_a_new_section_may_not_read_like_a_present_one_of_its_parent():
+    assert 'exists already, as "## **Focus**"' in refusal(MARKED, Edit("add_section", "## focus"))
+    assert 'exists already, as "## **Focus**"' in refusal(MARKED, Edit("add_section", "# Project Ferry > ## Focus"))
+    assert "### Focus" in edited(MARKED, "add_section", "## Done > ### Focus")
+    assert edited(MARKED, "add_section", "## New", after="## focus") == MARKED.replace("a\n", "a\n\n## New\n")
+
+
+def test_a_heading_without_words_is_no_address_of_another():
+    text = "# A\n\n## ![](a.png)\n\n## ![](b.png)\n"
+    assert "no section" in refusal(text, Edit("delete_section", "## ![](c.png)"))
+    assert edited(text, "append_to_section", "## ![](b.png)", "x") == text + "\nx\n"
+    assert "would end the section" in refusal(text, Edit("append_to_section", "## ![](b.png)", "## ![](d.png)\n\nx"))
+
+
+def test_the_heading_that_the_content_repeats_may_read_alike():
+    assert edited(MARKED, "replace_section", "## Focus", "## focus\n\nNew.") == MARKED.replace("\na\n", "\nNew.\n")
 
 
 REPEATED = "# A\n\n## N\n\na\n\n# B\n\n## N\n\nb\n"
@@ -691,12 +796,107 @@ def test_nothing_but_the_own_error_is_ever_raised(text, edits):
     assert len(error) < 6000
 
 
+cells = st.text("ab`*1 .é>#-", max_size=5)
+
+
+@st.composite
+def tables(draw):
+    """A table with some rows, its columns, and whether pipes stand at the ends of its lines."""
+    columns = draw(st.integers(2, 4))
+    edge = draw(st.sampled_from(["| ", "", "|"]))
+
+    def row(texts):
+        return f"{edge}{' | '.join(texts)}{edge[::-1]}"
+
+    made = [row(f"h{number}" for number in range(columns)), row(["---"] * columns)]
+    made += [row(f"c{text}" for text in draw(cells_of(columns))) for _ in range(draw(st.integers(0, 3)))]
+    return made, columns, bool(edge)
+
+
+def cells_of(columns):
+    return st.lists(cells, min_size=columns, max_size=columns)
+
+
+def rows_of(text):
+    """How many rows each table of the text has, by the rules of GitHub."""
+    found = []
+    for token in MarkdownIt("commonmark").enable("table").parse(text):
+        if token.type == "table_open":
+            found.append(0)
+        elif token.type == "tr_open":
+            found[-1] += 1
+    return found
+
+
+@given(st.data())
+def test_an_appended_or_prepended_row_is_a_row_of_the_table_and_no_other_line_changes(data):
+    lines, columns, edged = data.draw(tables())
+    texts = data.draw(cells_of(data.draw(st.integers(1 if edged else 2, columns + 1))))
+    new = " | ".join(f"n{text}" for text in texts)
+    new = f"| {new} |" if edged else new
+    indent, first, behind = data.draw(
+        st.sampled_from([("", "", ""), ("  ", "- x\n\n", ""), ("> ", "", ""), ("", "", "\n## C\n\nz\n")])
+    )
+    ending = data.draw(st.sampled_from(["\n", "\r\n"]))
+    own = first + "".join(f"{indent}{line}\n" for line in lines)
+    text = f"# A\n\na\n\n## B\n\n{own}{behind}".replace("\n", ending)
+    text = text.removesuffix(ending) if data.draw(st.booleans()) else text
+    (before,) = rows_of(text)
+    whole = edged and len(texts) == columns
+    for op in ("append_to_section", "prepend_to_section") if whole or not first else ("append_to_section",):
+        result = edited(text, op, "## B", new)
+        assert rows_of(result) == [before + 1]
+        left = list(split_lines(result))
+        left.remove(f"{indent}{new}{ending}")
+        assert "".join(left).removesuffix(ending) == text.removesuffix(ending)
+
+
+@given(st.data())
+def test_an_appended_or_prepended_list_goes_on_as_one_list_and_no_other_line_changes(data):
+    marks = data.draw(st.sampled_from([("-", "*", "+"), ("1.", "2)")]))
+    own, new = data.draw(st.sampled_from(marks)), data.draw(st.sampled_from(marks))
+    gap = data.draw(st.sampled_from(["\n", "\n\n"]))
+    inside = st.sampled_from(["a", "[ ] a", "a\n   - b\n   * c", "a\n\n       code", "a\n   b", "# a", "`* a`"])
+    items = data.draw(st.lists(inside, min_size=1, max_size=3))
+    content = "\n".join(f"{new} {item}" for item in data.draw(st.lists(inside, min_size=1, max_size=3)))
+    text = f"# A\n\n{gap.join(f'{own} {item}' for item in items)}\n\n# B\n"
+    for op in ("append_to_section", "prepend_to_section"):
+        result = edited(text, op, "# A", content)
+        tokens = MarkdownIt("commonmark").parse(result)
+        assert [token.level for token in tokens if token.type.endswith("_list_open")].count(0) == 1
+        assert result.replace("\n", "").count("code") == (text + content).count("code")
+        kept = [line for line in split_lines(text) if not blank(line)]
+        left = iter(split_lines(result))
+        assert all(line in left for line in kept)
+
+
+@given(
+    st.lists(st.sampled_from(["A", "**A**", "[a](u)", "`A`", "B", "*b*"]), min_size=1, max_size=4, unique=True),
+    st.sampled_from(["A", "a", "*A*", "B", "[b](x)", "C"]),
+)
+def test_a_heading_that_reads_alike_is_found_if_no_other_one_does(texts, wanted):
+    text = "".join(f"## {one}\n\nx\n\n" for one in texts)
+
+    def reads(one):
+        return re.sub(r"\(.*\)|[*`\[\]]", "", one).lower()
+
+    fitting = [one for one in texts if one == wanted] or [one for one in texts if reads(one) == reads(wanted)]
+    result, error = attempted(text, [Edit("append_to_section", f"## {wanted}", "y")])
+    if len(fitting) == 1:
+        assert result == text.replace(f"## {fitting[0]}\n\nx\n", f"## {fitting[0]}\n\nx\n\ny\n").rstrip("\n") + (
+            "\n" if fitting[0] == texts[-1] else "\n\n"
+        )
+    else:
+        assert ("no section" if not fitting else "sections match") in error
+        assert all(f'"## {one}"' in error for one in fitting)
+
+
 @pytest.mark.slow
 @given(st.data())
 def test_what_is_known_of_a_text_after_an_edit_is_what_parsing_it_anew_finds(data):
     """All that an edit parses is its neighbourhood; where the rest begins and ends must be right all the same."""
     text = data.draw(documents)
-    edit = data.draw(edits_of(text, st.one_of(st.sampled_from(SAFE), wild_content)))
+    edit = data.draw(edits_of(text, st.one_of(st.sampled_from([*SAFE, "* new", "2) new", "| x | y |"]), wild_content)))
     try:
         carried = edits_module._apply(edits_module._open(text), edit)
     except SectionError:

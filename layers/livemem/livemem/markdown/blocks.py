@@ -115,10 +115,7 @@ def parse(lines: Sequence[str], effort: Effort | None = None) -> list[MarkdownBl
     Raises SectionError if lists are nested too deeply to see all of them, or if it takes more than ``effort`` (by
     default PARSE_EFFORT).
     """
-    try:
-        tokens = _markdown().parse("".join(lines), {"effort": effort or Effort()})
-    except RecursionError:
-        raise SectionError("quotes or lists are nested too deeply") from None
+    tokens = _tokens(lines, effort)
     blocks: list[MarkdownBlock] = []
     item_of, begins_list = "", False
     for index, token in enumerate(tokens):
@@ -140,12 +137,36 @@ def parse(lines: Sequence[str], effort: Effort | None = None) -> list[MarkdownBl
     return blocks
 
 
+def _tokens(lines: Sequence[str], effort: Effort | None, *, tables: bool = False) -> list[Token]:
+    try:
+        return _markdown(tables=tables).parse("".join(lines), {"effort": effort or Effort()})
+    except RecursionError:
+        raise SectionError("quotes or lists are nested too deeply") from None
+
+
 def _heading(token: Token, following: list[Token]) -> Heading | None:
     if token.type != "heading_open" or token.map is None:
         return None
     start, end = token.map
     level = int(token.tag[1:])
     return Heading(start, end, level, collapse("#" * level + " " + following[0].content))
+
+
+class Table(NamedTuple):
+    """A table as GitHub's rules see it: its first line, and the line behind it."""
+
+    start: int
+    end: int
+
+
+def tables_of(lines: Sequence[str], effort: Effort | None = None) -> list[Table]:
+    """Return the tables in the lines of a block, also those in its lists and quotes. Raises like parse.
+
+    For sections a table is a paragraph: with this rule, lines of existing files would gain or lose their place as
+    headings.
+    """
+    tokens = _tokens(lines, effort, tables=True)
+    return [Table(token.map[0], token.map[1]) for token in tokens if token.type == "table_open" and token.map]
 
 
 def headings_of(blocks: Iterable[MarkdownBlock]) -> list[Heading]:
@@ -168,13 +189,15 @@ def collapse(text: str) -> str:
     return unicodedata.normalize("NFC", words) if len(words) <= _MAX_COMPOSED else words
 
 
-@lru_cache(maxsize=1)
-def _markdown() -> MarkdownIt:
+@lru_cache(maxsize=2)
+def _markdown(*, tables: bool = False) -> MarkdownIt:
     # Loaded where Markdown is taken apart: most functions begin with something else.
     from markdown_it import MarkdownIt  # noqa: PLC0415
     from markdown_it.rules_block import fence  # noqa: PLC0415
 
     markdown = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING})
+    if tables:
+        markdown.enable("table")
     # Sections need no inline parsing, which takes most of the time.
     markdown.core.ruler.enableOnly(["normalize", "block"])
     # Of all rules this one is tried on every line wherever a block may begin or a paragraph or quote may end.

@@ -19,14 +19,14 @@ from livemem.markdown.blocks import (
     Heading,
     MarkdownBlock,
     SectionError,
-    collapse,
     headings_of,
     is_blank,
     only_heading,
     parse,
     split_lines,
+    tables_of,
 )
-from livemem.markdown.sections import Section, find, heading_line, joined, nest, shown, split_address
+from livemem.markdown.sections import Section, alike, find, joined, matching, nest, shown, split_address
 
 Op = Literal[
     "replace_section",
@@ -134,7 +134,7 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
 def _apply(document: _Document, edit: Edit) -> _Document:
     if edit.op == "add_section":
         return _add(document, edit)
-    section = find(document.sections, edit.heading)
+    section = find(document.sections, edit.heading, document.effort)
     if edit.op == "confirm_section":
         if not _says_something(document, section):
             raise SectionError(
@@ -196,7 +196,7 @@ def _block_at(document: _Document, at: int) -> MarkdownBlock | None:
 def _is_head(document: _Document, at: int) -> bool:
     """Whether a line is the head of a table, or the line below it that makes it one."""
     block = _block_at(document, at)
-    table = _table(document, block) if block else None
+    table = _table(document, None, [block], -1) if block else None
     return table is not None and table.start <= at < table.start + joints.HEAD_ROWS
 
 
@@ -218,12 +218,11 @@ def _append(document: _Document, section: Section, content: _Content) -> _Docume
     joins = bool(above and content.blocks) and content.blocks[0].start == 0 and above[-1].end >= at
     if not joins:
         return _put_new(document, at, content)
-    table = _table(document, above[-1])
-    rows = table and joints.further_rows(table.lines, content.lines[: content.blocks[0].end])
-    if rows:
-        return _put_new(document, at, _with_rows(document, content, rows), tight_above=True)
-    lines, tight = joints.with_markers(document.lines, above, content.lines, content.blocks, "end")
-    return _put_new(document, at, replace(content, lines=tuple(lines)), tight_above=tight)
+    table = _table(document, content, above[-1:], -1)
+    if table and table.end == at and (rows := _rows(document, content, table, table.lines[-1])):
+        return _put_new(document, at, rows, tight_above=True)
+    content, tight = _with_markers(document, content, above, "end")
+    return _put_new(document, at, content, tight_above=tight)
 
 
 def _prepend(document: _Document, section: Section, content: _Content) -> _Document:
@@ -239,38 +238,64 @@ def _prepend(document: _Document, section: Section, content: _Content) -> _Docum
             "prepend text without headings, or begin the content with the heading of a new child section"
         )
     below = _own_blocks(document, section)
+    table = _table(document, content, below, 0) if len(content.blocks) == 1 else None
+    rows = _rows(document, content, table, table.lines[1]) if table else None
+    # Text may stand above the table. Then a line with all its cells and pipes can only be a row.
+    if table and rows and (table.start == at or all(joints.is_whole(table.lines, row) for row in rows.lines)):
+        more = len(table.lines) > joints.HEAD_ROWS
+        return _put_new(document, table.start + joints.HEAD_ROWS, rows, tight_above=True, tight_below=more)
     joins = bool(below and content.blocks) and below[0].start == at and content.blocks[-1].end >= len(content.lines)
     if not joins:
         return _put_new(document, at, content)
-    table = _table(document, below[0])
-    rows = table and len(content.blocks) == 1 and joints.further_rows(table.lines, content.lines)
-    if table and rows and table.start == at:
-        below_head = at + joints.HEAD_ROWS
-        more = len(table.lines) > joints.HEAD_ROWS
-        rowed = _with_rows(document, content, rows)
-        return _put_new(document, below_head, rowed, tight_above=True, tight_below=more)
-    lines, tight = joints.with_markers(document.lines, below, content.lines, content.blocks, "begin")
-    return _put_new(document, at, replace(content, lines=tuple(lines)), tight_below=tight)
+    content, tight = _with_markers(document, content, below, "begin")
+    return _put_new(document, at, content, tight_below=tight)
 
 
 class _Table(NamedTuple):
-    """A table's first line in the document, and its lines."""
+    """A table in the document: its first line, the line behind it, and its lines."""
 
     start: int
+    end: int
     lines: tuple[str, ...]
 
 
-def _table(document: _Document, block: MarkdownBlock) -> _Table | None:
-    """The table that a paragraph ends with."""
-    lines = document.lines[block.start : block.end]
-    start = joints.table_start(lines) if block.kind == "paragraph_open" else None
-    return None if start is None else _Table(block.start + start, lines[start:])
+def _table(
+    document: _Document, content: _Content | None, blocks: Sequence[MarkdownBlock], which: Literal[0, -1]
+) -> _Table | None:
+    """The first (0) or last table in the blocks, if the content could be rows of one."""
+    if content and (not content.lines or "|" not in content.lines[0]):
+        return None
+    for block in blocks if which == 0 else blocks[::-1]:
+        lines = document.lines[block.start : block.end]
+        if any(map(joints.is_rule, lines)) and (tables := tables_of(lines, document.effort)):
+            start, end = tables[which]
+            return _Table(start + block.start, end + block.start, lines[start:end])
+    return None
 
 
-def _with_rows(document: _Document, content: _Content, rows: Sequence[str]) -> _Content:
-    """The content with `rows` as its first block."""
-    lines = (*rows, *content.lines[content.blocks[0].end :])
+def _rows(document: _Document, content: _Content, table: _Table, beside: str) -> _Content | None:
+    """The content if it begins with rows of the table, indented as its line `beside` them. None if it does not."""
+    first, indent = content.blocks[0], joints.indent(beside)
+    # In a table that is indented as far as code, rows look like code.
+    fits = first.kind == "paragraph_open" or (first.kind == "code_block" and parse([beside])[0].kind == "code_block")
+    rows = joints.further_rows(table.lines, content.lines[: first.end]) if fits else None
+    if not rows:
+        return None
+    lines = (*(indent + row.lstrip(" \t") for row in rows), *content.lines[first.end :])
     return _Content(lines, tuple(_closed_blocks([line.rstrip("\r\n") for line in lines], document.effort)))
+
+
+def _with_markers(
+    document: _Document, content: _Content, neighbours: Sequence[MarkdownBlock], side: joints.Side
+) -> tuple[_Content, bool]:
+    """The content with the markers of the list that it continues, and whether they need no blank line between them."""
+    lines, tight = joints.with_markers(document.lines, neighbours, content.lines, content.blocks, side)
+    blocks = _closed_blocks([line.rstrip("\r\n") for line in lines], document.effort)
+    # `- * *` are items in each other, `* * *` is a break.
+    same = [(block.kind, block.start, block.end) for block in blocks]
+    if same != [(block.kind, block.start, block.end) for block in content.blocks]:
+        return content, False
+    return replace(content, lines=tuple(lines)), tight
 
 
 def _add(document: _Document, edit: Edit) -> _Document:
@@ -279,7 +304,7 @@ def _add(document: _Document, edit: Edit) -> _Document:
         raise SectionError(f"{shown(line)} cannot be a child of {shown(parent.path[-1])}: it needs more # signs")
     at = parent.end if parent else len(document.lines)
     if edit.after and edit.after.strip():
-        after = find(document.sections, edit.after)
+        after = find(document.sections, edit.after, document.effort)
         if parent and not parent.start <= after.start < parent.end:
             raise SectionError(f"after: {shown(edit.after)} is not a part of {shown(joined(parent.path))}")
         at = after.end
@@ -295,10 +320,9 @@ def _add(document: _Document, edit: Edit) -> _Document:
 
 def _new_heading(document: _Document, address: str) -> tuple[Section | None, str, Heading]:
     """Return the parent that a path names (None for a plain heading), the line to insert and the heading that it is."""
-    existing = {section.path[-1] for section in document.sections}
-    if existing & {collapse(address), heading_line(address)}:
+    if existing := _with_heading(document, document.sections, address):
         raise SectionError(
-            "this section exists already: use append_to_section or replace_section, "
+            f"this section exists already, as {existing}: use append_to_section or replace_section, "
             'or name the new one by its path ("# Parent > ## Name") if another parent is meant'
         )
     *parents, line = split_address(address)
@@ -307,17 +331,24 @@ def _new_heading(document: _Document, address: str) -> tuple[Section | None, str
         raise SectionError('heading must be exactly one heading line with a text, like "## Name"')
     if not parents:
         return None, line, heading
-    parent = find(document.sections, joined(parents))
-    if any(section.path == (*parent.path, heading.line) for section in document.sections):
-        raise SectionError("this section exists already: use append_to_section or replace_section")
+    parent = find(document.sections, joined(parents), document.effort)
+    if existing := _with_heading(document, _children(document, parent), heading.line):
+        raise SectionError(f"this section exists already, as {existing}: use append_to_section or replace_section")
     return parent, line, heading
+
+
+def _with_heading(document: _Document, sections: Sequence[Section], heading: str) -> str:
+    """The heading line of the first of the sections that has this heading, in quotes; else ""."""
+    alone = [section._replace(path=section.path[-1:]) for section in sections]
+    existing = matching(alone, heading, document.effort)
+    return shown(existing[0].path[-1]) if existing else ""
 
 
 def _content(document: _Document, edit: Edit, level: int, heading: str) -> _Content:
     """Return the edit's content, checked on its own, without a first line that repeats the section's heading."""
     lines = _stripped([line.rstrip("\r\n") for line in split_lines(edit.content)])
     blocks = _closed_blocks(lines, document.effort)
-    if blocks and (first := blocks[0].heading) and (first.start, first.level, first.line) == (0, level, heading):
+    if blocks and (first := blocks[0].heading) and first.start == 0 and alike(first.line, heading):
         # Models often repeat the heading though they are asked for the body alone. As a heading of this level is
         # refused below, nothing else can be meant; one is removed, a second one is a mistake that must show.
         lines = _stripped(lines[first.body :])

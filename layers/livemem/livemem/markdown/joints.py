@@ -8,19 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from livemem.markdown.blocks import MarkdownBlock, is_blank
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
 
 Side = Literal["begin", "end"]
 
 _MARKER = re.compile(r"(?P<before> {0,3}\d{1,9}(?=[.)])| {0,3})[-+*.)](?=\s|$)")
 _PIPE = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
+_OUTER = " \t>"
 HEAD_ROWS = 2
 """The lines of a table above its first row: the head, and the line that makes it one."""
 
@@ -100,42 +97,44 @@ def _marked(content: Sequence[str], new: _List, present: _List) -> list[str]:
     return marked
 
 
-def table_start(lines: Sequence[str]) -> int | None:
-    """The line of the head of the table that reaches to the end of a paragraph's lines. None if there is none."""
-    tokens = _with_tables().parse("".join(lines))
-    opened = [token.map for token in tokens if token.type == "table_open" and token.map]
-    return opened[-1][0] if opened and opened[-1][1] == len(lines) else None
+def is_rule(line: str) -> bool:
+    """Whether a line could be the one below the head of a table."""
+    return _RULE.fullmatch(line.strip(f"{_OUTER}\r\n")) is not None
+
+
+def indent(line: str) -> str:
+    """The blanks and the signs of a quote in front of a line of a table."""
+    return line[: len(line) - len(line.lstrip(_OUTER))]
 
 
 def further_rows(table: Sequence[str], content: Sequence[str]) -> list[str] | None:
     """The lines of a content that are further rows of a table, without a head that repeats the table's. None if they
     are anything else.
 
-    A row begins with a pipe where the head does. Elsewhere it has as many pipes as the head, since any line could be a
-    row below such a table.
+    Below a table any line is a row (GitHub Flavored Markdown 0.29, 4.10), so the lines must look like rows: with pipes
+    at both ends, or at one end and as many cells as the table has. A row of a table without pipes at its ends has any
+    pipe.
     """
+    rule = table[1].strip(f"{_OUTER}\r\n")
     rows = list(content)
-    if len(rows) > HEAD_ROWS and _RULE.fullmatch(rows[1].strip()) and _cells(rows[0]) == _cells(table[0]):
+    head = _cells(table[0].lstrip(_OUTER))
+    if len(rows) > HEAD_ROWS and _RULE.fullmatch(rows[1].strip()) and _cells(rows[0]) == head:
         rows = rows[HEAD_ROWS:]
-    head = table[0].strip()
-    pipes = len(_PIPE.findall(head))
     for line in rows:
-        row = line.strip()
-        alike = row.startswith("|") if head.startswith("|") else len(_PIPE.findall(row)) == pipes
+        row, cells = line.strip(), len(_cells(line))
+        ends = row.startswith("|") + (len(row) > 1 and _PIPE.search(row[-2:]) is not None and row.endswith("|"))
+        alike = ends == len("||") or (ends and 1 < cells == len(_cells(rule)))
+        if not rule.startswith("|"):
+            alike = _PIPE.search(row) is not None
         if not alike or _RULE.fullmatch(row):
             return None
     return rows or None
 
 
+def is_whole(table: Sequence[str], row: str) -> bool:
+    """Whether a row has all cells of the table, and pipes at both ends."""
+    return row.strip()[:1] == row.strip()[-1:] == "|" and len(_cells(row)) == len(_cells(table[1].strip(_OUTER)))
+
+
 def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in _PIPE.split(line.strip().strip("|"))]
-
-
-@lru_cache(maxsize=1)
-def _with_tables() -> MarkdownIt:
-    # Loaded where Markdown is taken apart: most functions begin with something else.
-    from markdown_it import MarkdownIt  # noqa: PLC0415
-
-    markdown = MarkdownIt("commonmark").enable("table")
-    markdown.core.ruler.enableOnly(["normalize", "block"])
-    return markdown

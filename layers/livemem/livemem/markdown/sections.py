@@ -10,7 +10,16 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from livemem.markdown.blocks import Heading, SectionError, collapse, headings_of, only_heading, parse, split_lines
+from livemem.markdown.blocks import (
+    Effort,
+    Heading,
+    SectionError,
+    collapse,
+    headings_of,
+    only_heading,
+    parse,
+    split_lines,
+)
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -19,6 +28,8 @@ _MAX_LISTED = 20
 _MAX_SHOWN = 120
 _MAX_READ = 1_000
 """Characters of a heading whose emphasis and links are looked at."""
+_READ_EFFORT = 2
+"""Reading a heading takes as long as some lines of text, and is kept for the next address."""
 # A heading's own text may hold " > "; only one in front of another run of # separates the parts of a path.
 _BETWEEN = " > "
 _PATH_SEPARATOR = re.compile(r" > (?=#{1,6}(?: |$))")
@@ -53,7 +64,7 @@ def addressed(text: str, address: str) -> list[Section]:
 
     Raises like list_sections.
     """
-    return _matching(_sections(text), address)
+    return matching(_sections(text), address)
 
 
 def preamble(text: str) -> str:
@@ -99,13 +110,14 @@ def nest(headings: Sequence[Heading], line_count: int) -> list[Section]:
     return sections[::-1]
 
 
-def find(sections: Sequence[Section], address: str) -> Section:
+def find(sections: Sequence[Section], address: str, effort: Effort | None = None) -> Section:
     """Return the one section that ``address`` names: by its heading line, by its path, or by the end of its path; and
     where none has these very lines, by headings that read the same.
 
-    Raises SectionError if there is none, or more than one.
+    Raises SectionError if there is none, or more than one, or if that takes more than ``effort`` (by default
+    PARSE_EFFORT).
     """
-    found = _matching(sections, address)
+    found = matching(sections, address, effort)
     if len(found) == 1:
         return found[0]
     if found:
@@ -120,7 +132,8 @@ def find(sections: Sequence[Section], address: str) -> Section:
     raise SectionError(f"no section {shown(address)}; give the full heading line. The file has: {_listed(lines)}")
 
 
-def _matching(sections: Sequence[Section], address: str) -> list[Section]:
+def matching(sections: Sequence[Section], address: str, effort: Effort | None = None) -> list[Section]:
+    """Return the sections that ``address`` names, see find."""
     # As it is listed comes first: the text of a heading may hold the separator of paths, that of an underlined one may
     # end in #. Then closing # signs are taken for decoration, as in a heading line.
     undecorated = joined(heading_line(part) or "" for part in split_address(address))
@@ -130,10 +143,12 @@ def _matching(sections: Sequence[Section], address: str) -> list[Section]:
         found = found or [s for s in sections if any(joined(s.path[i:]) == text for i in range(1, len(s.path)))]
         if found:
             return found
-    return _alike(sections, address)
+    (effort or Effort()).spend(_READ_EFFORT * len(sections))
+    texts = dict.fromkeys(text for text in (collapse(address), heading_line(address), undecorated) if text)
+    return next((found for text in texts if (found := _read_alike(sections, text))), [])
 
 
-def _alike(sections: Sequence[Section], address: str) -> list[Section]:
+def _read_alike(sections: Sequence[Section], address: str) -> list[Section]:
     """The sections whose headings read like those of the address: without emphasis, links and capitals, and where the
     address has no # signs, of any level. The address may be the end of a path, also as search joins titles.
     """
@@ -143,6 +158,11 @@ def _alike(sections: Sequence[Section], address: str) -> list[Section]:
         if found:
             return found
     return []
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two heading lines are the same, or read the same."""
+    return one == other or (_read_aloud(one)[1] != "" and _read_aloud(one) == _read_aloud(other))
 
 
 def _reads_as(section: Section, parts: Sequence[tuple[int, str]]) -> bool:
@@ -168,7 +188,7 @@ def _inline() -> MarkdownIt:
     # Loaded where Markdown is taken apart: most functions begin with something else.
     from markdown_it import MarkdownIt  # noqa: PLC0415
 
-    return MarkdownIt("commonmark")
+    return MarkdownIt("commonmark").enable("strikethrough")
 
 
 def heading_line(text: str) -> str | None:
