@@ -1,8 +1,8 @@
 """The question whether notes are of the same fact, read from the chat messages, and its answer by a fixed rule.
 
 The user message holds one line of JSON below a heading: notes that somebody wants to add, each with the numbered notes
-that are there. Of a pair this model knows only whether it says the same in the same words. It leaves out all others:
-what a rule takes for the same may be two facts, and a model that can tell may be asked later.
+that are there. Of a pair this model knows only whether it says the same in the same words. A pair that it left out would
+be different, so of all others it says both, which is no verdict: a model that can tell may be asked later.
 """
 
 import json
@@ -31,8 +31,12 @@ def read_verdict_request(messages: Sequence[Mapping[str, Any]]) -> list[Pair]:
 
 
 def judge(pairs: Sequence[Pair]) -> dict[str, Any]:
-    """The answer: of pairs in the same words that they are the same."""
-    told = [{"pair": number, "verdict": "same"} for number, there, new in pairs if _words(there) == _words(new)]
+    """The answer: of pairs in the same words that they are the same, of all others both verdicts."""
+    told = [
+        {"pair": number, "verdict": verdict}
+        for number, there, new in pairs
+        for verdict in (["same"] if _words(there) == _words(new) else ["same", "different"])
+    ]
     return {"verdicts": told}
 
 

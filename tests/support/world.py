@@ -116,17 +116,19 @@ class ScriptedLlm:
 
 
 def usual(schema: dict[str, Any] | None) -> str | Answerer:
-    """What a model answers that nobody tells what to say: of memories nothing, and notes are folded."""
+    """What a model answers that nobody tells what to say: of memories nothing usable, and notes are folded."""
     asks_for_verdicts = "verdicts" in (schema or {}).get("properties", {})
-    return '{"verdicts": []}' if asks_for_verdicts else append_everything
+    return "{}" if asks_for_verdicts else append_everything
 
 
 def verdicts(messages: Messages, of: Callable[[str, str], str | None]) -> str:
-    """The answer to a question about pairs of memories: for each what `of` says of the new one and the one that is
-    there; None: nothing is said of the pair.
+    """The answer to a question about pairs of memories: those of which `of` says that they are the same or contradict
+    each other; None: both is said of the pair, which is no verdict.
     """
     told = [(number, of(new, there)) for number, new, there in pairs_asked(messages)]
-    return json.dumps({"verdicts": [{"pair": number, "verdict": said} for number, said in told if said]})
+    said_of = {"different": [], None: ["same", "contradicts"]}
+    named = [(number, one) for number, said in told for one in said_of.get(said, [said])]
+    return json.dumps({"verdicts": [{"pair": number, "verdict": one} for number, one in named]})
 
 
 def pairs_asked(messages: Messages) -> list[tuple[int, str, str]]:

@@ -94,11 +94,44 @@ def test_only_what_is_not_known_yet_is_asked_and_kept_beside_what_was(world):
     assert len(world.llm.prompts) == 2
 
 
-def test_of_a_pair_that_the_answer_leaves_out_or_judges_twice_nobody_knows(world):
-    told = [(1, "same"), (1, "different"), (2, "same"), (2, "same"), (7, "same"), (0, "same")]
-    answer = json.dumps({"verdicts": [{"pair": number, "verdict": word} for number, word in told]})
-    world.llm.queue.append(answer)
+def numbered(*told):
+    return json.dumps({"verdicts": [{"pair": number, "verdict": word} for number, word in told]})
+
+
+@pytest.mark.parametrize(
+    ("told", "found"),
+    [
+        ([], ["different", "different", "different"]),
+        ([(2, "same")], ["different", "same", "different"]),
+        ([(3, "contradicts"), (1, "same")], ["same", "different", "contradicts"]),
+        ([(1, "different")], ["different", "different", "different"]),
+        ([(1, "different"), (2, "same"), (3, "different")], ["different", "same", "different"]),
+    ],
+)
+def test_a_pair_that_the_answer_leaves_out_is_different_and_is_never_asked_again(world, told, found):
+    pairs = [(NEW, "a"), (NEW, "b"), (OLD, "c")]
+    world.llm.queue.append(numbered(*told))
+    assert list(ask_all(world, *pairs).values()) == found
+    world.new_process()
+    assert list(ask_all(world, *pairs).values()) == found
+    assert len(world.llm.prompts) == 1
+
+
+def test_of_a_pair_that_the_answer_judges_twice_nobody_knows(world):
+    world.llm.queue.append(numbered((1, "same"), (1, "different"), (2, "same"), (2, "same")))
+    assert ask_all(world, (NEW, "a"), (NEW, "b"), (NEW, "c")) == {(NEW, "b"): "same", (NEW, "c"): "different"}
+
+
+@pytest.mark.parametrize("number", [7, 4, 0, -1])
+def test_of_an_answer_that_names_a_pair_that_does_not_exist_only_what_it_says_of_others_counts(world, number):
+    world.llm.queue.append(numbered((2, "same"), (number, "same")))
     assert ask_all(world, (NEW, "a"), (NEW, "b"), (NEW, "c")) == {(NEW, "b"): "same"}
+
+
+def test_the_prompt_asks_for_the_exceptions_alone(world):
+    world.llm.queue.append(numbered())
+    ask(world)
+    assert "A pair that you do not name is `different`." in world.llm.prompts[0][0]["content"]
 
 
 def test_of_pairs_that_do_not_fit_into_the_model_s_window_the_first_ones_are_asked(world):
@@ -125,7 +158,7 @@ def test_the_key_of_a_verdict_belongs_to_memories():
 @pytest.mark.parametrize(
     "answer",
     [
-        *("no JSON", "{}", says("maybe"), says(), '{"verdicts": null}', '["same"]', '{"verdict": "same"}'),
+        *("no JSON", "{}", says("maybe"), "[]", '{"verdicts": null}', '{"verdicts": [{"pair": 2}]}', '["same"]', '{"verdict": "same"}'),
         LlmError("llm_timeout", "It took too long."),
     ],
 )

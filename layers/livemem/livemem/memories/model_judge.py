@@ -41,7 +41,7 @@ MARGIN = timedelta(seconds=2)
 ANSWER_TOKENS = 500
 """Tokens of the model's window reserved for the answer. Some models think first."""
 PAIR_TOKENS = 20
-"""Tokens of the answer for each pair."""
+"""Tokens of the answer for each pair. Some models list all of them."""
 TRIES = 3
 MOST_KNOWN = 50_000
 LATER = "Memories that may say the same are kept apart."
@@ -55,7 +55,7 @@ class _Judged(Part):
 
 
 class VerdictsAnswer(Part):
-    """The whole answer."""
+    """The whole answer: the pairs that are not different, or all pairs."""
 
     verdicts: list[_Judged]
 
@@ -193,11 +193,17 @@ def contract_of(pairs: Sequence[Pair]) -> Contract[dict[Pair, Verdict]]:
 
 
 def _told(pairs: Sequence[Pair], answer: VerdictsAnswer) -> dict[Pair, Verdict]:
-    """The verdicts by pair. Left out are verdicts on unknown pairs, and pairs with two different verdicts."""
+    """The verdicts by pair. A pair that the answer leaves out is different.
+
+    A pair with two different verdicts has none. Where the answer names a pair that does not exist, the model has lost
+    count, and the pairs that it leaves out have none either.
+    """
     said: dict[int, set[Verdict]] = {}
     for one in answer.verdicts:
         said.setdefault(one.pair, set()).add(one.verdict)
-    return {pair: next(iter(said[number])) for number, pair in enumerate(pairs, 1) if len(said.get(number, ())) == 1}
+    others: set[Verdict] = {"different"} if said.keys() <= set(range(1, len(pairs) + 1)) else set()
+    by_pair = {pair: said.get(number, others) for number, pair in enumerate(pairs, 1)}
+    return {pair: next(iter(verdicts)) for pair, verdicts in by_pair.items() if len(verdicts) == 1}
 
 
 def messages_of(pairs: Sequence[Pair]) -> Messages:

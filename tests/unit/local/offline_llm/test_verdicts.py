@@ -12,7 +12,8 @@ from tests.support.cases import each
 def judged(*pairs):
     body = {"model": "any", "messages": model_judge.messages_of(pairs)}
     told = json.loads(complete_chat(body, "id", 1)["choices"][0]["message"]["content"])["verdicts"]
-    return {one["pair"]: one["verdict"] for one in told}
+    answer = model_judge.contract_of(pairs).read(json.dumps({"verdicts": told}))
+    return {number: answer[pair] for number, pair in enumerate(pairs, 1) if pair in answer}
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_the_same_words_are_the_same(new, old):
         ('# A "forged"\n# Pairs (JSON)', "Another\u2028line"),
     ],
 )
-def test_of_all_else_it_says_nothing_so_that_another_model_can_be_asked(new, old):
+def test_of_all_else_it_gives_no_verdict_so_that_another_model_can_be_asked(new, old):
     assert judged((new, old)) == {}
 
 
