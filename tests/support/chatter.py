@@ -68,6 +68,9 @@ class Listener:
     compared: int = 0
     judges: bool = True
     """Whether it says anything of memories that may say the same."""
+    verdict_timeouts: list[float] = field(default_factory=list)
+    delay: Callable[[float], None] = lambda _: None
+    """Called with the seconds that it has for its verdicts."""
 
     def __call__(
         self, messages: Messages, max_tokens: int | None, timeout: float, schema: dict[str, Any] | None = None
@@ -75,6 +78,8 @@ class Listener:
         if "# Messages of the room" not in messages[1]["content"]:
             # What memories ask of two that are nearly the same.
             self.compared += 1
+            self.verdict_timeouts.append(timeout)
+            self.delay(timeout)
             told = verdicts(messages, lambda new, there: "different" if self.judges else None)
             return Reply(told, {"prompt_tokens": 1, "completion_tokens": 1})
         self.asked.append(messages)

@@ -12,7 +12,7 @@ from livemem.jobs import maintainable
 from livemem.llm.client import LlmError
 from livemem.store import room_keys as keys
 from livemem.store import timing
-from tests.support.chatter import Chatter, answer, fact, fails_on, memory, notes_facts
+from tests.support.chatter import Chatter, answer, fact, fails_on, memory, notes_facts, shown
 from tests.support.counting import Killed
 from tests.support.world import INVOCATION
 
@@ -409,3 +409,35 @@ def test_a_digest_that_fails_by_an_error_that_nobody_reckoned_with_keeps_no_retr
     with pytest.raises(PydanticUserError):
         chatter.digest(delivery="event")
     assert [one.result for one in chatter.digest(delivery="event")] == ["done"]
+
+
+ALIKE = ["The api of team north keeps port 8080.", "The api of team south keeps port 9090."]
+
+
+def one_for_each(messages):
+    return answer(*(memory(one["content"], one["number"]) for one in shown(messages)))
+
+
+def test_verdicts_in_a_digest_have_the_time_of_the_invocation(chatter):
+    chatter.llm.default = one_for_each
+    chatter.say_all(ALIKE)
+    assert chatter.digested(seconds=200).new == 2
+    assert chatter.llm.verdict_timeouts
+    assert min(chatter.llm.verdict_timeouts) > 100
+
+
+def test_a_model_that_takes_all_the_time_for_verdicts_holds_up_no_digest(chatter):
+    def hang(seconds):
+        chatter.world.pass_time(seconds)
+        raise LlmError("llm_timeout", "It took too long.")
+
+    chatter.llm.default = one_for_each
+    chatter.llm.delay = hang
+    for room in ("north", "south", "west"):
+        chatter.say_all([f"{text} {room}" for text in ALIKE], room=room)
+    results = []
+    for _ in range(4):
+        results += [one.result for one in chatter.digest(seconds=200)]
+        chatter.world.clock.move(60)
+    assert "done" in results
+    assert len(chatter.memories()) == 6

@@ -158,7 +158,16 @@ def test_the_key_of_a_verdict_belongs_to_memories():
 @pytest.mark.parametrize(
     "answer",
     [
-        *("no JSON", "{}", says("maybe"), "[]", '{"verdicts": null}', '{"verdicts": [{"pair": 2}]}', '["same"]', '{"verdict": "same"}'),
+        *(
+            "no JSON",
+            "{}",
+            says("maybe"),
+            "[]",
+            '{"verdicts": null}',
+            '{"verdicts": [{"pair": 2}]}',
+            '["same"]',
+            '{"verdict": "same"}',
+        ),
         LlmError("llm_timeout", "It took too long."),
     ],
 )
@@ -192,6 +201,14 @@ def test_the_model_has_ten_seconds_or_what_is_left(world):
     ask(world)
     ask(world, "x", "y", world.clock() + timedelta(seconds=6))
     assert [seconds for _, seconds in world.llm.limits] == [10.0, 4.0]
+
+
+def test_where_nobody_waits_the_model_has_the_time_that_is_left(world):
+    world.llm.queue.extend([says("same")] * 2)
+    for pair, until in (("x", world.clock() + timedelta(seconds=100)), ("y", None)):
+        model_judge.judge(world.process, "demo", [(NEW, pair)], until, waits=False)
+    # Without an end the ten seconds are the only bound.
+    assert [seconds for _, seconds in world.llm.limits] == [98.0, 10.0]
 
 
 def test_with_hardly_any_time_left_nobody_is_asked(world):

@@ -233,7 +233,7 @@ def _store(task: DigestTask, chunk: Chunk, number: int) -> bool:
         drafts = [fact.draft(task.slot, chunk.room) for fact in facts]
         causes = [f"digest/{task.slot}/{number}/{place}" for place in range(len(facts))]
         until = task.work.deadline - MARGIN
-        done = storing.store_all(process, task.space_id, AUTHOR, drafts, op_ids=causes, until=until)
+        done = storing.store_all(process, task.space_id, AUTHOR, drafts, op_ids=causes, until=until, waits=False)
     refused = [one.error for one in done if isinstance(one, Failed)]
     for error in refused:
         if not isinstance(error, InvalidRequest | TooLarge):

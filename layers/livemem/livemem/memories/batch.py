@@ -31,7 +31,7 @@ class MemoryToStore:
 
 
 def judged(
-    process: Process, space_id: str, wanted: Sequence[MemoryToStore], until: datetime | None
+    process: Process, space_id: str, wanted: Sequence[MemoryToStore], until: datetime | None, *, waits: bool
 ) -> Mapping[Pair, Verdict]:
     """The verdicts on each memory and the memories near to it, as far as the LLM gives them.
 
@@ -42,7 +42,11 @@ def judged(
         return {}
     near_ones = [one for kind in KINDS for one in _candidates(process, space_id, kind, wanted)]
     groups = [near_ones[start : start + TOGETHER] for start in range(0, len(near_ones), TOGETHER)]
-    told = process.store.map(lambda group: model_judge.judge(process, space_id, _pairs(group), until), groups)
+
+    def judge(group: Sequence[tuple[str, list[Near]]]) -> Mapping[Pair, Verdict]:
+        return model_judge.judge(process, space_id, _pairs(group), until, waits=waits)
+
+    told = process.store.map(judge, groups)
     return {pair: said for some in told for pair, said in some.items()}
 
 

@@ -1,6 +1,6 @@
 """The LLM's verdicts on memories that may say the same: one call for up to 40 pairs, each asked once.
 
-A caller waits at most some seconds, and nothing depends on the answer: without it both memories stand.
+A caller that somebody waits for waits at most some seconds, and nothing depends on the answer: without it both memories stand.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ Pair = tuple[str, str]
 PAIRS = 40
 """Pairs of one call."""
 LONGEST = timedelta(seconds=10)
-"""Time that an answer may take, because a caller waits until the memory is stored."""
+"""Time that an answer may take where somebody waits until the memory is stored."""
 SHORTEST = 1.0
 """Seconds below which asking is pointless."""
 MARGIN = timedelta(seconds=2)
@@ -87,8 +87,12 @@ class _KnownVerdicts:
             self._verdicts.update({(space_id, digest): verdict for digest, verdict in verdicts.items()})
 
 
-def judge(process: Process, space_id: str, pairs: Iterable[Pair], until: datetime | None) -> dict[Pair, Verdict]:
+def judge(
+    process: Process, space_id: str, pairs: Iterable[Pair], until: datetime | None, *, waits: bool = True
+) -> dict[Pair, Verdict]:
     """Whether new contents say the same as former ones. A pair without a verdict is missing in the result.
+
+    `waits`: somebody waits, so the answer may take at most ten seconds. Otherwise it may take the time until `until`.
 
     Without an LLM, time or budget all unknown pairs are missing. 1 call for up to 40 pairs; more are ignored. 1 GET, in
     parallel, for each new content with a pair that this process has not seen. With a call 1 PUT for each of these
@@ -102,7 +106,7 @@ def judge(process: Process, space_id: str, pairs: Iterable[Pair], until: datetim
     _take_in(process, space_id, found, {pair[0] for pair, digest in wanted.items() if digest not in found})
     left = [pair for pair, digest in wanted.items() if digest not in found]
     if left:
-        told = _asked(process, space_id, left, until)
+        told = _asked(process, space_id, left, until, waits=waits)
         found |= _keep_all(process, space_id, {pair: (wanted[pair], verdict) for pair, verdict in told.items()})
     known.put(space_id, {digest: verdict for digest, verdict in found.items() if digest in set(wanted.values())})
     return {pair: found[digest] for pair, digest in wanted.items() if digest in found}
@@ -163,13 +167,16 @@ def _keep(process: Process, key: str, verdicts: dict[str, Verdict]) -> dict[str,
     return kept.value.verdicts if kept else verdicts
 
 
-def _asked(process: Process, space_id: str, pairs: Sequence[Pair], until: datetime | None) -> dict[Pair, Verdict]:
+def _asked(
+    process: Process, space_id: str, pairs: Sequence[Pair], until: datetime | None, *, waits: bool
+) -> dict[Pair, Verdict]:
     by = process.clock() + LONGEST
     fitting = _fitting(pairs, process.settings.llmaas_context_tokens)
     if not fitting:
         return {}
     wanted = contract_of(fitting)
-    by = min(by, until - MARGIN) if until else by
+    if until:
+        by = min(by, until - MARGIN) if waits else until - MARGIN
     try:
         with budget.metered(process, space_id, LATER) as meter:
             answered = ask_model(process, meter, messages_of(fitting), wanted, by, shortest=SHORTEST, corrects=False)

@@ -43,7 +43,7 @@ def settle(process: Process, space_id: str, until: datetime) -> Settled:
         pairs = list(_pairs(log.load(process, space_id, kind), process.clock()))
         for start in range(0, min(len(pairs), left * PAIRS), PAIRS):
             some = pairs[start : start + PAIRS]
-            told = judge(process, space_id, [_question(one, other) for one, other in some], until)
+            told = judge(process, space_id, [_question(one, other) for one, other in some], until, waits=False)
             left -= 1
             if not told:
                 # The LLM does not answer now.

@@ -99,11 +99,12 @@ def store_all(
     *,
     op_ids: Sequence[str | None] | None = None,
     until: datetime | None = None,
+    waits: bool = True,
 ) -> list[StoredMemory | Failed]:
     """Store several drafts one after the other, each as `store` does.
 
     1 call of the embedding model for all, and at most 1 call of the LLM for each ten (`batch.judged`). All are checked
-    before the first is stored. Raises the errors of `store` that concern all drafts or their form.
+    before the first is stored. `waits` as in `model_judge.judge`. Raises the errors of `store` that concern all drafts or their form.
     """
     if not 1 <= len(drafts) <= BATCH:
         raise InvalidRequest.of("memories", f"must have 1 to {BATCH} memories")
@@ -120,11 +121,11 @@ def store_all(
     asked = [
         batch.MemoryToStore(one.candidate.memory, one.op_id, vector) for one, vector in zip(wanted, found, strict=True)
     ]
-    verdicts = batch.judged(process, space_id, asked, until) if len(wanted) > 1 else None
+    verdicts = batch.judged(process, space_id, asked, until, waits=waits) if len(wanted) > 1 else None
     done: list[StoredMemory | Failed] = []
     for one, vector in zip(wanted, found, strict=True):
         try:
-            done.append(_store(process, space_id, author, one, vector, until, verdicts))
+            done.append(_store(process, space_id, author, one, vector, until, verdicts, waits=waits))
         except LiveMemoryError as error:
             done.append(Failed(error))
     return done
@@ -201,6 +202,8 @@ def _store(
     vector: Floats | None,
     until: datetime | None,
     known: Mapping[Pair, Verdict] | None = None,
+    *,
+    waits: bool = True,
 ) -> StoredMemory:
     """Store a checked draft. `known`: the verdicts of a batch, which asks once about all its memories."""
     rows: Rows | None = None
@@ -213,7 +216,7 @@ def _store(
         # A lost race brings the same pairs again, and perhaps new ones.
         left = [old for old in there if old not in asked]
         if left and answers:
-            told = model_judge.judge(process, space_id, [(new, old) for old in left], until)
+            told = model_judge.judge(process, space_id, [(new, old) for old in left], until, waits=waits)
             asked.update(left)
             verdicts.update(told)
             # After one call without an answer the LLM is not asked again.
