@@ -1,8 +1,8 @@
 """The question whether notes are of the same fact, read from the chat messages, and its answer by a fixed rule.
 
 The user message holds one line of JSON below a heading: notes that somebody wants to add, each with the numbered notes
-that are there. Of a pair this model knows only whether it says the same in the same words. A pair that it left out would
-be different, so of all others it says both, which is no verdict: a model that can tell may be asked later.
+that are there. Of a pair this model knows only whether it says the same in the same words. A pair that an answer leaves
+out is different, so of all others it says both, which is no verdict: a model that can tell may be asked later.
 """
 
 import json

@@ -1,6 +1,6 @@
 """The LLM's verdicts on memories that may say the same: one call for up to 40 pairs, each asked once.
 
-A caller that somebody waits for waits at most some seconds, and nothing depends on the answer: without it both memories stand.
+Where somebody waits, an answer may take some seconds at most. Nothing depends on it: without it both memories stand.
 """
 
 import hashlib

@@ -104,7 +104,8 @@ def store_all(
     """Store several drafts one after the other, each as `store` does.
 
     1 call of the embedding model for all, and at most 1 call of the LLM for each ten (`batch.judged`). All are checked
-    before the first is stored. `waits` as in `model_judge.judge`. Raises the errors of `store` that concern all drafts or their form.
+    before the first is stored. `waits` as in `model_judge.judge`. Raises the errors of `store` that concern all drafts
+    or their form.
     """
     if not 1 <= len(drafts) <= BATCH:
         raise InvalidRequest.of("memories", f"must have 1 to {BATCH} memories")
