@@ -289,6 +289,16 @@ def test_a_memory_with_an_end_ends_in_the_service_too_and_a_second_machine_adds_
     assert memory["expires_at"] > "2099-01-01"
 
 
+def test_a_folder_of_markdown_keeps_its_front_matter_in_the_bank(world, client, tmp_path):
+    folder = write(tmp_path / "m", {"quay.md": "---\nname: quay\ntype: place\n---\n\n# Quay\n\nFour.\n"})
+
+    (report,) = bring(world, folder, "harbour")
+
+    assert (report.outcome, report.changed) == ("imported", ["quay.md has its front matter as a block of code."])
+    text = client.call("get_bank_file", {"space_id": "harbour", "path": "quay.md"})["content"]
+    assert text == "```yaml\nname: quay\ntype: place\n```\n\n# Quay\n\nFour.\n"
+
+
 class Forgetful:
     """A service whose answers to one operation are lost."""
 

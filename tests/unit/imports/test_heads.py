@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.cli.imports import basic_memory, folders, heads, oldnotes
+from live_memory.cli.imports import basic_memory, folders, heads, oldnotes, rules_texts
 from live_memory.cli.imports.detection import look
 from livemem.bank.files import content_problem
 from livemem.markdown.blocks import headings_of, parse, split_lines
@@ -48,6 +48,10 @@ def test_a_file_may_be_nothing_but_front_matter(text: str):
     assert heads.read(text) == ({"a": "1"}, "")
 
 
+def test_a_text_below_that_ends_with_a_line_keeps_its_last_byte():
+    assert heads.read("---\na: 1\n---\n\nx\n---") == ({"a": "1"}, "x\n---")
+
+
 @each("text", ["# A\n---\nb\n---\n", "---\n# A\n\n---\n", "---\n- a\n---\n", "---\na: 1\n", " ---\na: 1\n---\n", "---"])
 def test_lines_of_other_kinds_are_no_front_matter(text: str):
     assert heads.read(text) is None
@@ -61,12 +65,13 @@ def test_front_matter_that_can_not_be_read_stays_in_the_text_and_is_named(head: 
     text = f"---\ntags: [a]\n{head}---\n\n# Quay\n"
     folder = write(tmp_path_factory.mktemp("notes"), {"a.md": text})
 
-    found = basic_memory.found(folder)
+    found, of_rules = basic_memory.found(folder), rules_texts.found(write(folder, {"AGENTS.md": text}) / "AGENTS.md")
     note = oldnotes.read(NOTE, text.encode())
     bank, change = heads.as_bank_file(text)
 
     assert heads.read(text) is None
     assert head.strip().replace("\n", "") in "".join(one.content for one in found.items).replace("\n", "")
+    assert of_rules.changed == ["AGENTS.md has its front matter in its text: it can't be read."]
     assert found.changed == ["'a.md' has its front matter in its text: it can't be read."]
     assert (note.content, note.changed) == (text, ["has its front matter in its text: it can't be read"])
     assert (bank, change) == (f"\n{text}", "got an empty first line, because it begins with `---`")

@@ -44,7 +44,7 @@ def found(source: Path) -> Found:
 def _take(made: Found, path: str, text: str, changed_at: str | None) -> None:
     head = heads.read(text)
     if not head and heads.begins(text):
-        made.changed.append(f"{shown(path)} has its front matter in its text: it can't be read.")
+        made.changed.append(f"{shown(path)} {heads.UNREADABLE}.")
     fields, body = head or ({}, text)
     title = chats.text_of(fields.get("title")) or Path(path).stem
     body = titled(body, title)

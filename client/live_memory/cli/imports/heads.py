@@ -11,6 +11,7 @@ import yaml
 from live_memory import _front_matter
 from live_memory.cli.imports import chats
 
+UNREADABLE = "has its front matter in its text: it can't be read"
 _NOTHING = ("", "~", "null")
 _TICKS = re.compile("`{3,}")
 

@@ -88,7 +88,7 @@ def read(name: str, raw: bytes) -> OldNote:
         changed.append(f"had the category {category[:40]!a}, which became observation")
         category = "observation"
     if not fields and heads.begins(text):
-        changed.append("has its front matter in its text: it can't be read")
+        changed.append(heads.UNREADABLE)
     tags, kept = _tags(fields.get("tags"))
     changed += [] if kept else ["lost tags, or got shorter ones"]
     suffix = match["suffix"] if match else hashlib.sha256(name.encode(errors="replace")).hexdigest()[:8]

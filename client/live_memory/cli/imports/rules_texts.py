@@ -42,7 +42,10 @@ def found(source: Path) -> Found:
     if named:
         made.not_taken["names of other files, which are not read"] = named
     moment = datetime.fromtimestamp(source.stat().st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    fields, below = heads.read(own) or ({}, own)
+    head = heads.read(own)
+    if not head and heads.begins(own):
+        made.changed.append(f"{source.name} {heads.UNREADABLE}.")
+    fields, below = head or ({}, own)
     dated = chats.moment(fields.get("date"))
     taken = [*heads.taken(fields, "author"), *(["date"] if dated else [])]
     untaken.count_fields(made.not_taken, "front matter", fields, taken)
