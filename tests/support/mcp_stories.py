@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from livemem_mcp import catalog
 from tests.support.functions import request
 from tests.support.mcp import ACCEPT, MODERN, asked
 from tests.support.memory_stories import (
@@ -136,7 +137,8 @@ def tools_that_others_carry_out(account: Account) -> None:
     refused = {"status": 403, "code": "forbidden", "detail": "Not today."}
     account.service.lambda_api.answer = {"statusCode": 403, "body": dumps(refused)}
     for tool, arguments in OF_EACH_FUNCTION.items():
-        assert use(account, tool, failing=True, toolset="full", **arguments) == "Not today. [forbidden]"
+        answer = use(account, tool, failing=True, toolset="full", **arguments)
+        assert answer == f"Not today. {catalog.words()['errors']['forbidden']} [forbidden]"
     assert len({name for name, _ in account.service.lambda_api.waited}) == len(OF_EACH_FUNCTION)
 
 

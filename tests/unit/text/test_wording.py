@@ -1,6 +1,6 @@
 """Which texts say the same in the same words, so that no model is asked."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livemem.text import similarity, wording
@@ -63,5 +63,7 @@ def test_it_is_the_same_both_ways_and_what_is_the_same_has_the_same_bag(one, oth
 
 
 @given(st.text(max_size=60))
+@example("-")
+@example("• *")
 def test_a_text_is_the_same_as_itself_in_another_dress(text):
     assert wording.same(text, f" {similarity.normalised(text)} . ")

@@ -20,7 +20,7 @@ from livemem.text.text_tokens import TextToken, is_common, read
 _NOT_PLAIN = re.compile("(?=[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209c\u2150-\u215e])")
 """Before digits that NFKC would put in a line with others: 10² is not 102, and 1½ not 11/2."""
 _DRESS = str.maketrans({"’": "'", "ʼ": "'", "‐": "-", "‑": "-", "–": "-", "—": "-", "…": "."})
-_BULLET = re.compile(r"(?:[-*•]\s+)+")
+_BULLET = re.compile(r"(?:[-*•](?:\s+|\Z))+")
 _END = " \t.,;:!\"'`«»“”()"
 """Characters around a text that mean nothing. A question mark is none of them: a question states no fact."""
 _BEGINNING = " \t\"'`«»“”("
