@@ -16,6 +16,9 @@ from livemem_mcp import elsewhere
 from livemem_mcp.session import McpSession
 from livemem_mcp.tool import McpTool, ToolAnswer
 
+NUMBERS = frozenset({"level", "n", "number", "turn_index"})
+"""Parts of paths that are numbers. Their routes read them from the text of the path."""
+
 
 @cache
 def operations() -> Mapping[str, Mapping[str, Any]]:
@@ -61,6 +64,8 @@ def _tool(name: str, operation: Mapping[str, Any]) -> McpTool:
 def _schema(fields: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of a tool's arguments, with the descriptions and defaults that `words.toml` has for them."""
     properties = described({name: field["schema"] for name, field in fields.items()}, words()["arguments"])
+    for name in NUMBERS & fields.keys():
+        properties[name]["type"] = "integer"
     if fields.get("space_id", {}).get("in") == "path":
         # Every session tells what a space is.
         properties["space_id"] = {"type": "string"}

@@ -119,7 +119,10 @@ def test_small_talk_is_given_nothing_and_asks_nothing_of_the_bucket(filled):
 def test_kinds_are_those_that_searches_name_and_others_are_refused(filled):
     for kinds in ("memory", "message,turn", "note", "bank"):
         assert {one.kind for one in known(filled, "harbour crane", kinds=kinds).items} == set(kinds.split(","))
-    for wrong in ("live", "", "memory,", "memory, turn"):
+    for written in ("Memory, TURN", " memory,turn "):
+        same = {one.kind for one in known(filled, "harbour crane", kinds=written).items}
+        assert same == {one.kind for one in known(filled, "harbour crane", kinds="memory,turn").items}
+    for wrong in ("live", "", "memory,", "memory turn"):
         with pytest.raises(InvalidRequest, match="kinds"):
             known(filled, "harbour crane", kinds=wrong)
 

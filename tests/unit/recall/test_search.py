@@ -74,6 +74,7 @@ def test_every_filter_admits_what_it_says():
     assert which(since="2026-02-20T15:00:01Z", until="2026-02-20T15:59:59Z") == []
     assert which(scope="bank") == []
     assert which(scope="live,archive") == [0, 1, 2]
+    assert which(scope="Live, ARCHIVE") == [0, 1, 2]
     assert len(which(limit=2)) == 2
 
 

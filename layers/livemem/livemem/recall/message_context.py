@@ -24,6 +24,7 @@ from livemem.search.engine import Hit
 from livemem.search.view import SearchView
 from livemem.spaces import head as heads
 from livemem.text.invisible import visible
+from livemem.text.items import names
 from livemem.text.speakers import said_by
 
 KnownKind = Literal["note", "archive", "bank", "turn", "summary", "memory", "message"]
@@ -109,7 +110,7 @@ def context(
 def _kinds(kinds: str | None) -> tuple[str, ...] | None:
     if kinds is None:
         return None
-    some = tuple(dict.fromkeys(kinds.split(",")))
+    some = tuple(dict.fromkeys(names(kinds)))
     if not set(some) <= set(KINDS):
         raise InvalidRequest.of("kinds", f"must be some of {', '.join(KINDS)}, separated by commas")
     return some

@@ -15,6 +15,7 @@ from livemem.search.documents import QUESTIONS, TOOLS, storable
 from livemem.search.index import DocumentFilter
 from livemem.search.words import Query
 from livemem.store import conversation_keys, room_keys
+from livemem.text import items
 from livemem.text.speakers import check_speaker
 
 KINDS = {
@@ -251,7 +252,7 @@ def _check_share(min_score: float | None) -> None:
 def _levels(levels: str | None) -> tuple[int, ...]:
     """The levels that a request names. All if it names none."""
     named = {str(level): level for level in conversation_documents.LEVELS}
-    some = list(named) if levels is None else levels.split(",")
+    some = list(named) if levels is None else items.names(levels)
     if not set(some) <= named.keys():
         raise InvalidRequest.of("levels", f"must be some of {', '.join(named)}, separated by commas")
     return tuple(sorted({named[one] for one in some}))
@@ -259,7 +260,7 @@ def _levels(levels: str | None) -> tuple[int, ...]:
 
 def _kinds(scope: str) -> tuple[str, ...] | None:
     """The kinds of documents that a scope names; None for all."""
-    names = scope.split(",")
+    names = items.names(scope)
     if ALL in names and len(names) == 1:
         return None
     if not set(names).isdisjoint(ASIDE):

@@ -17,5 +17,10 @@ def joined(*parts: str) -> str:
     return "\n\n".join(_stripped(parts)) + "\n"
 
 
+def names(text: str) -> list[str]:
+    """The names that a text has between commas. Callers write them with blanks and capitals, too."""
+    return [name.strip().lower() for name in text.split(",")]
+
+
 def _stripped(parts: Iterable[str]) -> Iterable[str]:
     return (part.strip("\n") for part in parts if part.strip())
