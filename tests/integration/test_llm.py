@@ -119,6 +119,10 @@ NO_SYSTEM = {
     "Bedrock": refusal("This model doesn't support system messages. Try again without system messages."),
     "Anthropic": refusal('messages: Unexpected role "system". The Messages API accepts a top-level parameter'),
     "a text": answer(b"invalid message role: system", 400, "text/plain"),
+    "a gateway": refusal("role 'system' is not supported by this model"),
+    "a check of roles": refusal("messages[0].role: system is not a valid role"),
+    "a switch": refusal("System prompt is disabled for this model"),
+    "a template": refusal("The chat template does not have a system role"),
     "a proxy": refusal("The system prompt is not allowed for this model"),
 }
 
@@ -223,6 +227,7 @@ def test_a_server_that_only_streams_is_said_so(step: Step):
         ),
         ("Stream must be set to true", "It only streams"),
         ("Requests with max_tokens > 4096 must have stream=true", "It only streams"),
+        ("Streaming is required for operations that may take longer than 10 minutes", "It only streams"),
         ("non-streaming requests are not supported", "It only streams"),
         ("parameter.enable_thinking must be set to false for non-streaming calls", "Set LLMAAS_EXTRA"),
         ("Unrecognized request argument supplied: enable_cache", "If LLMAAS_EXTRA has the parameter"),

@@ -40,7 +40,8 @@ _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"enable_thinking", """Set {v}_EXTRA, such as {{"enable_thinking": false}}, to what the model takes."""),
         (
             (
-                r"only supports? stream|stream (?:must|should|needs to) be (?:set to )?true|non-?stream\w* .{0,40}not "
+                r"only supports? stream|streaming is (?:required|mandatory)|"
+                r"stream (?:must|should|needs to) be (?:set to )?true|non-?stream\w* .{0,40}not "
                 r"(?:supported|allowed)|(?:must|should) (?:have|set|use) ['\"`]?stream\b|not support\w* non-?stream"
             ),
             _STREAMS,

@@ -12,7 +12,10 @@ from typing import Any
 _REFUSED = re.compile(
     r"""
     system['"`]?\ (?:role|message|prompt|instruction)s?\b.{0,40}
-      (?:not\ (?:be\ )?(?:support|allow|enable|accept)|unsupported)
+      (?:not\ (?:be\ )?(?:support|allow|enable|accept)|unsupported|disabled)
+    | \bsystem['"`]?\ is\ (?:invalid|unsupported
+      |not\ (?:support|allow|accept|(?:an?\ )?(?:valid|known|allowed|supported)))
+    | \b(?:not|n't)\ have\ an?\ system\ role | \bno\ system\ role
     | (?:not|n't)\ (?:support|allow|accept)\b.{0,40}\bsystem\b
     | (?:unsupported|invalid|unknown|unrecognized|unexpected)\b.{0,30}\brole\b.{0,20}\bsystem\b
     | \bonly\b.{0,50}\broles?\ (?:are|is)\ (?:supported|allowed)
