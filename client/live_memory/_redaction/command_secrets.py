@@ -37,7 +37,7 @@ _ALONE = {
     "(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|helm|oc|az|cf|faas-cli) login": "-p",
     "redis-cli|valkey-cli": "-a",
     "ldap(?:search|add|modify|delete|whoami|compare|passwd)": "-w",
-    "sqlcmd|bcp|osql": "-P",
+    "sqlcmd|bcp|osql|mosquitto_(?:pub|sub)": "-P",
     "zip|unzip|zipcloak": "-P",
     "cqlsh": "-p",
     "keytool|jarsigner": "-(?:store|key|dest(?:store|key)|src(?:store|key)?)pass",

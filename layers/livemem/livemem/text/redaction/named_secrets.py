@@ -25,18 +25,21 @@ _PASSWORDS = (
 )
 _KEYS = (
     r"(?:api|access|secret|private|signing|encryption|account|master|bootstrap|service|auth|shared)[ _-]?key"
-    r"|tokens?|credentials?|jeton"
+    r"|tokens?|credentials?|jeton(?: d['’]acc[èe]s)?|cl[ée][ _-](?:d['’])?(?:api|acc[èe]s|secr[èe]te|priv[ée]e)"
+    r"|(?-i:(?<=[\s/:]_)auth(?==))"
 )
 _BLANK = "[ \t\u00a0\u202f]{0,4}"
 _CLOSING = r"""(?:\\{0,3}["'`]|[*\]]){0,3}"""
-_ANNOTATION = rf"(?::{_BLANK}[A-Za-z][A-Za-z0-9_.|\[\]]{{0,30}}(?={_BLANK}=))?"
+_ANNOTATION = rf"(?::{_BLANK}[A-Za-z][A-Za-z0-9_.|\[\]]{{0,30}}(?={_BLANK}=[ \t]*[^\s=]))?"
+_VALUE = r"""(?:,|\r?\n|\\n|[ \t]){1,3}[ \t]{0,20}(?:\\{0,3}["'])?value(?:\\{0,3}["'])?[ \t]{0,4}[:=]"""
+"""Of a pair such as `name: DB_PASSWORD`, `value: ...`."""
 _NAME = (
     rf"(?P<known>(?i:(?P<password>{_PASSWORDS})|{_KEYS})"
     r"[0-9]{0,3}(?P<suffix>(?:_[A-Z0-9]{1,20}){0,4})(?![A-Za-z0-9_-]))"
 )
 _NAMED = re.compile(
     rf"{_NAME}{_CLOSING}{_BLANK}{_ANNOTATION}{_BLANK}"
-    rf"(?P<sign>=>|:=|={{1,2}}|[:|]|(?<=[A-Za-z0-9])>(?! )|(?<= ))[*]{{0,2}}{_BLANK}"
+    rf"(?P<sign>=>|:=|={{1,2}}|[:|]|(?<=[A-Za-z0-9])>(?! )|{_VALUE}|(?<= ))[*]{{0,2}}{_BLANK}"
 )
 _FOR = (
     r"(?: (?:for|of|to|on|at|in|from|there|here|pour|de|du|des|sur|à|au|aux|chez|dans|für|bei|zu|para|del)\b"
@@ -52,11 +55,18 @@ _SAID = re.compile(
     rf"|{_KEYS}))(?P<suffix>)(?P<sign>{_FOR}{_IS}(?:{_BLANK}:)?){_BLANK}(?:[«“„‘]{_BLANK}|[*]{{0,2}})"
 )
 """A sentence that says it: `my password for the database is ...`, `mon mot de passe est ...`."""
+_STATED_NAMES = _PASSWORDS.replace("_-]?key)", "_-]?key)(?= is| est| ist)")
+_STATED = re.compile(
+    rf"(?<![A-Za-z])(?P<known>(?i:(?P<password>{_STATED_NAMES}|pw|identified(?: with [a-z0-9_]{{1,40}})? by)))"
+    rf"(?P<suffix>)(?P<sign>(?:{_FOR}(?: (?:to|en)\b|{_IS}:?))?)(?: ?\(| ){_BLANK}(?=[^\s=:|>#-])"
+)
+"""A sentence or a command in which a password stands behind its name: `log in with the password ...`, `I set the
+password to ...`, `IDENTIFIED BY '...'`."""
 _NUMBERED = re.compile(r"[0-9]+(?:-[A-Za-z]+)+\Z|[A-Z]+(?:_[A-Z]+)+\Z")
 """What such a sentence says about a secret: `8-character`, `DB_PASSWORD`."""
 _WORDS = (
     "pass pwd kennwort contrase senha mot mdp secret token credential jeton api access private signing encryption "
-    "account master bootstrap service auth shared sshpass pw"
+    "account master bootstrap service auth shared sshpass pw identified clé cle"
 )
 _BEGINNINGS = tuple(spelled for word in _WORDS.split() for spelled in (word, word.capitalize(), word.upper()))
 _AT_END = re.compile(rf"{_NAME}\Z")
@@ -106,7 +116,7 @@ def places(text: str) -> Iterator[tuple[int, int]]:
     at = 0
     for start in _beginnings(text):
         # A mark has a name and ends with a bracket, as an index does.
-        for pattern in (_SAID, _NAMED) if start >= at and not text.endswith("[redacted:", 0, start) else ():
+        for pattern in (_SAID, _NAMED, _STATED) if start >= at and not text.endswith("[redacted:", 0, start) else ():
             named = pattern.match(text, start)
             found = _place(text, named) if named else None
             if found:
@@ -136,6 +146,8 @@ def is_secret(name: str, value: str) -> bool:
 
 def _place(text: str, named: re.Match[str]) -> tuple[int, int] | None:
     sign, start = named["sign"], named.end()
+    if named.re is _STATED:
+        return _stated(text, named)
     if _names_something_else(text, named) or not (sign or _is_option(text, named)):
         return None
     capital = named["known"].isupper()
@@ -163,6 +175,35 @@ def _place(text: str, named: re.Match[str]) -> tuple[int, int] | None:
     # Of a longer one no more is read before it is judged: else each name in it would read it again.
     rest = _REST.match(text, end) if end - start == READ and not quoted else None
     return start, rest.end() if rest else end
+
+
+def _stated(text: str, named: re.Match[str]) -> tuple[int, int] | None:
+    """The place of a secret without a sign before it. Nearly always another word of the sentence stands there, so a
+    secret must look like one, or stand in the quotes of SQL.
+    """
+    start = named.end()
+    quoted = _QUOTED.match(text, start)
+    if quoted and quoted["open"] != "`":
+        value = quoted["value"]
+        sql = not named["sign"] and (named["known"].isupper() or named["known"].startswith("IDENTIFIED"))
+        judged = _judged(value, password=True, quoted=True, capital=True, last=True)
+        return quoted.span("value") if judged and (sql or _looks_random(value)) else None
+    start += text[start : start + 1] in ("'", '"', "`")
+    run = _PLAIN.match(text, start)
+    if not run or run.end() - start == READ:
+        return None
+    value = run[0].rstrip(".,;:)]}»”“’")
+    return (start, start + len(value)) if _looks_random(value) and is_own(value, quoted=False) else None
+
+
+def _looks_random(value: str) -> bool:
+    """Whether it is no word, version or name, but letters of both cases with digits at two places, or with signs."""
+    plain = _TECHNICAL.sub("", value)
+    mixed = any(one.islower() for one in plain) and any(one.isupper() for one in plain)
+    digits = len(re.findall("[0-9]+", plain))
+    if not mixed or len(plain) < LEAST_KEY or re.search(r"[/\\]|\w[.]\w", plain):
+        return False
+    return digits >= 2 or (digits > 0 and bool(_SPECIAL.search(plain) or value.endswith("!")))
 
 
 def _is_option(text: str, named: re.Match[str]) -> bool:
