@@ -4,12 +4,13 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from live_memory.cli.imports.unfit import BadPart
+from live_memory.cli.transcripts.private_words import PrivateWords
 
 TITLE_BYTES = 500
 ID_CHARACTERS = 180
@@ -157,6 +158,22 @@ def _whole(turn: Turn) -> str:
 
 def _time(turn: Turn) -> dict[str, str]:
     return {"client_timestamp": turn.timestamp} if turn.timestamp else {}
+
+
+def without_private_words(chat: Chat) -> Chat:
+    """A conversation without the words that its user marked as private."""
+    private = PrivateWords()
+    title = private.cut(chat.title)
+    turns = [_changed(turn, private.cut) for turn in chat.turns]
+    return replace(chat, title=private.again(title), turns=[_changed(turn, private.again) for turn in turns])
+
+
+def _changed(turn: Turn, change: Callable[[str], str]) -> Turn:
+    calls = [
+        {name: change(value) if isinstance(value, str) else value for name, value in call.items()}
+        for call in turn.calls
+    ]
+    return replace(turn, user=change(turn.user), assistant=change(turn.assistant), calls=calls or turn.calls)
 
 
 def _line(value: Mapping[str, Any]) -> str:

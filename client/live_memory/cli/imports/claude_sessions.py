@@ -6,54 +6,58 @@ and their results hold whole files and are not taken.
 """
 
 import hashlib
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 from live_memory.cli.imports import chats
 from live_memory.cli.imports.chats import Chat, Message
 from live_memory.cli.imports.unfit import BadPart
+from live_memory.cli.transcripts.entries import fields, string
 from live_memory.cli.transcripts.long_lines import lines
-from live_memory.cli.transcripts.messages import SECRETS, Messages, Said
+from live_memory.cli.transcripts.messages import SECRETS, Messages, Said, entry_of, instant
 
 SERVICE = "claude-code"
 TITLE_CHARACTERS = 80
 ELSEWHERE = "messages that an earlier session holds"
 
-_UUID = re.compile(rb'"uuid":\s*"([^"\\]{1,180})"')
-_SESSION = re.compile(rb'"sessionId":\s*"([^"\\]{1,180})"')
-_STAMP = re.compile(rb'"timestamp":\s*"([^"\\]{1,40})"')
+_COPIED = timedelta(seconds=1)
+"""If the first message of a file is older than a note of the client before it by more than this, it was copied."""
 
 
 @dataclass
 class Owners:
     """Which of several files a message belongs to: a session that is forked or resumed repeats those of an earlier one.
 
-    It is the file with the name of the session that the message names. Where both files have that, it is the session
-    that began first, by the first line that is no message: those are not repeated.
+    It is the file of the session that the message names. Where that is not known it is the file that was not begun with
+    copies, and of several the one that was begun first, by the first line that is no message.
     """
 
-    _ranks: dict[bytes, tuple[bool, str, str]] = field(default_factory=dict)
+    _ranks: dict[bytes, tuple[bool, bool, str, str]] = field(default_factory=dict)
 
     def learn(self, path: str, content: Iterable[bytes]) -> None:
-        """Look at the ids of a file."""
+        """Look at the ids and times of a file."""
         named: list[tuple[bytes, bool]] = []
-        began, own = "", _name(path).encode()
+        began, latest, copied = "~", datetime.min.replace(tzinfo=UTC), False
         for line in lines(content):
-            text = line.text or b""
-            uuid, session, stamp = _UUID.search(text), _SESSION.search(text), _STAMP.search(text)
-            if uuid:
-                named.append((_digest(uuid[1]), not session or session[1] != own))
-            elif stamp and not began:
-                began = stamp[1].decode(errors="replace")
+            entry = entry_of(line.text) or {}
+            origin = fields(entry.get("forkedFrom"))
+            stamp = instant(entry.get("timestamp") or fields(entry.get("snapshot")).get("timestamp"))
+            moment = datetime.fromisoformat(stamp) if stamp else latest
+            if name := string(origin.get("messageUuid")) or string(entry.get("uuid")):
+                session = string(origin.get("sessionId")) or string(entry.get("sessionId"))
+                copied = copied or (not named and latest - moment > _COPIED)
+                named.append((_digest(name), bool(session) and session != _name(path)))
+            elif stamp:
+                began, latest = min(began, stamp), max(latest, moment)
         for digest, foreign in named:
-            rank = (foreign, began or "~", path)
+            rank = (foreign, copied, began, path)
             self._ranks[digest] = min(rank, self._ranks.get(digest, rank))
 
     def is_elsewhere(self, path: str, name: str) -> bool:
         """Whether a message belongs to another file."""
-        rank = self._ranks.get(_digest(name.encode()))
-        return bool(rank and rank[2] != path)
+        rank = self._ranks.get(_digest(name))
+        return bool(rank and rank[-1] != path)
 
 
 def chat(path: str, content: Iterable[bytes], seen: set[str], owners: Owners | None = None) -> Chat:
@@ -104,5 +108,5 @@ def _id(said: Said) -> str:
     return name if name.isprintable() and 0 < len(name.strip()) <= chats.ID_CHARACTERS else said.key
 
 
-def _digest(name: bytes) -> bytes:
-    return hashlib.sha256(name).digest()[:12]
+def _digest(name: str) -> bytes:
+    return hashlib.sha256(name.encode(errors="replace")).digest()[:12]

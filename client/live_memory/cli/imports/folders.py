@@ -9,6 +9,7 @@ from live_memory.cli.imports.members import File
 from live_memory.cli.imports.packing import Packer
 from live_memory.cli.imports.reports import SpaceReport
 from live_memory.cli.imports.unfit import BadPart, BadSource, shown
+from live_memory.cli.transcripts.private_words import PrivateWords
 
 FILE_BYTES = 500_000
 ALL_BYTES = 16 << 20
@@ -66,4 +67,4 @@ def _text(file: File) -> str:
         raise BadSource(f"{shown(file.path)} is not UTF-8.") from None
     if "\0" in text:
         raise BadSource(f"{shown(file.path)} holds a NUL character.")
-    return text.removeprefix("\ufeff")
+    return PrivateWords().cut(text.removeprefix("\ufeff"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from live_memory._redaction import Redaction
+from live_memory.cli.transcripts.private_words import PrivateWords
 
 NOTE_BYTES = 80_000
 """Bytes of a note: the service takes 100,000. A longer text becomes several, at the ends of lines."""
@@ -73,21 +74,25 @@ class Found:
     redacted: int = 0
 
     def add(self, item: FoundItem) -> None:
-        """Take an item up without secrets, in parts where it is too long."""
-        redaction = Redaction()
-        tags = _tags(redaction.text(tag) for tag in item.tags)
+        """Take an item up without secrets and private words, in parts where it is too long."""
+        redaction, private = Redaction(), PrivateWords()
+        content = private.cut(item.content)
+        tags = _tags(redaction.text(private.again(private.cut(tag))) for tag in item.tags)
         self.not_taken += Counter({f"tags beyond the first {TAGS}": len(tags) - TAGS})
         clean = replace(
             item,
-            content=redaction.text(item.content).strip(),
+            name=private.again(private.cut(item.name)),
+            content=redaction.text(private.again(content)).strip(),
             tags=tags[:TAGS],
-            author=redaction.text(item.author)[:SPEAKER_CHARACTERS] if item.author else None,
+            author=redaction.text(private.again(private.cut(item.author)))[:SPEAKER_CHARACTERS]
+            if item.author
+            else None,
         )
         self.redacted += redaction.found.total()
         if not clean.content:
-            self.left_out.append(f"{item.name} is empty.")
+            self.left_out.append(f"{clean.name} is empty.")
         elif item.kind == "memory" and len(clean.content.encode()) > MEMORY_BYTES:
-            self.left_out.append(f"{item.name} has more than {MEMORY_BYTES} bytes.")
+            self.left_out.append(f"{clean.name} has more than {MEMORY_BYTES} bytes.")
         else:
             self.items += [replace(clean, content=part) for part in _parts(clean.content)]
 

@@ -16,6 +16,7 @@ from live_memory.cli.imports.found_items import Found, FoundItem
 from live_memory.cli.imports.unfit import BadSource
 from live_memory.cli.init.blocks import MARKDOWN, take_out
 from live_memory.cli.init.problems import NotPlain
+from live_memory.cli.transcripts.private_words import PrivateWords
 
 NAMES = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md")
 MOST_BYTES = 1 << 20
@@ -31,6 +32,8 @@ def found(source: Path) -> Found:
         text = files.read(file, MOST_BYTES).decode().removeprefix("\ufeff").replace("\0", "")
     except UnicodeDecodeError:
         raise BadSource(f"{source.name} is not UTF-8.") from None
+    # Before it is cut into sections: private words may go over several.
+    text = PrivateWords().cut(text)
     made = Found(source.name)
     try:
         own = take_out(text, MARKDOWN)

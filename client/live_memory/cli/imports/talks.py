@@ -120,9 +120,9 @@ def _parsed(element: bytes) -> Chat:
     except (ValueError, RecursionError):
         raise BadPart("is not JSON in UTF-8") from None
     if "mapping" in value:
-        return chatgpt.chat(value)
+        return chats.without_private_words(chatgpt.chat(value))
     if "chat_messages" in value:
-        return claude.chat(value)
+        return chats.without_private_words(claude.chat(value))
     raise BadPart("is not a conversation of Claude or ChatGPT")
 
 

@@ -15,7 +15,7 @@ from live_memory.cli.transcripts.entries import (
 
 _QUESTION = "request_user_input"
 _SILENT = frozenset(
-    "session_meta turn_context world_state compacted token_usage_record event_msg ghost_snapshot "
+    "session_meta turn_context world_state retained_context compacted token_usage_record event_msg ghost_snapshot "
     "inter_agent_communication".split()
 )
 _ITEMS = frozenset(

@@ -71,7 +71,7 @@ class Messages:
 
     def take(self, line: Line) -> Mapping[str, Any]:
         """Read a line. Returns its entry, an empty one for a line that is none."""
-        entry = _entry(line.text)
+        entry = entry_of(line.text)
         if entry is None:
             self.left_out[NO_JSON] += 1
             if line.text is None or any(name in line.text for name in _LIKE_MESSAGES):
@@ -170,7 +170,8 @@ def instant(stamp: Any) -> str | None:
     return moment.astimezone(UTC).isoformat() if moment.tzinfo and moment.year > 1 else None
 
 
-def _entry(line: bytes | None) -> dict[str, Any] | None:
+def entry_of(line: bytes | None) -> dict[str, Any] | None:
+    """The JSON object of a line, None if it is none."""
     try:
         entry = json.loads(line or b"")
     except (ValueError, RecursionError):

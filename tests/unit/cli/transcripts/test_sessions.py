@@ -1,14 +1,19 @@
 """Sessions as clients write them, read by hooks and by the import: the words of the user come, once, and no others."""
 
+import gzip
 import json
 import os
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live_memory.cli.imports import talks
+from live_memory.cli.imports import running, talks
+from live_memory.cli.imports.chats import Chat
 from live_memory.cli.imports.detection import look
+from live_memory.cli.imports.running import Order
 from live_memory.cli.imports.talks import Wanted
 from live_memory.cli.transcripts import long_lines
 from live_memory.cli.transcripts.client_words import BESIDE, ELEMENTS, words_of_user
@@ -16,8 +21,10 @@ from live_memory.cli.transcripts.long_lines import Line, lines
 from live_memory.cli.transcripts.messages import Messages
 from live_memory.cli.transcripts.private_words import PrivateWords
 from tests.support.cases import each
+from tests.support.sources import chatgpt_chat, claude_chat, claude_message, write
 from tests.unit.cli.init.hooks.support import Machine
 
+NOW = datetime(2026, 11, 28, tzinfo=UTC)
 NIGHT = "Why does the import fail at night?"
 
 
@@ -446,6 +453,32 @@ def test_private_words_leave_by_no_way(tmp_path):
     assert machine.memory.said[-2:] == ["Rename [private]", "Done."]
 
 
+def test_private_words_of_other_sources_leave_by_no_way(tmp_path):
+    secret = "Acme Bank, until May"
+    mark = f"<private>{secret}</private>"
+    (tmp_path / "CLAUDE.md").write_text(
+        f"# Ferry {mark}\n\nText.\n\n<Private>\n\n## Acme\n\nMay\n</private>\n\n## End\n\nx\n"
+    )
+    (tmp_path / "mem0.json").write_text(
+        json.dumps({"results": [{"id": "m1", "memory": f"Bank is {mark}.", "user_id": mark, "categories": [secret]}]})
+    )
+    write(tmp_path / "bank", {"a.md": f"# A\n\nThe bank is {mark}.\n"})
+    write(tmp_path / "basic", {"a.md": f"---\ntitle: {mark}\npermalink: a\n---\n\n# A\n\n{secret} is {mark}.\n"})
+    of_claude = claude_chat("c-1", claude_message(1, "human", f"Rename {mark}"), claude_message(2, "assistant", secret))
+    of_chatgpt = chatgpt_chat()
+    of_chatgpt["title"] = mark
+    (tmp_path / "conversations.json").write_text(json.dumps([{**of_claude, "name": f"About {mark}"}, of_chatgpt]))
+
+    items = [running.items_of(look(tmp_path / name), NOW) for name in ("CLAUDE.md", "mem0.json", "basic")]
+    with running.packed(look(tmp_path / "bank"), Order(tmp_path / "bank", "demo", "d")) as parcels:
+        packed = gzip.decompress(parcels[0].archive.read()).decode("utf-8", "replace")
+    shown = json.dumps([str(items), packed, str(list(talks.read(look(tmp_path / "conversations.json"))))])
+
+    assert "Acme" not in shown
+    assert "May" not in shown
+    assert shown.count("[private]") >= 9
+
+
 # Messages without an id, and what is not understood
 
 
@@ -479,6 +512,71 @@ def test_what_held_words_and_is_not_understood_is_counted_by_its_type_in_log_and
         assert report.not_taken[f"texts of a kind that is not known ({kind})"] == count
         assert f"{count} texts of a kind that is not known ({kind})" in machine.log[0]
     assert not any("Call" in text for text in (*machine.log, *report.lines()))
+
+
+# Transcripts that the clients wrote (tests/support/transcripts)
+
+
+WRITTEN = Path(__file__).parents[3] / "support" / "transcripts"
+"""Claude Code 2.1.197 and Codex 0.171.0."""
+TYPED = [
+    "How do we name the queue?",
+    "SLEEP now",
+    "Stop: keep SQS, we decided against Kafka.",
+    "ASK me",
+    "Which region? eu-west-3",
+    "SLOW answer",
+    "SLOW answer! echo port 9999 is free",
+    "SLOW two",
+    "First queued",
+    "Second queued",
+    "SLEEP again",
+]
+BY_SESSION = {
+    "11111111": ["How do we name the queue?", "And the topic?", "After the compaction?"],
+    "315fc6aa": ["And the table?"],
+    "e83a6396": ["Fork after the compaction?"],
+    "22222222": TYPED,
+    "a2ac8da9": ["In the branch?"],
+    "0938c74a": ["In the fork?"],
+    "1b46f24b": ["The red box is the cache."],
+}
+
+
+def test_of_sessions_of_claude_code_the_import_takes_each_word_of_the_user_once_where_it_was_said_first():
+    chats = [chat for chat in talks.read(look(WRITTEN / "claude-code-2.1.197")) if isinstance(chat, Chat)]
+    taken = {chat.chat_id[:8]: [turn.user for turn in chat.turns if turn.user] for chat in chats}
+    assert taken == BY_SESSION
+    answers = [turn.assistant for chat in chats for turn in chat.turns]
+    assert not any("No response requested" in answer or "being continued" in answer for answer in answers)
+    assert not any(kind.startswith("texts of a kind") for chat in chats for kind in chat.left_out)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_of_sessions_of_claude_code_hooks_take_each_word_of_the_user_once(tmp_path, backwards):
+    paths = sorted((WRITTEN / "claude-code-2.1.197").glob("*.jsonl"), reverse=backwards)
+    machine = hooked(tmp_path, *paths)
+    users = [turn.partition("\n\n")[0] for turn in machine.memory.turns]
+    assert sorted(filter(None, users)) == sorted(text for texts in BY_SESSION.values() for text in texts)
+    assert machine.log == []
+
+
+def test_of_sessions_of_codex_hooks_take_the_words_of_the_user_and_the_answers(tmp_path):
+    folder = WRITTEN / "codex-0.171.0"
+    machine = hooked(
+        tmp_path, *(folder / f"{name}.jsonl" for name in ("exec", "typed", "fork")), client="codex", event="Stop"
+    )
+    assert machine.memory.turns == [
+        "How do we name the queue?\n\nAnswer to: How do we name the queue?",
+        "And the topic?\n\nAnswer to: And the topic?",
+        "How do we name the queue?SLEEP now\n\n",
+        "Stop: keep SQS, we decided against Kafka.\n\nAnswer to: Stop: keep SQS, we decided against Kafka.",
+        "SLEEP again\n\n",
+        "ASK me\n\n",
+        "Which region? eu-west-3\n\nAnswer to: ASK me",
+        "In the fork?\n\nAnswer to: In the fork?",
+    ]
+    assert machine.log == []
 
 
 # Files beside sessions
