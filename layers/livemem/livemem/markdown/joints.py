@@ -113,20 +113,20 @@ def further_rows(table: Sequence[str], content: Sequence[str]) -> list[str] | No
 
     Below a table any line is a row (GitHub Flavored Markdown 0.29, 4.10), so the lines must look like rows: with pipes
     at both ends, or at one end and as many cells as the table has. A row of a table without pipes at its ends has any
-    pipe.
+    pipe. Single dashes fill cells, but in the second line, where they make the first one a head.
     """
     rule = table[1].strip(f"{_OUTER}\r\n")
     rows = list(content)
     head = _cells(table[0].lstrip(_OUTER))
     if len(rows) > HEAD_ROWS and _RULE.fullmatch(rows[1].strip()) and _cells(rows[0]) == head:
         rows = rows[HEAD_ROWS:]
-    for line in rows:
+    for place, line in enumerate(rows):
         row, cells = line.strip(), len(_cells(line))
         ends = row.startswith("|") + (len(row) > 1 and _PIPE.search(row[-2:]) is not None and row.endswith("|"))
         alike = ends == len("||") or (ends and 1 < cells == len(_cells(rule)))
         if not rule.startswith("|"):
             alike = _PIPE.search(row) is not None
-        if not alike or _RULE.fullmatch(row):
+        if not alike or (_RULE.fullmatch(row) and (place == 1 or "--" in row)):
             return None
     return rows or None
 
