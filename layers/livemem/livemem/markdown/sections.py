@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _MAX_LISTED = 20
 _MAX_SHOWN = 120
-_MAX_READ = 1_000
-"""Characters of a heading whose emphasis and links are looked at."""
+_MAX_READ = 200
+"""Characters of a heading whose emphasis and links are looked at: that may take the square of their number."""
 _READ_EFFORT = 2
 """Reading a heading takes as long as some lines of text, and is kept for the next address."""
 # A heading's own text may hold " > "; only one in front of another run of # separates the parts of a path.
@@ -177,7 +177,7 @@ def _read_aloud(line: str) -> tuple[int, str]:
     """The level of a heading line, 0 for a text without # signs, and its words as they are read."""
     text = line.lstrip("#")
     if len(line) > _MAX_READ:
-        return len(line) - len(text), text.strip()
+        return len(line) - len(text), text.strip().casefold()
     children = _inline().parseInline(text.strip())[0].children or []
     words = "".join(child.content for child in children if child.type in ("text", "code_inline"))
     return len(line) - len(text), collapse(words).casefold()
