@@ -42,6 +42,8 @@ _SILENT = frozenset(
     }
 )
 """Types of entries that hold no new words of the user."""
+_ORIGINS = ("human", "auto-continuation", "task-notification")
+"""Known origins of a prompt. Another one, such as a channel, may be a person."""
 _COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s.*)?", re.DOTALL)
 _ANSWERED = re.compile(r"(?:User has answered|Your questions have been answered)[^:]*: (.*)", re.DOTALL)
 _PAIR = re.compile(r'"((?:[^"\\]|\\.)*)"="((?:[^"\\]|\\.)*)"')
@@ -70,9 +72,9 @@ class ClaudeCode:
         content = message.get("content")
         if not message:
             return unknown(entry, role)
-        origin = fields(entry.get("origin")).get("kind", "human")
+        origin = string(fields(entry.get("origin")).get("kind")) or "human"
         if any(entry.get(flag) for flag in _FLAGS) or origin != "human" or message.get("model") == "<synthetic>":
-            return Words(left_out=WITHOUT_WORDS)
+            return Words(left_out=WITHOUT_WORDS) if origin in _ORIGINS else unknown(entry, f"origin:{origin}")
         if role == "assistant":
             self._learn(content)
         copied = fields(entry.get("forkedFrom"))
@@ -115,9 +117,9 @@ def _answers(result: Mapping[str, Any], text: str) -> str:
         notes = fields(result.get("annotations"))
         lines = []
         for question, answer in answers.items():
-            chosen = ", ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
+            chosen = ", ".join(map(string, answer)) if isinstance(answer, list) else string(answer)
             note = string(fields(notes.get(question)).get("notes"))
-            lines.append(f"{question} {chosen}" + (f" ({note})" if note else ""))
+            lines += [f"{question} {chosen}" + (f" ({note})" if note else "")] if chosen or note else []
         return "\n".join(lines)
     found = _ANSWERED.match(text)
     return "\n".join(f"{question} {answer}" for question, answer in _PAIR.findall(found[1])) if found else ""
@@ -140,7 +142,7 @@ def _attached(entry: Mapping[str, Any]) -> Words | None:
     kind = string(attachment.get("type"))
     if kind != "queued_command":
         return None if kind in _ATTACHMENTS else unknown(entry, f"attachment:{kind}")
-    origin = fields(attachment.get("origin")).get("kind", "human")
+    origin = string(fields(attachment.get("origin")).get("kind")) or "human"
     own = attachment.get("commandMode", "prompt") == "prompt" and origin == "human" and not attachment.get("isMeta")
     text = text_of(attachment.get("prompt"), "user")
     if not own or not text or entry.get("isSidechain"):

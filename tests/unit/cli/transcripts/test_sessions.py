@@ -502,15 +502,18 @@ def test_what_held_words_and_is_not_understood_is_counted_by_its_type_in_log_and
         {"type": "voice-note", "content": [{"type": "text", "text": "Call Kiel again."}]},
         {"type": "attachment", "attachment": {"type": "dictated", "prompt": "Call."}},
         {"type": "user", "text": "In a new field."},
+        row("user", "Said in a chat.", 2, origin={"kind": "channel", "server": "chat"}),
+        row("user", "Said.", 3, origin={"kind": None}),
         {"type": "mode", "mode": "normal"},
         {"type": "odd\n\x1b[31m<b>", "text": "x"},
     )
     machine = hooked(tmp_path, path)
     report = talks.plan(look(path.parent), Wanted("demo"))
-    kinds = {"voice-note": 2, "attachment:dictated": 1, "user": 1, "no type": 1}
+    kinds = {"voice-note": 2, "attachment:dictated": 1, "origin:channel": 1, "user": 1, "no type": 1}
     for kind, count in kinds.items():
         assert report.not_taken[f"texts of a kind that is not known ({kind})"] == count
         assert f"{count} texts of a kind that is not known ({kind})" in machine.log[0]
+    assert machine.memory.said == [NIGHT, "Said."]
     assert not any("Call" in text for text in (*machine.log, *report.lines()))
 
 
