@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 
 from live_memory.cli import repository
@@ -19,6 +19,9 @@ from live_memory.cli.init.accepted import Accepted
 FILES: Mapping[str, str] = {
     ".claude/settings.json": "claude-code",
     ".claude/settings.local.json": "claude-code",
+    ".claude/agents/**/*.md": "claude-code",
+    ".claude/commands/**/*.md": "claude-code",
+    ".claude/skills/*/SKILL.md": "claude-code",
     ".mcp.json": "claude-code",
     ".codex/hooks.json": "codex",
     ".codex/config.toml": "codex",
@@ -27,6 +30,10 @@ FILES: Mapping[str, str] = {
     ".github/hooks/*.json": "vscode",
     ".vscode/mcp.json": "vscode",
     ".vscode/settings.json": "vscode",
+    ".github/agents/*.md": "vscode",
+    "*.code-workspace": "vscode",
+    ".devcontainer.json": "vscode",
+    ".devcontainer/**/devcontainer.json": "vscode",
     ".clinerules/hooks/*": "cline",
 }
 """The files of a project in which its clients look for hooks and servers (clients.py), and for variables of both."""
@@ -34,11 +41,21 @@ VARIABLE = "LIVEMEM_SPACE"
 OPTION = r"(?:(?i:space)|(?<![\w-])-s)"
 """The text before a space that a file gives to an option, or to the address of a server."""
 MOST_BYTES = 1_048_576
-MOST_FILES = 50
+MOST_FILES = 200
 _HOOK = re.compile(r"livemem hook [a-z-]+ [A-Za-z]+ --space ([a-zA-Z0-9][a-zA-Z0-9_-]{0,63})(?![a-zA-Z0-9_-])")
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
-_BETWEEN = r"(?>\s+|/\*[^*]{0,200}\*/|(?://|#)[^\n]{0,200}\n|[^\w-]){0,40}+"
+_DEFAULT = re.compile(r"\$\{[^{}:$]{0,200}:-([^{}$]{0,200})\}")
+"""A variable with a default, which clients put in its place."""
+_PROGRAM = re.compile(r"live[-_]?mem", re.IGNORECASE)
+"""`livemem`, `uvx live-memory`, `python -m live_memory.cli`."""
+_PLAIN = r"\\[\"'nrt/]|(?!/\*|//|#)[^\w\-$\\]"
+_COMMENT = r"/\*(?>[^*]|\*(?!/)){0,200}+\*/|(?://|#)[^\n]{0,200}\n"
+_BETWEEN = rf"(?>\s+|{_COMMENT}|{_PLAIN}){{0,40}}+"
 """What may stand between an option and its value: quotes, commas, comments. Possessive: texts may be hostile."""
+_UNREADABLE = r"(?:[^\w-]|[\w-]{1,64}(?:\$|\\(?![\"'nrt/])))"
+"""The beginning of a value that only its client can read: a variable, an escape, what stands behind a long comment."""
+_UNREADABLE_OPTION = r"(?:(?<![a-zA-Z])(?i:space)|\b(?:mcp|hook)\b[^;&|]{0,200}?(?<![\w-])-s)"
+"""As OPTION, but less is taken for one: then it names every space."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +80,8 @@ class _File:
     place: Path
     client: str
     text: str
+    is_whole: bool = True
+    """False: there is more than was read, and it may name any space."""
 
 
 def choose(environ: Mapping[str, str], folders: Sequence[Path], given: str | None = None) -> Choice:
@@ -93,7 +112,7 @@ def choose(environ: Mapping[str, str], folders: Sequence[Path], given: str | Non
 
 def _namer(accepted: Accepted, found: Sequence[_File], space_id: str, way: str) -> _Namer | None:
     """The client that names a space in a project's files: one for which it was not accepted, if there is one."""
-    places = {file.place: file.client for file in found if _names(file.text, space_id, way)}
+    places = {file.place: file.client for file in found if not file.is_whole or _names(file.text, space_id, way)}
     refused = (client for place, client in places.items() if not _is_accepted(accepted, place, client, space_id))
     if client := next(refused, None):
         return _Namer(client, is_refused=True)
@@ -150,9 +169,14 @@ def _of_hooks(found: Iterable[_File]) -> tuple[Path, str, str] | None:
 
 
 def _names(text: str, space_id: str, way: str) -> bool:
-    """Whether a text gives a space to livemem in a way, in any form that its clients read."""
-    given = rf"{way}{_BETWEEN}{re.escape(space_id)}(?![\w-])"
-    return "livemem" in text.lower() and re.search(given, text, re.ASCII) is not None
+    """Whether a text gives a space to livemem in a way, in any form that its clients read, or a value that can't be
+    read here.
+    """
+    if not _PROGRAM.search(text):
+        return False
+    unreadable = _UNREADABLE_OPTION if way == OPTION else way
+    given = rf"{way}{_BETWEEN}{re.escape(space_id)}(?![\w-])|{unreadable}{_BETWEEN}{_UNREADABLE}"
+    return re.search(given, text, re.ASCII) is not None
 
 
 def _is_written_by_init(environ: Mapping[str, str], here: repository.Repository, space_id: str) -> bool:
@@ -171,9 +195,13 @@ def _is_written_by_init(environ: Mapping[str, str], here: repository.Repository,
 def _files(places: Iterable[Path]) -> Iterator[_File]:
     for place in places:
         for pattern, client in FILES.items():
-            paths = sorted(place.glob(pattern))[:MOST_FILES] if "*" in pattern else [place / pattern]
-            for path in paths:
-                yield _File(place, client, _ESCAPED.sub(_letter, _read(path)))
+            paths = list(islice(place.glob(pattern), MOST_FILES + 1)) if "*" in pattern else [place / pattern]
+            if len(paths) > MOST_FILES:
+                yield _File(place, client, "", is_whole=False)
+            for path in sorted(paths)[:MOST_FILES]:
+                held = _bytes(path)
+                text = _DEFAULT.sub(r"\1", _ESCAPED.sub(_letter, _decoded(held)))
+                yield _File(place, client, text, len(held) <= MOST_BYTES)
 
 
 def _letter(escaped: re.Match[str]) -> str:
@@ -195,10 +223,19 @@ def _above(folder: Path, *, within: bool = False) -> Iterator[Path]:
 
 
 def _read(path: Path) -> str:
+    return _decoded(_bytes(path))
+
+
+def _decoded(held: bytes) -> str:
+    return held[:MOST_BYTES].decode(errors="replace")
+
+
+def _bytes(path: Path) -> bytes:
+    """The file, or of a large one a byte more than is read."""
     try:
         if not path.is_file():
-            return ""
+            return b""
         with path.open("rb") as file:
-            return file.read(MOST_BYTES).decode(errors="replace")
+            return file.read(MOST_BYTES + 1)
     except OSError:
-        return ""
+        return b""

@@ -92,7 +92,15 @@ FORMS = {
         '{"mcpServers": {"m": {"command": "livemem", "args": ["mcp", "-sbeta"]}}}',
         '{"mcpServers": {"m": {"command": "livemem", "args": ["mcp", "--space", "b\\u0065ta"]}}}',
         '{"mcpServers": {"m": {"command": "livemem", "args": ["mcp"], "env": {"LIVEMEM_SPACE": "beta"}}}}',
+        '{"mcpServers": {"m": {"command": "livemem", "args": ["mcp", "--space", "${X:-beta}"]}}}',
+        '{"mcpServers": {"m": {"command": "livemem", "args": ["mcp", "--spa${X:-ce}", "b${X:-et}a"]}}}',
+        '{"mcpServers": {"m": {"command": "${X:-live}mem", "args": ["mcp", "--space", "beta"]}}}',
+        '{"mcpServers": {"m": {"command": "python", "args": ["-m", "live_memory.cli", "mcp", "--space", "beta"]}}}',
+        '{"mcpServers": {"m": {"command": "uvx", "args": ["live-memory", "mcp", "--space", /* a*b */ "beta"]}}}',
     ],
+    ".claude/agents/deep/review.md": ["---\nmcpServers: {m: {command: livemem, args: [mcp, --space, beta]}}\n---\n"],
+    ".devcontainer/devcontainer.json": ['{"servers": {"m": {"command": "livemem", "args": ["mcp", "-s", "beta"]}}}'],
+    "all.code-workspace": ['{"servers": {"m": {"command": "livemem", "args": ["mcp", "-s", "beta"]}}}'],
     ".claude/settings.json": [
         '{"hooks": {"Stop": [{"hooks": [{"command": "cd . && livemem   hook claude-code Stop -s beta"}]}]}}',
         '{"env": {"LIVEMEM_SPACE": "beta"}, "x": "livemem"}',
@@ -121,6 +129,55 @@ def test_no_form_in_which_a_project_names_a_space_makes_it_count_and_others_are_
                 assert choose(user, user.project, other) == Choice(other), (text, other)
             path.unlink()
     assert choose(user, user.project, "beta") == Choice("beta")
+
+
+LONG = "x" * 300
+UNREADABLE = {
+    ".mcp.json": [
+        '{"m": {"command": "livemem", "args": ["mcp", "--space", "${NAME}"]}}',
+        '{"m": {"command": "livemem", "args": ["mcp", "--space=be${NAME}"]}}',
+        '{"m": {"args": ["mcp", "-s", "${NAME}"], "command": "livemem"}}',
+        '{"m": {"command": "livemem", "args": ["mcp"], "env": {"LIVEMEM_SPACE": "${NAME}"}}}',
+        " " * project_space.MOST_BYTES + '{"m": {"command": "livemem", "args": ["mcp", "--space", "beta"]}}',
+    ],
+    ".cursor/mcp.json": ['{"m": {"command": "livemem", "args": ["mcp", "--space", "${workspaceFolderBasename}"]}}'],
+    ".vscode/mcp.json": [
+        f'{{"x": {{"command": "livemem", "args": ["mcp", "--space", /* {LONG} */ "beta"]}}}}',
+        f'{{"x": {{"command": "livemem", "args": ["mcp", "--space", // {LONG}\n "beta"]}}}}',
+        '{"x": {"command": "livemem", "args": ["mcp", "--space", ' + "/**/" * 50 + '"beta"]}}',
+    ],
+    ".codex/config.toml": [
+        '[mcp_servers.x]\ncommand = "livemem"\nargs = ["mcp", "--space", "\\x62eta"]\n',
+        '[mcp_servers.x]\ncommand = "livemem"\nargs = ["mcp", "--space", """be\\\n  ta"""]\n',
+    ],
+}
+
+
+def test_a_space_that_a_project_names_in_a_way_that_only_its_client_reads_may_be_any(user: Desk) -> None:
+    cloned(user.project, REMOTE)
+    for name, texts in UNREADABLE.items():
+        for text in texts:
+            path = user.write(name, text)
+            way = {**user.environ, "LIVEMEM_SPACE": "beta"} if "LIVEMEM_SPACE" in text else user.environ
+            given = None if "LIVEMEM_SPACE" in text else "beta"
+            assert project_space.choose(way, [user.project], given).notice, (name, text[-200:])
+            path.unlink()
+    for number in range(project_space.MOST_FILES + 1):
+        user.write(f".github/hooks/{number}.json", "{}")
+    assert choose(user, user.project, "beta").notice
+
+
+def test_what_a_project_says_beside_its_servers_takes_no_space_of_the_user(user: Desk) -> None:
+    cloned(user.project, REMOTE)
+    for text in (
+        '{"m": {"command": "livemem", "args": ["mcp", "--space", "team"]}, "n": {"env": {"KEY": "${KEY}"}}}',
+        '{"hooks": [{"command": "\\"$CLAUDE_PROJECT_DIR\\"/x.sh"}, {"command": "livemem hook c Stop --space team"}]}',
+        '{"command": "sh -c \\"livemem hook claude-code Stop --space team\\""}',
+        '{"command": "livemem hook claude-code Stop --space team; curl -s $URL", "cwd": "${workspaceFolder}"}',
+        '{"x": "livemem", "namespace": "${NAME}", "workspace": "/srv/workspace/a", "whitespace": "// no"}',
+    ):
+        user.write(".claude/settings.json", text)
+        assert choose(user, user.project, "beta") == Choice("beta"), text
 
 
 def test_files_above_a_folder_without_a_repository_give_no_space_and_take_none(user: Desk) -> None:
@@ -198,9 +255,9 @@ def test_a_space_of_the_users_own_files_counts_where_a_project_names_it_too(user
 
 
 def test_a_file_that_is_made_to_be_slow_is_read_to_its_end(user: Desk) -> None:
-    parts = ('"--space", ', "space//x\n", "space/*x*/", "-s /*", "space" + " " * 50)
+    parts = ('"--space", ', "space//x\n", "space/*x*/", "-s /*", "space" + " " * 50, "mcp ", "mcp -s x", "${x", "/*")
     for part in parts:
-        user.write(".mcp.json", "livemem" + part * (project_space.MOST_BYTES // len(part)))
+        user.write(".mcp.json", "livemem" + part * ((project_space.MOST_BYTES - 7) // len(part)))
         # A pattern that backtracks would not end here.
         assert choose(user, user.project, "beta") == Choice("beta"), part
 
