@@ -21,8 +21,12 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/]*@)?(\[[^]/]*\]|[^/:]*)(?::\d*)?(
 _SCP = re.compile(r"(?:[^/]*@)?(\[[^]/]*\]|[^/:\\]{2,}):(?!//)(.*)", re.DOTALL)
 """`git@host:path`. A single letter before the colon is a drive of Windows."""
 _HELPER = re.compile(r"^[a-z0-9+-]+::", re.IGNORECASE)
-_OTHER_DOOR = re.compile(r"(alt)?ssh\.(?=[^.]+\.)")
+_OTHER_DOOR = re.compile(r"^(alt)?ssh\.(?=[^.]+\.)")
 """Forges answer SSH at the port of HTTPS under such a name of the host (ssh.github.com, altssh.gitlab.com)."""
+_AZURE = re.compile(r"(?:v3/)?([^/]+)/([^/]+)/(?:_git/)?([^/]+)")
+"""Organisation, project and repository of Azure: `v3/o/p/r` by SSH, `o/p/_git/r` by HTTPS, `o/_git/r` where both have
+one name (https://learn.microsoft.com/azure/devops/repos/git/clone).
+"""
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,11 @@ def _parsed(url: str) -> tuple[str, list[str]]:
         return "", []
     path = unquote(re.split(r"[?#]", found[2] or "")[0])
     path = re.sub(r"\.git$", "", path.rstrip("/"), flags=re.IGNORECASE)
-    return _OTHER_DOOR.sub("", found[1].casefold().strip(".")), [part for part in path.split("/") if part]
+    host = _OTHER_DOOR.sub("", found[1].casefold().strip("."))
+    parts = [part for part in path.split("/") if part]
+    if host == "dev.azure.com" and (azure := _AZURE.fullmatch("/".join(parts))):
+        parts = [azure[1], azure[3] if azure[2] == "_git" else azure[2], azure[3]]
+    return host, parts
 
 
 def _remote(top: Path) -> str:

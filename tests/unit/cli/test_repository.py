@@ -60,6 +60,24 @@ def test_all_forms_of_a_remote_are_one_repository_and_hold_no_user_password_or_p
     assert forms == {("forge.example.org/ferry/timetable", "ferry-timetable")}
 
 
+def test_the_addresses_of_azure_by_ssh_and_https_are_one_repository(tmp_path):
+    forms = names(
+        tmp_path,
+        "git@ssh.dev.azure.com:v3/acme/shop/api",
+        "ssh://git@ssh.dev.azure.com:22/v3/acme/shop/api",
+        "https://dev.azure.com/acme/shop/_git/api",
+        "https://acme@dev.azure.com/acme/shop/_git/api",
+    )
+    assert forms == {("dev.azure.com/acme/shop/api", "acme-shop-api")}
+    short = names(tmp_path, "https://dev.azure.com/acme/_git/api", "git@ssh.dev.azure.com:v3/acme/api/api")
+    assert short == {("dev.azure.com/acme/api/api", "acme-api-api")}
+
+
+def test_a_host_whose_name_only_ends_with_that_of_another_door_is_another_host(tmp_path):
+    assert len(names(tmp_path, "https://myssh.example.org/acme/api", "https://myexample.org/acme/api")) == 2
+    assert len(names(tmp_path, "https://vs-ssh.example.org/acme/api", "https://vs-example.org/acme/api")) == 2
+
+
 def test_owners_hosts_and_groups_are_told_apart_by_the_name_or_by_the_second_one(tmp_path):
     urls = [
         "https://forge.example.org/acme/api",
