@@ -528,7 +528,7 @@ def test_a_heading_without_words_is_no_address_of_another():
     assert "would end the section" in refusal(text, Edit("append_to_section", "## ![](b.png)", "## ![](d.png)\n\nx"))
 
 
-def test_a_long_heading_is_found_without_its_capitals_alone_and_costs_little():
+def test_a_long_heading_is_found_without_its_capitals_alone():
     words, marks = "Word " * 60, "[" * 400
     text = "".join(f"## {marks}{number}\n\n" for number in range(500)) + f"## {words}\n\nx\n"
     assert edited(text, "replace_section", f"## {words.lower()}", "y") == text.replace("\nx\n", "\ny\n")
