@@ -15,6 +15,7 @@ from livemem.erasure import erasure
 from livemem.notes import pages
 from livemem.notes.note import CapturedFrom
 from livemem.spaces import head as heads
+from livemem.store import keys as all_keys
 from tests.support.counting import Killed
 from tests.support.talk import Talk, captures, extract
 from tests.support.world import EVERYONE, INVOCATION, append_everything, read_prompt
@@ -360,3 +361,55 @@ def test_the_erasure_of_a_captured_note_takes_it_out_of_what_its_block_names():
     (key,) = talk.world.keys(f"demo/conversations/{talk.id}/v1/captures/")
     named = BlockCapture.from_bytes(talk.world.text(key).encode())
     assert [one.content for one in named.notes] == [OPEN["content"]]
+
+
+def value(number, turns, category="decision"):
+    return {"category": category, "content": f"The port is {number}.", "turns": turns}
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        # Whatever the order of the answer, the categories and the hashes: the later turn is the newer note.
+        ([value(3, [3]), value(1, [1]), value(2, [2])], [1, 2, 3]),
+        ([value(1, [1], "todo"), value(2, [2], "insight"), value(3, [3], "decision")], [1, 2, 3]),
+        ([value(3, [1, 3]), value(2, [2]), value(1, [1])], [1, 2, 3]),
+        # Of one turn the order of the answer counts, and a note without turns rests on the whole block.
+        ([value(3, []), value(1, [2]), value(2, [2])], [1, 2, 3]),
+        ([value(number, [4]) for number in range(1, 6)], [1, 2, 3, 4, 5]),
+    ],
+)
+@pytest.mark.parametrize("minutes", [0, 7])
+def test_notes_of_a_block_are_in_the_order_of_their_turns_each_with_the_time_of_its_last_turn(named, expected, minutes):
+    talk = Talk("windows", capture="notes", min_flush_chars=100)
+    talk.llm.default = folding(named)
+    for number in range(4):
+        talk.say("u" * 200, "a" * 200, after=60 * minutes, message_id=f"m{number}")
+    log.close(talk.process, "demo", talk.id)
+    talk.update()
+
+    notes = sorted(live(talk), key=lambda note: all_keys.parse_note_id(note.note_id).order)
+    assert [note.content for note in notes] == [f"The port is {number}." for number in expected]
+    turns = {turn.turn_index: turn for turn in log.read(talk.process, "demo", talk.id, range(1, 5))}
+    assert [note.moment[:19] for note in notes] == [
+        turns[note.source.turns[1]].said_at().isoformat()[:19] for note in notes
+    ]
+    # Who follows the notes sees them where the block ends.
+    assert {note.timestamp for note in notes} == {f"{turns[4].timestamp[:19]}Z"}
+    talk.world.consolidate()
+    assert [note["content"] for note in read_prompt(talk.llm.asked[-1])["notes"]] == [note.content for note in notes]
+
+
+def test_a_fold_reads_a_captured_note_before_one_that_was_written_between_its_turn_and_the_end_of_its_block():
+    talk = Talk("windows", capture="notes", min_flush_chars=100)
+    talk.llm.default = folding([value(1, [1])])
+    talk.say("u" * 200, "a" * 200, message_id="m1")
+    talk.world.pass_time(300)
+    talk.world.note("The port is 2.")
+    talk.say("u" * 200, "a" * 200, after=300, message_id="m2")
+    log.close(talk.process, "demo", talk.id)
+    talk.update()
+    talk.world.consolidate()
+    shown = read_prompt(talk.llm.asked[-1])["notes"]
+    assert [note["content"] for note in shown] == ["The port is 1.", "The port is 2."]
+    assert [note["number"] for note in shown] == [1, 2]

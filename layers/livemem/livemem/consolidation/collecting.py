@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 from livemem import clock
@@ -153,9 +153,21 @@ def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Co
 
 
 def filled(empty: Collected, taken: Sequence[tuple[Note, NoteSource]], *, remaining: int) -> Collected:
-    """The prompt with these notes. `remaining`: notes that wait for the next run."""
-    notes, sources = [note for note, _ in taken], [source for _, source in taken]
+    """The prompt with these notes, in the order in which they were said. `remaining`: notes that wait for the next
+    run.
+    """
+    # The newest note wins, whenever it was written down. Equal times keep the order of writing.
+    in_order = sorted(taken, key=lambda one: _said(one[0]))
+    notes, sources = [note for note, _ in in_order], [source for _, source in in_order]
     return replace(empty, notes=notes, sources=sources, remaining=remaining)
+
+
+def _said(note: Note) -> datetime:
+    try:
+        return clock.parse(note.moment)
+    except ValueError:
+        # A person wrote the time into the bucket.
+        return keys.parse_note_id(note.note_id).timestamp
 
 
 def rules_changed_at(process: Process, head: Head, run: Run, rules: str) -> str | None:

@@ -34,7 +34,7 @@ from livemem.spaces import head as heads
 from livemem.store import keys as all_keys
 from livemem.store import stored
 from livemem.store.objects import MARKDOWN
-from livemem.store.stored_documents import NoteId, StoredDocument
+from livemem.store.stored_documents import Moment, NoteId, StoredDocument
 from livemem.text.redaction import Redaction
 
 logger = logging.getLogger(__name__)
@@ -91,6 +91,8 @@ class CapturedNote(BaseModel, defer_build=True):
     content: str
     turns: tuple[TurnIndex, TurnIndex]
     """The first and the last turn that it rests on."""
+    said_at: Moment | None = None
+    """When the last of them was said. None in documents of versions that did not keep it."""
 
 
 class BlockCapture(StoredDocument):
@@ -119,8 +121,7 @@ def append(
     Vanished.
     """
     block = turns[0].turn_index, turns[-1].turn_index
-    writers = {turn.turn_index: turn.token for turn in turns}
-    capture = BlockCapture(turns=block, notes=_captured(at, source, block, writers, clock.parse(until), named))
+    capture = BlockCapture(turns=block, notes=_captured(at, source, turns, clock.parse(until), named))
     key = at.capture_key(number)
     fresh = stored.write_if(process.store, key, capture.to_bytes())
     if not fresh:
@@ -140,17 +141,23 @@ def append(
 
 
 def _captured(
-    at: At,
-    source: str,
-    block: tuple[int, int],
-    writers: Mapping[int, str],
-    moment: datetime,
-    named: Sequence[NamedNote],
+    at: At, source: str, turns_of_block: Sequence[Turn], until: datetime, named: Sequence[NamedNote]
 ) -> list[CapturedNote]:
+    """The notes in the order of the turns that they rest on, so that of two values the later one is the newer note.
+
+    Their ids have the time of the block's end, because who follows the notes does not look further back. Within that
+    second the suffix, which begins with the millisecond, counts up.
+    """
+    by_index = {turn.turn_index: turn for turn in turns_of_block}
+    writers = {index: turn.token for index, turn in by_index.items()}
+    block = min(by_index), max(by_index)
+    ranges = []
+    for one in named:
+        inside = [turn for turn in one.turns if turn in by_index]
+        ranges.append((min(inside), max(inside)) if inside else block)
+    in_order = sorted(enumerate(zip(ranges, named, strict=True)), key=lambda item: item[1][0][::-1])
     made = []
-    for place, one in enumerate(named):
-        inside = [turn for turn in one.turns if block[0] <= turn <= block[1]]
-        turns = (min(inside), max(inside)) if inside else block
+    for rank, (place, (turns, one)) in enumerate(in_order):
         if turns[1] <= at.built.captured_until:
             # A version before the rebuild has named the notes of these turns.
             continue
@@ -158,12 +165,14 @@ def _captured(
         try:
             all_keys.check_agent(at.conversation.author)
             agent = all_keys.check_agent(_writer(at, turns, writers))
-            name = all_keys.NoteName(moment.replace(microsecond=0), agent, one.category, digest[:8])
+            suffix = f"{until.microsecond // 1_000 + rank:03x}{digest[:5]}"
+            name = all_keys.NoteName(until.replace(microsecond=0), agent, one.category, suffix)
         except InvalidName:
             # An author is no name of an agent: the conversation came with a foreign archive.
             return []
         content = Redaction().text(one.content)
-        made.append(CapturedNote(note_id=name.note_id, content=content, turns=turns))
+        said_at = clock.iso_millis(by_index[turns[1]].said_at())
+        made.append(CapturedNote(note_id=name.note_id, content=content, turns=turns, said_at=said_at))
     return made
 
 
@@ -180,7 +189,7 @@ def _writer(at: At, turns: tuple[int, int], writers: Mapping[int, str]) -> str:
 def _note(at: At, one: CapturedNote) -> Note:
     name = all_keys.parse_note_id(one.note_id)
     source = CapturedFrom(at.conversation_id, one.turns)
-    draft = NoteDraft(name.category, one.content)
+    draft = NoteDraft(name.category, one.content, said_at=one.said_at)
     return appending.new_note(at.space_id, name.agent, draft, name.timestamp, name.suffix, source)
 
 
