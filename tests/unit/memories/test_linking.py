@@ -6,9 +6,10 @@ from datetime import timedelta
 import pytest
 
 from livemem.llm.client import LlmError
-from livemem.memories import correcting, forgetting, log, reading, similar, storing
+from livemem.memories import correcting, forgetting, log, nearest, reading, similar, storing
 from livemem.memories.correcting import Correction
-from livemem.memories.memory import MemoryDraft
+from livemem.memories.memory import Memory, MemoryDraft, Provenance
+from livemem.memories.merging import Candidate, Near
 from tests.support.memories import URL, contents, store, world_with_meaning
 from tests.support.world import INVOCATION, World, pairs_asked
 
@@ -240,3 +241,40 @@ def test_a_merge_of_two_memories_keeps_the_vector_of_the_content_that_stands():
     meaning.calls.clear()
     store(world.with_parts(embed=meaning), "2: Something else.")
     assert meaning.calls == [["2: Something else."]]
+
+
+def of(content, *subjects):
+    now = "2026-05-01T10:00:00.000Z"
+    return Memory(
+        memory_id="m1",
+        kind="fact",
+        content=content,
+        subjects=list(subjects),
+        created_at=now,
+        updated_at=now,
+        source="manual",
+        provenance=Provenance(author="ann"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "is_asked"),
+    [
+        (of("The review is on 3 May."), of("Port Kiel closes on May 3."), False),
+        (of("Backups run on Fridays."), of("The choir meets on Fridays."), False),
+        (of("Release 2 went out on 2026-05-03."), of("Ines moved on 2026-05-03."), False),
+        (of("Le gel commence le 1er mai 2026."), of("Raul part en mai 2026."), False),
+        (of("The import begins at 14:30."), of("Lunch ends at 14:30."), False),
+        # A subject, or a word beside the date.
+        (of("The freeze begins on 3 May.", "deploys"), of("Nothing goes out from May 3 on.", "deploys"), True),
+        (of("The freeze begins on 3 May."), of("The freeze begins on 10 May."), True),
+        (of("Python 3.12 since May."), of("The build needs 3.12."), True),
+        # Texts in two languages share no word.
+        (of("The port is closed."), of("Le havre reste inaccessible."), True),
+    ],
+)
+@pytest.mark.parametrize("by", ["vector", "lexical"])
+def test_two_memories_that_share_a_date_alone_are_no_candidates(world, new, old, is_asked, by):
+    for candidate, there in ((new, old), (old, new)):
+        asked = nearest.to_ask(world.process, Candidate(candidate), [Near(there, 0.9, by)])
+        assert bool(asked) == is_asked

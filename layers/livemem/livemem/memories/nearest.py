@@ -17,8 +17,9 @@ from livemem.memories.operation import By
 from livemem.memories.thresholds import Thresholds
 from livemem.process import Process, Timer
 from livemem.store.memory_keys import Kind
-from livemem.text import similarity, wording
+from livemem.text import similarity, text_tokens, wording
 from livemem.text.similarity import Grams
+from livemem.text.text_tokens import TextTokens
 
 Judge = Callable[[str, Sequence[str]], Mapping[str, Verdict]]
 """Gives the verdicts on a new content and former ones, the nearest first. Some may have no verdict."""
@@ -127,11 +128,13 @@ def bounds_of(process: Process, kind: Kind, by: By) -> Thresholds:
 
 
 def to_ask(process: Process, candidate: Candidate, there: Sequence[Near]) -> list[Near]:
-    """The nearest memories about which the LLM is asked: none if one says it in the same words.
+    """The nearest memories about which the LLM is asked: none if one says it in the same words. One that shares only a
+    date with the candidate is left out.
 
     If only one of that memory and the candidate expires, the LLM is asked about memories that live as the candidate.
     """
     kind, same_words = candidate.memory.kind, [near for near in there if near.by == "text"]
+    words = text_tokens.read(candidate.content)
     if any(not _lives_otherwise(candidate, near) for near in same_words):
         return []
     return [
@@ -139,8 +142,16 @@ def to_ask(process: Process, candidate: Candidate, there: Sequence[Near]) -> lis
         for near in there
         if near.by != "text"
         and near.score >= bounds_of(process, kind, near.by).asked_from
+        and not _shares_a_date_alone(candidate.memory, words, near.memory)
         and not (same_words and _lives_otherwise(candidate, near))
     ]
+
+
+def _shares_a_date_alone(memory: Memory, words: TextTokens, other: Memory) -> bool:
+    """Whether all that both name is a date or a time. Texts without a common word may be in two languages."""
+    said = text_tokens.read(other.content)
+    is_shared = words.undated & said.undated or set(memory.subjects) & set(other.subjects)
+    return bool(words.words & said.words) and not is_shared
 
 
 def same(

@@ -22,6 +22,10 @@ _IDENTIFIER = re.compile(r"[a-z]+[A-Z]|_|^[#@]|[^\W\d][./@]\w|\d[^\W\d]|[^\W\d]-
 _ENDINGS = "ements ement ments ment ions ings ion ing ees ed es ee er ez e s".split()
 """The first one that matches is cut from a word of more than five letters: enough to see "deploys" in "deployment"."""
 
+_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?|\d\d?([./])\d\d?\1\d{2,4}|[0-2]?\d:[0-5]\d")
+"""2026-05-03, 3.5.2026, 14:30. Not 3.12, which may be a version."""
+_DAY_OR_YEAR = re.compile(r"[0-3]?\d(?:st|nd|rd|th|er?)?|(?:19|20)\d\d")
+
 _NEGATIONS = """
 not no never none nobody nothing neither nor cannot without forbidden disabled denied refuses refused unable
 stopped removed abandoned ne pas jamais aucun aucune rien personne sans ni interdit interdite interdits
@@ -31,14 +35,18 @@ _COUNTED = """
 one two three four five six seven eight nine ten eleven twelve twenty thirty hundred thousand
 deux trois quatre cinq sept huit dix onze douze vingt trente cent mille
 """
-_DATES = """
+_MONTHS = """
+january february march april june july august september october november december
+janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre
+"""
+_DAYS = f"""{_MONTHS}
 monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
-sundays january february march april june july august september october november december daily weekly monthly yearly
-nightly day days night nights week weeks month months quarter quarters year years noon midnight
-lundi mardi mercredi jeudi vendredi samedi dimanche lundis mardis mercredis jeudis vendredis samedis dimanches janvier
-fevrier mars avril mai juin juillet aout septembre octobre novembre decembre jour jours nuit nuits semaine semaines
-mois trimestre trimestres an ans annee annees quotidien quotidienne hebdomadaire mensuel mensuelle annuel annuelle
-midi minuit
+sundays lundi mardi mercredi jeudi vendredi samedi dimanche lundis mardis mercredis jeudis vendredis samedis dimanches
+"""
+_DATES = f"""{_DAYS}
+daily weekly monthly yearly nightly day days night nights week weeks month months quarter quarters year years noon
+midnight jour jours nuit nuits semaine semaines mois trimestre trimestres an ans annee annees quotidien quotidienne
+hebdomadaire mensuel mensuelle annuel annuelle midi minuit
 """
 _COMMON = """
 a about all also always an and any are as at be been being both but by can could did do does doing done each
@@ -62,6 +70,8 @@ class TextToken:
     """The form that is compared: without case, accents and the usual endings. Details stay as they are written."""
     is_name: bool = False
     is_number: bool = False
+    is_date: bool = False
+    """A part of a date or a time of day: "Friday", "2026-05-03", the 3 of "3 May"."""
     is_common: bool = False
     """It says little: an article, a preposition, an auxiliary verb."""
 
@@ -95,6 +105,11 @@ class TextTokens:
         return frozenset(token.root for token in self.tokens if token.is_name)
 
     @property
+    def undated(self) -> frozenset[str]:
+        """All words that say something but for dates."""
+        return frozenset(token.root for token in self.telling if not token.is_date)
+
+    @property
     def openings(self) -> frozenset[str]:
         """Words that may be names, since they begin a sentence."""
         return frozenset(token.root for token in self.tokens if token.opens)
@@ -117,7 +132,7 @@ def read(text: str) -> TextTokens:
     plain = _OF_IT.sub("", _NOT_CONTRACTED.sub("", plain))
     plain = _ELISION.sub(lambda found: " ne " if found[0][0] in "nN" else " ", plain)
     plain = _THOUSANDS.sub(lambda found: re.sub(r"\D", "", found[0]), plain)
-    tokens = _labelled(list(_tokens(plain)))
+    tokens = _dated(_labelled(list(_tokens(plain))))
     negates = negates or any(token.root in _listed(_NEGATIONS) for token in tokens)
     return TextTokens(tuple(tokens), negates, plain.rstrip().endswith("?"))
 
@@ -150,14 +165,25 @@ def _labelled(tokens: list[TextToken]) -> list[TextToken]:
     ]
 
 
+def _dated(tokens: list[TextToken]) -> list[TextToken]:
+    """The day and the year beside a month are parts of a date, too."""
+    beside = {place + step for place, token in enumerate(tokens) if token.root in _months() for step in (-2, -1, 1, 2)}
+    return [
+        replace(token, is_date=True) if place in beside and _DAY_OR_YEAR.fullmatch(token.root) else token
+        for place, token in enumerate(tokens)
+    ]
+
+
 def _token(word: str, *, begins: bool) -> TextToken:
     """`begins`: it stands first in a sentence, where a capital says nothing."""
     plain = folded(word)
+    if _DATE.fullmatch(plain):
+        return TextToken(_root(plain), is_number=True, is_date=True)
     if _IDENTIFIER.search(word) or (len(word) == 1 and word.isupper() and not is_common(plain)):
         # Its case may be a part of it.
         return TextToken(word, is_name=True)
     if plain[0].isdigit() or plain in _listed(_DATES) or plain in _listed(_COUNTED):
-        return TextToken(_root(plain), is_number=True)
+        return TextToken(_root(plain), is_number=True, is_date=plain in _listed(_DAYS))
     if is_common(plain) or plain in _listed(_NEGATIONS):
         return TextToken(plain, is_common=True)
     capital = word[0].isupper()
@@ -171,6 +197,12 @@ def _root(word: str) -> str:
             if word.endswith(ending) and len(word) - len(ending) > 3:
                 return word[: -len(ending)]
     return word[:-1] if len(word) > 3 and word[-1] in "se" else word
+
+
+@cache
+def _months() -> frozenset[str]:
+    # "may" is a common word where no day stands beside it.
+    return frozenset(_root(word) for word in _listed(_MONTHS)) | {"may"}
 
 
 @cache
