@@ -3,11 +3,13 @@ off.
 """
 
 import re
+import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from live_memory.cli import repository
 from live_memory.cli.exits import Refused
 from live_memory.cli.init import clients, files
 from live_memory.cli.init.hooks.events import EVENTS
@@ -20,23 +22,26 @@ WHAT = {
 """Clients for whose sessions different data is kept."""
 ALSO_READ = {"claude-code": (".claude/settings.local.json",)}
 """Files of a project in which a client looks for hooks too, and `init` writes none."""
-_SCOPES: tuple[Scope, ...] = ("project", "user")
+_PROJECT: Scope = "project"
+_USER: Scope = "user"
 
 
 def left_over(client: str, setup: Setup, changed: Mapping[Path, str | None]) -> list[str]:
-    """The hooks that go on recording: those of the other scope, and those that livemem did not write.
+    """The hooks that go on recording: those of the other scope, those of folders above in the same repository, which
+    some clients run too, and those that livemem did not write.
 
     `changed`: the texts that files are about to get.
     """
     called = re.compile(rf"livemem hook {client} ([A-Za-z]+)")
     kinds = EVENTS[client]
-    places: dict[Path, str] = {setup.project / name: "" for name in ALSO_READ.get(client, ())}
-    for scope in _SCOPES:
-        there = replace(setup, scope=scope)
-        places |= {
-            place.root / place.relative: "" if scope == setup.scope else f"--scope {scope} "
-            for place in clients.fitting(client, there).places
-        }
+    here = repository.of(setup.project)
+    folders = [here.top / place for place in here.places]
+    places: dict[Path, str] = {folder / name: "" for name in ALSO_READ.get(client, ()) for folder in folders}
+    for scope, folder in [*((_PROJECT, folder) for folder in reversed(folders)), (_USER, setup.project)]:
+        option = "" if scope == setup.scope else f"--scope {scope} "
+        option += "" if folder == folders[0] else f"--directory {shlex.quote(str(folder))} "
+        there = replace(setup, scope=scope, project=folder)
+        places |= {place.root / place.relative: option for place in clients.fitting(client, there).places}
     lines = []
     for path, scope_option in places.items():
         text: str | None = None

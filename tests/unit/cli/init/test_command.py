@@ -117,6 +117,27 @@ def test_hooks_that_record_elsewhere_are_named_and_no_record_is_no_success_until
     assert (done.exit_code, "No chat in claude-code is recorded" in done.stderr) == (7, True)
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+def test_hooks_of_a_folder_above_in_the_repository_are_named_and_those_above_the_repository_not(run, project, client):
+    (project / ".git").mkdir()
+    inner = project / "services" / "a b"
+    inner.mkdir(parents=True)
+    arguments = ("init", client, "-s", "demo", "--url", URL, "--yes")
+    assert run(*arguments).exit_code == 0
+
+    done = run(*arguments, "--no-record", "--directory", str(inner))
+    assert done.exit_code == 1
+    assert "No chat in" not in done.stderr
+    assert f"`livemem init {client} --directory {project} --no-record`." in done.stderr
+
+    assert run(*arguments, "--no-record").exit_code == 0
+    assert f"No chat in {client} is recorded" in run(*arguments, "--no-record", "--directory", str(inner)).stderr
+
+    assert run(*arguments).exit_code == 0
+    (inner / ".git").mkdir()
+    assert f"No chat in {client} is recorded" in run(*arguments, "--no-record", "--directory", str(inner)).stderr
+
+
 def test_a_hook_file_with_comments_still_records_after_no_record_and_that_is_said(run, project):
     arguments = ("init", "cursor", "-s", "demo", "--url", URL, "--yes")
     (project / ".cursor").mkdir()
