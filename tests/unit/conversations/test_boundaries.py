@@ -284,7 +284,19 @@ def test_in_the_profile_turns_the_second_level_goes_by_the_characters_of_the_tur
 
 @settings(max_examples=30)
 @given(st.integers(1, 100_000), st.sampled_from([0.01, 0.1, 0.5]))
-def test_a_summary_should_have_its_share_of_the_source_and_at_least_a_character(chars, ratio):
+def test_a_summary_should_have_its_share_of_the_source_and_600_characters_of_a_source_that_may_have_findings(
+    chars, ratio
+):
     target = Parameters(ratio=ratio).target(chars)
     assert target >= 1
-    assert abs(target - ratio * chars) <= 1
+    if chars >= 1_200:
+        assert target == max(600, round(ratio * chars))
+    else:
+        assert abs(target - ratio * chars) <= 1
+    # A summary is never asked to be longer than half of its source.
+    assert target <= max(round(chars / 2), 1)
+
+
+@pytest.mark.parametrize(("chars", "target"), [(1_199, 120), (1_200, 600), (3_000, 600), (6_000, 600), (6_010, 601)])
+def test_from_1200_characters_on_a_summary_should_have_600(chars, target):
+    assert Parameters().target(chars) == target

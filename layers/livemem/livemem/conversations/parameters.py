@@ -11,6 +11,8 @@ Profile = Literal["turns", "windows"]
 SealPolicy = Literal["hybrid", "chars", "time"]
 
 WINDOW = 6_000
+LEAST_TARGET = 600
+"""Characters of the summary of a source that is long enough to have findings, at least."""
 LEAST_SLICED = 10
 """In the profile `turns`, a turn with more than so many windows is cut, because the model reads a block in one call."""
 
@@ -71,5 +73,8 @@ class Parameters(BaseModel):
         raise InvalidRequest("; ".join(f"{item.field}: {item.message}" for item in wrong[:3]), fields=wrong)
 
     def target(self, source_chars: int) -> int:
-        """The target length of a summary of `source_chars` characters."""
-        return max(1, round(self.ratio * source_chars))
+        """The target length of a summary of `source_chars` characters: their share, and at least 600 where the source
+        is twice as long. A tenth of a short source is too little for its findings.
+        """
+        least = LEAST_TARGET if source_chars >= 2 * LEAST_TARGET else 1
+        return max(least, round(self.ratio * source_chars))
