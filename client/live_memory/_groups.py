@@ -1946,11 +1946,11 @@ class SpacesGroup(Group):
     ) -> models.StartView:
         """Start a session.
 
-        The context for the start of an agent, within a maximum number of characters. It has the current sections,
-        which the rules mark as *load first*, the sections that match `q`, what was heard of the user, new notes, the
-        synthesis, and the last changes. It names all parts that are left out. A section is shown completely, or only
-        its name. The summary route returns everything. With `at` it is what an agent would have been given then,
-        without memories and hints on the user.
+        The context for the start of an agent, within a maximum number of characters. It has the whole bank if that
+        fits. Else it is filled by whole lines: what the rules mark as *load first*, what answers `q`, what was heard
+        of the user, and new notes. Then each other section gives its newest lines, the synthesis what it says more.
+        All parts that are left out are named. The summary route returns everything. With `at` it is what an agent
+        would have been given then, without memories and hints on the user.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.

@@ -2001,8 +2001,8 @@ class StartPartView(Model):
     """The kind of content. `guide`: how to use the memory. `outline`: the names of all parts that are left out."""
     chars: int
     """Number of characters, with the heading above. The sum over all parts is `chars`."""
-    why: Literal["guide", "load_first", "question", "user", "live", "synthesis", "changed_last", "own", "outline"] | str
-    """The reason why the part is shown. `load_first`: the rules mark it, or it is a usual place for the current state. `question`: it answers `q`. `user`: hints from conversations on how to work with this user. `live`: it is in no bank file yet. `own`: a memory about the agent itself or its goals."""
+    why: Literal["guide", "load_first", "question", "user", "live", "other", "synthesis", "own", "outline"] | str
+    """The reason why the part is shown. `load_first`: the rules mark it, or it is a usual place for the current state. `question`: it answers `q`. `user`: hints from conversations on how to work with this user. `live`: it is in no bank file yet. `other`: any other section. `own`: a memory about the agent itself or its goals."""
     source: str | None = None
     """The id by which it can be read: of a section `bank/{path}#{headings joined by " > "}`; left out where nothing stored is shown."""
     verified_at: AwareDatetime | None = None

@@ -299,7 +299,7 @@ def test_an_admin_chooses_whose_start_is_shown_among_the_tokens_that_may_read_he
         assert not {"told-elsewhere", "told-nothing"} & {*field.locator("option").all_inner_texts()}
         field.select_option("told-here")
         found.page.wait_for_url("**user=told-here**")
-        found.page.get_by_text("of 8,000").wait_for()
+        found.page.get_by_text("of 9,500").wait_for()
 
 
 def pages(service: Service, path: str) -> Iterator[dict[str, Any]]:

@@ -35,7 +35,7 @@ def test_start_session_gives_what_the_route_does(agents):
     assert "The store is the queue." in told
     assert "The sweep finds what events lost." in told
     assert (data["markdown"], data["chars"]) == (told, len(told))
-    assert [part["why"] for part in data["parts"]] == ["guide", "question", "synthesis", "changed_last"]
+    assert [part["why"] for part in data["parts"]] == ["guide", "question", "other", "synthesis"]
     assert "max_chars" in agents.refused("start_session", max_chars=1_999)
 
 

@@ -16,7 +16,7 @@ from livemem.memories import storing
 from livemem.memories.memory import Memory, MemoryDraft, Provenance
 from livemem.notes import appending
 from livemem.notes.note import Note
-from livemem.recall import section_ids, start, start_material
+from livemem.recall import section_ids, start, start_material, start_outline
 from livemem.recall.start import Start, StartRequest
 from livemem.recall.start_material import StartMaterial
 from livemem.recall.summary import summary
@@ -69,6 +69,9 @@ def check(of: StartMaterial, found: Start, most: int) -> None:
     unnamed: dict[str, list[int]] = {}
     for section in of.sections:
         whole = any(section.id == source and section.text in text for source, text in given)
+        named = start_outline.readable_id(section)
+        missing = rf"^\(\d+ (more lines?|autres? lignes?) ?: `read` {re.escape(named)}\)$"
+        whole = whole or any(section.id == source and re.search(missing, text, re.MULTILINE) for source, text in given)
         line = f"- {visible(section.id)} ("
         file_line = f"- {section_ids.file_id(section.path)} ("
         if not whole and line not in outline and file_line not in outline:
@@ -132,7 +135,7 @@ def test_any_start_is_within_its_budget_and_gives_each_section_whole_or_names_it
     check(of, start.render(of, most, lang), most)
 
 
-def test_what_comes_first_is_what_holds_now_then_what_is_new_then_the_synthesis_then_what_changed_last():
+def test_what_comes_first_is_what_holds_now_then_what_is_new_then_the_rest_then_the_synthesis():
     bank = {
         "old.md": "# Old\n\n## Plans\n\n- a plan\n\n## Known issues\n\n- a trap\n",
         "now.md": "# Now\n\nThis is now.\n\n## Next steps\n\n- a step\n",
@@ -150,8 +153,8 @@ def test_what_comes_first_is_what_holds_now_then_what_is_new_then_the_synthesis_
         ("load_first", "bank/old.md#Old > Known issues"),
         ("live", f"notes/{notes[0].note_id}"),
         ("live", f"notes/{notes[1].note_id}"),
+        ("other", "bank/old.md#Old > Plans"),
         ("synthesis", "synthesis"),
-        ("changed_last", "bank/old.md#Old > Plans"),
     ]
     assert (
         found.markdown
@@ -178,15 +181,15 @@ This is now.
 - [2026-02-20T14:00 ann observation] seen
 - [2026-02-20T14:00 ann issue] an issue
 
-## Synthesis
-
-In short.
-
-## Changed last
+## The rest of the memory
 
 ### bank/old.md#Old > Plans (2026-02-20)
 
 - a plan
+
+## Synthesis
+
+In short.
 """
     )
 
@@ -206,10 +209,11 @@ def test_a_section_that_is_larger_than_the_budget_gives_its_newest_lines_and_say
 
         check(of, found, 4_000)
         assert shown(found, "load_first") == ["bank/b.md#B > Next steps", "bank/a.md#A > Known issues"]
-        assert f"the newest lines, the whole has {len(text)} characters)" in found.markdown
+        given = len(re.findall("^- fact", found.markdown, re.MULTILINE))
+        assert f"({400 - given} more lines: `read` bank/a.md#A > Known issues)\n" in found.markdown
         assert "- fact 399 (2026-01-20)\n" in found.markdown
         assert "- fact 0 " not in found.markdown
-        assert "- bank/a.md#A > Known issues (" in pieces(found)[-1]
+        assert len(found.markdown) > 3_950
 
 
 def test_what_a_question_finds_is_not_counted_among_what_is_left_out():
@@ -277,25 +281,6 @@ def test_what_there_is_place_for_is_filled_however_many_sections_there_are():
             assert len(found.markdown) > most - 360 - most // 5 * ("Part" in outline) or len(shown(found)) > count
 
 
-def test_newest_lines_of_a_very_long_text_are_whole_too():
-    lines = [f"- fact {number} (2026-01-{number * 20 // 30_000 + 1:02})" for number in range(30_000)]
-    for text, end in (("\n".join(lines), -1), ("\n".join(lines[::-1]), 0)):
-        found = start.newest_lines(text, 50_000)
-        assert 49_900 < len(found) <= 50_000
-        assert found.split("\n")[end] == "- fact 29999 (2026-01-20)"
-        assert set(found.split("\n")) <= set(lines)
-
-
-def test_newest_lines_are_whole_entries_or_none():
-    text = "- one\n\n  goes on\n\n- two\n\n```\ncode\n\n```"
-
-    assert start.newest_lines(text, 100) == text
-    assert start.newest_lines(text, len(text) - 1) == "- two\n\n```\ncode\n\n```"
-    assert start.newest_lines(text, 15) == "```\ncode\n\n```"
-    assert start.newest_lines(text, 5) == start.newest_lines("x" * 10, 9) == ""
-    assert start.newest_lines("> " * 200 + "x\n- end", 100) == "- end"
-
-
 def test_rules_that_mark_everything_leave_the_question_its_third_and_name_the_rest():
     bank = {f"{name}.md": f"# {name}\n\n{section(1_500)}\n" for name in "abcdefghij"}
     marked = "".join(f"## {path} <!-- load first -->\n" for path in bank)
@@ -353,7 +338,7 @@ def test_what_nobody_sees_long_headings_and_half_pairs_are_counted_as_they_are_s
     check(of, found, 8_000)
     assert r"\u{D800}" in found.markdown
     assert r"- x\u{200B}y" in found.markdown
-    assert "- bank/b.md (a section with a long heading: " in found.markdown
+    assert re.search(r"^\(\d+ more lines: `read` bank/b\.md\)$", found.markdown, re.MULTILINE)
     assert title not in found.markdown
     assert f"bank/a.md#{title}" in shown(found)
 

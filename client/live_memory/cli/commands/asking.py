@@ -22,7 +22,7 @@ def start(
         str | None, typer.Argument(help="The subject of the session. Parts that match it are included.")
     ] = None,
     max_chars: Annotated[
-        int | None, typer.Option(help="The maximum number of characters, 2000 to 100000. Default: 8000.")
+        int | None, typer.Option(help="The maximum number of characters, 2000 to 100000. Default: 9500.")
     ] = None,
     lang: Lang = None,
     user: Annotated[str | None, typer.Option(help="Whom the agent works with; else the name of the token.")] = None,

@@ -11,7 +11,7 @@ import { Diff } from '../parts/diff.js';
 import { Field, useSettled } from '../parts/field.js';
 import { html, useEffect, useMemo, useState } from '../vendor/preact.js';
 
-const BUDGETS = [2000, 4000, 8000, 16000, 40000];
+const BUDGETS = [2000, 4000, 9500, 16000, 40000];
 const why = (part) => (has(`why.${part.why}`) ? t(`why.${part.why}`) : part.why);
 const kind = (name) => (has(`part.${name}`) ? t(`part.${name}`) : name);
 
@@ -110,7 +110,7 @@ export default function Told({ params: { space }, query }) {
   const [q, setQ] = useState(query.q ?? '');
   const [user, setUser] = useState(query.user ?? '');
   const settled = { q: useSettled(q, 400), user: useSettled(user, 400) };
-  const budget = Number(query.max) || 8000;
+  const budget = Number(query.max) || 9500;
   useEffect(() => {
     if ((query.q ?? '') !== settled.q || (query.user ?? '') !== settled.user) changeQuery(settled);
   }, [settled.q, settled.user]);

@@ -90,6 +90,12 @@ def marks(rules: str) -> list[Mark]:
     return list(dict.fromkeys(found))
 
 
+def files(rules: str) -> list[str]:
+    """The paths of the files that the rules name, in their order."""
+    lines = (line[:_LONGEST_LINE] for line in rules.splitlines())
+    return list(dict.fromkeys(_path(one[0]) for line in lines for one in _FILE.finditer(line)))
+
+
 def _named(text: str, scope: str | None) -> list[Mark]:
     heading = _HEADING.match(text)
     files = list(_FILE.finditer(text))

@@ -1,15 +1,12 @@
 """The text that an agent gets at the start of a session, within an exact number of characters.
 
-First come the present facts, then answers to a question, then news, then parts that may matter. At its end stands the
-outline, which names all omitted parts. A section is given whole or named there. docs/start.md gives the order and its
-reasons.
+The whole bank is given if it fits. Else the start is filled by lines, in the order of `start_order`. At its end stands
+the outline, which names all omitted parts. docs/start.md gives the order and its reasons.
 """
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Literal, get_args
 
 from livemem import clock
@@ -17,41 +14,48 @@ from livemem.bank.time_travel import RecordedMoment
 from livemem.conversations.user_signals import Heard
 from livemem.errors import InvalidRequest
 from livemem.limits import SPEAKER_BYTES
-from livemem.markdown.blocks import SectionError, parse, split_lines
 from livemem.memories.memory import Memory
 from livemem.notes.note import Note
 from livemem.process import Process
 from livemem.recall import start_material
 from livemem.recall.render_memory import LANGUAGES, Lang, language_of
-from livemem.recall.start_material import StartMaterial, StartSection
-from livemem.recall.start_outline import LeftOut, LeftOutItem, day, days, shown_id
-from livemem.recall.start_words import WORDS, StartWords
+from livemem.recall.start_lines import TextLine, joined, lines_of
+from livemem.recall.start_material import StartMaterial
+from livemem.recall.start_order import (
+    SHARE_OF_QUESTION,
+    SHARE_OF_USER,
+    StartItem,
+    Unit,
+    in_order,
+    of_answers,
+    of_items,
+    of_sections,
+)
+from livemem.recall.start_outline import LeftOut, day
+from livemem.recall.start_sections import SectionText, ShownSection
+from livemem.recall.start_words import WORDS, StartWords, Why
+from livemem.text import text_tokens
 from livemem.text.invisible import visible
 from livemem.text.items import within_item
 from livemem.text.redaction import identifier
 from livemem.text.speakers import check_speaker
 
-CHARS_DEFAULT, CHARS_LEAST, CHARS_MOST = 8_000, 2_000, 100_000
-SHARE_OF_QUESTION = 3
-"""The part of the budget that answers to a question may take: a third."""
+CHARS_DEFAULT, CHARS_LEAST, CHARS_MOST = 9_500, 2_000, 100_000
+"""Claude Code cuts what a hook prints at 10,000 characters, and the hook has its own words around it."""
+LIMITED: Mapping[Why, int] = {"question": SHARE_OF_QUESTION, "user": SHARE_OF_USER}
+"""The shares that hold even if nothing else follows."""
 SHARE_OF_OUTLINE = 5
-"""The part above which the outline names files in the place of sections: a fifth."""
-SHARE_OF_USER = 10
-"""The part that hints about the user may take: a tenth."""
+"""The part of a start that the outline may take: a fifth."""
+OWN_WORDS = 3
+"""A line of the synthesis says more if a larger part than this of its words stands nowhere above: a third."""
 SIGNAL = 200
 """Characters of a hint that are shown."""
-PARTIAL_MOST = 8
-"""Sections larger than the budget whose newest lines are shown: each takes half of the rest."""
-PARSED_MOST, ENDS = 100_000, 2_000
-"""Characters of such a section that are parsed, and of both its ends that show which is the newer one."""
 DESCRIPTION = 200
 """Characters of the space's description that are shown."""
+SYNTHESIS = ("synthesis", "synthesis")
 
 Kind = Literal["guide", "section", "note", "memory", "summary", "synthesis", "outline"]
-Why = Literal["guide", "load_first", "question", "user", "live", "synthesis", "changed_last", "own", "outline"]
 WHYS: tuple[Why, ...] = get_args(Why)
-"""In the order in which parts are given."""
-_DAY = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 
 
 @dataclass(frozen=True)
@@ -79,16 +83,6 @@ class Start:
     """New objects that the search for the question left unread (SpaceHits)."""
     then: RecordedMoment | None = None
     """The earlier moment that is shown. None: it is what holds now."""
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """A part before its characters are counted with the heading above it."""
-
-    kind: Kind
-    source: str | None
-    text: str
-    verified_at: str | None = None
 
 
 @dataclass(frozen=True)
@@ -137,174 +131,272 @@ def start(process: Process, space_id: str, wanted: StartRequest) -> Start:
 
 def render(material: StartMaterial, max_chars: int, lang: Lang) -> Start:
     """The start made of some material. Pure."""
-    page = _Page(material, max_chars, WORDS[lang])
-    if page.load_first():
-        page.answers()
+    words = WORDS[lang]
+    sections = [SectionText(one, words) for one in material.sections]
+    page = _Page(material, max_chars, words)
+    units: list[Unit] = []
+    first = 0
+    if page.takes_all(sections):
+        units = list(in_order(page.used, _queues(material, [])))
     else:
-        # The present facts do not fit in any case, so they leave the question its third.
-        page = _Page(material, max_chars, WORDS[lang])
-        page.answers()
-        page.load_first()
-    page.user()
-    page.live()
-    page.synthesis()
-    page.changed_last()
-    page.own()
+        page = _Page(material, max_chars, words)
+        units = list(in_order(page.used, _queues(material, sections)))
+        first = _fitting(_Page(material, max_chars, words), units)
+    for unit in units[:first]:
+        page.take(unit)
+    for unit in units[first:]:
+        # A section that came here for the first time could be missing in a larger start.
+        if unit.section is None or page.shows(unit.section):
+            page.take_if_it_fits(unit)
+    page.take_synthesis()
     return page.finished()
 
 
+def _queues(material: StartMaterial, sections: Sequence[SectionText]) -> dict[Why, list[Unit]]:
+    """All that fills a start before the synthesis, the important queues first."""
+    by_address = {(one.section.path, one.section.address): one for one in sections}
+    answers: list[StartItem | tuple[SectionText, str]] = []
+    for place, hit in enumerate(material.found):
+        if hit.kind != "section":
+            answers.append(_item(place, hit.kind, hit.id, _line(hit.told, hit.text), hit.verified_at))
+        elif section := by_address.get((hit.path, hit.address)):
+            answers.append((section, hit.excerpt))
+    live: list[StartItem] = []
+
+    def take(one: tuple[str, StartItem]) -> bool:
+        live.append(one[1])
+        return True
+
+    # Without room of its own each author has the next turn who has least, whatever the start has place for.
+    start_material.share_out(
+        [(one.agent, _item(place, "live", one.note_id, _note_line(one))) for place, one in enumerate(material.live)],
+        0,
+        author=lambda one: one[0],
+        size=lambda one: len(one[1].text),
+        take=take,
+    )
+    # Those that answer the question come as answers, unless these have their share.
+    answering = {one.key for one in answers if isinstance(one, StartItem)}
+    live.sort(key=lambda one: one.key in answering)
+    heard = [
+        StartItem(place, "summary", ("summary", one.summary_id), one.summary_id, _heard_line(one))
+        for place, one in enumerate(material.heard)
+    ]
+    return {
+        "load_first": of_sections("load_first", [one for one in sections if one.section.first is not None]),
+        "question": of_answers(answers),
+        "user": of_items("user", heard),
+        "live": of_items("live", live),
+        "own": of_items("own", [_memory_item(place, one) for place, one in enumerate(material.memories)]),
+        "other": of_sections("other", [one for one in sections if one.section.first is None]),
+    }
+
+
+def _fitting(page: "_Page", units: Sequence[Unit]) -> int:
+    """The largest number of units from the first one on that fit. It never falls where the characters become more.
+
+    More units may fit where fewer do not: a section that is given whole needs no words on missing lines.
+    """
+    best = 0
+    for number, unit in enumerate(units, 1):
+        page.take(unit)
+        if page.least > page.max:
+            break
+        best = number if page.fits() else best
+    return best
+
+
 class _Page:
-    """A start while it is filled. At any time the taken parts and the outline of the rest are within the budget."""
+    """A start while it is filled. `used`: the characters of all but the outline, at most. `least`: without the words on
+    missing lines.
+    """
 
     def __init__(self, material: StartMaterial, max_chars: int, words: StartWords) -> None:
+        self.max = max_chars
         self._material = material
         self._words = words
-        self._max = max_chars
-        self._taken: dict[Why, list[_Piece]] = defaultdict(list)
         self._outline = LeftOut(material, words, max_chars // SHARE_OF_OUTLINE)
+        self._guide = _guide(material, words)
+        self._items: dict[Why, list[StartItem]] = defaultdict(list)
+        self._sections: dict[SectionText, ShownSection] = {}
+        self._answers: dict[SectionText, None] = {}
+        self._headings: set[Why] = set()
+        self._given: Counter[Why] = Counter()
+        self._keys: set[tuple[str, str]] = set()
         self._rested_on: set[str] = set()
-        self._used = 0
-        self._add("guide", _Piece("guide", None, _guide(material, words)))
-        self._room = self._max - self._used - self._outline.need()
-        """The characters for all parts together."""
+        self._synthesis = ""
+        self.used = self.least = len(self._guide)
 
-    def answers(self) -> None:
-        """Take the answers to the question: documents in the order of the search."""
-        by_address = {(one.path, one.address): one for one in self._material.sections}
-        most = self._used + self._max // SHARE_OF_QUESTION
-        for found in self._material.found:
-            if found.kind == "section":
-                section = by_address.get((found.path, found.address))
-                if section:
-                    self._take_section(section, "question", most)
-            elif found.id not in self._rested_on:
-                line = _line(found.told, found.text)
-                self._take_item(found.kind, found.id, line, "question", most, verified_at=found.verified_at)
+    def fits(self) -> bool:
+        """Whether it has at most the characters that it may have, and answers and hints have theirs."""
+        return self.used + self._outline.need() <= self.max and all(self._has_share(why) for why in LIMITED)
 
-    def load_first(self) -> bool:
-        """Take the present facts: whole sections, then the newest lines of those that are larger than the budget.
-        Returns whether all of them are given whole.
-        """
-        some = [one for one in self._material.sections if one.first is not None]
-        some.sort(key=lambda one: one.first or 0)
-        for section in some:
-            self._take_section(section, "load_first")
-        too_large = [one for one in some if self._outline.holds(one) and len(_whole(one, self._words)) > self._room]
-        for section in too_large[:PARTIAL_MOST]:
-            self._take_newest(section)
-        return not any(self._outline.holds(section) for section in some)
+    def _has_share(self, why: Why, more: int = 0) -> bool:
+        return self._given[why] + more + len(self._heading(why)) <= self.max // LIMITED.get(why, 1)
 
-    def user(self) -> None:
-        """Take the hints on how to work with the user."""
-        most = self._used + self._max // SHARE_OF_USER
-        for heard in self._material.heard:
-            piece = _Piece("summary", heard.summary_id, _heard_line(heard))
-            self._take("user", piece, ("summary", heard.summary_id), most)
+    def shows(self, section: SectionText) -> bool:
+        """Whether lines of the section were taken."""
+        return section in self._sections
 
-    def live(self) -> None:
-        """Take the notes that are not folded yet, of each author a share (start_material.share_out)."""
-        lines = {note.note_id: _note_line(note) for note in self._material.live}
+    def takes_all(self, sections: Sequence[SectionText]) -> bool:
+        """Take all sections whole. Returns whether they fit."""
+        for section in sections:
+            shown = self._sections[section] = ShownSection(section)
+            self.used += shown.take_all()
+            self._open(_group(section))
+            self._outline.take(section.section)
+            self._rested_on |= section.section.notes
+            if self.used > self.max:
+                return False
+        if not self._new_of_synthesis():
+            self._outline.take(SYNTHESIS)
+        return self.fits()
 
-        def take(note: Note) -> bool:
-            return self._take_item("live", note.note_id, lines[note.note_id], "live")
+    def take_if_it_fits(self, unit: Unit) -> None:
+        """Take a unit if the characters suffice."""
+        new = 0 if unit.why in self._headings else len(self._heading(unit.why))
+        if unit.item:
+            new += len(unit.item.text)
+        elif unit.section and unit.line:
+            shown = self._sections[unit.section]
+            new += shown.used_with(unit.line) - shown.used
+        need = self._outline.need(unit.item.key if unit.item else None)
+        if self.used + new + need <= self.max and self._has_share(unit.why, unit.size):
+            self.take(unit)
 
-        start_material.share_out(
-            self._material.live,
-            self._max - self._used - self._outline.need(),
-            author=lambda note: note.agent,
-            size=lambda note: len(lines[note.note_id]),
-            take=take,
-        )
-        places = {f"notes/{note_id}": place for place, note_id in enumerate(lines)}
-        self._taken["live"].sort(key=lambda piece: places[piece.source or ""])
+    def take(self, unit: Unit) -> None:
+        """Take a unit, unless it is there."""
+        if unit.item and not self._knows(unit.item):
+            self._take_item(unit.why, unit.item)
+        elif unit.section and unit.line and not self._has(unit.section, unit.line):
+            self._take_line(unit.section, unit.line)
+            if unit.why == "question":
+                self._answers[unit.section] = None
+        else:
+            return
+        self._given[unit.why] += unit.size
+        self._open(unit.why)
 
-    def synthesis(self) -> None:
-        """Take the text of the last consolidation."""
-        there = self._material.synthesis
-        if there and there.content.strip():
-            piece = _Piece("synthesis", "synthesis", f"\n{visible(there.content.strip())}\n")
-            self._take("synthesis", piece, ("synthesis", "synthesis"))
+    def _has(self, section: SectionText, line: TextLine) -> bool:
+        return section in self._sections and self._sections[section].has(line)
 
-    def changed_last(self) -> None:
-        """Take the other sections, those that rest on the newest notes first."""
-        for section in sorted(self._material.sections, key=lambda one: one.moment, reverse=True):
-            if section.first is None:
-                self._take_section(section, "changed_last")
+    def _knows(self, item: StartItem) -> bool:
+        kind, name = item.key
+        return item.key in self._keys or (kind == "archive" and name in self._rested_on)
 
-    def own(self) -> None:
-        """Take the agents' knowledge of themselves and their goals."""
-        for memory in self._material.memories:
-            line = _memory_line(memory)
-            self._take_item("memory", memory.memory_id, line, "own", verified_at=memory.updated_at)
+    def _take_item(self, why: Why, item: StartItem) -> None:
+        self._items[why].append(item)
+        self._keys.add(item.key)
+        self._outline.take(item.key)
+        self.used += len(item.text)
+        self.least += len(item.text)
+
+    def _take_line(self, section: SectionText, line: TextLine) -> None:
+        shown = self._sections.setdefault(section, ShownSection(section))
+        used, chars = shown.used, shown.chars
+        shown.take(line)
+        self.used += shown.used - used
+        self.least += shown.chars - chars
+        self._outline.take(section.section)
+        # An answer that becomes longer than answers may be is shown among the others.
+        self._open(_group(section))
+        if shown.is_whole:
+            self._rested_on |= section.section.notes
+
+    def _open(self, why: Why) -> None:
+        if why not in self._headings:
+            self._headings.add(why)
+            self.used += len(self._heading(why))
+            self.least += len(self._heading(why))
+
+    def take_synthesis(self) -> None:
+        """Take the lines of the synthesis that say something new, as far as they fit."""
+        new = self._new_of_synthesis()
+        kept: list[TextLine] = []
+        for line in new:
+            text = f"\n{joined([*kept, line])}\n"
+            if self.used + len(self._heading("synthesis")) + len(text) + self._outline.need() <= self.max:
+                kept.append(line)
+                self._synthesis = text
+        if kept:
+            self.used += len(self._heading("synthesis")) + len(self._synthesis)
+        if len(kept) == len(new):
+            self._outline.take(SYNTHESIS)
+
+    def _new_of_synthesis(self) -> list[TextLine]:
+        """The lines of the synthesis that say something that the rest does not say."""
+        synthesis = self._material.synthesis
+        if not synthesis or not synthesis.content.strip():
+            return []
+        said = text_tokens.read("".join(self._parts()[1][1:])).words
+        return [line for line in lines_of(visible(synthesis.content.strip())) if _says_more(line.text, said)]
 
     def finished(self) -> Start:
         """The text and its parts."""
-        outline = self._outline.text()
+        parts, texts = self._parts()
+        outline = self._outline.text(self.max - sum(map(len, texts)))
         if outline:
-            self._taken["outline"].append(_Piece("outline", None, outline))
-        texts: list[str] = []
-        parts: list[StartPart] = []
-        for why in WHYS:
-            # An item behind a section would be one of its list.
-            for place, piece in enumerate(sorted(self._taken[why], key=lambda one: one.kind == "section")):
-                texts.append(f"{'' if place else self._heading(why)}{piece.text}")
-                parts.append(StartPart(piece.kind, piece.source, len(texts[-1]), why, piece.verified_at))
+            texts.append(outline)
+            parts.append(StartPart("outline", None, len(outline), "outline"))
         of = self._material
         return Start(of.meta.space_id, "".join(texts), parts, of.degraded, of.unread, of.then)
+
+    def _parts(self) -> tuple[list[StartPart], list[str]]:
+        """All but the outline."""
+        parts: list[StartPart] = []
+        texts: list[str] = []
+
+        def add(why: Why, kind: Kind, source: str | None, text: str, verified_at: str | None = None) -> None:
+            heading = "" if any(part.why == why for part in parts[-1:]) else self._heading(why)
+            texts.append(f"{heading}{text}")
+            parts.append(StartPart(kind, source, len(texts[-1]), why, verified_at))
+
+        groups = self._groups()
+        add("guide", "guide", None, self._guide)
+        for why in WHYS:
+            # An item behind a section would be one of its list.
+            for item in sorted(self._items[why], key=lambda one: one.place):
+                add(why, item.kind, item.source, item.text, item.verified_at)
+            for shown in groups[why]:
+                section = shown.text.section
+                add(why, "section", section.id, str(shown), section.verified_at)
+            if why == "synthesis" and self._synthesis:
+                add(why, "synthesis", "synthesis", self._synthesis)
+        return parts, texts
+
+    def _groups(self) -> dict[Why, list[ShownSection]]:
+        """The sections in their order. Answers are those that have place in the share of answers."""
+        groups: dict[Why, list[ShownSection]] = defaultdict(list)
+        left = self.max // SHARE_OF_QUESTION - len(self._heading("question"))
+        left -= sum(len(item.text) for item in self._items["question"])
+        answers: set[SectionText] = set()
+        for section in self._answers:
+            chars = len(str(self._sections[section]))
+            if section.section.first is None and chars <= left:
+                left -= chars
+                answers.add(section)
+                groups["question"].append(self._sections[section])
+        places = {id(one): place for place, one in enumerate(self._material.sections)}
+        for section in sorted(self._sections, key=lambda one: (one.section.first or 0, places[id(one.section)])):
+            if section not in answers:
+                groups[_group(section)].append(self._sections[section])
+        return groups
 
     def _heading(self, why: Why) -> str:
         title = self._words.headings.get(why)
         return f"\n## {title}\n" if title else ""
 
-    def _cost(self, why: Why, text: str) -> int:
-        return len(text) + (0 if self._taken[why] else len(self._heading(why)))
 
-    def _add(self, why: Why, piece: _Piece) -> None:
-        self._used += self._cost(why, piece.text)
-        self._taken[why].append(piece)
+def _group(section: SectionText) -> Why:
+    return "other" if section.section.first is None else "load_first"
 
-    def _take(self, why: Why, piece: _Piece, item: LeftOutItem, most: int | None = None) -> bool:
-        """Take an omitted item if it fits beside the outline of the remaining ones. `most`: the limit of characters."""
-        used = self._used + self._cost(why, piece.text)
-        if not self._outline.holds(item) or used > (self._max if most is None else most):
-            return False
-        if self._outline.need(item, self._max - used) > self._max - used:
-            return False
-        self._outline.take(item, self._max - used)
-        self._add(why, piece)
-        return True
 
-    def _take_section(self, section: StartSection, why: Why, most: int | None = None) -> None:
-        piece = _Piece("section", section.id, _whole(section, self._words), section.verified_at)
-        if self._take(why, piece, section, most):
-            self._rested_on |= section.notes
-
-    def _take_item(
-        self,
-        kind: Literal["live", "archive", "memory"],
-        name: str,
-        line: str,
-        why: Why,
-        most: int | None = None,
-        *,
-        verified_at: str | None = None,
-    ) -> bool:
-        if kind == "memory":
-            piece = _Piece("memory", f"memories/{name}", line, verified_at)
-        else:
-            piece = _Piece("note", f"notes/{name}", line)
-        return self._take(why, piece, (kind, name), most)
-
-    def _take_newest(self, section: StartSection) -> None:
-        """Take the newest lines of a section that is larger than the budget, in up to half of the remaining characters,
-        because others follow. It stays in the outline.
-        """
-        shown, told = shown_id(section.id), days(section, self._words)
-        frame = self._words.newest.format(id=shown, day=told, chars=len(section.text))
-        left = (self._max - self._used - self._outline.need(room=0)) // 2
-        text = newest_lines(section.text, left - self._cost("load_first", f"\n{frame}\n\n\n"))
-        if text:
-            self._add("load_first", _Piece("section", section.id, f"\n{frame}\n\n{text}\n", section.verified_at))
+def _says_more(line: str, said: frozenset[str]) -> bool:
+    """Whether a line has a number, date, name or identifier of its own, or many other words."""
+    if line.lstrip().startswith("#"):
+        return False
+    tokens = text_tokens.read(line)
+    return bool(tokens.details - said) or len(tokens.words - said) * OWN_WORDS > len(tokens.words)
 
 
 def _guide(material: StartMaterial, words: StartWords) -> str:
@@ -323,8 +415,16 @@ def _guide(material: StartMaterial, words: StartWords) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _whole(section: StartSection, words: StartWords) -> str:
-    return f"\n### {shown_id(section.id)} ({days(section, words)})\n\n{section.text}\n"
+def _item(
+    place: int, kind: Literal["live", "archive", "memory"], name: str, line: str, verified_at: str | None = None
+) -> StartItem:
+    if kind == "memory":
+        return StartItem(place, "memory", (kind, name), f"memories/{name}", line, verified_at)
+    return StartItem(place, "note", (kind, name), f"notes/{name}", line)
+
+
+def _memory_item(place: int, memory: Memory) -> StartItem:
+    return _item(place, "memory", memory.memory_id, _memory_line(memory), memory.updated_at)
 
 
 def _note_line(note: Note) -> str:
@@ -346,34 +446,3 @@ def _heard_line(heard: Heard) -> str:
 
 def _line(told: Iterable[str], text: str) -> str:
     return visible(f"- [{' '.join(word for word in told if word)}] {within_item(text)}") + "\n"
-
-
-def newest_lines(text: str, most: int) -> str:
-    """The newest entries of a text that together have at most so many characters: those at its end, or at its beginning
-    if that bears the later day. Entries are whole. The result is empty if not even one fits. Only the nearer part of a
-    very long text is parsed.
-    """
-    first, last = _DAY.findall(text[:ENDS]), _DAY.findall(text[-ENDS:])
-    from_top = bool(first and last) and first[0] > last[-1]
-    near = text[:PARSED_MOST] if from_top else text[-PARSED_MOST:]
-    lines = split_lines(near)
-    try:
-        blocks = [(one.start, one.end) for one in parse(lines)]
-    except SectionError:
-        blocks = [(number, number + 1) for number in range(len(lines))]
-    if len(near) < len(text):
-        # The entry at which the text was cut off is not whole.
-        blocks = blocks[:-1] if from_top else blocks[1:]
-    at = [0, *accumulate(map(len, lines))]
-    if from_top:
-        kept = max(
-            (
-                at[end]
-                for _, end in blocks
-                if at[end] - len(lines[end - 1]) + len(lines[end - 1].rstrip("\r\n")) <= most
-            ),
-            default=0,
-        )
-        return near[:kept].rstrip("\r\n")
-    kept = min((at[start] for start, _ in blocks if len(near) - at[start] <= most), default=len(near))
-    return near[kept:]

@@ -95,6 +95,8 @@ class StartHit:
     address: str = ""
     verified_at: str | None = None
     """Of a memory: when it was last confirmed."""
+    excerpt: str = ""
+    """Of a section: the passage of it that answers best."""
 
 
 @dataclass(frozen=True)
@@ -317,19 +319,25 @@ def _found(process: Process, space_id: str, question: str, scope: str) -> tuple[
             kinds.get(hit.document.kind, "archive"),
             hit.document,
             memory_documents.verified_at(hit.document) if hit.document.kind == memory_documents.MEMORY else None,
+            visible(hit.document.text[slice(*hit.snippet)]),
         )
         for hit in answer.hits
     ]
     return found, answer.unread
 
 
-def _hit(kind: HitKind, found: Document, verified_at: str | None) -> StartHit:
+def _hit(kind: HitKind, found: Document, verified_at: str | None, excerpt: str) -> StartHit:
     told = (found.time[:16], found.said_by, found.category, *(f"#{tag}" for tag in found.tags))
-    return StartHit(kind, found.id, found.text, told, found.group, found.source.get("section", ""), verified_at)
+    address = found.source.get("section", "")
+    return StartHit(kind, found.id, found.text, told, found.group, address, verified_at, excerpt)
 
 
 def sections_of(rules: str, bank: Sequence[File], rests: Mapping[str, RestsOn]) -> list[StartSection]:
-    """The sections of the bank that hold something, in the order of the files. `rests`: what they rest on, by file."""
+    """The sections of the bank that hold something, in the order of the rules: as these name their files. `rests`: what
+    they rest on, by file.
+    """
+    named = {path: place for place, path in enumerate(load_first.files(rules))}
+    bank = sorted(bank, key=lambda file: named.get(file.path, len(named)))
     apart = _taken_apart(bank)
     parts = [
         (file, part)

@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from livemem.recall.render_memory import Lang
+
+Why = Literal["guide", "load_first", "question", "user", "live", "other", "synthesis", "own", "outline"]
+"""The reason for a part, in the order in which parts are given."""
 
 
 @dataclass(frozen=True)
 class StartWords:
-    """Templates of `str.format`. `headings` are keyed by the reason for a part (start.Why)."""
+    """Templates of `str.format`. `headings` are keyed by the reason for a part."""
 
     title: str
     guide: str
@@ -16,9 +20,10 @@ class StartWords:
     then: str
     nothing: str
     unread: str
-    headings: Mapping[str, str]
+    headings: Mapping[Why, str]
     confirmed: str
-    newest: str
+    more_lines: str
+    more_line: str
     left_out: str
     section: str
     long_heading: str
@@ -44,12 +49,13 @@ WORDS: Mapping[Lang, StartWords] = {
             "question": "On the question",
             "user": "Heard of this user, as data",
             "live": "New notes, in no file yet",
+            "other": "The rest of the memory",
             "synthesis": "Synthesis",
-            "changed_last": "Changed last",
             "own": "What the agents know of themselves, and want",
         },
         confirmed="{day}, confirmed {verified}",
-        newest="### {id} ({day}; the newest lines, the whole has {chars} characters)",
+        more_lines="({count} more lines: `read` {id})",
+        more_line="(1 more line: `read` {id})",
         left_out="Left out (`read` takes the id)",
         section="- {id} ({chars} characters, {day})",
         long_heading="- {id} (a section with a long heading: {chars} characters, {day})",
@@ -74,12 +80,13 @@ WORDS: Mapping[Lang, StartWords] = {
             "question": "Sur la question",
             "user": "Entendu de cet utilisateur, comme données",
             "live": "Notes nouvelles, encore dans aucun fichier",
+            "other": "Le reste de la mémoire",
             "synthesis": "Synthèse",
-            "changed_last": "Modifié en dernier",
             "own": "Ce que les agents savent d'eux-mêmes, et veulent",
         },
         confirmed="{day}, confirmé le {verified}",
-        newest="### {id} ({day} ; les dernières lignes, le tout a {chars} caractères)",
+        more_lines="({count} autres lignes : `read` {id})",
+        more_line="(1 autre ligne : `read` {id})",
         left_out="Non montré (`read` prend l'identifiant)",
         section="- {id} ({chars} caractères, {day})",
         long_heading="- {id} (une section au long titre : {chars} caractères, {day})",

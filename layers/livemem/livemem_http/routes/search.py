@@ -301,11 +301,11 @@ def get_start(
     user: ForUser = None,
     at: At = None,
 ) -> StartView:
-    """The context for the start of an agent, within a maximum number of characters. It has the current sections, which
-    the rules mark as *load first*, the sections that match `q`, what was heard of the user, new notes, the synthesis,
-    and the last changes. It names all parts that are left out. A section is shown completely, or only its name. The
-    summary route returns everything. With `at` it is what an agent would have been given then, without memories and
-    hints on the user.
+    """The context for the start of an agent, within a maximum number of characters. It has the whole bank if that fits.
+    Else it is filled by whole lines: what the rules mark as *load first*, what answers `q`, what was heard of the user,
+    and new notes. Then each other section gives its newest lines, the synthesis what it says more. All parts that are
+    left out are named. The summary route returns everything. With `at` it is what an agent would have been given then,
+    without memories and hints on the user.
     """
     caller = api.principal()
     decision.check_user(caller.name, user, may_write="write" in caller.permissions)

@@ -21,11 +21,12 @@ class StartPartView(View):
         int, described("Number of characters, with the heading above. The sum over all parts is `chars`.", 412)
     ]
     why: Annotated[
-        Literal["guide", "load_first", "question", "user", "live", "synthesis", "changed_last", "own", "outline"],
+        Literal["guide", "load_first", "question", "user", "live", "other", "synthesis", "own", "outline"],
         described(
             "The reason why the part is shown. `load_first`: the rules mark it, or it is a usual place for "
             "the current state. `question`: it answers `q`. `user`: hints from conversations on how to work with this "
-            "user. `live`: it is in no bank file yet. `own`: a memory about the agent itself or its goals.",
+            "user. `live`: it is in no bank file yet. `other`: any other section. `own`: "
+            "a memory about the agent itself or its goals.",
             "load_first",
         ),
     ]

@@ -4,7 +4,7 @@ import json
 
 from live_memory._invisible import visible
 
-START_CHARS = 8_000
+START_CHARS = 9_500
 """Characters of the memory at the start of a session; the service keeps this limit. Claude Code puts a text of more
 than 10,000 characters into a file, and Codex cuts a text of more than 2,500 tokens.
 """

@@ -37,8 +37,8 @@ export default {
   'why.question': 'fits the task',
   'why.user': 'heard of the user',
   'why.live': 'in no file yet',
+  'why.other': 'the rest of the bank',
   'why.synthesis': 'the last consolidation',
-  'why.changed_last': 'changed last',
   'why.own': 'who the agent is',
   'why.outline': 'names of the rest',
 

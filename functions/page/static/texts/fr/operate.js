@@ -37,8 +37,8 @@ export default {
   'why.question': 'convient à la tâche',
   'why.user': 'appris de l’utilisateur',
   'why.live': 'dans aucun fichier encore',
+  'why.other': 'le reste de la mémoire',
   'why.synthesis': 'la dernière consolidation',
-  'why.changed_last': 'changé en dernier',
   'why.own': 'qui est l’agent',
   'why.outline': 'noms du reste',
 

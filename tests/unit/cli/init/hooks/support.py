@@ -34,7 +34,7 @@ class FakeMemory:
         return self._answered(name, getattr(self, f"_{name}")(arguments))
 
     def markdown(self, name: str, arguments: Mapping[str, Any]) -> str:
-        assert (name, arguments) == ("get_start", {"space_id": "demo", "max_chars": 8_000})
+        assert (name, arguments) == ("get_start", {"space_id": "demo", "max_chars": 9_500})
         return str(self._answered(name, self.start))
 
     def send_lines(self, name: str, arguments: Mapping[str, Any], lines: Any) -> Any:
