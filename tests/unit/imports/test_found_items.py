@@ -369,7 +369,7 @@ def test_what_a_note_of_basic_memory_has_no_place_for_is_counted(tmp_path):
 
 
 def test_a_session_keeps_words_times_and_title_and_leaves_tools_and_secrets_out():
-    chat = claude_sessions.chat("-home-ines-ferry/0b9c5c1e.jsonl", [session_lines(SESSION)], set())
+    (chat,) = claude_sessions.chats_of("-home-ines-ferry/0b9c5c1e.jsonl", [session_lines(SESSION)], set())
 
     assert (chat.service, chat.folder, chat.title) == (
         "claude-code",
@@ -394,7 +394,7 @@ def test_a_session_keeps_words_times_and_title_and_leaves_tools_and_secrets_out(
 def test_a_password_that_a_later_message_calls_so_is_imported_in_none_before():
     told = [said("user", 1, "Use kiel7port."), said("assistant", 2, "My password is kiel7port.")]
 
-    (turn,) = claude_sessions.chat("s.jsonl", [session_lines(told)], set()).turns
+    (turn,) = claude_sessions.chats_of("s.jsonl", [session_lines(told)], set())[0].turns
 
     assert (turn.user, turn.assistant) == ("Use ***.", "My password is ***.")
 
@@ -418,7 +418,7 @@ def test_a_line_that_is_split_over_pieces_of_a_file_or_is_no_json_does_no_harm()
     whole = session_lines(SESSION) + b"{ half a line"
     pieces = [whole[at : at + 7] for at in range(0, len(whole), 7)]
 
-    chat = claude_sessions.chat("s.jsonl", pieces, set())
+    (chat,) = claude_sessions.chats_of("s.jsonl", pieces, set())
 
     assert len(chat.turns) == 2
     assert chat.left_out["lines that are no JSON or too long"] == 1

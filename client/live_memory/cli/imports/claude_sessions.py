@@ -7,7 +7,7 @@ and their results hold whole files and are not taken.
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from live_memory.cli.imports import chats
@@ -60,9 +60,10 @@ class Owners:
         return bool(rank and rank[-1] != path)
 
 
-def chat(path: str, content: Iterable[bytes], seen: set[str], owners: Owners | None = None) -> Chat:
-    """The conversation in a session's file; raises BadPart. `seen` has the ids of messages of earlier files. `owners`
-    tells which messages of it are copies of those of other files.
+def chats_of(path: str, content: Iterable[bytes], seen: set[str], owners: Owners | None = None) -> list[Chat]:
+    """The conversation in a session's file, and those of the sessions whose messages it has copied; raises BadPart.
+
+    `seen` has the ids of messages of earlier files. `owners` tells which messages are copies of those of other files.
     """
     reader = Messages(SERVICE)
     title = ""
@@ -71,31 +72,33 @@ def chat(path: str, content: Iterable[bytes], seen: set[str], owners: Owners | N
             entry = reader.take(line)
             title = chats.title_of(entry.get("summary")) if entry.get("type") == "summary" else title
     left_out = reader.left_out
-    messages: list[Message] = []
-    newest = None
-    for said in reader.all():
+    own = chats.id_of(_name(path), "a session")
+    found = reader.all()
+    # A file that names other sessions alone is a session of its own: its name is its own.
+    names_own = any(said.session == own for said in found)
+    messages: dict[str, list[Message]] = {own: []}
+    for said in found:
         name = _id(said)
         if name in seen or (said.name and owners and owners.is_elsewhere(path, said.name)):
             left_out[ELSEWHERE] += 1
             continue
         seen.add(name)
-        moment = chats.moment(said.timestamp)
-        newest = max(newest or "", moment or "") or None
-        messages.append(Message(name, said.role, said.content, moment))  # type: ignore[arg-type]
+        session = said.session if names_own and _is_id(said.session) else own
+        message = Message(name, said.role, said.content, chats.moment(said.timestamp))  # type: ignore[arg-type]
+        messages.setdefault(session, []).append(message)
     if reader.redacted:
         left_out[SECRETS] = reader.redacted
     if not reader.session:
         raise BadPart("is no session of Claude Code")
+    first, *others = (_chat(session, taken) for session, taken in messages.items())
+    title = chats.title_of(reader.shown(reader.clean(title))) or first.title
+    return [replace(first, title=title, left_out=+left_out), *others]
+
+
+def _chat(session: str, messages: list[Message]) -> Chat:
     first = next((one.text for one in messages if one.role == "user"), "")
-    # A file may hold another session's id, of the session that it resumed. Its name is its own.
-    return Chat(
-        SERVICE,
-        chats.id_of(_name(path), "a session"),
-        chats.title_of(reader.shown(reader.clean(title))) or chats.title_of(first[:TITLE_CHARACTERS]),
-        newest,
-        chats.turns(messages),
-        +left_out,
-    )
+    newest = max((one.timestamp or "" for one in messages), default="") or None
+    return Chat(SERVICE, session, chats.title_of(first[:TITLE_CHARACTERS]), newest, chats.turns(messages))
 
 
 def _name(path: str) -> str:
@@ -104,8 +107,11 @@ def _name(path: str) -> str:
 
 def _id(said: Said) -> str:
     """The id of a message: the client's own, else that of its place and words, as hooks name it."""
-    name = said.name
-    return name if name.isprintable() and 0 < len(name.strip()) <= chats.ID_CHARACTERS else said.key
+    return said.name if _is_id(said.name) else said.key
+
+
+def _is_id(name: str) -> bool:
+    return name.isprintable() and bool(name.strip()) and len(name) <= chats.ID_CHARACTERS
 
 
 def _digest(name: str) -> bytes:

@@ -65,7 +65,7 @@ def read(source: Source) -> Iterator[Chat | Unfit]:
         if file.path not in wanted:
             continue
         if file.path.endswith(SESSION):
-            yield _session(file, seen, said, owners)
+            yield from _sessions(file, seen, said, owners)
             continue
         try:
             for number, element in enumerate(elements(file.content), 1):
@@ -87,18 +87,18 @@ def _owners(source: Source) -> Owners:
     return owners
 
 
-def _session(file: File, seen: set[str], said: set[str], owners: Owners) -> Chat | Unfit:
+def _sessions(file: File, seen: set[str], said: set[str], owners: Owners) -> list[Chat] | list[Unfit]:
     try:
-        chat = claude_sessions.chat(file.path, file.content, said, owners)
-        if chat.folder in seen:
+        chats = claude_sessions.chats_of(file.path, file.content, said, owners)
+        if chats[0].folder in seen:
             raise BadPart("has the name of an earlier one")
-        seen.add(chat.folder)
+        seen.add(chats[0].folder)
     except BadPart as error:
-        return Unfit(f"{shown(file.path)} {error}.")
+        return [Unfit(f"{shown(file.path)} {error}.")]
     except BadSource as error:
         # One file that can't be read does not keep the others.
-        return Unfit(str(error))
-    return chat
+        return [Unfit(str(error))]
+    return chats
 
 
 def _chat(where: str, element: bytes | None, seen: set[str]) -> Chat | Unfit:
@@ -141,6 +141,8 @@ def plan(source: Source, wanted: Wanted, *, alone: bool = True) -> TalkReport:
             report.left_out.append(chat.reason)
         elif not _fit(wanted, chat):
             report.skipped += 1
+            # What was not understood is told also where nothing else is in a session.
+            untaken.add(report.not_taken, Counter() if chat.turns else chat.left_out)
         else:
             report.service = chat.service
             report.conversations += 1

@@ -12,6 +12,7 @@ from live_memory.cli.transcripts.entries import (
     string,
     text_of,
     unknown,
+    unknown_part,
 )
 
 _QUESTION = "AskUserQuestion"
@@ -45,6 +46,8 @@ _SILENT = frozenset(
 _ORIGINS = ("human", "auto-continuation", "task-notification")
 """Known origins of a prompt. Another one, such as a channel, may be a person."""
 _COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s.*)?", re.DOTALL)
+_RUN = re.compile(r"<bash-input>(.*)</bash-input>", re.DOTALL)
+"""A command of the shell. While it waits, nothing tells it from a prompt."""
 _ANSWERED = re.compile(r"(?:User has answered|Your questions have been answered)[^:]*: (.*)", re.DOTALL)
 _PAIR = re.compile(r'"((?:[^"\\]|\\.)*)"="((?:[^"\\]|\\.)*)"')
 _REFUSED = re.compile(r"The user doesn't want to proceed with this tool use\..*?the user said:\n(.*)", re.DOTALL)
@@ -80,12 +83,14 @@ class ClaudeCode:
         copied = fields(entry.get("forkedFrom"))
         name = string(copied.get("messageUuid")) or string(entry.get("uuid"))
         session = string(copied.get("sessionId")) or string(entry.get("sessionId"))
-        text = text_of(content, role)
+        text = text_of(content, role, typed=_is_typed(entry))
         chosen = self._chosen(entry, content) if role == "user" else ""
         text = "\n\n".join(part for part in (text, chosen) if part)
-        if text:
-            return Words(role, text, name=name, session=session)
-        return Words(left_out=WITHOUT_WORDS)
+        odd = unknown_part(content) if role == "user" else ""
+        if text or odd:
+            return Words(role, text, name=name, session=session, left_out=odd)
+        run = _RUN.fullmatch(string(content))
+        return Words(text=run[1], kind="run") if run else Words(left_out=WITHOUT_WORDS)
 
     def _learn(self, content: Any) -> None:
         for block in content if isinstance(content, list) else ():
@@ -105,6 +110,11 @@ class ClaudeCode:
             elif tool == _QUESTION or (tool is None and len(results) == 1):
                 parts.append(_answers(fields(entry.get("toolUseResult")), text if tool else ""))
         return "\n\n".join(part for part in parts if part)
+
+
+def _is_typed(entry: Mapping[str, Any]) -> bool:
+    """Whether the client says that a person typed it."""
+    return fields(entry.get("origin")).get("kind") == "human"
 
 
 def _is_list(value: Any) -> bool:
@@ -144,7 +154,7 @@ def _attached(entry: Mapping[str, Any]) -> Words | None:
         return None if kind in _ATTACHMENTS else unknown(entry, f"attachment:{kind}")
     origin = string(fields(attachment.get("origin")).get("kind")) or "human"
     own = attachment.get("commandMode", "prompt") == "prompt" and origin == "human" and not attachment.get("isMeta")
-    text = text_of(attachment.get("prompt"), "user")
+    text = text_of(attachment.get("prompt"), "user", typed=_is_typed(attachment))
     if not own or not text or entry.get("isSidechain"):
         return Words(left_out=WITHOUT_WORDS) if holds_text(attachment.get("prompt")) else None
     name = string(entry.get("uuid")) or string(attachment.get("source_uuid"))

@@ -11,6 +11,7 @@ from live_memory.cli.transcripts.entries import (
     string,
     text_of,
     unknown,
+    unknown_part,
 )
 
 _QUESTION = "request_user_input"
@@ -39,15 +40,20 @@ class Codex:
         """The words of an entry, None where it holds none."""
         kind, item = string(entry.get("type")), fields(entry.get("payload"))
         if kind == "event_msg" and item.get("type") == "user_message":
-            text = text_of(item.get("message"), "user")
+            # Events of older versions are of the client too, by their kind.
+            text = text_of(item.get("message"), "user", typed=True) if item.get("kind", "plain") == "plain" else ""
             if text:
                 return Words("user", text) if self._events else None
             return Words(left_out=WITHOUT_WORDS) if item.get("message") else None
+        if kind == "event_msg" and string(item.get("type")).startswith("user_"):
+            return unknown(item, f"event_msg:{string(item.get('type'))}")
         if kind != "response_item":
             return None if kind in _SILENT else unknown(entry, kind)
         form = string(item.get("type"))
         if form == "message":
-            return self._message(item)
+            # The summary of a compaction is an answer of the model to the client.
+            compaction = fields(entry.get("metadata")).get("compaction_output")
+            return Words(left_out=WITHOUT_WORDS) if compaction else self._message(item)
         if form == "function_call" and item.get("name") == _QUESTION:
             self._questions[string(item.get("call_id"))] = _questions(item.get("arguments"))
         if form == "function_call_output" and string(item.get("call_id")) in self._questions:
@@ -70,8 +76,9 @@ class Codex:
         elif role == "user" and self._events:
             return Words(left_out=WITHOUT_WORDS)
         text = text_of(content, role)
-        if text:
-            return Words(role, text, name=string(item.get("id")))
+        odd = unknown_part(content) if role == "user" else ""
+        if text or odd:
+            return Words(role, text, name=string(item.get("id")), left_out=odd)
         return Words(left_out=WITHOUT_WORDS)
 
     def _chosen(self, item: Mapping[str, Any]) -> Words | None:

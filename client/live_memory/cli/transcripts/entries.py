@@ -7,15 +7,18 @@ from typing import Any, Literal
 
 from live_memory.cli.transcripts.client_words import words_of_user
 
-Kind = Literal["said", "queued", "delivered", "taken back"]
+Kind = Literal["said", "queued", "delivered", "taken back", "run"]
 
 
 @dataclass(frozen=True)
 class Words:
     """A message, or why an entry is none. `name`: the client's id of the message, also where a copy has another one.
 
+    An entry may hold both: words, and a part that is not understood.
+
     `queued`: typed while the agent worked, `delivered`: given to the agent meanwhile, `taken back`: by the
-    user, to change it. `session`: the session in which it was said first, if the client names it.
+    user, to change it, `run`: a command of the shell. `session`: the session in which it was said first, if the client
+    names it.
     """
 
     role: str = ""
@@ -31,13 +34,14 @@ UNKNOWN = "texts of a kind that is not known"
 _TYPE = re.compile(r"[A-Za-z0-9_.:-]{1,60}")
 
 
-def text_of(content: Any, role: str) -> str:
+def text_of(content: Any, role: str, *, typed: bool = False) -> str:
     """The text of a message: a string, or blocks of which some are texts. Each block is judged by itself: texts that a
-    client adds to the words of the user are in blocks of their own, or before them.
+    client adds to the words of the user are in blocks of their own, or before them. `typed`: the client says that the
+    user typed it.
     """
     blocks = [content] if isinstance(content, str) else content if isinstance(content, list) else []
     texts = [block if isinstance(block, str) else _of_block(block) for block in blocks]
-    said = (words_of_user(text) if role == "user" else text for text in texts)
+    said = (words_of_user(text, typed=typed) if role == "user" else text for text in texts)
     return "\n\n".join(text for text in said if text.strip())
 
 
@@ -69,7 +73,36 @@ def unknown(entry: Mapping[str, Any], what: str) -> Words | None:
     return Words(left_out=f"{UNKNOWN} ({what if _TYPE.fullmatch(what) else 'no type'})")
 
 
-_TEXTS = ("text", "content", "prompt", "message", "lastPrompt", "answers", "data", "payload", "attachment", "item")
+_BLOCKS = frozenset(
+    "text input_text output_text Text image input_image local_image document tool_use tool_result tool_reference "
+    "server_tool_use web_search_tool_result thinking redacted_thinking skill mention".split()
+)
+"""Types of blocks whose words are known, or that hold none of the user."""
+
+
+def unknown_part(content: Any) -> str:
+    """How a part of a message of the user is counted that holds text and is of an unknown type, "" for none."""
+    for block in content if isinstance(content, list) else [content]:
+        if isinstance(block, dict) and (kind := string(block.get("type"))) not in _BLOCKS:
+            odd = unknown(block, f"part:{kind}")
+            if odd:
+                return odd.left_out
+    return ""
+
+
+_TEXTS = (
+    "text",
+    "transcript",
+    "content",
+    "prompt",
+    "message",
+    "lastPrompt",
+    "answers",
+    "data",
+    "payload",
+    "attachment",
+    "item",
+)
 
 
 def _has_text(value: Any, depth: int = 4) -> bool:

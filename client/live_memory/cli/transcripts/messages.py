@@ -18,7 +18,7 @@ from live_memory.cli.transcripts import other_entries
 from live_memory.cli.transcripts.claude_code_entries import ClaudeCode
 from live_memory.cli.transcripts.client_words import words_of_user
 from live_memory.cli.transcripts.codex_entries import Codex
-from live_memory.cli.transcripts.entries import UNKNOWN, Words
+from live_memory.cli.transcripts.entries import UNKNOWN, WITHOUT_WORDS, Words
 from live_memory.cli.transcripts.long_lines import CUT, Line
 from live_memory.cli.transcripts.private_words import PrivateWords
 
@@ -81,8 +81,11 @@ class Messages:
         words = self._read(entry)
         if words and words.left_out:
             self.left_out[words.left_out] += 1
-        elif words and words.kind == "taken back":
+        if words and words.kind == "taken back":
             self._queued.clear()
+        elif words and words.kind == "run":
+            self.left_out[WITHOUT_WORDS] += 1
+            self._forget_run(words.text)
         elif words and (said := self._said(words, entry, line)):
             self._add(words, said)
         return entry
@@ -112,6 +115,13 @@ class Messages:
         """Forget what was said so far, but not what waits for its delivery."""
         self._messages.clear()
         self.left_out.clear()
+
+    def _forget_run(self, command: str) -> None:
+        """A command of the shell that waited is no prompt."""
+        shown = self.clean(command)
+        waited = next((each for each in self._queued if each.content == shown), None)
+        if waited:
+            self._queued.remove(waited)
 
     def _said(self, words: Words, entry: Mapping[str, Any], line: Line) -> Said | None:
         text = self._private.cut(_plain(words.text).replace("\0", "")).strip()

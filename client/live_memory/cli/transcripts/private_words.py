@@ -8,7 +8,7 @@ import re
 MARK = "[private]"
 LEAST_CHARACTERS = 8
 """Characters of private words that are looked for elsewhere. Shorter ones are in harmless texts too."""
-_TAG = re.compile(r"<\s*(/?)\s*private\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"<\s{0,9}(/?)\s{0,9}private\s{0,9}>|<private\s[^<>]*>", re.IGNORECASE)
 
 
 class PrivateWords:
@@ -44,6 +44,7 @@ class PrivateWords:
         return text
 
     def _learn(self, words: str) -> None:
-        words = words.strip()
-        if len(words) >= LEAST_CHARACTERS:
-            self._words.add(words)
+        # Parts with tags of their own may be repeated alone.
+        for part in _TAG.sub("\0", words).split("\0"):
+            if len(part.strip()) >= LEAST_CHARACTERS:
+                self._words.add(part.strip())

@@ -95,6 +95,12 @@ OF_CLIENT = (
     "<turn_aborted>\nThe user interrupted\n</turn_aborted>",
     "<system-reminder>" * 50,
     "<system-reminder>x</system-reminder>\n<bash-stdout>y</bash-stdout>",
+    "<bash-stdout>a </bash-stdout> of a program</bash-stdout><bash-stderr></bash-stderr>",
+    "<command-message>model</command-message>\n<command-name>/model</command-name>\n<command-args>opus</command-args>",
+    "<some_newer-element/>",
+    "PreToolUse:Bash hook feedback:\n[lint]: no",
+    "Unknown slash command: berth",
+    "[Image: source: /home/dev/blue.png]",
 )
 
 OF_USER = (
@@ -111,6 +117,8 @@ OF_USER = (
     "<p>A paragraph</p>",
     "# AGENTS.md is too long.",
     "a < b, and c-d > e",
+    "Continue from where you left off.",
+    "Unknown slash command: berth is what it says. Why?",
 )
 
 
@@ -132,6 +140,10 @@ def test_a_text_of_a_person_with_such_an_element_or_sentence_in_it_stays_theirs(
         f"<ide_opened_file>/a.py</ide_opened_file><ide_selection>b</ide_selection>\n{NIGHT}",
         f'<user_input mode="act">{NIGHT}</user_input>',
         f"<user_query>\n{NIGHT}\n</user_query>",
+        (
+            f"<command-message>review</command-message>\n<command-name>/review</command-name>\n"
+            f"<command-args>{NIGHT}</command-args>"
+        ),
         f"# Context from my IDE setup:\n\n## Open tabs:\n- a.py\n\n## My request for Codex:\n{NIGHT}",
     ),
 )
@@ -171,7 +183,7 @@ def test_fields_of_the_client_say_what_it_wrote_itself(tmp_path):
 # What was typed while the agent worked
 
 
-STOP = "Stop: keep SQS."
+STOP = "Stop: stay with the old queue."
 
 
 @pytest.mark.parametrize(
@@ -190,8 +202,10 @@ STOP = "Stop: keep SQS."
     ids=["delivered", "removed", "attached only", "as row", "both", "never", "picture", "blocks", "taken back"],
 )
 def test_what_was_typed_while_the_agent_worked_comes_once(tmp_path, between):
-    turns = both(tmp_path, row("user", "Move it to Kafka.", 1), *between, row("assistant", "SQS stays.", 10))
-    assert turns == [("Move it to Kafka.", ""), (STOP, "SQS stays.")]
+    turns = both(
+        tmp_path, row("user", "Move it to the new queue.", 1), *between, row("assistant", "The old one stays.", 10)
+    )
+    assert turns == [("Move it to the new queue.", ""), (STOP, "The old one stays.")]
 
 
 def test_a_prompt_that_waits_is_taken_where_it_is_delivered_also_when_the_hook_was_called_before(tmp_path):
@@ -199,11 +213,11 @@ def test_a_prompt_that_waits_is_taken_where_it_is_delivered_also_when_the_hook_w
     machine = hooked(tmp_path, path, event="Stop")
     assert machine.memory.turns == ["Move it.\n\nMoved."]
     with path.open("a") as file:
-        for entry in (queued("dequeue"), row("user", STOP, 3), row("assistant", "SQS stays.", 4)):
+        for entry in (queued("dequeue"), row("user", STOP, 3), row("assistant", "The old one stays.", 4)):
             file.write(json.dumps(entry) + "\n")
     machine.hook("claude-code", "Stop", transcript_path=str(path), session_id="s1")
     machine.hook("claude-code", "SessionEnd", transcript_path=str(path), session_id="s1")
-    assert machine.memory.turns == ["Move it.\n\nMoved.", f"{STOP}\n\nSQS stays."]
+    assert machine.memory.turns == ["Move it.\n\nMoved.", f"{STOP}\n\nThe old one stays."]
 
 
 def test_a_prompt_that_the_agent_never_got_is_sent_at_the_end_of_the_session_once(tmp_path):
@@ -225,6 +239,19 @@ def test_words_that_a_person_types_twice_come_twice(tmp_path):
     assert [user for user, _ in turns] == ["continue", "continue", "yes", "yes"]
 
 
+def test_a_command_of_the_shell_that_waits_is_no_prompt(tmp_path):
+    run = [row("user", f"<bash-input>{command}</bash-input>", at) for at, command in ((4, "make"), (5, "rm <x>"))]
+    waiting = [queued("enqueue", text) for text in ("make", STOP, "rm <x>")]
+    turns = both(tmp_path, row("user", NIGHT, 1), *waiting, *run, attached(STOP), row("assistant", "Stayed.", 9))
+    assert turns == [(NIGHT, ""), (STOP, "Stayed.")]
+
+
+def test_the_client_says_that_a_text_with_its_forms_was_typed(tmp_path):
+    texts = ["<my-card>a</my-card>", "[Request interrupted by user]", "<bash-stdout>x</bash-stdout>"]
+    rows = [row("user", text, at, origin={"kind": "human"}) for at, text in enumerate(texts)]
+    assert both(tmp_path, *rows) == [(text, "") for text in texts[:2]]
+
+
 def test_commands_and_notices_of_tasks_that_wait_are_no_words(tmp_path):
     notice = "<task-notification>\n<task-id>b</task-id>\n</task-notification>"
     others = (queued("enqueue", "/compact"), queued("enqueue", notice), attached(notice, "task-notification"))
@@ -237,7 +264,7 @@ def test_commands_and_notices_of_tasks_that_wait_are_no_words(tmp_path):
 
 
 def asked(number, name="AskUserQuestion"):
-    use = {"type": "tool_use", "id": f"t{number}", "name": name, "input": {"questions": [{"question": "Region?"}]}}
+    use = {"type": "tool_use", "id": f"t{number}", "name": name, "input": {"questions": [{"question": "Harbour?"}]}}
     return row("assistant", [use], number)
 
 
@@ -246,11 +273,11 @@ def result(number, text, **more):
     return row("user", [{**block, **more.pop("block", {})}], number + 1, **more)
 
 
-ANSWER = 'User has answered your questions: "Region?"="eu-west-3". You can now continue.'
+ANSWER = 'User has answered your questions: "Harbour?"="Kiel". You can now continue.'
 
 
 def test_what_the_user_chose_or_said_to_a_tool_is_theirs_and_what_a_tool_printed_is_not(tmp_path):
-    chosen = {"questions": [{"question": "Region?"}], "answers": {"Region?": "eu-west-3", "Ports?": ["80", "443"]}}
+    chosen = {"questions": [{"question": "Harbour?"}], "answers": {"Harbour?": "Kiel", "Ports?": ["80", "443"]}}
     noted = {**chosen, "answers": {"Size?": "Other"}, "annotations": {"Size?": {"notes": "two nodes"}}}
     refused = (
         "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, "
@@ -266,9 +293,9 @@ def test_what_the_user_chose_or_said_to_a_tool_is_theirs_and_what_a_tool_printed
         *(asked(13, "mcp__x__y"), result(13, ANSWER, toolUseResult=chosen)),
     )
     assert [user for user, _ in turns] == [
-        "Region? eu-west-3\nPorts? 80, 443",
+        "Harbour? Kiel\nPorts? 80, 443",
         "Size? Other (two nodes)",
-        "Region? eu-west-3",
+        "Harbour? Kiel",
         "Use the queue.",
     ]
 
@@ -306,6 +333,60 @@ def test_a_copied_message_is_stored_once_whichever_session_is_sent_first(tmp_pat
 
     assert sorted(machine.memory.turns) == ["Alpha?\n\nA.", "Beta?\n\nB.", "Delta?\n\nD."]
     assert imported(tmp_path / "p") == [("Alpha?", "A."), ("Beta?", "B."), ("Delta?", "D.")]
+
+
+@pytest.mark.parametrize("order", ["pc", "cp", "c"])
+def test_a_copy_goes_to_the_conversation_of_its_session_also_when_the_state_of_hooks_is_lost(tmp_path, order):
+    paths = {
+        "p": written(tmp_path, "s1", *ALPHA),
+        "c": written(tmp_path, "s2", *fork(*ALPHA, how="kept"), *DELTA),
+    }
+    machine = Machine(tmp_path)
+    for name in order:
+        machine.hook("claude-code", "SessionEnd", transcript_path=str(paths[name]), session_id=paths[name].stem)
+        for file in (tmp_path / "state").glob("*.*"):
+            file.unlink()
+    titles = {each["title"][-2:]: [*machine.memory.messages[name].values()] for name, each in conversations(machine)}
+    assert titles == {"s1": ["Alpha?\n\nA."], "s2": ["Delta?\n\nD."]}
+
+
+def conversations(machine):
+    return machine.memory.conversations.items()
+
+
+def test_copies_of_a_session_whose_conversation_was_deleted_stay_deleted(tmp_path):
+    machine = hooked(tmp_path, written(tmp_path, "s1", *ALPHA))
+    machine.memory.conversations.clear()
+    machine.memory.messages.clear()
+    (copies,) = (tmp_path / "state").glob("*.copies")
+    copies.unlink()
+    child = written(tmp_path, "s2", *fork(*ALPHA, how="kept"), *DELTA)
+    machine.hook("claude-code", "SessionEnd", transcript_path=str(child), session_id="s2")
+    assert machine.memory.turns == ["Delta?\n\nD."]
+
+
+def test_a_file_that_names_another_session_alone_is_its_own(tmp_path):
+    path = written(tmp_path / "p", "s9", *ALPHA)
+    (conversation,) = hooked(tmp_path, path).memory.conversations.values()
+    assert conversation["title"] == "claude-code session s9"
+    assert [chat.chat_id for chat in talks.read(look(path.parent))] == ["s9"]
+
+
+@pytest.mark.parametrize("how", ["kept", "forkedFrom"])
+def test_imports_of_a_fork_and_of_its_parent_one_after_the_other_name_each_turn_alike(tmp_path, how):
+    written(tmp_path / "parent", "s1", *ALPHA)
+    for name in ("child", "all"):
+        written(tmp_path / name, "s2", *fork(*ALPHA, how=how), *DELTA)
+    written(tmp_path / "all", "s1", *ALPHA)
+    taken = [
+        {
+            (chat.chat_id, turn.message_id, turn.user)
+            for chat in talks.read(look(tmp_path / name))
+            for turn in chat.turns
+        }
+        for name in ("parent", "child", "all")
+    ]
+    assert taken[0] < taken[1] == taken[2] == {("s1", "m1:m2", "Alpha?"), ("s2", "m5:m6", "Delta?")}
 
 
 def test_what_only_a_fork_holds_is_not_lost(tmp_path):
@@ -353,8 +434,13 @@ def test_words_beside_pictures_and_files_are_kept_however_large_those_are(tmp_pa
     document = row("user", [file, {"type": "text", "text": "The höhe is on page 2."}], 2)
     several = row("user", [*image(1_500_000, "a")["message"]["content"], *image(900_000, "b")["message"]["content"]], 3)
     beside = image(10, "And this?", 4, toolUseResult={"stdout": "line of a log\n" * 400_000})
-    turns = both(tmp_path, image(3_000_000, "The red box is the cache."), document, several, beside)
-    assert [user for user, _ in turns] == ["The red box is the cache.", "The höhe is on page 2.", "a\n\nb", "And this?"]
+    turns = both(tmp_path, image(3_000_000, "The blue square is the lock."), document, several, beside)
+    assert [user for user, _ in turns] == [
+        "The blue square is the lock.",
+        "The höhe is on page 2.",
+        "a\n\nb",
+        "And this?",
+    ]
 
 
 def test_the_begin_of_a_very_long_prompt_is_kept_and_it_says_that_the_rest_is_not(tmp_path):
@@ -403,23 +489,32 @@ def test_a_line_that_is_too_long_without_its_pictures_is_counted_and_no_more_of_
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("Rename <private>Acme Bank</private> now.", "Rename [private] now."),
-        ("<PRIVATE>Acme\n\nBank</Private >", "[private]"),
-        ("a <private>b <private>c</private> Acme</private> d", "a [private] d"),
-        ("a <private>no end: Acme", "a [private]"),
-        ("```\n<private>Acme</private>\n```", "```\n[private]\n```"),
-        ('a <private reason="x">Acme</private> b', "a [private] b"),
+        ("Rename <private>Nordbank in Kiel</private> now.", "Rename [private] now."),
+        ("<PRIVATE>Nord\n\nBank</Private >", "[private]"),
+        ("a <private>b <private>c</private> Nordbank</private> d", "a [private] d"),
+        ("a <private>no end: Nordbank", "a [private]"),
+        ("```\n<private>Nordbank</private>\n```", "```\n[private]\n```"),
+        ('a <private reason="x">Nordbank</private> b', "a [private] b"),
         ("a </private> b", "a </private> b"),
-        ("<private>x</private><private>Acme</private>", "[private][private]"),
+        ("<private>x</private><private>Nordbank</private>", "[private][private]"),
         ("<privateer>ship</privateer>", "<privateer>ship</privateer>"),
+        ("<private-note>ship</private-note>", "<private-note>ship</private-note>"),
+        ("if a < private and b > 1: pass", "if a < private and b > 1: pass"),
+        ("< private >Nordbank< / private > b", "[private] b"),
     ],
 )
 def test_private_words_become_a_mark(text, shown):
     assert PrivateWords().cut(text) == shown
 
 
+def test_a_part_of_private_words_with_tags_of_its_own_is_known_alone():
+    private = PrivateWords()
+    assert private.cut("a <private>b <private>Nordbank</private> c d e f g</private>") == "a [private]"
+    assert private.again("Nordbank, c d e f g") == "[private], [private]"
+
+
 def test_private_words_leave_by_no_way(tmp_path):
-    secret = "Acme Bank, until May"
+    secret = "Nordbank in Kiel, secret June"
     mark = f"<private>{secret}</private>"
     path = written(
         tmp_path / "p",
@@ -427,7 +522,9 @@ def test_private_words_leave_by_no_way(tmp_path):
         {"type": "summary", "summary": f"About {mark} and {secret}", "sessionId": "s1"},
         row("user", f"Rename {mark}.", 1),
         row("assistant", f"I rename {secret}.", 2),
-        row("user", [{"type": "text", "text": "<private>Acme Bank"}, {"type": "text", "text": "until May"}], 3),
+        row(
+            "user", [{"type": "text", "text": "<private>Nordbank in Kiel"}, {"type": "text", "text": "secret June"}], 3
+        ),
         *(queued("enqueue", f"Stop {mark}"), attached(f"Stop {mark}")),
         *(asked(5), result(5, "", toolUseResult={"questions": [], "answers": {"Who?": mark}})),
         {"type": f"odd {secret}", "content": mark},
@@ -447,17 +544,17 @@ def test_private_words_leave_by_no_way(tmp_path):
 
     kept = "".join(each.read_text("utf-8", "replace") for each in (tmp_path / "state").rglob("*") if each.is_file())
     shown = json.dumps([machine.memory.turns, machine.log, kept, str(chat), report.document(), report.lines()])
-    assert "Acme" not in shown
-    assert "May" not in shown
+    assert "Nordbank" not in shown
+    assert "June" not in shown
     assert machine.memory.turns[0] == "Rename [private].\n\nI rename [private]."
     assert machine.memory.said[-2:] == ["Rename [private]", "Done."]
 
 
 def test_private_words_of_other_sources_leave_by_no_way(tmp_path):
-    secret = "Acme Bank, until May"
+    secret = "Nordbank in Kiel, secret June"
     mark = f"<private>{secret}</private>"
     (tmp_path / "CLAUDE.md").write_text(
-        f"# Ferry {mark}\n\nText.\n\n<Private>\n\n## Acme\n\nMay\n</private>\n\n## End\n\nx\n"
+        f"# Ferry {mark}\n\nText.\n\n<Private>\n\n## Nordbank\n\nJune\n</private>\n\n## End\n\nx\n"
     )
     (tmp_path / "mem0.json").write_text(
         json.dumps({"results": [{"id": "m1", "memory": f"Bank is {mark}.", "user_id": mark, "categories": [secret]}]})
@@ -474,8 +571,8 @@ def test_private_words_of_other_sources_leave_by_no_way(tmp_path):
         packed = gzip.decompress(parcels[0].archive.read()).decode("utf-8", "replace")
     shown = json.dumps([str(items), packed, str(list(talks.read(look(tmp_path / "conversations.json"))))])
 
-    assert "Acme" not in shown
-    assert "May" not in shown
+    assert "Nordbank" not in shown
+    assert "June" not in shown
     assert shown.count("[private]") >= 9
 
 
@@ -506,14 +603,17 @@ def test_what_held_words_and_is_not_understood_is_counted_by_its_type_in_log_and
         row("user", "Said.", 3, origin={"kind": None}),
         {"type": "mode", "mode": "normal"},
         {"type": "odd\n\x1b[31m<b>", "text": "x"},
+        row("user", [{"type": "text", "text": "Look."}, {"type": "voice", "transcript": "Call."}], 4),
+        row("user", {"text": "Call."}, 5),
     )
     machine = hooked(tmp_path, path)
     report = talks.plan(look(path.parent), Wanted("demo"))
     kinds = {"voice-note": 2, "attachment:dictated": 1, "origin:channel": 1, "user": 1, "no type": 1}
+    kinds |= {"part:voice": 1, "part:": 1}
     for kind, count in kinds.items():
         assert report.not_taken[f"texts of a kind that is not known ({kind})"] == count
         assert f"{count} texts of a kind that is not known ({kind})" in machine.log[0]
-    assert machine.memory.said == [NIGHT, "Said."]
+    assert machine.memory.said == [NIGHT, "Said.", "Look."]
     assert not any("Call" in text for text in (*machine.log, *report.lines()))
 
 
@@ -523,27 +623,42 @@ def test_what_held_words_and_is_not_understood_is_counted_by_its_type_in_log_and
 WRITTEN = Path(__file__).parents[3] / "support" / "transcripts"
 """Claude Code 2.1.197 and Codex 0.171.0."""
 TYPED = [
-    "How do we name the queue?",
+    "Which berth does the ferry use?",
     "SLEEP now",
-    "Stop: keep SQS, we decided against Kafka.",
+    "No, wait: stay with the old queue, the new one is too dear.",
     "ASK me",
-    "Which region? eu-west-3",
+    "Which harbour? Kiel",
     "SLOW answer",
-    "SLOW answer! echo port 9999 is free",
+    "SLOW answer! echo berth 9 is free",
     "SLOW two",
     "First queued",
     "Second queued",
     "SLEEP again",
 ]
 BY_SESSION = {
-    "11111111": ["How do we name the queue?", "And the topic?", "After the compaction?"],
+    "11111111": ["Which berth does the ferry use?", "And the topic?", "After the compaction?"],
     "315fc6aa": ["And the table?"],
     "e83a6396": ["Fork after the compaction?"],
     "22222222": TYPED,
     "a2ac8da9": ["In the branch?"],
     "0938c74a": ["In the fork?"],
-    "1b46f24b": ["The red box is the cache."],
+    "1b46f24b": ["The blue square is the lock."],
+    "waiting": [
+        *("Which berth does the ferry use?", "Move the ferry's orders to the new queue."),
+        "No, wait: stay with the old queue, the new one is too dear.",
+        *("Where does the ferry land?", "Which harbour? Kiel"),
+        *("And where does the next one land?", "Which harbour? Aarhus, because of the price"),
+        *("Count the berths.", "Count the berths. Count them again.", "Paint the pier.", "Use berth 7 for it."),
+        # Before it was taken back and changed, it was "Ask the pilot". Two commands of the shell waited too.
+        *("Call the pilot.", "Ask the pilot by radio", "Sound the horn.", "What is the tide?"),
+    ],
+    "commands": [
+        "the lock, and mind the old queue",
+        *("Is <berth-sign>7</berth-sign> right?", "<berth-sign>7</berth-sign>", "Close the lock."),
+        *("Leave the small gate open.", "And switch on the light."),
+    ],
 }
+"""What the user said, by the beginning of the session's name."""
 
 
 def test_of_sessions_of_claude_code_the_import_takes_each_word_of_the_user_once_where_it_was_said_first():
@@ -570,16 +685,42 @@ def test_of_sessions_of_codex_hooks_take_the_words_of_the_user_and_the_answers(t
         tmp_path, *(folder / f"{name}.jsonl" for name in ("exec", "typed", "fork")), client="codex", event="Stop"
     )
     assert machine.memory.turns == [
-        "How do we name the queue?\n\nAnswer to: How do we name the queue?",
+        "Which berth does the ferry use?\n\nAnswer to: Which berth does the ferry use?",
         "And the topic?\n\nAnswer to: And the topic?",
-        "How do we name the queue?SLEEP now\n\n",
-        "Stop: keep SQS, we decided against Kafka.\n\nAnswer to: Stop: keep SQS, we decided against Kafka.",
+        "Which berth does the ferry use?SLEEP now\n\n",
+        f"{TYPED[2]}\n\nAnswer to: {TYPED[2]}",
         "SLEEP again\n\n",
         "ASK me\n\n",
-        "Which region? eu-west-3\n\nAnswer to: ASK me",
+        "Which harbour? Kiel\n\nAnswer to: ASK me",
         "In the fork?\n\nAnswer to: In the fork?",
     ]
     assert machine.log == []
+
+
+def test_the_summary_of_a_compaction_of_codex_is_no_answer(tmp_path):
+    path = WRITTEN / "codex-0.171.0" / "compacted.jsonl"
+    assert hooked(tmp_path, path, client="codex", event="Stop").memory.turns == [
+        "Which berth does the ferry use?\n\nUnderstood: Which berth does the ferry use?",
+        "Move the ferry's orders to the new queue.\n\n",
+        f"{TYPED[2]}\n\nUnderstood: {TYPED[2]}",
+        "Count the berths.\n\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(WRITTEN.rglob("*.jsonl")), ids=lambda path: f"{path.parent.name} {path.stem[:8]}"
+)
+def test_each_word_of_the_user_comes_once_if_a_hook_runs_behind_each_line(tmp_path, path):
+    client = path.parent.name.rpartition("-")[0]
+    whole = hooked(tmp_path / "whole", path, client=client, event="Stop" if client == "codex" else "SessionEnd")
+    grown, machine = tmp_path / path.name, Machine(tmp_path)
+    for line in path.read_bytes().splitlines(keepends=True):
+        with grown.open("ab") as file:
+            file.write(line)
+        machine.hook(client, "Stop", transcript_path=str(grown), session_id=path.stem)
+    machine.hook(client, "SessionEnd", transcript_path=str(grown), session_id=path.stem)
+    users = [[turn.partition("\n\n")[0] for turn in each.memory.turns] for each in (machine, whole)]
+    assert sorted(filter(None, users[0])) == sorted(filter(None, users[1]))
 
 
 # Files beside sessions
@@ -627,8 +768,8 @@ def test_codex_events_are_the_words_of_the_user_where_a_transcript_has_them():
 
 
 def test_what_the_user_chose_in_a_question_of_codex_is_theirs():
-    arguments = json.dumps({"questions": [{"id": "r", "question": "Region?", "options": [{"label": "eu-west-3"}]}]})
-    output = json.dumps({"answers": {"r": {"answers": ["eu-west-3", "user_note: near us"]}}})
+    arguments = json.dumps({"questions": [{"id": "r", "question": "Harbour?", "options": [{"label": "Kiel"}]}]})
+    output = json.dumps({"answers": {"r": {"answers": ["Kiel", "user_note: near us"]}}})
     entries = [
         {"type": "function_call", "name": "request_user_input", "call_id": "c1", "arguments": arguments},
         {"type": "function_call_output", "call_id": "c1", "output": output},
@@ -638,4 +779,4 @@ def test_what_the_user_chose_in_a_question_of_codex_is_theirs():
     reader = Messages("codex")
     for at, entry in enumerate(entries):
         reader.take(Line(json.dumps({"type": "response_item", "payload": entry}).encode(), at, at + 1))
-    assert [said.content for said in reader.all()] == ["Region? eu-west-3, user_note: near us"]
+    assert [said.content for said in reader.all()] == ["Harbour? Kiel, user_note: near us"]

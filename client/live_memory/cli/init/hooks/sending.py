@@ -15,6 +15,7 @@ from live_memory.cli.init.hooks.copies import Copies
 from live_memory.cli.init.hooks.events import Event
 from live_memory.cli.init.hooks.state import Files, Session
 from live_memory.cli.init.hooks.transcripts import Part
+from live_memory.cli.transcripts.messages import Said
 
 LINES = 40
 """Lines of one request: few enough to be carried out before a hook must end, so that the next hook continues after it.
@@ -108,18 +109,46 @@ class Sender:
     def _send_part(self, part: Part) -> bool:
         """Send one part in several requests, and save the position after each. Returns whether all of it is sent."""
         done = self.files.load().sent
-        for lines, end in _chunks(_turns(self.event, part), part.end):
-            conversation = self.files.load().conversation_id
-            if lines:
-                conversation = conversation or self._begin()
-                if not self._import(conversation, lines):
-                    return False
+        for chunk in _chunks(_turns(self.event.client, self._placed(part)), part.end):
+            if chunk.lines and not self._send_chunk(chunk):
+                return False
+            end = chunk.end
             self._copies.add(said for said, place in part.messages if done < place <= end or place == end == part.end)
-            self.files.save(replace(self.files.load(), conversation_id=conversation, sent=end, planned=part.end))
+            self.files.save(replace(self.files.load(), sent=end, planned=part.end))
             done = end
             if not self.in_time():
                 return end == part.end
         return True
+
+    def _placed(self, part: Part) -> list[tuple[Said, int]]:
+        """The messages. Those that are copied from another session name it, the others none.
+
+        No client promises that the name of a session is that in its lines: where no line has it, no line is a copy.
+        """
+        path = self.event.transcript
+        own = {self.event.session, path.stem if path else "", ""}
+        if not own & part.sessions - {""}:
+            return [(replace(said, session=""), end) for said, end in part.messages]
+        return [(replace(said, session="") if said.session in own else said, end) for said, end in part.messages]
+
+    def _send_chunk(self, chunk: "Chunk") -> bool:
+        """Whether all lines are stored, or never will be. Those of another session go into its conversation, and stay
+        deleted if somebody deleted it.
+        """
+        if not chunk.session:
+            return self.store(chunk.lines)
+        files = Files.of(self.files.folder, self.event.client, self.space_id, chunk.session)
+        other = replace(self, event=replace(self.event, session=chunk.session), files=files)
+        try:
+            return other.store(chunk.lines)
+        except Exception as problem:
+            if getattr(problem, "code", "") != "conversation_not_found":
+                raise
+            return True
+
+    def store(self, lines: list[dict[str, Any]]) -> bool:
+        """Store lines in the conversation of the session. Returns whether all are stored, or never will be."""
+        return self._import(self.files.load().conversation_id or self._begin(), lines)
 
     def _end(self, session: Session) -> None:
         if self.event.kind == "close":
@@ -165,37 +194,58 @@ class Sender:
         return True
 
 
-def _turns(event: Event, part: Part) -> list[tuple[dict[str, Any], int]]:
+@dataclass
+class Turn:
+    """A line of the import: the user's message with all answers."""
+
+    line: dict[str, Any]
+    end: int
+    session: str
+
+
+@dataclass
+class Chunk:
+    """Lines for one request, of one session ("": the hook's own), and the position in the transcript after them."""
+
+    lines: list[dict[str, Any]]
+    session: str
+    end: int
+
+
+def _turns(client: str, messages: list[tuple[Said, int]]) -> list[Turn]:
     """The user's messages with all answers, as lines of the import, each with its end.
 
     A turn is named by its first message: if a hook sends it again with more in it (after its state was lost), the
     service refuses it and keeps it once.
     """
-    turns: list[tuple[dict[str, Any], int]] = []
-    for said, end in part.messages:
-        turn = turns[-1][0] if turns else None
-        if turn is None or said.role == "user" or len(turn["assistant_message"]) + len(said.content) > TURN_CHARS:
-            turn = {"message_id": f"{event.client}-{said.key}", "user_message": "", "assistant_message": ""}
-            turns.append(({**turn, **({"timestamp": said.timestamp} if said.timestamp else {})}, end))
-        turn = turns[-1][0]
+    turns: list[Turn] = []
+    for said, end in messages:
+        turn = turns[-1] if turns else None
+        too_long = turn is not None and len(turn.line["assistant_message"]) + len(said.content) > TURN_CHARS
+        if turn is None or said.role == "user" or too_long or turn.session != said.session:
+            line = {"message_id": f"{client}-{said.key}", "user_message": "", "assistant_message": ""}
+            turn = Turn({**line, **({"timestamp": said.timestamp} if said.timestamp else {})}, end, said.session)
+            turns.append(turn)
         side = f"{said.role}_message"
-        turn[side] = f"{turn[side]}\n\n{said.content}" if turn[side] else said.content
-        turns[-1] = (turn, end)
+        turn.line[side] = f"{turn.line[side]}\n\n{said.content}" if turn.line[side] else said.content
+        turn.end = end
     return turns
 
 
-def _chunks(turns: list[tuple[dict[str, Any], int]], end: int) -> Iterable[tuple[list[dict[str, Any]], int]]:
-    """Lines for one request each, with the position in the transcript after it."""
-    lines: list[dict[str, Any]] = []
-    size, done = 0, 0
-    for line, line_end in turns:
-        length = len(json.dumps(line).encode())
-        if lines and (len(lines) == LINES or size + length > BYTES):
-            yield lines, done
-            lines, size = [], 0
-        lines.append(line)
-        size, done = size + length, line_end
-    yield lines, end
+def _chunks(turns: list[Turn], end: int) -> Iterable[Chunk]:
+    """The turns in requests. A position is never between two turns of the same line of the transcript."""
+    chunk = Chunk([], "", end)
+    size = 0
+    for turn in turns:
+        length = len(json.dumps(turn.line).encode())
+        full = len(chunk.lines) >= LINES or size + length > BYTES
+        if chunk.lines and (turn.session != chunk.session or (full and turn.end > chunk.end)):
+            yield chunk
+            chunk, size = Chunk([], "", end), 0
+        chunk.lines.append(turn.line)
+        chunk.session, chunk.end = turn.session, turn.end
+        size += length
+    yield replace(chunk, end=end)
 
 
 def _conversation(memory: Memory, space_id: str, event: Event) -> str:

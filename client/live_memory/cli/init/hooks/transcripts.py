@@ -29,6 +29,8 @@ class Part:
     end: int
     redacted: int = 0
     unknown: dict[str, int] = field(default_factory=dict)
+    sessions: frozenset[str] = frozenset()
+    """The sessions that its messages name, also those messages that another session has sent."""
 
 
 def read(path: Path, start: int, client: str, until: int = 0, *, final: bool = False) -> Part:
@@ -49,10 +51,10 @@ def read(path: Path, start: int, client: str, until: int = 0, *, final: bool = F
             start = until = 0
         most = until - start if until > start else MOST_BYTES
         reader = Messages(client, events=client == "codex" and _has_events(file, start, most))
-        if final and start:
+        if start and (final or client == "codex"):
             _look_back(file, start, reader)
         file.seek(start)
-        end = start
+        end, held = start, 0
         for line in lines(_pieces(file, LONGEST if until <= start else most), start):
             if not line.ended:
                 # One line that is longer than all bounds is passed over, piece by piece.
@@ -60,11 +62,14 @@ def read(path: Path, start: int, client: str, until: int = 0, *, final: bool = F
                 break
             reader.take(line)
             end = line.end
-            if end - start >= most:
+            # Pictures do not count: an answer stays with the prompt that has one.
+            held += len(line.text or b"")
+            if held >= MOST_BYTES:
                 break
     said = reader.all(final=final and end == size)
     unknown = {kind: count for kind, count in reader.left_out.items() if kind.startswith(UNKNOWN)}
-    return Part([(each.shortened(), max(each.end, start)) for each in said], end, reader.redacted, unknown)
+    shown = [(each.shortened(), max(each.end, start)) for each in said]
+    return Part(shown, end, reader.redacted, unknown, frozenset(each.session for each in said))
 
 
 def _pieces(file: BinaryIO, most: int) -> Iterator[bytes]:
@@ -79,12 +84,12 @@ def _has_events(file: BinaryIO, start: int, most: int) -> bool:
 
 
 def _look_back(file: BinaryIO, start: int, reader: Messages) -> None:
-    """Read which words still wait for their delivery at a position."""
+    """Read which words still wait for their delivery at a position, and which questions for their answer."""
     begin = max(0, start - MOST_BYTES)
     file.seek(begin)
     for number, line in enumerate(lines(_pieces(file, start - begin), begin)):
         if (begin and not number) or not line.text:
             continue
-        if b"queue" in line.text or b'"user"' in line.text:
+        if any(word in line.text for word in (b"queue", b'"user"', b"request_user_input")):
             reader.take(Line(line.text, line.at, line.end))
     reader.forget_messages()
