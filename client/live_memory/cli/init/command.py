@@ -13,6 +13,7 @@ from live_memory.cli.exits import FAILED, NOTHING, OK, Refused
 from live_memory.cli.init import clients, plan, record, recording
 from live_memory.cli.init.accepted import Accepted
 from live_memory.cli.init.clients import Fitting
+from live_memory.cli.init.hooks.pauses import Pauses
 from live_memory.cli.init.hooks.unsent import Unsent
 from live_memory.cli.init.plan import ByHand, Plan
 from live_memory.cli.init.setup import Scope, Setup, checked_space, checked_url
@@ -189,10 +190,13 @@ def _carry_out(
 
 
 def _forget(client: str, setup: Setup, *, undo: bool) -> None:
-    """Leave out the sessions that wait to be sent, where nothing is recorded from now on."""
+    """Leave out what waits to be sent, and all that is said later, where nothing is recorded from now on."""
+    folder, project = record.state_folder(setup.environ) / "hooks", setup.root if setup.scope == "project" else None
     if undo or not setup.record:
-        waiting = Unsent(record.state_folder(setup.environ) / "hooks", lambda _: None)
-        waiting.forget(client, setup.root if setup.scope == "project" else None)
+        Unsent(folder, lambda _: None).forget(client, project)
+        Pauses(folder).begin(client, project)
+    else:
+        Pauses(folder).end(client, project)
 
 
 def _accept(client: str, setup: Setup, out: Output, *, undo: bool) -> bool:

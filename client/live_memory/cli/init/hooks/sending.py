@@ -13,6 +13,7 @@ from live_memory._redaction import identifier
 from live_memory.cli.init.hooks import transcripts
 from live_memory.cli.init.hooks.copies import Copies
 from live_memory.cli.init.hooks.events import Event
+from live_memory.cli.init.hooks.pauses import Pauses
 from live_memory.cli.init.hooks.state import Files, Session
 from live_memory.cli.init.hooks.transcripts import Part
 from live_memory.cli.transcripts.messages import Said
@@ -77,7 +78,8 @@ class Sender:
             until = session.planned if session.planned > session.sent else self.limit or 0
             part = transcripts.read(path, session.sent, self.event.client, until, final=self._is_final)
             self._tell(part)
-            part = replace(part, messages=self._copies.without(part.messages))
+            recorded = Pauses(self.files.folder).without(self.event.client, self.event.folder, part.messages)
+            part = replace(part, messages=self._copies.without(recorded))
             if part.end == session.sent and not part.messages:
                 self._end(session)
                 return True
