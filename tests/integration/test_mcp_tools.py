@@ -318,12 +318,26 @@ def test_a_route_with_markdown_is_rendered_here_as_it_is_there(agents):
             assert callable(elsewhere.rendering(operation))
 
 
+AS_JSON = {"1.0": 1, "1e3": 1000}
+"""Texts that are whole numbers of JSON. A tool reads a number that comes as text (livemem_mcp/arguments.py)."""
+
+
+def test_a_number_that_is_sent_as_json_text_is_that_number(agents):
+    for text, number in AS_JSON.items():
+        as_text, as_number = (
+            agents.result("get_consolidation", {"space_id": "mine", "number": value}, query=FULL)
+            for value in (text, number)
+        )
+
+        assert as_text == as_number
+
+
 @pytest.mark.parametrize(
     ("tool", "name", "texts"),
     [
         ("get_rules", "space_id", hostile.NAMES),
         ("get_bank_file", "path", hostile.PATHS),
-        ("get_consolidation", "number", hostile.NUMBERS),
+        ("get_consolidation", "number", [text for text in hostile.NUMBERS if text not in AS_JSON]),
         ("get_conversation", "conversation_id", hostile.NAMES),
     ],
 )
