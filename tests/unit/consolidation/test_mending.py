@@ -66,6 +66,16 @@ def test_the_second_question_shows_only_the_file_its_notes_and_the_fault():
     assert record_of(world, 2).warnings == []
 
 
+@each("notes", [[], [9], [0, -1], "all"])
+def test_the_question_about_an_entry_that_cites_no_note_of_the_prompt_shows_them_all(notes: object):
+    world = with_a_bank()
+    world.llm.queue.extend([whole(FIRST, edited("log.md", {**BAD, "notes": notes})), whole(edited("log.md", GOOD))])
+
+    assert world.consolidate().state == "ok"
+
+    assert [note["number"] for note in read_prompt(world.llm.prompts[1])["notes"]] == [1, 2, 3]
+
+
 @each("retry", ["prose", whole(), whole(edited("log.md", BAD)), LlmError("llm_timeout", "Too slow.")])
 def test_an_entry_that_stays_bad_is_left_out_with_its_notes_and_the_others_stand(retry: Any):
     world = with_a_bank()

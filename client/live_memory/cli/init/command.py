@@ -154,7 +154,8 @@ def _carry_out(
     drawn = plan.draw_up_undo(fitted.places, records) if undo else plan.draw_up(fitted.places, records)
     by_hand = drawn.by_hand if undo else (*drawn.by_hand, *fitted.by_hand)
     after = {step.path: step.after for step in drawn.steps}
-    left = [] if setup.record else recording.left_over(client, setup, after)
+    others = recording.left_over(client, setup, after) if undo or not setup.record else []
+    left = [] if setup.record else others
     recorded = [] if undo else recording.told(client, setup, left)
     out.result(_document(drawn, by_hand, recorded), lambda: _show(out, drawn))
     _explain(out, by_hand)
@@ -163,7 +164,7 @@ def _carry_out(
     accepted = False
     if not drawn.steps:
         if not dry_run:
-            _forget(client, setup, undo=undo)
+            _forget(client, setup, undo=undo, others=bool(others))
             accepted = _accept(client, setup, out, undo=undo)
         out.say("Nothing to remove." if undo else "Nothing to change: everything is written already.")
         raise typer.Exit(FAILED if left else OK if accepted else NOTHING)
@@ -172,7 +173,7 @@ def _carry_out(
     if not yes and not _agreed(program, out):
         out.say("Nothing was changed.")
         raise typer.Exit(NOTHING)
-    _forget(client, setup, undo=undo)
+    _forget(client, setup, undo=undo, others=bool(others))
     if undo:
         plan.take_back(drawn, kept)
     else:
@@ -189,12 +190,15 @@ def _carry_out(
         raise typer.Exit(FAILED)
 
 
-def _forget(client: str, setup: Setup, *, undo: bool) -> None:
-    """Leave out what waits to be sent, and all that is said later, where nothing is recorded from now on."""
+def _forget(client: str, setup: Setup, *, undo: bool, others: bool) -> None:
+    """Leave out what waits to be sent, and all that is said later, where nothing is recorded from now on. `others`:
+    other hooks go on recording.
+    """
     folder, project = record.state_folder(setup.environ) / "hooks", setup.root if setup.scope == "project" else None
     if undo or not setup.record:
         Unsent(folder, lambda _: None).forget(client, project)
-        Pauses(folder).begin(client, project)
+        if not others:
+            Pauses(folder).begin(client, project)
     else:
         Pauses(folder).end(client, project)
 

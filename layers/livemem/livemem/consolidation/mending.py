@@ -112,8 +112,10 @@ class _Mending:
         collected = self.collected
         paths = {entry.filename.strip().lower().removesuffix(".md") for entry in broken}
         bank = [file for file in collected.bank if paths & {"", file.path.lower().removesuffix(".md")}]
-        cited = set().union(*(_numbers(entry.entry) for entry in broken))
-        numbers = [number for number in range(1, len(collected.notes) + 1) if not cited or number in cited]
+        everything = range(1, len(collected.notes) + 1)
+        cited = set(everything) & set().union(*(_numbers(entry.entry) for entry in broken))
+        # An entry that cites no note of the prompt may rest on any of them.
+        numbers = sorted(cited) or list(everything)
         most = min(answering.SHOWN_CHARACTERS, SHOWN_ENTRIES // len(broken))
         faults = [
             {

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from live_memory import LiveMemoryError
 from live_memory.cli import local_service
 from live_memory.cli.exits import Refused
+from live_memory.cli.init.hooks.pauses import Pauses
 from live_memory.cli.local_service import LocalService
 from live_memory.cli.main import app
 from live_memory.cli.mcp import repository_space
@@ -115,6 +116,23 @@ def test_hooks_that_record_elsewhere_are_named_and_no_record_is_no_success_until
     assert run(*arguments, "--no-record", "--scope", "user").exit_code == 0
     done = run(*arguments, "--no-record")
     assert (done.exit_code, "No chat in claude-code is recorded" in done.stderr) == (7, True)
+
+
+@pytest.mark.parametrize("off", ["--no-record", "--undo"])
+def test_a_pause_lasts_from_the_end_of_recording_to_its_begin_unless_other_hooks_record(run, project, tmp_path, off):
+    arguments = ("init", "claude-code", "-s", "demo", "--url", URL, "--yes")
+    pauses = Pauses(tmp_path / "state" / "hooks")
+    run(*arguments, "--scope", "user")
+    run(*arguments)
+    run(*arguments, off)
+    assert pauses._all() == []
+
+    run(*arguments)
+    run(*arguments, off, "--scope", "user")
+    run(*arguments, off)
+    assert [one.until for one in pauses._all()] == [None]
+    run(*arguments)
+    assert all(one.until for one in pauses._all())
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -35,6 +35,10 @@ class Pause:
         begun = datetime.fromisoformat(self.since) <= moment
         return self.client == client and inside and begun and not self._ended(moment)
 
+    def covers(self, project: Path | None) -> bool:
+        """Whether nothing of a project can be recorded while it lasts. None: of any project."""
+        return self.folder is None or project is None or project.resolve().is_relative_to(self.folder)
+
     def _ended(self, moment: datetime) -> bool:
         return self.until is not None and datetime.fromisoformat(self.until) < moment
 
@@ -52,14 +56,15 @@ class Pauses:
             self._save([*self._all(), Pause(client, place, _now().isoformat())])
 
     def end(self, client: str, project: Path | None) -> None:
-        """Note that recording is on again. Raises OSError."""
-        place, before = _text(project), self._all()
-        ended = [
-            Pause(one.client, one.folder, one.since, _now().isoformat())
-            if (one.client, one.folder, one.until) == (client, place, None)
-            else one
-            for one in before
-        ]
+        """Note that recording is on again: in a project, also where a folder above it or all were paused; None: in all.
+        Raises OSError.
+        """
+        before = self._all()
+
+        def over(one: Pause) -> bool:
+            return one.client == client and one.until is None and one.covers(project)
+
+        ended = [replace(one, until=_now().isoformat()) if over(one) else one for one in before]
         if ended != before:
             self._save(ended)
 

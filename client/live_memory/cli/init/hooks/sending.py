@@ -79,6 +79,8 @@ class Sender:
             part = transcripts.read(path, session.sent, self.event.client, until, final=self._is_final)
             self._tell(part)
             recorded = Pauses(self.files.folder).without(self.event.client, self.event.folder, part.messages)
+            if paused := len(part.messages) - len(recorded):
+                self.log(f"livemem hook: {paused} messages of a time without recording are not sent")
             part = replace(part, messages=self._copies.without(recorded))
             if part.end == session.sent and not part.messages:
                 self._end(session)

@@ -44,7 +44,7 @@ def test_words_of_a_pause_are_never_sent_and_those_around_it_are(
     machine.hook("claude-code", "SessionEnd", transcript_path=path)
 
     assert machine.memory.said == ["Before?", "Before.", "After?", "After."]
-    assert "Private" not in " ".join(machine.log)
+    assert machine.log == ["livemem hook: 2 messages of a time without recording are not sent"]
 
 
 def test_a_pause_holds_for_its_client_and_folder_alone_and_may_come_again(
@@ -67,6 +67,25 @@ def test_a_pause_holds_for_its_client_and_folder_alone_and_may_come_again(
     assert second.holds("codex", "/home/ann/ferry", at(60))
     assert not second.holds("cursor", "/home/ann/ferry", at(60))
     assert not second.holds("codex", "/home/ann/other", at(60))
+
+
+@each(
+    ("paused", "again", "lasts"),
+    [
+        ("/p", "/p", False), ("/p", "/p/inner", False), ("/p", None, False), (None, "/p", False), (None, None, False),
+        ("/p/inner", "/p", True), ("/p", "/other", True),
+    ],
+)  # fmt: skip
+def test_recording_again_ends_each_pause_that_would_hold_it_back(
+    tmp_path: Path, paused: str | None, again: str | None, lasts: bool
+):
+    off = Pauses(tmp_path / f"{paused}-{again}".replace("/", "_"))
+    off.begin("codex", Path(paused) if paused else None)
+    off.begin("cursor", None)
+
+    off.end("codex", Path(again) if again else None)
+
+    assert [one.until is None for one in off._all()] == [lasts, True]
 
 
 @each(
