@@ -108,6 +108,21 @@ class BackupView(Model):
     """The time, UTC, at which the service last found that the space is the same as in this backup."""
 
 
+class BankWarningView(Model):
+    """A deviation from the request, or something that a change may have lost."""
+
+    kind: str
+    """The kind of the warning, such as `reading` or `long_synthesis`."""
+    text: str
+    """The warning, as a sentence."""
+    file: str | None = None
+    """The bank file that it concerns, if it concerns one."""
+    line: str | None = None
+    """The line that it concerns, if it concerns one."""
+    word: str | None = None
+    """The word that it concerns, if it concerns one."""
+
+
 class BudgetView(Model):
     """The daily budget, and the part of it that was used today (UTC)."""
 
@@ -2743,8 +2758,8 @@ class ChangeDetail(Model):
     """Ids of the notes that were folded although two answers in a row left them out."""
     left_out: list[str]
     """Ids of the notes that the answer left out for the first time. They stayed live."""
-    warnings: list[str]
-    """Deviations from the request, as sentences."""
+    warnings: list[BankWarningView]
+    """Deviations from the request, and what may have been lost."""
     prompt_version: str | None = None
     """The version of the prompt that was sent to the LLM."""
     usage: LlmUsage
@@ -3535,8 +3550,8 @@ class RunPlan(Model):
     """Ids of the notes that the plan folds although two answers in a row left them out."""
     left_out: list[str]
     """Ids of the notes that the answer left out for the first time. They stay live."""
-    warnings: list[str]
-    """Deviations from the request, as sentences."""
+    warnings: list[BankWarningView]
+    """Deviations from the request, and what may have been lost."""
     metrics: dict[str, Any]
     """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
 

@@ -89,7 +89,7 @@ def plan(answer: RunPlan) -> str:
         f"- trigger: {answer.trigger}",
     ]
     facts += ["- it is outdated: an approval makes another plan"] if answer.outdated else []
-    facts += [f"- warning: {within_item(warning)}" for warning in answer.warnings]
+    facts += [f"- warning: {within_item(warning.text)}" for warning in answer.warnings]
     return joined("# A plan that waits for approval", "\n".join(facts), *_what_changes(answer))
 
 

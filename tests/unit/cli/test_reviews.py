@@ -18,7 +18,7 @@ PLAN = {
     "notes_count": 2,
     "changes": [{"path": "a.md", "action": "created", "diff": "--- x\n+y\n"}],
     "synthesis": {"before": None, "after": "All."},
-    "warnings": ["The synthesis is long."],
+    "warnings": [{"kind": "long_synthesis", "text": "The synthesis is long."}],
     "metrics": {},
 }
 

@@ -89,7 +89,8 @@ def test_an_entry_that_stays_bad_is_left_out_with_its_notes_and_the_others_stand
     assert world.bank()["log.md"] == "# Log\n\n## Log\n"
     assert world.live_ids() == [bob]
     (warning,) = history.read(world.process, "demo", 2).warnings
-    assert warning.startswith("What the answer says of log.md was left out: log.md: edit 1")
+    assert (warning.kind, warning.file) == ("entry_left_out", "log.md")
+    assert warning.text.startswith("What the answer says of log.md was left out: log.md: edit 1")
 
 
 def test_a_file_that_the_second_answer_passes_over_is_named_and_one_that_it_mends_stands():
@@ -106,7 +107,7 @@ def test_a_file_that_the_second_answer_passes_over_is_named_and_one_that_it_mend
 
     assert world.bank()["log.md"].endswith("- bob 2\n")
     assert world.bank()["a.md"] == "# A\n\n## Log\n"
-    assert [warning[:40] for warning in record_of(world, 2).warnings] == ["What the answer says of a.md was left ou"]
+    assert [(one.kind, one.file) for one in record_of(world, 2).warnings] == [("entry_left_out", "a.md")]
     assert len(world.live_ids()) == 1
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.bank import corrections, history
+from livemem.changes.bank_warnings import BankWarning
 from livemem.consolidation import rules_files
 from tests.support.world import World
 from tests.unit.consolidation.test_pipeline_notes import record_of
@@ -56,9 +57,8 @@ def test_files_of_the_rules_that_the_first_answer_lacks_are_created_with_their_h
         "people.md": "# People\n\n## Team\n\n## Guests\n",
     }
     record = record_of(world, 1)
-    assert record.warnings == [
-        "The rules ask for days/YYYY-MM-DD.md, which was not created: its name is a pattern for several files."
-    ]
+    text = "The rules ask for days/YYYY-MM-DD.md, which was not created: its name is a pattern for several files."
+    assert record.warnings == [BankWarning(kind="file_not_created", text=text, file="days/YYYY-MM-DD.md")]
     assert [change.reason for change in record.files] == [None, rules_files.REASON, rules_files.REASON]
     assert record.metrics["bank_files_created"] == 3
     assert history.read(world.process, "demo", 1).warnings == record.warnings
@@ -85,7 +85,7 @@ def test_a_file_for_which_the_window_has_no_room_is_named_and_the_notes_are_fold
     first_answer(world)
     assert list(world.bank()) == ["log.md"]
     (warning,) = record_of(world, 1).warnings
-    assert warning.startswith("The rules ask for wide.md, which was not created: wide.md is too large")
+    assert warning.text.startswith("The rules ask for wide.md, which was not created: wide.md is too large")
 
 
 @given(st.text(max_size=400) | st.lists(st.sampled_from(RULES.splitlines())).map("\n".join))

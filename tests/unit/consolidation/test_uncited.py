@@ -7,6 +7,7 @@ import pytest
 
 from livemem.bank import history
 from livemem.changes import commit
+from livemem.changes.bank_warnings import BankWarning
 from livemem.consolidation import prompt
 from livemem.llm import window
 from livemem.llm.client import LlmError
@@ -234,7 +235,8 @@ def test_a_synthesis_that_stays_too_long_is_taken_with_a_warning_in_record_and_h
 
     assert world.consolidate().state == "ok"
 
-    assert record_of(world).warnings == ["The synthesis has 1501 characters, but at most 1500 are wanted."]
+    text = "The synthesis has 1501 characters, but at most 1500 are wanted."
+    assert record_of(world).warnings == [BankWarning(kind="long_synthesis", text=text)]
     assert history.read(world.process, "demo", 1).warnings == record_of(world).warnings
     assert world.live_ids() == []
 

@@ -113,7 +113,7 @@ export function PlanBody({ plan }) {
   const notes = plan.sources.filter((note) => typeof note === 'object');
   const synthesis = typeof plan.synthesis === 'string' ? { after: plan.synthesis } : plan.synthesis;
   return html`
-    ${plan.warnings?.length > 0 && html`<div class="problem passing">${plan.warnings.map((warning) => html`<p><${Words} text=${warning} /></p>`)}</div>`}
+    ${plan.warnings?.length > 0 && html`<div class="problem passing">${plan.warnings.map((warning) => html`<p><${Words} text=${warning.text ?? warning} /></p>`)}</div>`}
     ${plan.changes.length > 0 ? html`<${FileDiffs} changes=${plan.changes} />` : html`<p class="quiet">${t('plan.no.files')}</p>`}
     ${(synthesis?.after ?? '') !== (synthesis?.before ?? '') && html`<${Diff} before=${synthesis.before ?? ''} after=${synthesis.after ?? ''} title=${t('bank.synthesis')} />`}
     ${notes.length > 0 && html`<${Panel} title=${t('plan.notes', { n: notes.length })}><${NotesIn} notes=${notes} discarded=${plan.discarded} uncited=${plan.uncited} leftOut=${plan.left_out} /></${Panel}>`}`;

@@ -9,6 +9,7 @@ from livemem.bank import synthesis as syntheses
 from livemem.bank.citations import Citations
 from livemem.bank.synthesis import Synthesis
 from livemem.changes import diffs, records
+from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.records import Record
 from livemem.errors import InvalidRequest
 from livemem.llm.usage import Usage
@@ -51,7 +52,7 @@ class RecordDetail:
     discarded: list[dict[str, Any]]
     uncited: list[str]
     left_out: list[str]
-    warnings: list[str]
+    warnings: list[BankWarning]
     prompt_version: str | None
     usage: Usage
 

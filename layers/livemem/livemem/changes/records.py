@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, model_validator
 
 from livemem import clock as clocks
+from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.section_sources import Sources
 from livemem.errors import NotFound, ObjectUnreadable, StoreUnavailable
 from livemem.llm.usage import Usage
@@ -130,8 +131,8 @@ class Record(StoredDocument):
     """Ids of the notes that the change leaves out for the first time: they stay live."""
     oversized_notes: OversizedNotes | None = None
     """The live notes that no prompt could hold."""
-    warnings: list[str] = []
-    """Sentences about parts of the change that differ from the order."""
+    warnings: list[BankWarning] = []
+    """Parts of the change that differ from the order, and what it may have lost."""
     usage: Usage = Usage()
     metrics: dict[str, Any] = {}
 

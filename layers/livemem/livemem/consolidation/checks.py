@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from livemem.bank.files import BankFile
+from livemem.changes.bank_warnings import READING, BankWarning
 from livemem.consolidation import answer, placeholders, planning, prompt
 from livemem.consolidation.answer import AnswerDraft, ConsolidationAnswer, ContractError, FileAnswer
 from livemem.consolidation.collecting import Collected
@@ -85,13 +86,19 @@ def _too_large(settings: Settings, collected: Collected, outcome: DrawnUp, synth
     return {largest.path: sentence}
 
 
-def warnings(folded: Folded) -> list[str]:
-    """Sentences about an answer that was taken though a part of it is not as asked for."""
-    length = len(folded.synthesis)
-    long = f"The synthesis has {length} characters, but at most {prompt.SYNTHESIS_CHARACTERS} are wanted."
-    left = [f"What the answer says of {e.filename or 'a file'} was left out: {e.fault}" for e in folded.outcome.broken]
-    every = ["Every note was discarded."] if flaws(folded) else []
-    return [*([long] if length > prompt.SYNTHESIS_CHARACTERS else []), *every, *left, *folded.outcome.readings]
+def warnings(folded: Folded) -> list[BankWarning]:
+    """What is said about an answer that was taken though a part of it is not as asked for."""
+    length, outcome = len(folded.synthesis), folded.outcome
+    found: list[BankWarning] = []
+    if length > prompt.SYNTHESIS_CHARACTERS:
+        text = f"The synthesis has {length} characters, but at most {prompt.SYNTHESIS_CHARACTERS} are wanted."
+        found.append(BankWarning(kind="long_synthesis", text=text))
+    if flaws(folded):
+        found.append(BankWarning(kind="all_discarded", text="Every note was discarded."))
+    for entry in outcome.broken:
+        text = f"What the answer says of {entry.filename or 'a file'} was left out: {entry.fault}"
+        found.append(BankWarning(kind="entry_left_out", text=text, file=entry.filename or None))
+    return [*found, *(BankWarning(kind=READING, text=text) for text in outcome.readings)]
 
 
 def flaws(folded: Folded) -> list[Flaw]:

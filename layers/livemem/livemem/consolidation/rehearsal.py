@@ -44,7 +44,7 @@ def rehearse(process: Process, head: Head, saved: Stored[Run], deadline: datetim
         "discarded": record.discarded,
         "uncited": record.uncited,
         "left_out": record.left_out,
-        "warnings": record.warnings,
+        "warnings": [warning.model_dump(exclude_none=True) for warning in record.warnings],
         "sources": [source.note_id for source in record.notes],
     }
     return runs.finish(process, saved, "ok", plan=plan, metrics=record.metrics, model=process.settings.llmaas_model)

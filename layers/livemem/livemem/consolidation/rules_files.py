@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from livemem.bank import paths
+from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.records import FileChange
 from livemem.consolidation import answer, checks
 from livemem.consolidation.answer import ContractError
@@ -71,7 +72,7 @@ def asked_for(rules: str) -> list[AskedFile]:
     return list(found.values())
 
 
-def complete(settings: Settings, collected: Collected, folded: Folded) -> tuple[Folded, list[str]]:
+def complete(settings: Settings, collected: Collected, folded: Folded) -> tuple[Folded, list[BankWarning]]:
     """The first consolidation of a space, with the files of the rules that its answer lacks, and warnings.
 
     There is one warning for each file that can't be created. A space that has a bank gets no files: a person may have
@@ -90,7 +91,8 @@ def complete(settings: Settings, collected: Collected, folded: Folded) -> tuple[
             checks.check_room(settings, collected, outcome, folded.synthesis)
             folded = replace(folded, outcome=outcome)
         except (ContractError, paths.BankPathError) as error:
-            warnings.append(f"The rules ask for {asked.path}, which was not created: {error}")
+            text = f"The rules ask for {asked.path}, which was not created: {error}"
+            warnings.append(BankWarning(kind="file_not_created", text=text, file=asked.path))
     return folded, warnings
 
 

@@ -14,6 +14,7 @@ from livemem.archives.unpacking import refused
 from livemem.bank import files as bank_files
 from livemem.bank import paths
 from livemem.changes import provenance
+from livemem.changes.bank_warnings import BankWarning
 from livemem.changes.records import FileChange, Record
 from livemem.errors import InvalidArchive, TooLarge
 from livemem.markdown import front_matter
@@ -154,6 +155,6 @@ def _record(process: Process, head: Head, provisioning: ProvisioningState, folde
         committed_at=provisioning.started_at,
         author=provisioning.requested_by,
         files=changes,
-        warnings=folder.warnings,
+        warnings=[BankWarning(kind="import", text=text) for text in folder.warnings],
     )
     return provenance.with_sources(process, head.meta.space_id, record)

@@ -108,6 +108,19 @@ class FileDiff(View):
     ] = False
 
 
+class BankWarningView(View):
+    """A deviation from the request, or something that a change may have lost."""
+
+    kind: Annotated[str, described("The kind of the warning, such as `reading` or `long_synthesis`.", "reading")]
+    text: Annotated[str, described("The warning, as a sentence.")]
+    file: Annotated[str | None, described("The bank file that it concerns, if it concerns one.")] = None
+    line: Annotated[str | None, described("The line that it concerns, if it concerns one.")] = None
+    word: Annotated[str | None, described("The word that it concerns, if it concerns one.")] = None
+
+
+Warnings = Annotated[list[BankWarningView], described("Deviations from the request, and what may have been lost.", [])]
+
+
 class ChangeDetail(ChangeSummary):
     """A change with its notes and its diffs."""
 
@@ -123,7 +136,7 @@ class ChangeDetail(ChangeSummary):
     left_out: Annotated[
         list[str], described("Ids of the notes that the answer left out for the first time. They stayed live.", [])
     ]
-    warnings: Annotated[list[str], described("Deviations from the request, as sentences.", [])]
+    warnings: Warnings
     prompt_version: Annotated[
         str | None, described("The version of the prompt that was sent to the LLM.", "9d3f0c1a2b4e")
     ] = None
@@ -148,5 +161,5 @@ def folding(detail: "RecordDetail") -> dict[str, Any]:
         "discarded": detail.discarded,
         "uncited": detail.uncited,
         "left_out": detail.left_out,
-        "warnings": detail.warnings,
+        "warnings": [BankWarningView(**warning.model_dump()) for warning in detail.warnings],
     }

@@ -14,7 +14,7 @@ from livemem_http.views.fields import (
     View,
     described,
 )
-from livemem_http.views.history import FileDiff, SynthesisBeforeAfter, folding
+from livemem_http.views.history import FileDiff, SynthesisBeforeAfter, Warnings, folding
 from livemem_http.views.notes import NoteView
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class RunPlan(View):
     left_out: Annotated[
         list[str], described("Ids of the notes that the answer left out for the first time. They stay live.", [])
     ]
-    warnings: Annotated[list[str], described("Deviations from the request, as sentences.", [])]
+    warnings: Warnings
     metrics: Metrics
 
     @classmethod
