@@ -87,7 +87,7 @@ def _too_large(settings: Settings, collected: Collected, outcome: DrawnUp, synth
 
 
 def warnings(folded: Folded) -> list[BankWarning]:
-    """What is said about an answer that was taken though a part of it is not as asked for."""
+    """The warnings about an answer that was taken though a part of it is not as asked for."""
     length, outcome = len(folded.synthesis), folded.outcome
     found: list[BankWarning] = []
     if length > prompt.SYNTHESIS_CHARACTERS:
