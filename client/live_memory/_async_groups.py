@@ -832,6 +832,7 @@ class AsyncSpacesGroup(Group):
         timezone: str | None = None,
         consolidation_mode: Literal["auto", "review"] | None = None,
         repository: str | None = None,
+        bank_chars: int | None = None,
     ) -> models.SpaceView:
         """As `SpacesGroup.create`."""
         return await self._invoke("create_space", locals())
@@ -888,6 +889,7 @@ class AsyncSpacesGroup(Group):
         corrections: Literal["admin", "write"] | Unset | None = UNSET,
         consolidation_mode: Literal["auto", "review"] | Unset | None = UNSET,
         capture_allowed: bool | Unset | None = UNSET,
+        bank_chars: int | Unset | None = UNSET,
         repository: str | Unset | None = UNSET,
         language: str | Unset | None = UNSET,
         timezone: str | Unset | None = UNSET,

@@ -1879,6 +1879,7 @@ class SpacesGroup(Group):
         timezone: str | None = None,
         consolidation_mode: Literal["auto", "review"] | None = None,
         repository: str | None = None,
+        bank_chars: int | None = None,
     ) -> models.SpaceView:
         """Create a space.
 
@@ -1899,6 +1900,7 @@ class SpacesGroup(Group):
                 until somebody approves it, and no other plan is made in the meantime. Only an admin changes it.
             repository: What the space is the memory of. The first client of a repository sets it. It can't be
                 replaced by another one, so that clients see which repository a space belongs to.
+            bank_chars: Number of characters that the bank should have: 0 for any, or 2,000 to 500,000.
         """
         return self._invoke("create_space", locals())
 
@@ -2019,6 +2021,7 @@ class SpacesGroup(Group):
         corrections: Literal["admin", "write"] | Unset | None = UNSET,
         consolidation_mode: Literal["auto", "review"] | Unset | None = UNSET,
         capture_allowed: bool | Unset | None = UNSET,
+        bank_chars: int | Unset | None = UNSET,
         repository: str | Unset | None = UNSET,
         language: str | Unset | None = UNSET,
         timezone: str | Unset | None = UNSET,
@@ -2045,6 +2048,7 @@ class SpacesGroup(Group):
                 until somebody approves it, and no other plan is made in the meantime. Only an admin changes it.
             capture_allowed: Whether notes may be captured from conversations. If it is false, new conversations get
                 `capture` `off`, and no notes are captured from existing ones. Only an admin changes it.
+            bank_chars: Number of characters that the bank should have: 0 for any, or 2,000 to 500,000.
             repository: What the space is the memory of. The first client of a repository sets it. It can't be
                 replaced by another one, so that clients see which repository a space belongs to. null takes it away,
                 which needs an admin.

@@ -1030,6 +1030,8 @@ class NewSpace(Model):
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
     repository: str | None = None
     """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
+    bank_chars: int | None = None
+    """Number of characters that the bank should have: 0 for any, or 2,000 to 500,000."""
 
 
 class NewToken(Model):
@@ -1826,6 +1828,8 @@ class SpaceChange(Model):
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
     capture_allowed: bool | None = None
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
+    bank_chars: int | None = None
+    """Number of characters that the bank should have: 0 for any, or 2,000 to 500,000."""
     repository: str | None = None
     """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to. null takes it away, which needs an admin."""
     language: str | None = None
@@ -1867,6 +1871,8 @@ class SpaceChanged(Model):
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
     capture_allowed: bool | None = True
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
+    bank_chars: int | None = 0
+    """Number of characters that the bank should have. 0: any."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval. No other plan is made while it waits."""
     repository: str | None = None
@@ -1971,6 +1977,8 @@ class SpaceView(Model):
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
     capture_allowed: bool | None = True
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
+    bank_chars: int | None = 0
+    """Number of characters that the bank should have. 0: any."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval. No other plan is made while it waits."""
     repository: str | None = None
@@ -3238,6 +3246,8 @@ class ListedSpace(Model):
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
     capture_allowed: bool | None = True
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
+    bank_chars: int | None = 0
+    """Number of characters that the bank should have. 0: any."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval. No other plan is made while it waits."""
     repository: str | None = None
@@ -3644,6 +3654,8 @@ class SpaceInfo(Model):
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
     capture_allowed: bool | None = True
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
+    bank_chars: int | None = 0
+    """Number of characters that the bank should have. 0: any."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval. No other plan is made while it waits."""
     repository: str | None = None
@@ -3710,6 +3722,8 @@ class SpaceSummary(Model):
     """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
     capture_allowed: bool | None = True
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
+    bank_chars: int | None = 0
+    """Number of characters that the bank should have. 0: any."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval. No other plan is made while it waits."""
     repository: str | None = None

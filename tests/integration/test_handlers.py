@@ -362,6 +362,12 @@ def test_a_batch_is_checked_whole_before_the_first_note_is_written(demo):
         ({"space_id": "new", "consolidation_threshold": -1}, 422, "consolidation_threshold"),
         ({"space_id": "new", "consolidation_threshold": True}, 422, "consolidation_threshold"),
         ({"space_id": "new", "consolidation_threshold": "3"}, 422, "consolidation_threshold"),
+        ({"space_id": "new", "bank_chars": -1}, 422, "bank_chars"),
+        ({"space_id": "new", "bank_chars": 1}, 422, "bank_chars"),
+        ({"space_id": "new", "bank_chars": 1_999}, 422, "bank_chars"),
+        ({"space_id": "new", "bank_chars": 500_001}, 422, "bank_chars"),
+        ({"space_id": "new", "bank_chars": 2_000.5}, 422, "bank_chars"),
+        ({"space_id": "new", "bank_chars": True}, 422, "bank_chars"),
         ({"space_id": "new", "colour": "red"}, 422, "colour"),
     ],
 )

@@ -63,6 +63,7 @@ def test_the_defaults_are_those_of_the_contract(source):
     assert defaults["LlmTimeoutSeconds"] == 600
     assert defaults["ConsolidationMaxNotes"] == 500
     assert defaults["ConsolidationThreshold"] == 30
+    assert defaults["BankChars"] == str(Settings.model_fields["bank_chars"].default)
     assert defaults["BackupRetentionDays"] == 30
     assert defaults["BackupKeepLast"] == 7
     assert defaults["Architecture"] == "arm64"
@@ -83,6 +84,13 @@ def test_the_longest_answer_may_be_left_out_and_is_what_the_setting_takes(source
 
     assert all(re.search(pattern, value) for value in ("", "256", "260", "300", "999", "1000", "100000"))
     assert not any(re.search(pattern, value) for value in ("0", "99", "100", "255", "-256", "1e5", "0256"))
+
+
+def test_the_length_of_a_bank_is_what_the_setting_takes(source):
+    pattern = source["Parameters"]["BankChars"]["AllowedPattern"]
+
+    assert all(re.search(pattern, str(Settings(bank_chars=number).bank_chars)) for number in (0, 2_000, 9_999, 500_000))
+    assert not any(re.search(pattern, value) for value in ("", "1999", "500001", "-2000", "02000", "1e4", "2000.5"))
 
 
 def test_the_dimensions_may_be_left_out_and_are_what_the_setting_takes(source):

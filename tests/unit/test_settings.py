@@ -29,6 +29,7 @@ def test_an_empty_environment_gives_the_documented_defaults():
 
     assert found.consolidation_threshold == 30
     assert found.consolidation_max_notes == 500
+    assert found.bank_chars == 10_000
     assert found.llm_timeout_seconds == 600
     assert found.llmaas_max_tokens is None
     assert found.llmaas_context_tokens == 100_000
@@ -111,6 +112,8 @@ def test_a_variable_is_read_as_its_type(monkeypatch: pytest.MonkeyPatch, name: s
         ("CONSOLIDATION_MAX_NOTES", "0"),
         ("CONSOLIDATION_MAX_NOTES", "1001"),
         ("CONSOLIDATION_THRESHOLD", "-1"),
+        ("BANK_CHARS", "1999"),
+        ("BANK_CHARS", "500001"),
         ("LLMAAS_EXTRA", "reasoning_effort=low"),
         ("LLMAAS_EXTRA", "{'reasoning_effort': 'low'}"),
         ("LLMAAS_EXTRA", '["reasoning_effort"]'),

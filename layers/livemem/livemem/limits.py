@@ -29,6 +29,9 @@ ANSWER_BYTES = 6_000_000
 PAGE_BYTES = 800_000
 """Objects of one page together. In JSON within JSON a byte takes up to 7."""
 THRESHOLD = 1_000
+LEAST_BANK_CHARS = 2_000
+MOST_BANK_CHARS = 500_000
+"""Bounds of the length that a bank should have, in Unicode characters."""
 TOKEN_SPACES = 1_000
 EMAIL_CHARACTERS = 254
 """The longest address in SMTP (RFC 5321, erratum 1690)."""
@@ -36,6 +39,13 @@ TOKEN_DAYS = 3_650
 """The longest life of a token that expires, in days. Ten years are as good as never."""
 GRACE_SECONDS = 7 * 86_400
 """How long a rotated token may continue to work."""
+
+
+def bank_chars_problem(chars: int) -> str | None:
+    """Why `chars` can't be the length that a bank should have, or None. 0 stands for no such length."""
+    if chars == 0 or LEAST_BANK_CHARS <= chars <= MOST_BANK_CHARS:
+        return None
+    return f"must be 0 (no length), or from {LEAST_BANK_CHARS:,} to {MOST_BANK_CHARS:,} characters"
 
 
 def check_text(field: str, text: str, limit: int, *, blank: bool = False) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from livemem import clock
+from livemem import clock, limits
 from livemem.errors import NotConfigured
 
 WEAK_KEYS = ("changeme", "change-me", "change_me", "change me", "password", "your-", "your_", "example", "replace")
@@ -84,6 +84,12 @@ def _oidc_issuer(value: str) -> str:
 def _short(value: str) -> str:
     if len(value) > PREFIX_CHARACTERS:
         raise ValueError(f"must have at most {PREFIX_CHARACTERS} characters")
+    return value
+
+
+def _bank_chars(value: int) -> int:
+    if problem := limits.bank_chars_problem(value):
+        raise ValueError(problem)
     return value
 
 
@@ -170,6 +176,8 @@ class Settings(BaseSettings):
 
     consolidation_max_notes: int = Field(default=500, ge=1, le=1_000)
     consolidation_threshold: int = Field(default=30, ge=0)
+    bank_chars: Annotated[int, AfterValidator(_bank_chars)] = 10_000
+    """Characters that the bank of a new space should have (docs/consolidation.md, "The length of a bank"). 0: any."""
     consolidation_cooldown_seconds: int = Field(default=10, ge=0, le=86_400)
     """Least time between two runs of a space that are started by hand. 0: none."""
     llm_timeout_seconds: float = Field(default=600, gt=0, allow_inf_nan=False)

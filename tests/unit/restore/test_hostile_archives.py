@@ -387,6 +387,8 @@ def test_what_the_manifest_does_not_name_is_refused(world, space):
         ({"created_at": "yesterday"}, "not a valid space record"),
         ({"description": "x" * 501}, "description"),
         ({"consolidation_threshold": -1}, "consolidation_threshold"),
+        ({"bank_chars": 1_999}, "bank_chars"),
+        ({"bank_chars": -1}, "bank_chars"),
         ({"changes": 0, "consolidation_count": 0}, "a record of change 1"),
         ({"deleted_at": "2026-01-01T00:00:00Z"}, "deleted"),
         ({"description": "\ud800"}, "not a valid space record"),

@@ -57,6 +57,16 @@ def test_the_files_become_the_bank_with_or_without_a_folder_around_them(world, p
     assert world.text("copy/_rules.md") == rules.template("standard")
 
 
+def test_a_bank_that_is_longer_than_a_new_one_should_be_is_not_to_be_shortened(world):
+    length = world.settings.bank_chars
+    taken = {
+        chars: import_it(world, targz([("a.md", b"x" * (chars - 2) + "é\n".encode())]), f"of-{chars}")
+        for chars in (length, length + 1)
+    }
+
+    assert {chars: meta.bank_chars for chars, meta in taken.items()} == {length: length, length + 1: 0}
+
+
 def test_rules_may_be_chosen_as_for_a_new_space(world):
     import_it(world, targz(CLINE.items()), "one", rules="Keep it short.")
     import_it(world, targz(CLINE.items()), "two", rules_template="journal")

@@ -79,6 +79,7 @@ def test_a_new_space_has_the_documented_objects_and_costs_a_get_and_four_puts():
         "erasing": None,
         "review": None,
         "consolidation_mode": "auto",
+        "bank_chars": 10_000,
         "capture_allowed": True,
         "repository": None,
         "has_conversations": False,

@@ -48,6 +48,24 @@ def test_a_patch_changes_what_it_names_and_bumps_the_revision():
     assert heads.load(world.process, "demo").meta == after
 
 
+@pytest.mark.parametrize("chars", [0, 2_000, 500_000])
+def test_the_length_of_a_bank_may_be_none_or_within_its_bounds(chars: int):
+    world = World()
+    world.create_space()
+
+    assert heads.patch(world.process, "demo", bank_chars=chars).bank_chars == chars
+
+
+def test_a_space_from_before_the_length_of_a_bank_has_none():
+    world = World()
+    head = json.loads(world.create_space().to_bytes())
+    del head["bank_chars"]
+    world.process.store.put(keys.meta("demo"), json.dumps(head).encode())
+
+    assert heads.load(world.process, "demo").meta.bank_chars == 0
+    assert heads.patch(world.process, "demo", description="new").bank_chars == 0
+
+
 def test_an_empty_patch_writes_nothing():
     world = World()
     before = world.create_space()
@@ -57,7 +75,9 @@ def test_an_empty_patch_writes_nothing():
     assert world.client.counts == {"GET": 1}
 
 
-@pytest.mark.parametrize("change", [{"description": "x" * 501}, {"owner": "x" * 201}, {"owner": ""}])
+@pytest.mark.parametrize(
+    "change", [{"description": "x" * 501}, {"owner": "x" * 201}, {"owner": ""}, {"bank_chars": 1_999}]
+)
 def test_a_bad_patch_is_refused_before_anything_is_read(change: dict[str, Any]):
     world = World()
     world.create_space()

@@ -16,6 +16,10 @@ Description = Annotated[str | None, typer.Option("--description", "-d", help="Th
 Threshold = Annotated[
     int | None, typer.Option(min=0, help="Number of live notes that starts a consolidation. 0: only by hand.")
 ]
+BankChars = Annotated[
+    int | None,
+    typer.Option(min=0, max=500_000, help="Number of characters that the bank should have, from 2000. 0: any."),
+]
 RulesFile = Annotated[str | None, typer.Option("--rules", help="A file with your own rules; `-` reads stdin.")]
 Template = Annotated[
     str | None,
@@ -82,6 +86,7 @@ def create_space(
     threshold: Threshold = None,
     mode: Mode = None,
     timezone: Timezone = None,
+    bank_chars: BankChars = None,
     json: Json = False,
 ) -> None:
     """Create a space."""
@@ -95,6 +100,7 @@ def create_space(
             consolidation_threshold=threshold,
             consolidation_mode=mode,
             timezone=timezone,
+            bank_chars=bank_chars,
         )
         session.out.result(made, lambda: session.out.text(made["space_id"]))
         session.out.say(f"A token for an agent: livemem token create NAME -s {made['space_id']}")
@@ -115,6 +121,7 @@ def change_space(
     ] = None,
     mode: Mode = None,
     timezone: Timezone = None,
+    bank_chars: BankChars = None,
     json: Json = False,
 ) -> None:
     """Change a space's settings. Other settings keep their values."""
@@ -126,6 +133,7 @@ def change_space(
         "corrections": corrections,
         "consolidation_mode": mode,
         "timezone": timezone,
+        "bank_chars": bank_chars,
     }
     if all(value is None for value in changes.values()):
         raise typer.BadParameter("name at least one setting")

@@ -21,12 +21,12 @@ const changedFields = (before, now) => Object.fromEntries(Object.entries(now).fl
 function Form({ space, refresh }) {
   const admin = may('admin');
   const [form, setForm] = useState({
-    description: space.description, consolidation_threshold: space.consolidation_threshold, timezone: space.timezone ?? '', language: space.language ?? '',
+    description: space.description, consolidation_threshold: space.consolidation_threshold, bank_chars: space.bank_chars, timezone: space.timezone ?? '', language: space.language ?? '',
     consolidation_mode: space.consolidation_mode ?? 'auto', corrections: space.corrections, capture_allowed: space.capture_allowed ?? true, auto_paused: space.auto_paused,
   });
   const set = (name) => (value) => setForm({ ...form, [name]: value });
   const [save, saving] = useAction(async () => {
-    const changes = changedFields(space, { ...form, consolidation_threshold: Number(form.consolidation_threshold) });
+    const changes = changedFields(space, { ...form, consolidation_threshold: Number(form.consolidation_threshold), bank_chars: Number(form.bank_chars) });
     if (!Object.keys(changes).length) return;
     const answer = await patch(at('spaces', space.space_id), changes);
     toast({ text: t('settings.saved'), tone: 'good', link: answer.started_run && { href: href('run', { space: space.space_id, run: answer.started_run }), label: t('run.one') } });
@@ -40,6 +40,7 @@ function Form({ space, refresh }) {
   return html`<form class="form" onSubmit=${submit}>
     <${Field} label=${t('new.description')} value=${form.description} onChange=${set('description')} error=${error('description')} />
     <${Field} label=${t('settings.threshold')} type="number" min="0" value=${String(form.consolidation_threshold)} onChange=${set('consolidation_threshold')} error=${error('consolidation_threshold')} hint=${t('settings.threshold.hint')} />
+    <${Field} label=${t('settings.length')} type="number" min="0" max="500000" value=${String(form.bank_chars)} onChange=${set('bank_chars')} error=${error('bank_chars')} hint=${t('settings.length.hint')} />
     <${Field} label=${t('settings.timezone')} value=${form.timezone} onChange=${set('timezone')} error=${error('timezone')} placeholder="Europe/Paris" hint=${t('settings.timezone.hint')} />
     <${Field} label=${t('settings.language')} value=${form.language} onChange=${set('language')} error=${error('language')} placeholder="fr" hint=${t('settings.language.hint')} />
     <${Tick} label=${t('settings.paused')} checked=${form.auto_paused} onChange=${set('auto_paused')} />

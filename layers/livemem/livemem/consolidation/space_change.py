@@ -24,6 +24,7 @@ class SpaceUpdate:
     corrections: Corrections | None = None
     consolidation_mode: Mode | None = None
     capture_allowed: bool | None = None
+    bank_chars: int | None = None
     repository: str | EllipsisType | None = ...
     language: str | EllipsisType | None = ...
     timezone: str | EllipsisType | None = ...
@@ -67,6 +68,7 @@ def change(process: Process, principal: Principal, space_id: str, wanted: SpaceU
         corrections=wanted.corrections,
         consolidation_mode=wanted.consolidation_mode,
         capture_allowed=wanted.capture_allowed,
+        bank_chars=wanted.bank_chars,
         repository=wanted.repository,
         language=wanted.language,
         timezone=wanted.timezone,

@@ -83,6 +83,8 @@ class Meta(Revised):
     """Why the space is paused, as the end of a sentence. None: it is not paused, or an older version paused it."""
     corrections: Corrections = "admin"
     consolidation_mode: Mode = "auto"
+    bank_chars: Count = 0
+    """Characters that the bank should have. 0: any number, as in a space that is older than this field."""
     repository: str | None = None
     """What the space is the memory of, as its first client named it. Another repository gets another space."""
     capture_allowed: bool = True
@@ -346,6 +348,7 @@ def patch(
     corrections: Corrections | None = None,
     consolidation_mode: Mode | None = None,
     capture_allowed: bool | None = None,
+    bank_chars: int | None = None,
     repository: str | EllipsisType | None = ...,
     language: str | EllipsisType | None = ...,
     timezone: str | EllipsisType | None = ...,
@@ -368,6 +371,7 @@ def patch(
         "corrections": corrections,
         "consolidation_mode": consolidation_mode,
         "capture_allowed": capture_allowed,
+        "bank_chars": None if bank_chars is None else check_bank_chars(bank_chars),
     }
     wanted |= {name: value for name, value in others.items() if value is not None}
     if auto_paused is not None:
@@ -405,6 +409,7 @@ def check_settings(meta: Meta) -> None:
     limits.check_text("owner", meta.owner or "", limits.OWNER_BYTES, blank=True)
     check_language(meta.language)
     check_timezone(meta.timezone)
+    check_bank_chars(meta.bank_chars)
     limits.check_text("repository", meta.repository or "", limits.REPOSITORY_BYTES, blank=True)
 
 
@@ -434,6 +439,13 @@ def check_repository(process: Process, repository: str | None) -> str | None:
         return None
     limits.check_text("repository", repository, limits.REPOSITORY_BYTES)
     return identifier(repository) if process.settings.redact_secrets else repository
+
+
+def check_bank_chars(chars: int) -> int:
+    """Return the length that a bank should have, or raise InvalidRequest."""
+    if problem := limits.bank_chars_problem(chars):
+        raise InvalidRequest.of("bank_chars", problem)
+    return chars
 
 
 def check_language(language: str | None) -> str | None:

@@ -46,6 +46,7 @@ class SpaceRequest:
     timezone: str | None = None
     consolidation_mode: Mode = "auto"
     repository: str | None = None
+    bank_chars: int | None = None
 
 
 def create(process: Process, principal: Principal, wanted: SpaceRequest) -> Meta:
@@ -75,6 +76,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: Space
     text = when(process.settings.redact_secrets, _rules_text(wanted))
     require_conditional_writes(process.store)
     threshold = process.settings.consolidation_threshold if wanted.threshold is None else wanted.threshold
+    bank_chars = process.settings.bank_chars if wanted.bank_chars is None else heads.check_bank_chars(wanted.bank_chars)
     meta = Meta(
         space_id=space_id,
         description=when(process.settings.redact_secrets, wanted.description),
@@ -85,6 +87,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: Space
         timezone=wanted.timezone,
         consolidation_mode=wanted.consolidation_mode,
         repository=repository,
+        bank_chars=bank_chars,
         undone=[],
         folded_until="",
     )

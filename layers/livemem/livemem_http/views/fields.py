@@ -101,6 +101,17 @@ Threshold = Annotated[
 ]
 
 
+BankChars = Annotated[
+    int,
+    Field(
+        description="Number of characters that the bank should have: 0 for any, or 2,000 to 500,000.",
+        examples=[10_000],
+        ge=0,
+        le=limits.MOST_BANK_CHARS,
+    ),
+]
+
+
 Category = Annotated[str, described("The category of the note.", "decision", enum=list(keys.CATEGORIES))]
 
 

@@ -18,6 +18,7 @@ from livemem_http.views.fields import (
     LANGUAGE,
     REPOSITORY,
     TIMEZONE,
+    BankChars,
     Body,
     Description,
     Language,
@@ -61,6 +62,7 @@ class NewSpace(Body):
     timezone: Annotated[Timezone | None, Field(description=TIMEZONE)] = None
     consolidation_mode: Annotated[Mode, Field(description=CONSOLIDATION_MODE)] = "auto"
     repository: Annotated[Repository | None, Field(description=REPOSITORY)] = None
+    bank_chars: BankChars | None = None
 
     def wanted(self) -> "lifecycle.SpaceRequest":
         """The space for the domain."""
@@ -76,6 +78,7 @@ class NewSpace(Body):
             self.timezone,
             self.consolidation_mode,
             self.repository,
+            self.bank_chars,
         )
 
 
@@ -89,6 +92,7 @@ class SpaceChange(Body):
     corrections: Annotated[Corrections | None, Field(description=CORRECTIONS)] = None
     consolidation_mode: Annotated[Mode | None, Field(description=CONSOLIDATION_MODE)] = None
     capture_allowed: Annotated[bool | None, Field(description=CAPTURE_ALLOWED)] = None
+    bank_chars: BankChars | None = None
     repository: Annotated[
         Repository | None, Field(description=f"{REPOSITORY} null takes it away, which needs an admin.")
     ] = None
@@ -109,6 +113,7 @@ class SpaceChange(Body):
             self.corrections,
             self.consolidation_mode,
             self.capture_allowed,
+            self.bank_chars,
             self.repository if "repository" in self.model_fields_set else ...,
             self.language if "language" in self.model_fields_set else ...,
             self.timezone if "timezone" in self.model_fields_set else ...,
@@ -214,6 +219,7 @@ class SpaceView(View):
     corrections: Annotated[Corrections, described(CORRECTIONS, "admin")]
     consolidation_mode: Annotated[Mode, described(CONSOLIDATION_MODE, "auto")] = "auto"
     capture_allowed: Annotated[bool, described(CAPTURE_ALLOWED, True)] = True
+    bank_chars: Annotated[int, described("Number of characters that the bank should have. 0: any.", 10_000)] = 0
     pending_plan: Annotated[
         PendingPlan | None, described("The plan that waits for approval. No other plan is made while it waits.")
     ] = None

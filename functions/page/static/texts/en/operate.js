@@ -65,6 +65,8 @@ export default {
   'settings.read.only': 'Your token may read the space, not change it.',
   'settings.threshold': 'Notes that start a consolidation',
   'settings.threshold.hint': 'With so many live notes a run starts by itself.',
+  'settings.length': 'Length of the bank in characters',
+  'settings.length.hint': 'From 2,000. A bank that is a quarter longer is shortened after a run. 0: any length.',
   'settings.timezone': 'Time zone',
   'settings.timezone.hint': 'For digests and the times in contexts.',
   'settings.language': 'Language of the bank',

@@ -65,6 +65,8 @@ export default {
   'settings.read.only': 'Votre jeton peut lire l’espace, pas le changer.',
   'settings.threshold': 'Notes qui lancent une consolidation',
   'settings.threshold.hint': 'Avec autant de notes en attente, une exécution démarre d’elle-même.',
+  'settings.length': 'Longueur de la banque en caractères',
+  'settings.length.hint': 'À partir de 2 000. Une banque plus longue d’un quart est raccourcie après une exécution. 0 : sans limite.',
   'settings.timezone': 'Fuseau horaire',
   'settings.timezone.hint': 'Pour les digests et les heures des contextes.',
   'settings.language': 'Langue de la banque',

@@ -1,0 +1,33 @@
+"""The length of a bank and of its files in Unicode characters, and which files are too long."""
+
+from collections.abc import Iterable, Mapping
+
+TIDY_ABOVE = 1.25
+"""A bank that is longer than this many times the length that it should have is shortened by a tidy run."""
+
+
+def lengths(files: Mapping[str, str]) -> dict[str, int]:
+    """Number of characters of each file of a bank, by path."""
+    return {path: len(text) for path, text in files.items()}
+
+
+def too_long(files: Mapping[str, int], bank_chars: int) -> dict[str, int]:
+    """The files, given by their lengths, that make a bank longer than `bank_chars`, each with the length that it
+    should have. Nothing where `bank_chars` is 0.
+
+    All get the same length: short files keep theirs, and the long ones share the rest.
+    """
+    share = _share(files.values(), bank_chars) if bank_chars else None
+    return {} if share is None else {path: share for path, size in files.items() if size > share}
+
+
+def _share(sizes: Iterable[int], bank_chars: int) -> int | None:
+    """The largest length to which files can be cut so that they have `bank_chars` together. None: they have no more."""
+    left = bank_chars
+    ordered = sorted(sizes)
+    for number, size in enumerate(ordered):
+        share = left // (len(ordered) - number)
+        if size > share:
+            return share
+        left -= size
+    return None

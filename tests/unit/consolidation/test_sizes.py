@@ -1,0 +1,40 @@
+"""The length of a bank: which files are too long, and the length that each should have."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livemem.consolidation import sizes
+
+BANKS = st.dictionaries(st.text(min_size=1), st.integers(0, 20_000), max_size=12)
+LENGTHS = st.integers(1, 30_000)
+
+
+def test_a_length_counts_characters_and_not_bytes():
+    assert sizes.lengths({"a.md": "été 🎉\n", "b.md": ""}) == {"a.md": 6, "b.md": 0}
+
+
+def test_short_files_keep_their_length_and_long_ones_share_the_rest():
+    assert sizes.too_long({"a.md": 1_000, "b.md": 9_000, "c.md": 3_000, "d.md": 5_000}, 10_000) == {
+        "b.md": 3_000, "d.md": 3_000,
+    }  # fmt: skip
+
+
+@given(BANKS)
+def test_no_file_is_too_long_where_no_length_is_set(bank: dict[str, int]):
+    assert sizes.too_long(bank, 0) == {}
+
+
+@given(BANKS, LENGTHS)
+def test_a_bank_whose_long_files_are_shortened_fits_and_not_one_character_more_would(bank: dict[str, int], length: int):
+    targets = sizes.too_long(bank, length)
+
+    assert bool(targets) == (sum(bank.values()) > length)
+    if targets:
+        (share,) = set(targets.values())
+        assert targets.keys() == {path for path, size in bank.items() if size > share}
+        assert sum((bank | targets).values()) <= length < sum(min(size, share + 1) for size in bank.values())
+
+
+@given(BANKS, LENGTHS)
+def test_a_shortened_bank_is_not_too_long(bank: dict[str, int], length: int):
+    assert sizes.too_long(bank | sizes.too_long(bank, length), length) == {}
