@@ -110,6 +110,19 @@ def test_a_space_without_a_bank_is_told_to_create_the_files_and_others_are_not()
     assert "first consolidation: create" not in build("r", None, [BankFile("a.md", "b", "")], [])[1]["content"]
 
 
+def test_the_length_of_the_bank_and_of_each_file_stands_beside_the_one_that_it_should_have():
+    bank = [BankFile("a.md", "été\n", ""), BankFile("b.md", "x" * 96, "")]
+
+    user = build("r", None, bank, [], bank_chars=10_000)[1]["content"]
+
+    assert 'The bank has 100 characters (each file: {"a.md": 4, "b.md": 96}), and should have at most 10000.' in user
+    assert "The bank has 0 characters" in build("r", None, [], [], bank_chars=10_000)[1]["content"]
+
+
+def test_where_a_bank_may_have_any_length_the_prompt_says_nothing_of_it():
+    assert "characters" not in build("r", None, [BankFile("a.md", "b", "")], [])[1]["content"]
+
+
 def test_the_first_prompt_after_a_change_of_the_rules_says_so_with_the_date():
     bank = [BankFile("a.md", "b", "")]
 

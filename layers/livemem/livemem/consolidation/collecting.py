@@ -58,6 +58,8 @@ class Collected:
     """Notes that wait for the next run, without the oversized ones."""
     oversized_notes: OversizedNotes
     today: date
+    bank_chars: int = 0
+    """Characters that the bank should have. 0: any."""
 
     def messages(self) -> Messages:
         """The prompt."""
@@ -84,6 +86,7 @@ class Collected:
             today=self.today,
             language=self.language,
             rules_changed_at=self.rules_changed_at,
+            bank_chars=self.bank_chars,
         )
 
     def metrics(self) -> dict[str, Any]:
@@ -198,6 +201,7 @@ def _surroundings(process: Process, head: Head, run: Run) -> Collected:
         remaining=0,
         oversized_notes=OversizedNotes(),
         today=process.clock().date(),
+        bank_chars=head.meta.bank_chars,
     )
 
 

@@ -73,6 +73,7 @@ def _surroundings(process: Process, head: Head, run: Run, record: Record) -> Col
         remaining=0,
         oversized_notes=OversizedNotes(),
         today=clock.parse(record.committed_at).date(),
+        bank_chars=head.meta.bank_chars,
     )
 
 

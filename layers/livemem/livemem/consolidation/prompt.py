@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from string import Template
 
 from livemem.bank.files import BankFile
+from livemem.consolidation import sizes
 from livemem.llm import answering, templates, window
 from livemem.llm.client import Messages
 from livemem.llm.templates import json_line
@@ -26,7 +27,7 @@ SHOWN_SYNTHESIS = 6_000
 """Characters of a synthesis that is too long which the model is shown."""
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z")
 text = partial(templates.text, "consolidation")
-TEXTS = ("system", "user", "rules_changed", "first", "mend", "loose_ends", "uncited", "shorter")
+TEXTS = ("system", "user", "rules_changed", "first", "length", "mend", "loose_ends", "uncited", "shorter")
 
 
 @lru_cache(maxsize=1)
@@ -49,13 +50,15 @@ def build(
     today: date,
     language: str | None = None,
     rules_changed_at: str | None = None,
+    bank_chars: int = 0,
     numbers: Sequence[int] | None = None,
     more: str = "",
 ) -> Messages:
     """System and user message for one consolidation on `today` (UTC). `language` None: the language of the rules.
 
-    `rules_changed_at` is set for the first consolidation after a change of the rules. `numbers` are those of the notes,
-    from 1 if None. `more` stands at the end.
+    `rules_changed_at` is set for the first consolidation after a change of the rules. `bank_chars` is the length that
+    the bank should have, in characters, 0 if any. `numbers` are those of the notes, from 1 if None. `more` stands at
+    the end.
     """
     user = Template(text("user")).substitute(
         rules=json_line(rules),
@@ -65,10 +68,16 @@ def build(
         today=today.isoformat(),
         bank=json_line([{"filename": file.path, "content": file.content} for file in bank]),
         first="" if bank else text("first"),
+        length=_length(bank, bank_chars) if bank_chars else "",
         notes=json_line([shown(*pair) for pair in zip(numbers or range(1, len(notes) + 1), notes, strict=True)]),
         more=more,
     )
     return [{"role": "system", "content": system()}, {"role": "user", "content": user}]
+
+
+def _length(bank: Sequence[BankFile], bank_chars: int) -> str:
+    files = sizes.lengths({file.path: file.content for file in bank})
+    return Template(text("length")).substitute(total=sum(files.values()), files=json_line(files), wanted=bank_chars)
 
 
 def loose_ends(uncited: Mapping[int, Note], headings: Mapping[str, Sequence[str]], synthesis: str) -> Messages:
