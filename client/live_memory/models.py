@@ -201,7 +201,7 @@ class ChangeSummary(Model):
     files: list[dict[str, str]]
     """The files that were changed: `path` and `action` (`created`, `updated`, `edited`, `deleted`). The path of the rules is `_rules.md`."""
     metrics: dict[str, Any]
-    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
+    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
 
 
 class ChunkGivenUp(Model):
@@ -1625,7 +1625,7 @@ class RunView(Model):
     model: str | None = None
     """The model that was asked. Left out: no model was asked."""
     metrics: dict[str, Any] | None = {}
-    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
+    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
     message: str | None = None
     """The reason why the run did nothing, or why its plan was refused or discarded."""
     decided_by: str | None = None
@@ -2753,7 +2753,7 @@ class ChangeDetail(Model):
     files: list[dict[str, str]]
     """The files that were changed: `path` and `action` (`created`, `updated`, `edited`, `deleted`). The path of the rules is `_rules.md`."""
     metrics: dict[str, Any]
-    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
+    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
     sources: list[NoteView]
     """The notes that were folded or became live again, with their present state."""
     changes: list[FileDiff]
@@ -3563,7 +3563,7 @@ class RunPlan(Model):
     warnings: list[BankWarningView]
     """Deviations from the request, and what may have been lost."""
     metrics: dict[str, Any]
-    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
+    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
 
 
 class SearchAnswer(Model):

@@ -43,6 +43,7 @@ def metrics(counted: dict[str, Any]) -> str:
         "notes_remaining": "notes left",
         "notes_oversized": "oversized",
         "notes_left_out": "left out",
+        "warnings": "warnings",
         "llm_calls": "calls of the LLM",
         "duration_seconds": "s",
     }
@@ -79,4 +80,9 @@ def plan(found: dict[str, Any]) -> Styled:
     if synthesis:
         after = synthesis.get("after") if isinstance(synthesis, dict) else synthesis
         lines += [("synthesis", "bold"), (str(after or ""), "")]
-    return lines or [("The plan changes nothing.", "")]
+    return [*(lines or [("The plan changes nothing.", "")]), *warnings(found)]
+
+
+def warnings(found: dict[str, Any]) -> Styled:
+    """The warnings of a change, or of its plan."""
+    return [(f"Warning: {texts.one_line(warning['text'])}", "yellow") for warning in found.get("warnings") or []]

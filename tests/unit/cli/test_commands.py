@@ -318,6 +318,20 @@ def test_a_dry_run_shows_its_plan(desk: CliHarness):
     assert desk.asked[0][1]["dry_run"] is True
 
 
+def test_the_warnings_of_a_change_and_of_a_plan_are_shown_and_the_history_counts_them(desk: CliHarness):
+    warnings = {"changes": [], "sources": [], "warnings": [{"kind": "lost_line", "text": "A line\nwould go."}]}
+    desk.answers = {
+        "get_consolidation": warnings,
+        "start_consolidation": run("queued"),
+        "get_run": run("ok", plan=warnings),
+        "list_consolidations": page(change(2, metrics={"warnings": 1}), change(1, metrics={"warnings": 0})),
+    }
+
+    for command in (("diff", "2"), ("consolidate", "--dry-run")):
+        assert "Warning: A line would go." in desk.say(*command).out
+    assert desk.say("history").out.count("1 warning") == 1
+
+
 def test_rules_and_earlier_notes_are_tried_in_a_dry_run_without_being_told_to(desk: CliHarness, tmp_path: Path):
     rules = tmp_path / "rules.md"
     rules.write_text("Keep two logs.")

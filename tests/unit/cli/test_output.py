@@ -70,6 +70,7 @@ SHOWN: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "get_consolidation": {
                 "changes": [{"path": "a.md", "diff": f"+++ a\n+{HOSTILE}\n"}],
                 "sources": [note(1, HOSTILE, tags=[HOSTILE])],
+                "warnings": [{"kind": HOSTILE, "text": HOSTILE}],
             }
         },
         ("diff", "1", "--notes"),

@@ -268,6 +268,7 @@ METRICS = {
     "bank_files_updated": 1,
     "bank_files_unchanged": 1,
     "edits_applied": 1,
+    "warnings": 0,
     "llm_calls": 1,
     "llm_prompt_tokens": 100,
     "llm_completion_tokens": 20,

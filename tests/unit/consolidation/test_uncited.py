@@ -237,6 +237,7 @@ def test_a_synthesis_that_stays_too_long_is_taken_with_a_warning_in_record_and_h
 
     text = "The synthesis has 1501 characters, but at most 1500 are wanted."
     assert record_of(world).warnings == [BankWarning(kind="long_synthesis", text=text)]
+    assert record_of(world).metrics["warnings"] == 1
     assert history.read(world.process, "demo", 1).warnings == record_of(world).warnings
     assert world.live_ids() == []
 

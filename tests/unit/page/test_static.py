@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 STATIC = ROOT / "functions" / "page" / "static"
 LANGUAGES = ("en", "fr")
 SENT = (".js", ".css", ".html", ".svg")
-LARGEST = 120_000
+LARGEST = 123_000
 """Bytes, compressed, of everything that a reader of one language can load."""
 FIRST = 80_000
 """The same of what the first view loads."""

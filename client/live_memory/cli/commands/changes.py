@@ -97,7 +97,8 @@ def _told(one: dict[str, Any]) -> list[Any]:
     who = one.get("author") or one.get("model") or ""
     if one.get("approved_by"):
         who += f", approved by {one['approved_by']}"
-    state = "undone" if one["undone"] else ""
+    warnings = (one.get("metrics") or {}).get("warnings")
+    state = "undone" if one["undone"] else texts.count(warnings, "warning") if warnings else ""
     return [one["number"], texts.moment(one["committed_at"]), kind, one["notes_count"], who, state]
 
 
@@ -106,7 +107,7 @@ def _two_lines(one: dict[str, Any], width: int) -> list[tuple[str, str]]:
     number, when, kind, notes, who, state = _told(one)
     parts = [when, kind, texts.count(notes, "note"), who and f"by {who}", state]
     head = f"{number:>4}  " + "  ".join(texts.one_line(part) for part in parts if part)
-    lines = [(texts.cut(head, width), "dim" if state else "bold")]
+    lines = [(texts.cut(head, width), "dim" if one["undone"] else "bold")]
     files = [texts.one_line(file["path"]) for file in one["files"]]
     shown = len(files)
     while shown > 1 and len(_listed(files, shown)) > width:
@@ -138,10 +139,11 @@ def _diff(session: Session, found: dict[str, Any], *, with_notes: bool) -> None:
     if with_notes:
         showing.notes(session.out, found["sources"])
     lines = [line for change in found["changes"] for line in showing.diff(change["diff"])]
+    if not lines:
+        session.out.say("The change changed no file.")
+    lines += showing.warnings(found)
     if lines:
         session.out.lines(lines)
-    else:
-        session.out.say("The change changed no file.")
 
 
 def undo(ctx: typer.Context, number: Number, yes: Yes = False, space: Space = None, json: Json = False) -> None:

@@ -64,7 +64,6 @@ def show(ctx: typer.Context, run_id: RunId = None, space: Space = None, json: Js
 def _show(session: Session, found: dict[str, Any]) -> None:
     head = f"Plan of the run {found['run_id']}, {texts.count(found['notes_count'], 'note')}: {_counted(found)}"
     lines = [(head, "bold"), ("", ""), *showing.plan(found)]
-    lines += [(f"Warning: {warning['text']}", "yellow") for warning in found.get("warnings") or []]
     if found.get("outdated"):
         lines.append(("Bank, rules or notes have changed since: an approval makes another plan.", "yellow"))
     session.out.lines(lines)

@@ -63,10 +63,11 @@ export function ChangeLine({ space, change }) {
 
 /** Notes in, files out, tokens, seconds. */
 export function ChangeNumbers({ change }) {
-  const { llm_tokens_used: tokens, duration_seconds: seconds } = change.metrics ?? {};
+  const { llm_tokens_used: tokens, duration_seconds: seconds, warnings } = change.metrics ?? {};
   return html`<div class="meta">
     ${change.notes_count > 0 && html`<span>${t('change.notes.in', { n: change.notes_count })}</span>`}
     <span>${t('change.files.out', { n: change.files.length })}</span>
+    ${warnings > 0 && html`<span>${t('change.warnings', { n: warnings })}</span>`}
     ${tokens > 0 && html`<span>${t('run.tokens', { n: tokens })}</span>`}
     ${seconds > 0 && html`<span>${t('seconds', { n: number(seconds, { maximumFractionDigits: 1 }) })}</span>`}
   </div>`;
@@ -108,12 +109,25 @@ function NotesIn({ notes, discarded, uncited, leftOut }) {
     ${notes.length > shown.length && html`<button class="more" onClick=${() => setAll(true)}>${t('more')} (${notes.length - shown.length})</button>`}</div>`;
 }
 
+const FEW = 5;
+
+/** What a change did otherwise than asked for, or may have lost, by kind. Plans of before hold sentences alone. */
+function Warnings({ warnings }) {
+  const all = warnings.map((one) => (one.kind ? one : { kind: 'reading', text: one }));
+  return html`<div class="problem passing">${[...new Set(all.map((one) => one.kind))].map((kind) => {
+    const found = all.filter((one) => one.kind === kind);
+    return html`<details key=${kind} open=${found.length <= FEW}>
+      <summary class="what">${has(`warning.${kind}`) ? t(`warning.${kind}`) : kind} (${number(found.length)})</summary>
+      <ul>${found.map((one) => html`<li><${Words} text=${one.text} /></li>`)}</ul></details>`;
+  })}</div>`;
+}
+
 /** `plan`: a RunPlan, a ChangeDetail, or the plan of a dry run (whose notes are ids alone). */
 export function PlanBody({ plan }) {
   const notes = plan.sources.filter((note) => typeof note === 'object');
   const synthesis = typeof plan.synthesis === 'string' ? { after: plan.synthesis } : plan.synthesis;
   return html`
-    ${plan.warnings?.length > 0 && html`<div class="problem passing">${plan.warnings.map((warning) => html`<p><${Words} text=${warning.text ?? warning} /></p>`)}</div>`}
+    ${plan.warnings?.length > 0 && html`<${Warnings} warnings=${plan.warnings} />`}
     ${plan.changes.length > 0 ? html`<${FileDiffs} changes=${plan.changes} />` : html`<p class="quiet">${t('plan.no.files')}</p>`}
     ${(synthesis?.after ?? '') !== (synthesis?.before ?? '') && html`<${Diff} before=${synthesis.before ?? ''} after=${synthesis.after ?? ''} title=${t('bank.synthesis')} />`}
     ${notes.length > 0 && html`<${Panel} title=${t('plan.notes', { n: notes.length })}><${NotesIn} notes=${notes} discarded=${plan.discarded} uncited=${plan.uncited} leftOut=${plan.left_out} /></${Panel}>`}`;

@@ -19,7 +19,8 @@ def record(
     process: Process, head: Head, run: Run, collected: Collected, answered: Answered[Folded], started: datetime
 ) -> Record:
     """The record of the run, the next one after `head`."""
-    folded, warnings = rules_files.complete(process.settings, collected, answered.value)
+    folded, missing = rules_files.complete(process.settings, collected, answered.value)
+    warnings = [*checks.warnings(folded), *missing]
     outcome, synthesis = folded.outcome, folded.synthesis
     ids = [note.note_id for note in collected.notes]
     # A note that two runs in a row leave out is taken and listed as uncited. It must not wait for ever.
@@ -44,6 +45,7 @@ def record(
         "bank_files_updated": sum(change.before is not None for change in outcome.files),
         "bank_files_unchanged": outcome.unchanged,
         "edits_applied": outcome.edits_applied,
+        "warnings": len(warnings),
         "synthesis_size": len(text.encode()),
         **answered.used.to_metrics(),
         "duration_seconds": round((now - started).total_seconds(), 3),
@@ -70,7 +72,7 @@ def record(
         uncited=[ids[number - 1] for number in uncited],
         left_out=[ids[number - 1] for number in sorted(kept)],
         oversized_notes=collected.oversized_notes.bounded(),
-        warnings=[*checks.warnings(folded), *warnings],
+        warnings=warnings,
         usage=answered.used,
         metrics=metrics,
     )

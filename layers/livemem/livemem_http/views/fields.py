@@ -228,7 +228,7 @@ Metrics = Annotated[
     dict[str, Any],
     described(
         "The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, "
-        "`notes_uncited`), files (`bank_files_created`, ...), calls and tokens of the LLM, "
+        "`notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, "
         "`synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent.",
         {"notes_processed": 1, "notes_remaining": 0, "bank_files_created": 1, "llm_calls": 1, "duration_seconds": 4.2},
     ),

@@ -178,6 +178,13 @@ export default {
   'run.started.by': 'Started',
   'run.dry.what': 'The model was asked, and nothing was written. This is what the run would change.',
 
+  'change.warnings': { one: '{n} warning', other: '{n} warnings' },
+  'warning.reading': 'The answer had another form than asked for',
+  'warning.long_synthesis': 'The synthesis is long',
+  'warning.all_discarded': 'Every note was discarded',
+  'warning.entry_left_out': 'A part of the answer was left out',
+  'warning.file_not_created': 'A file of the rules was not created',
+  'warning.import': 'The import left something out',
   'plan.no.files': 'No file changes.',
   'plan.notes': { one: '{n} note that it rests on', other: '{n} notes that it rests on' },
   'plan.left.out': 'left out of the answer: it stays live',

@@ -178,6 +178,13 @@ export default {
   'run.started.by': 'Lancée',
   'run.dry.what': 'Le modèle a été interrogé, et rien n’a été écrit. Voici ce que l’exécution changerait.',
 
+  'change.warnings': { one: '{n} avertissement', other: '{n} avertissements' },
+  'warning.reading': 'La réponse avait une autre forme que demandé',
+  'warning.long_synthesis': 'La synthèse est longue',
+  'warning.all_discarded': 'Toutes les notes ont été écartées',
+  'warning.entry_left_out': 'Une partie de la réponse a été laissée de côté',
+  'warning.file_not_created': 'Un fichier des règles n’a pas été créé',
+  'warning.import': 'L’import a laissé quelque chose de côté',
   'plan.no.files': 'Aucun fichier ne change.',
   'plan.notes': { one: '{n} note sur laquelle il s’appuie', other: '{n} notes sur lesquelles il s’appuie' },
   'plan.left.out': 'omise dans la réponse : elle attend encore',
