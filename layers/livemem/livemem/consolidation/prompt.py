@@ -143,11 +143,10 @@ def shown(number: int, note: Note) -> list[object]:
     more = {
         "tags": list(note.tags),
         "source": note.source.says() if note.source else None,
-        "said_at": note.said_at and _minute(note.said_at),
         "author": note.author,
     }
     present = {name: value for name, value in more.items() if value}
-    return [number, _minute(note.timestamp), note.agent, note.category, note.content, *([present] if present else [])]
+    return [number, _minute(note.moment), note.agent, note.category, note.content, *([present] if present else [])]
 
 
 def _minute(moment: str) -> str:

@@ -76,14 +76,14 @@ def question_chars(name: Literal["turns", "summaries"]) -> int:
 @lru_cache(maxsize=1)
 def turn_chars() -> int:
     """Characters of a turn in a prompt without its text: names of fields, number, time and role."""
-    return len(json_line({**_FRAME_OF_TURN, "user": "", "assistant": "", "tools": []})) + len(", ")
+    return len(json_line({**_FRAME_OF_TURN, "user": "", "assistant": "", "tools": []})) + len(",")
 
 
 @lru_cache(maxsize=1)
 def child_chars() -> int:
     """Characters of a summary in a prompt without the text that the model wrote."""
     lists: dict[str, list[str]] = {"key_findings": [], "topics": [], "signals": []}
-    return len(json_line({"turns": [100, 100], "until": _MOMENT, "summary": "", **lists})) + len(", ")
+    return len(json_line({"turns": [100, 100], "until": _MOMENT, "summary": "", **lists})) + len(",")
 
 
 def _messages(name: str, target: int, more: str = "", **values: str) -> Messages:

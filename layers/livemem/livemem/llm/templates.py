@@ -24,4 +24,4 @@ def json_line(value: object) -> str:
     """A JSON value on one line, for every reader's idea of a line's end. No text in it can forge the text around it,
     and invisible characters are escaped.
     """
-    return json_escaped(json.dumps(value, ensure_ascii=False))
+    return json_escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
