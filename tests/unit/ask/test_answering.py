@@ -95,7 +95,7 @@ def test_the_model_is_told_who_asks_and_who_that_is_and_what_is_stored_says_who_
 
     opening = asking.agent.asked[0][1]["content"]
     assert "\nFrom: dev\n" in opening
-    assert '"content": "dev = Mickael"' in opening
+    assert '"content":"dev = Mickael"' in opening
     (kept,) = [one for one in reading.all_of(asking.process, "demo", "fact") if "épaule" in one.content]
     assert (kept.provenance.user, kept.provenance.author) == ("dev", "ann")
 

@@ -9,7 +9,7 @@ from livemem.consolidation.answer import ContractError
 from tests.support.cases import each
 from tests.unit.consolidation.test_pipeline_notes import space_with_notes
 
-EXAMPLE_LINE = "- `ferryctl import --port kiel` loads the timetable of one port."
+EXAMPLE_LINE = "- `ferryctl import` loads a timetable."
 
 
 def test_the_example_of_the_prompt_is_an_answer_that_keeps_the_contract_with_real_text():

@@ -84,7 +84,16 @@ def test_a_note_costs_few_letters_beside_its_text():
 
     bare, whole = json.loads(shown.split("\n")[-2])
     assert bare == [1, "2026-02-20 14:05", "ann", "todo", "Ask Kim."]
-    assert whole == [2, *bare[1:], {"tags": ["x"], "said_at": "2026-02-19 08:00", "author": "kim"}]
+    assert whole == [2, "2026-02-19 08:00", *bare[2:], {"tags": ["x"], "author": "kim"}]
+    assert len(shown.split("\n")[-2]) == len('[[1,"2026-02-20 14:05","ann","todo","Ask Kim."],') + len(
+        '[2,"2026-02-19 08:00","ann","todo","Ask Kim.",{"tags":["x"],"author":"kim"}]]'
+    )
+
+
+def test_the_instructions_stay_short():
+    # Each consolidation pays for them. A new sentence takes the place of another one.
+    assert len(prompt.system()) <= 2_900
+    assert len(prompt.text("user")) <= 400
 
 
 @given(TEXTS, st.none() | TEXTS, BANKS, NOTES)
@@ -115,7 +124,7 @@ def test_the_length_of_the_bank_and_of_each_file_stands_beside_the_one_that_it_s
 
     user = build("r", None, bank, [], bank_chars=10_000)[1]["content"]
 
-    assert 'The bank has 100 characters (each file: {"a.md": 4, "b.md": 96}), and should have at most 10000.' in user
+    assert "The bank has 100 characters (its files, in order: [4,96]), and should have at most 10000." in user
     assert "The bank has 0 characters" in build("r", None, [], [], bank_chars=10_000)[1]["content"]
 
 
@@ -213,7 +222,8 @@ def test_the_prompt_tells_today_and_the_language_of_the_space():
     assert "Today is 2026-02-20 (UTC)." in user
     assert 'Write bank and synthesis in the language "fr".' in user
     assert "in the language" not in build("r", None, [], [])[1]["content"]
-    assert "Write in the language of the rules" in prompt.system()
+    assert "Follow the rules strictly" in prompt.system()
+    assert "Write in their language, unless the message names another one." in prompt.system()
 
 
 @given(TEXTS.filter(bool))
@@ -230,7 +240,7 @@ def test_a_language_that_somebody_wrote_into_the_bucket_forges_no_line(language:
     [
         "The newest note wins", "keep the old one once", "as an open question", "stay word for word",
         f"at most {prompt.SYNTHESIS_CHARACTERS:,} characters",
-        "A solved issue leaves the known issues", "a done todo leaves the lists of todos",
+        "A solved issue leaves the known issues", "a done todo the todos", "no password or key",
     ],
 )  # fmt: skip
 def test_the_system_prompt_tells_how_to_fold(told: str):

@@ -11,7 +11,6 @@ from functools import lru_cache, partial
 from string import Template
 
 from livemem.bank.files import BankFile
-from livemem.consolidation import sizes
 from livemem.llm import answering, templates, window
 from livemem.llm.client import Messages
 from livemem.llm.templates import json_line
@@ -67,7 +66,7 @@ def build(
         synthesis=json_line(synthesis),
         today=today.isoformat(),
         bank=json_line([{"filename": file.path, "content": file.content} for file in bank]),
-        first="" if bank else text("first"),
+        first="" if bank or more else text("first"),
         length=_length(bank, bank_chars) if bank_chars else "",
         notes=json_line([shown(*pair) for pair in zip(numbers or range(1, len(notes) + 1), notes, strict=True)]),
         more=more,
@@ -76,8 +75,8 @@ def build(
 
 
 def _length(bank: Sequence[BankFile], bank_chars: int) -> str:
-    files = sizes.lengths({file.path: file.content for file in bank})
-    return Template(text("length")).substitute(total=sum(files.values()), files=json_line(files), wanted=bank_chars)
+    files = [len(file.content) for file in bank]
+    return Template(text("length")).substitute(total=sum(files), files=json_line(files), wanted=bank_chars)
 
 
 def loose_ends(uncited: Mapping[int, Note], headings: Mapping[str, Sequence[str]], synthesis: str) -> Messages:
@@ -139,7 +138,8 @@ def _answer_room(folded: int, answer_limit: int | None) -> int:
 
 
 def shown(number: int, note: Note) -> list[object]:
-    """A note in few letters: an array without names, and an object of what only some notes have."""
+    """A note in few letters: an array without names, and an object of what only some notes have. Its time is when it was
+    said."""
     more = {
         "tags": list(note.tags),
         "source": note.source.says() if note.source else None,
