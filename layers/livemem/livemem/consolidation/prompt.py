@@ -138,8 +138,9 @@ def _answer_room(folded: int, answer_limit: int | None) -> int:
 
 
 def shown(number: int, note: Note) -> list[object]:
-    """A note in few letters: an array without names, and an object of what only some notes have. Its time is when it was
-    said."""
+    """A note in few letters: an array without names, the time when it was said among them, and an object of what only
+    some notes have.
+    """
     more = {
         "tags": list(note.tags),
         "source": note.source.says() if note.source else None,
