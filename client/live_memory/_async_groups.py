@@ -46,7 +46,10 @@ class AsyncArchivesGroup(Group):
         upload_id: str,
         description: str | None = None,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
+        rules_template: Literal[
+            "standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"
+        ]
+        | None = None,
     ) -> models.ProvisioningView:
         """As `ArchivesGroup.import_space`."""
         return await self._invoke("import_space", locals())
@@ -682,7 +685,10 @@ class AsyncRunsGroup(Group):
         dry_run: bool | None = None,
         replace: bool | None = None,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
+        rules_template: Literal[
+            "standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"
+        ]
+        | None = None,
         notes_of: int | None = None,
     ) -> models.RunQueued:
         """As `RunsGroup.start`."""
@@ -826,7 +832,10 @@ class AsyncSpacesGroup(Group):
         space_id: str,
         description: str | None = None,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
+        rules_template: Literal[
+            "standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"
+        ]
+        | None = None,
         owner: str | None = None,
         consolidation_threshold: int | None = None,
         timezone: str | None = None,
@@ -902,7 +911,10 @@ class AsyncSpacesGroup(Group):
         space_id: str,
         *,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
+        rules_template: Literal[
+            "standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"
+        ]
+        | None = None,
         reason: str | None = None,
     ) -> models.Rules:
         """As `SpacesGroup.put_rules`."""

@@ -77,7 +77,10 @@ class ArchivesGroup(Group):
         upload_id: str,
         description: str | None = None,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
+        rules_template: Literal[
+            "standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"
+        ]
+        | None = None,
     ) -> models.ProvisioningView:
         """Import a space.
 
@@ -1562,7 +1565,10 @@ class RunsGroup(Group):
         dry_run: bool | None = None,
         replace: bool | None = None,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
+        rules_template: Literal[
+            "standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"
+        ]
+        | None = None,
         notes_of: int | None = None,
     ) -> models.RunQueued:
         """Start a consolidation.
@@ -1873,7 +1879,10 @@ class SpacesGroup(Group):
         space_id: str,
         description: str | None = None,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
+        rules_template: Literal[
+            "standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"
+        ]
+        | None = None,
         owner: str | None = None,
         consolidation_threshold: int | None = None,
         timezone: str | None = None,
@@ -2064,7 +2073,10 @@ class SpacesGroup(Group):
         space_id: str,
         *,
         rules: str | None = None,
-        rules_template: Literal["standard", "journal", "research", "support"] | None = None,
+        rules_template: Literal[
+            "standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"
+        ]
+        | None = None,
         reason: str | None = None,
     ) -> models.Rules:
         """Change the rules.

@@ -508,7 +508,10 @@ class Import(Model):
     """Only for a folder of Markdown files: the purpose of the space."""
     rules: str | None = None
     """Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of each."""
-    rules_template: Literal["standard", "journal", "research", "support"] | None = None
+    rules_template: (
+        Literal["standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"]
+        | None
+    ) = None
     """Only for a folder of Markdown files: the template of its rules."""
 
 
@@ -838,7 +841,10 @@ class NewConsolidation(Model):
     """Discards a plan that waits for approval. The new run makes another one."""
     rules: str | None = None
     """Only with `dry_run`: rules to try in the place of those of the space."""
-    rules_template: Literal["standard", "journal", "research", "support"] | None = None
+    rules_template: (
+        Literal["standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"]
+        | None
+    ) = None
     """Only with `dry_run`: a template of rules to try."""
     notes_of: int | None = None
     """Only with `dry_run`: the number of a consolidation. Its notes are taken in the place of the live ones, and the bank as it stood before it, so that the plan can be compared with that change."""
@@ -1018,7 +1024,10 @@ class NewSpace(Model):
     """The purpose of the space, in at most 500 bytes."""
     rules: str | None = None
     """Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of each."""
-    rules_template: Literal["standard", "journal", "research", "support"] | None = None
+    rules_template: (
+        Literal["standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"]
+        | None
+    ) = None
     """A template: rules that come with the service."""
     owner: str | None = None
     """The responsible person or team, in at most 200 bytes."""
@@ -1567,7 +1576,10 @@ class RulesChange(Model):
     )
     rules: str | None = None
     """Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of each."""
-    rules_template: Literal["standard", "journal", "research", "support"] | None = None
+    rules_template: (
+        Literal["standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"]
+        | None
+    ) = None
     """A template: rules that come with the service."""
     reason: str | None = None
     """The reason, in at most 500 bytes, for the history."""

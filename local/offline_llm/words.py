@@ -1,6 +1,7 @@
 """The words of a text, reduced so that "pinned" meets "pins": light English stemming, no dictionary."""
 
 import re
+import unicodedata
 from functools import lru_cache
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -28,6 +29,14 @@ _STOPWORDS = """
 """
 
 
+def fold(text: str) -> str:
+    """The text in small letters without accents: "Décisions" is spelled "decisions" as often."""
+    if text.isascii():
+        return text.lower()
+    parts = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in parts if not unicodedata.combining(letter))
+
+
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
     """The stem of one lower-case word: without plural, -ing, -ed and a final e. Short words stay as they are."""
@@ -47,12 +56,12 @@ def stem(word: str) -> str:
 def all_stems(text: str) -> frozenset[str]:
     """The stems of every word of a text, common words included."""
     spaced = _CAMEL.sub(" ", _TO_DO.sub("todo", text))
-    return frozenset(stem(word) for word in _WORD.findall(spaced.casefold()))
+    return frozenset(stem(word) for word in _WORD.findall(fold(spaced)))
 
 
 def word_stems(text: str) -> tuple[str, ...]:
     """The stems of every word of a text, in order."""
-    return tuple(stem(word) for word in _WORD.findall(text.casefold()))
+    return tuple(stem(word) for word in _WORD.findall(fold(text)))
 
 
 def label_stems(text: str) -> tuple[str, ...]:
@@ -63,7 +72,7 @@ def label_stems(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _stop_stems() -> frozenset[str]:
-    return frozenset(stem(word) for word in _STOPWORDS.split())
+    return frozenset(stem(word) for word in fold(_STOPWORDS).split())
 
 
 def stems(text: str) -> frozenset[str]:

@@ -314,7 +314,7 @@ def _collected(case: Consolidation) -> Collected:
     for number, one in enumerate(case.notes):
         draft = appending.NoteDraft(one.category, one.content)
         notes.append(appending.new_note("trial", one.agent, draft, clock.parse(one.at), f"{number:08x}"))
-    text = rules.template(case.rules) if case.rules.isalpha() else case.rules
+    text = rules.template(case.rules) if case.rules in rules.TEMPLATES else case.rules
     return Collected(
         rules=text,
         rules_changed_at=None,

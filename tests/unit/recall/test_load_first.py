@@ -1,11 +1,14 @@
 """Which sections the rules have loaded first: by marks, by their usual headings where there are none."""
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livemem.recall import load_first
 from livemem.recall.load_first import Mark
 from livemem.spaces import rules
+from livemem.text.language import told
 from tests.support.cases import each
 
 LINE = "{} <!-- load first -->"
@@ -70,15 +73,48 @@ def test_rules_without_marks_or_with_marks_of_nothing_are_taken_by_usual_heading
     assert chosen("Keep a log.", [("knownIssues.md", ()), ("log.md", ("Prefocus",))]) == [("knownIssues.md", ())]
 
 
-def test_every_shipped_template_marks_what_is_open_in_it():
-    expected = {
-        "standard": [Mark("activeContext.md", None), Mark("progress.md", "known issues")],
-        "journal": [Mark("journal.md", "open")],
-        "research": [Mark("findings.md", "contradictions"), Mark("plan.md", None)],
-        "support": [Mark("cases.md", None), Mark("knownIssues.md", "issues")],
-    }
+@each(
+    ("name", "marks"),
+    [
+        (
+            "standard",
+            [
+                "projectbrief.md#purpose",
+                "projectbrief.md#ways of working",
+                "activeContext.md",
+                "progress.md#known issues",
+            ],
+        ),
+        ("journal", ["team.md#purpose", "team.md#ways of working", "team.md#dates", "journal.md#open"]),
+        ("research", ["question.md#purpose", "findings.md#contradictions", "method.md#ways of working", "plan.md"]),
+        ("support", ["cases.md", "knownIssues.md#issues", "practice.md#purpose", "practice.md#ways of working"]),
+        (
+            "standard-fr",
+            ["projet.md#but", "projet.md#facons de travailler", "contexteActif.md", "avancement.md#problemes connus"],
+        ),
+        ("journal-fr", ["equipe.md#but", "equipe.md#facons de travailler", "equipe.md#dates", "journal.md#ouvert"]),
+        (
+            "research-fr",
+            ["question.md#but", "resultats.md#contradictions", "methode.md#facons de travailler", "plan.md"],
+        ),
+        (
+            "support-fr",
+            ["dossiers.md", "problemesConnus.md#problemes", "pratique.md#but", "pratique.md#facons de travailler"],
+        ),
+    ],
+)
+def test_each_template_marks_its_purpose_the_ways_of_working_and_what_is_open(name: str, marks: list[str]):
+    found = load_first.marks(rules.template(name))
 
-    assert {name: load_first.marks(rules.template(name)) for name in rules.TEMPLATES} == expected
+    assert ["#".join(filter(None, (mark.path, mark.title))) for mark in found] == marks
+
+
+def test_the_french_templates_have_the_same_sections_and_marks_as_the_english_ones():
+    for name in rules.TEMPLATES[:4]:
+        english, french = [re.sub(r"`#+ [^`]*`", "`#`", rules.template(one)) for one in (name, f"{name}-fr")]
+
+        assert french.count("`#`") == english.count("`#`") > 10
+        assert told(french) == "fr"
 
 
 @given(st.text(max_size=400), st.lists(st.tuples(st.text(max_size=20), st.lists(st.text(max_size=30), max_size=4))))

@@ -365,6 +365,13 @@ def test_it_speaks_the_language_that_is_asked_for_else_that_of_the_space():
     assert start.start(world.process, "demo", StartRequest.of(lang="en")).markdown.startswith("# Memory of `demo`")
 
 
+def test_without_a_language_of_its_own_a_space_has_that_of_its_rules():
+    world = World()
+    world.create_space(rules=rules.template("standard-fr"))
+
+    assert start.start(world.process, "demo", StartRequest()).markdown.startswith("# Mémoire de `demo`")
+
+
 @pytest.mark.parametrize("wrong", [{"max_chars": 1_999}, {"max_chars": 100_001}, {"max_chars": -1}, {"lang": "xx"}])
 def test_a_budget_out_of_bounds_and_an_unknown_language_are_refused(wrong):
     with pytest.raises(InvalidRequest):

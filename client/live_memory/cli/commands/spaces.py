@@ -23,7 +23,10 @@ BankChars = Annotated[
 RulesFile = Annotated[str | None, typer.Option("--rules", help="A file with your own rules; `-` reads stdin.")]
 Template = Annotated[
     str | None,
-    typer.Option("--template", help="A template of rules: standard, journal, research, support."),
+    typer.Option(
+        "--template",
+        help="A template of rules: standard, journal, research, support. In French: standard-fr and so on.",
+    ),
 ]
 Mode = Annotated[Literal["auto", "review"] | None, typer.Option(help="review: a person approves each plan.")]
 Timezone = Annotated[str | None, typer.Option(help="The time zone of digests, such as Europe/Paris.")]

@@ -35,7 +35,7 @@ def import_command(
     ] = None,
     rules_template: Annotated[
         str | None,
-        typer.Option(help="Only for Markdown files: a template of rules: standard, journal, research, support."),
+        typer.Option(help="Only for Markdown files: a template of rules, as `livemem space create` takes it."),
     ] = None,
     threshold: Annotated[
         int | None,

@@ -56,7 +56,7 @@ export function NewSpace({ close }) {
   const about = useLive('/v1/about');
   const [id, setId, forgetId] = useDraft('space.id');
   const [description, setDescription, forgetDescription] = useDraft('space.description');
-  const [template, setTemplate] = useDraft('space.template', 'standard');
+  const [template, setTemplate] = useDraft('space.template', t('new.template.name'));
   const [mode, setMode] = useDraft('space.mode', 'auto');
   const [make, making] = useAction(async () => {
     const space = await post('/v1/spaces', { space_id: id.trim(), description, rules_template: template, consolidation_mode: mode });
@@ -69,7 +69,7 @@ export function NewSpace({ close }) {
     event.preventDefault();
     make();
   };
-  const templates = about.data?.rules_templates ?? ['standard'];
+  const templates = about.data?.rules_templates ?? [template];
   return html`<form class="form" onSubmit=${submit}>
     <${Field} label=${t('new.id')} value=${id} onChange=${setId} hint=${t('new.id.hint')} error=${error('space_id')} required=${true} />
     <${Field} label=${t('new.description')} value=${description} onChange=${setDescription} optional=${true} error=${error('description')} />

@@ -126,7 +126,7 @@ def start(process: Process, space_id: str, wanted: StartRequest) -> Start:
     material = start_material.load(
         process, space_id, characters=wanted.max_chars, question=wanted.q, user=wanted.user, at=wanted.at
     )
-    return render(material, wanted.max_chars, wanted.lang or language_of(material.meta.language))
+    return render(material, wanted.max_chars, wanted.lang or language_of(material.language))
 
 
 def render(material: StartMaterial, max_chars: int, lang: Lang) -> Start:

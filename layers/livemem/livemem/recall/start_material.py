@@ -36,6 +36,7 @@ from livemem.store import keys
 from livemem.store.memory_keys import Kind
 from livemem.store.objects import Entry
 from livemem.text.invisible import visible
+from livemem.text.language import told
 
 T = TypeVar("T")
 SPACE, MEMORIES, SEARCH, USER = "space", "memories", "search", "user"
@@ -120,6 +121,8 @@ class StartMaterial:
     """New objects that the search left unread."""
     then: RecordedMoment | None = None
     """The earlier moment whose bank and notes these are. Then there are no memories and no hints."""
+    language: str | None = None
+    """The space's language: as it is set, else that of its rules."""
 
 
 @dataclass(frozen=True)
@@ -202,6 +205,7 @@ def load(
         tuple(name for name in SECONDS if name in failures),
         unread,
         whole.then,
+        whole.meta.language or told(whole.rules or ""),
     )
 
 

@@ -8,7 +8,11 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.store import keys
 
-TEMPLATES = ("standard", "journal", "research", "support")
+TEMPLATES = (
+    *("standard", "journal", "research", "support"),
+    *("standard-fr", "journal-fr", "research-fr", "support-fr"),
+)
+"""The names of the templates. `-fr`: the French edition, with the same marks and sections."""
 DEFAULT_TEMPLATE = "standard"
 
 

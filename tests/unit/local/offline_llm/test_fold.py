@@ -39,7 +39,7 @@ def bank_of(rules: str, *batches: Sequence[Note]) -> dict[str, str]:
         ("todo", "Write the benchmark of the store.", "activeContext.md", "## Next steps"),
         ("question", "Which region do we deploy to?", "activeContext.md", "## Open questions"),
         ("issue", "The store loses its connection at night.", "progress.md", "## Known issues"),
-        ("progress", "The store reads 500 notes in parallel.", "progress.md", "## What works"),
+        ("progress", "The store reads 500 notes in parallel.", "progress.md", "## Milestones"),
         ("progress", "Started on the search; under way since noon.", "activeContext.md", "## Current focus"),
         ("insight", "Small steps find errors sooner.", "progress.md", "## Lessons learned"),
         ("decision", "We take the smaller of both, because it is simpler.", "systemPatterns.md", "## Decisions"),
@@ -67,12 +67,12 @@ def test_a_note_goes_to_the_section_of_its_category_and_subject(
         (RESEARCH, "issue", "Li and Doe disagree on the rate: 12 % and 30 %.", "findings.md", "## Contradictions"),
         (RESEARCH, "insight", "The load depends on the cache alone.", "findings.md", "## Conclusions"),
         (RESEARCH, "decision", "Three runs each, because one varies by 20 %.", "method.md", "## Decisions"),
-        (RESEARCH, "progress", "The search for papers is finished: 31 found.", "method.md", "## What works"),
+        (RESEARCH, "progress", "The search for papers is finished: 31 found.", "method.md", "## Milestones"),
         (RESEARCH, "todo", "Read the thesis of Kim.", "plan.md", "## Next steps"),
         (RESEARCH, "question", "Which sample did Doe use?", "plan.md", "## Open questions"),
         (SUPPORT, "observation", "The import takes at most 10 MB by default.", "answers.md", "## How it behaves"),
         (SUPPORT, "issue", "The login fails with error 503 since 4.2.", "knownIssues.md", "## Issues"),
-        (SUPPORT, "progress", "The login is mended in 4.2.1, verified.", "knownIssues.md", "## What works again"),
+        (SUPPORT, "progress", "The login is mended in 4.2.1, verified.", "knownIssues.md", "## Milestones"),
         (SUPPORT, "progress", "Started on case 4711; under way since noon.", "cases.md", "## Current cases"),
         (SUPPORT, "todo", "Call Ms Meyer on Monday.", "cases.md", "## Next steps"),
         (SUPPORT, "question", "Which version does case 4711 run?", "cases.md", "## Open questions"),
@@ -183,7 +183,7 @@ def test_a_done_todo_leaves_the_open_ones_and_stands_with_the_results() -> None:
     answer = fold(STANDARD, bank, notes(("progress", "Done: the packages are pinned with hashes, 99 of them.")))
     after = apply_answer(bank, answer)
     assert section(after["activeContext.md"], "## Next steps") == "- Write the guide. (2026-11-21, core-dev)"
-    assert section(after["progress.md"], "## What works") == (
+    assert section(after["progress.md"], "## Milestones") == (
         "- Done: the packages are pinned with hashes, 99 of them. (2026-11-21, core-dev)\n"
         "  - Closes the todo: Pin the packages with hashes. (2026-11-21, core-dev)"
     )
@@ -261,7 +261,7 @@ def test_a_todo_closed_in_its_own_batch_is_cited_where_its_result_stands() -> No
     answer = fold(STANDARD, {}, notes(("todo", "Pin the packages."), ("progress", "Done: pin the packages.")))
     assert accounted(answer) == [1, 2]
     (edit,) = [edit for file in answer["bank_files"] for edit in file.get("edits", [])]
-    assert (edit["heading"], edit["notes"]) == ("## What works", [1, 2])
+    assert (edit["heading"], edit["notes"]) == ("## Milestones", [1, 2])
 
 
 def test_tasks_in_a_bank_that_somebody_else_wrote_are_closed_too() -> None:
@@ -280,7 +280,7 @@ def test_notes_are_taken_in_the_order_of_their_moments() -> None:
     ]
     answer = fold(STANDARD, {}, batch)
     (edit,) = [edit for file in answer["bank_files"] for edit in file.get("edits", [])]
-    assert (edit["heading"], edit["notes"]) == ("## What works", [1, 2])
+    assert (edit["heading"], edit["notes"]) == ("## Milestones", [1, 2])
 
 
 # Repeats
@@ -311,39 +311,39 @@ def test_an_empty_note_is_discarded() -> None:
 
 
 def test_a_missing_section_is_added_at_its_place_in_the_order_of_the_rules() -> None:
-    bank = {"progress.md": "# Progress\n\n## What works\n\nMuch.\n\n## Lessons learned\n\n- Test.\n\n## Own section\n"}
+    bank = {"progress.md": "# Progress\n\n## Milestones\n\nMuch.\n\n## Lessons learned\n\n- Test.\n\n## Own section\n"}
     answer = fold(STANDARD, bank, notes(("issue", "It hangs.")))
     (edit,) = [edit for file in answer["bank_files"] for edit in file.get("edits", [])]
     assert (edit["op"], edit["heading"], edit["after"]) == (
         "add_section",
         "# Progress > ## Known issues",
-        "## What works",
+        "## Milestones",
     )
     after = apply_answer(bank, answer)["progress.md"]
-    assert headings(after) == ["# Progress", "## What works", "## Known issues", "## Lessons learned", "## Own section"]
+    assert headings(after) == ["# Progress", "## Milestones", "## Known issues", "## Lessons learned", "## Own section"]
 
 
 def test_a_heading_that_occurs_twice_is_addressed_by_its_path() -> None:
-    bank = {"progress.md": "# Progress\n\n## What works\n\n# Older\n\n## What works\n\n- Old.\n"}
+    bank = {"progress.md": "# Progress\n\n## Milestones\n\n# Older\n\n## Milestones\n\n- Old.\n"}
     answer = fold(STANDARD, bank, notes(("progress", "It runs.")))
     (edit,) = [edit for file in answer["bank_files"] for edit in file.get("edits", [])]
-    assert edit["heading"] == "# Progress > ## What works"
+    assert edit["heading"] == "# Progress > ## Milestones"
     assert "It runs." in apply_answer(bank, answer)["progress.md"].split("# Older")[0]
 
 
 def test_headings_that_no_path_tells_apart_make_it_send_the_whole_file() -> None:
-    bank = {"progress.md": "# Progress\n\n## What works\n\n- Old.\n\n## What works\n\n- Older.\n"}
+    bank = {"progress.md": "# Progress\n\n## Milestones\n\n- Old.\n\n## Milestones\n\n- Older.\n"}
     answer = fold(STANDARD, bank, notes(("progress", "It runs.")))
     (entry,) = [file for file in answer["bank_files"] if file["filename"] == "progress.md"]
     assert (entry["action"], entry["notes"], entry.get("edits")) == ("updated", [1], None)
-    assert "- Old.\n\n- It runs. (2026-11-21, core-dev)\n\n## What works" in entry["content"]
+    assert "- Old.\n\n- It runs. (2026-11-21, core-dev)\n\n## Milestones" in entry["content"]
 
 
 def test_a_file_that_ends_in_an_open_fence_is_closed_before_it_grows() -> None:
     bank = {"progress.md": "# Progress\n\n## Known issues\n\n```\nlog"}
     after = fold_into(bank, STANDARD, notes(("issue", "It hangs."), ("progress", "It runs.")))["progress.md"]
     assert "```\nlog\n```\n\n- It hangs." in after
-    assert headings(after) == ["# Progress", "## What works", "## Known issues"]
+    assert headings(after) == ["# Progress", "## Milestones", "## Known issues"]
 
 
 def test_line_endings_of_a_file_are_no_reason_to_send_it_whole() -> None:
@@ -508,4 +508,4 @@ def test_a_progress_note_that_opens_with_done_settles_the_issue_that_it_names() 
         notes(("progress", "Done: the pool starts one environment for its first request.")),
     )
     assert issue not in section(bank["progress.md"], "## Known issues")
-    assert f"Settles the issue: {issue}" in section(bank["progress.md"], "## What works")
+    assert f"Settles the issue: {issue}" in section(bank["progress.md"], "## Milestones")

@@ -145,6 +145,7 @@ export default {
   'new.id.hint': 'Lower-case letters, digits, “-” and “_”. It is part of every address.',
   'new.description': 'Description',
   'new.template': 'Rules',
+  'new.template.name': 'standard',
   'new.mode': 'Who decides on changes of the bank',
   'mode.auto': 'Changes are made at once',
   'mode.review': 'A person approves each plan',

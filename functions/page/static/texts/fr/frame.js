@@ -145,6 +145,7 @@ export default {
   'new.id.hint': 'Minuscules, chiffres, « - » et « _ ». Il fait partie de chaque adresse.',
   'new.description': 'Description',
   'new.template': 'Règles',
+  'new.template.name': 'standard-fr',
   'new.mode': 'Qui décide des changements de la banque',
   'mode.auto': 'Les changements sont faits aussitôt',
   'mode.review': 'Une personne approuve chaque plan',
