@@ -36,7 +36,8 @@ def test_about_tells_version_limits_categories_and_templates():
     found = about.about(world.process)
 
     assert (found.version, found.categories) == (__version__, list(keys.CATEGORIES))
-    assert found.rules_templates[:2] == ["standard", "journal"] and "standard-fr" in found.rules_templates
+    assert found.rules_templates[:2] == ["standard", "journal"]
+    assert "standard-fr" in found.rules_templates
     assert found.limits == {
         "note_bytes": limits.NOTE_BYTES,
         "rules_bytes": 50_000,
