@@ -92,8 +92,7 @@ class ArchivesGroup(Group):
             space_id: The id of the new space. No space may have this id.
             upload_id: The id of the upload, a ULID.
             description: Only for a folder of Markdown files: the purpose of the space.
-            rules: Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of
-                each.
+            rules: Your own rules, as Markdown of at most 50,000 bytes.
             rules_template: Only for a folder of Markdown files: the template of its rules.
         """
         return self._invoke("import_space", locals())
@@ -1898,8 +1897,7 @@ class SpacesGroup(Group):
         Args:
             space_id: The id of the space.
             description: The purpose of the space, in at most 500 bytes.
-            rules: Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of
-                each.
+            rules: Your own rules, as Markdown of at most 50,000 bytes.
             rules_template: A template: rules that come with the service.
             owner: The responsible person or team, in at most 200 bytes.
             consolidation_threshold: Number of live notes that starts a consolidation. 0: it starts only by hand.
@@ -2087,8 +2085,7 @@ class SpacesGroup(Group):
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
-            rules: Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of
-                each.
+            rules: Your own rules, as Markdown of at most 50,000 bytes.
             rules_template: A template: rules that come with the service.
             reason: The reason, in at most 500 bytes, for the history.
         """

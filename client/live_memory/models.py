@@ -507,7 +507,7 @@ class Import(Model):
     description: str | None = None
     """Only for a folder of Markdown files: the purpose of the space."""
     rules: str | None = None
-    """Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of each."""
+    """Your own rules, as Markdown of at most 50,000 bytes."""
     rules_template: (
         Literal["standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"]
         | None
@@ -1023,7 +1023,7 @@ class NewSpace(Model):
     description: str | None = ""
     """The purpose of the space, in at most 500 bytes."""
     rules: str | None = None
-    """Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of each."""
+    """Your own rules, as Markdown of at most 50,000 bytes."""
     rules_template: (
         Literal["standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"]
         | None
@@ -1575,7 +1575,7 @@ class RulesChange(Model):
         extra="forbid",
     )
     rules: str | None = None
-    """Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of each."""
+    """Your own rules, as Markdown of at most 50,000 bytes."""
     rules_template: (
         Literal["standard", "journal", "research", "support", "standard-fr", "journal-fr", "research-fr", "support-fr"]
         | None

@@ -78,7 +78,7 @@ Repository = Annotated[
 RulesText = Annotated[
     str,
     described(
-        "Your own rules, as Markdown of at most 50,000 bytes: the files of the bank, and the content of each.",
+        "Your own rules, as Markdown of at most 50,000 bytes.",
         minLength=1,
         maxLength=limits.RULES_BYTES,
     ),
