@@ -683,6 +683,7 @@ class AsyncRunsGroup(Group):
         agent: str | None = None,
         max_notes: int | None = None,
         dry_run: bool | None = None,
+        tidy: bool | None = None,
         replace: bool | None = None,
         rules: str | None = None,
         rules_template: Literal[
@@ -895,6 +896,7 @@ class AsyncSpacesGroup(Group):
         owner: str | Unset | None = UNSET,
         consolidation_threshold: int | Unset | None = UNSET,
         auto_paused: bool | Unset | None = UNSET,
+        tidy_paused: bool | Unset | None = UNSET,
         corrections: Literal["admin", "write"] | Unset | None = UNSET,
         consolidation_mode: Literal["auto", "review"] | Unset | None = UNSET,
         capture_allowed: bool | Unset | None = UNSET,

@@ -360,7 +360,7 @@ class ConsolidationsGroup(Group):
         Bring bank, synthesis and rules back to their state before a change, and make its notes live again. Only the
         newest change that is not undone yet can be undone, so repeated requests undo one change after the other. The
         undo is itself a change in the history. After the undo of a consolidation, no consolidation starts by itself
-        (`auto_paused`). To see the diffs, get the change.
+        (`auto_paused`); after that of a tidy run, no tidy run (`tidy_paused`). To see the diffs, get the change.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1545,8 +1545,8 @@ class RunsGroup(Group):
         """Refuse a plan.
 
         Refuse a plan. Its notes stay live. No consolidation starts by itself (`auto_paused`), because it would plan
-        the same notes again. Change the rules or correct the bank, then start a run. This needs the same permission
-        as an approval.
+        the same notes again. After the refusal of a tidy run, only no tidy run does (`tidy_paused`). Change the rules
+        or correct the bank, then start a run. This needs the same permission as an approval.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
@@ -1562,6 +1562,7 @@ class RunsGroup(Group):
         agent: str | None = None,
         max_notes: int | None = None,
         dry_run: bool | None = None,
+        tidy: bool | None = None,
         replace: bool | None = None,
         rules: str | None = None,
         rules_template: Literal[
@@ -1578,13 +1579,15 @@ class RunsGroup(Group):
         a plan waits for approval, the service refuses the run (`conflict`), except for a dry run or with `replace`.
         Between two runs of a space that are started by hand, at least ten seconds must pass (`cooldown`). A dry run
         can try other `rules`, and with `notes_of` fold the notes of an earlier change again into the bank as it stood
-        before.
+        before. With `tidy` the run folds nothing, and shortens the bank to its `bank_chars`.
 
         Args:
             space_id: The id of the space: 1 to 64 letters, digits, `_` and `-`.
             agent: Only the notes of this agent. Another agent than the caller's own name needs `admin`.
             max_notes: Maximum number of notes; the oldest are taken. The service has a limit of its own.
             dry_run: Asks the LLM and stores the plan in the run. Nothing else is written.
+            tidy: Shortens the bank to its `bank_chars` instead: an LLM writes the files that are too long again. No
+                note is folded. Not together with `agent`, `max_notes` or `notes_of`.
             replace: Discards a plan that waits for approval. The new run makes another one.
             rules: Only with `dry_run`: rules to try in the place of those of the space.
             rules_template: Only with `dry_run`: a template of rules to try.
@@ -2025,6 +2028,7 @@ class SpacesGroup(Group):
         owner: str | Unset | None = UNSET,
         consolidation_threshold: int | Unset | None = UNSET,
         auto_paused: bool | Unset | None = UNSET,
+        tidy_paused: bool | Unset | None = UNSET,
         corrections: Literal["admin", "write"] | Unset | None = UNSET,
         consolidation_mode: Literal["auto", "review"] | Unset | None = UNSET,
         capture_allowed: bool | Unset | None = UNSET,
@@ -2049,6 +2053,8 @@ class SpacesGroup(Group):
                 by itself, because it would take the same notes again. The pause ends when a consolidation that was
                 started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at
                 once if the threshold is reached.
+            tidy_paused: True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand
+                alone. The pause ends when one has succeeded, or when a PATCH sets this field to false.
             corrections: The permission required to edit sections of the bank, and to approve or refuse a plan. Only
                 an admin changes it.
             consolidation_mode: `auto`: a consolidation is committed as soon as it is made. `review`: its plan waits

@@ -175,7 +175,7 @@ class ChangeSummary(Model):
     number: int
     """The number of the change in the history of the space, from 1."""
     kind: str
-    """`consolidation`, `manual` (a correction by hand), `rules` or `undo`."""
+    """`consolidation`, `tidy` (the bank was shortened), `manual` (a correction by hand), `rules` or `undo`."""
     trigger: str
     """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection), `promotion` (a promotion was taken back)."""
     run_id: str
@@ -201,7 +201,7 @@ class ChangeSummary(Model):
     files: list[dict[str, str]]
     """The files that were changed: `path` and `action` (`created`, `updated`, `edited`, `deleted`). The path of the rules is `_rules.md`."""
     metrics: dict[str, Any]
-    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
+    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. `bank_length`: the characters of the bank after it. Of a tidy run also `bank_length_before`, `files_tidied`, `lines_removed`. A value that was not counted is absent."""
 
 
 class ChunkGivenUp(Model):
@@ -837,6 +837,8 @@ class NewConsolidation(Model):
     """Maximum number of notes; the oldest are taken. The service has a limit of its own."""
     dry_run: bool | None = False
     """Asks the LLM and stores the plan in the run. Nothing else is written."""
+    tidy: bool | None = False
+    """Shortens the bank to its `bank_chars` instead: an LLM writes the files that are too long again. No note is folded. Not together with `agent`, `max_notes` or `notes_of`."""
     replace: bool | None = False
     """Discards a plan that waits for approval. The new run makes another one."""
     rules: str | None = None
@@ -1451,6 +1453,15 @@ class RemovedBackup(Model):
     """Size of its objects in bytes; 0 if it is not known."""
 
 
+class RemovedLineView(Model):
+    """A line that went in a tidy run: no line of the bank holds its words together any more."""
+
+    file: str
+    """The path of the file below the bank."""
+    line: str
+    """The line, at most 500 characters of it."""
+
+
 class RestingSectionView(Model):
     """A section of the bank that rests on the note."""
 
@@ -1622,6 +1633,8 @@ class RunView(Model):
     """The maximum number of notes that was requested."""
     dry_run: bool | None = False
     """Whether the run only shows a plan."""
+    tidy: bool | None = False
+    """Whether it is a tidy run, which shortens the bank and folds no notes."""
     rules: str | None = None
     """Only for a dry run of other rules: these rules. Lists leave them out."""
     notes_of: int | None = None
@@ -1637,7 +1650,7 @@ class RunView(Model):
     model: str | None = None
     """The model that was asked. Left out: no model was asked."""
     metrics: dict[str, Any] | None = {}
-    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
+    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. `bank_length`: the characters of the bank after it. Of a tidy run also `bank_length_before`, `files_tidied`, `lines_removed`. A value that was not counted is absent."""
     message: str | None = None
     """The reason why the run did nothing, or why its plan was refused or discarded."""
     decided_by: str | None = None
@@ -1834,6 +1847,8 @@ class SpaceChange(Model):
     """Number of live notes that starts a consolidation. 0: it starts only by hand."""
     auto_paused: bool | None = None
     """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
+    tidy_paused: bool | None = None
+    """True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand alone. The pause ends when one has succeeded, or when a PATCH sets this field to false."""
     corrections: Literal["admin", "write"] | None = None
     """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | None = None
@@ -1877,6 +1892,8 @@ class SpaceChanged(Model):
     """Number of live notes that starts a consolidation. 0: it starts only by hand."""
     auto_paused: bool
     """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
+    tidy_paused: bool | None = False
+    """True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand alone. The pause ends when one has succeeded, or when a PATCH sets this field to false."""
     corrections: Literal["admin", "write"] | str
     """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | str | None = "auto"
@@ -1983,6 +2000,8 @@ class SpaceView(Model):
     """Number of live notes that starts a consolidation. 0: it starts only by hand."""
     auto_paused: bool
     """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
+    tidy_paused: bool | None = False
+    """True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand alone. The pause ends when one has succeeded, or when a PATCH sets this field to false."""
     corrections: Literal["admin", "write"] | str
     """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | str | None = "auto"
@@ -2739,7 +2758,7 @@ class ChangeDetail(Model):
     number: int
     """The number of the change in the history of the space, from 1."""
     kind: str
-    """`consolidation`, `manual` (a correction by hand), `rules` or `undo`."""
+    """`consolidation`, `tidy` (the bank was shortened), `manual` (a correction by hand), `rules` or `undo`."""
     trigger: str
     """The trigger: `api` (by hand), `threshold` (enough notes), `sweep` (the schedule), `gc` (garbage collection), `promotion` (a promotion was taken back)."""
     run_id: str
@@ -2765,7 +2784,7 @@ class ChangeDetail(Model):
     files: list[dict[str, str]]
     """The files that were changed: `path` and `action` (`created`, `updated`, `edited`, `deleted`). The path of the rules is `_rules.md`."""
     metrics: dict[str, Any]
-    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
+    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. `bank_length`: the characters of the bank after it. Of a tidy run also `bank_length_before`, `files_tidied`, `lines_removed`. A value that was not counted is absent."""
     sources: list[NoteView]
     """The notes that were folded or became live again, with their present state."""
     changes: list[FileDiff]
@@ -2780,6 +2799,8 @@ class ChangeDetail(Model):
     """Ids of the notes that the answer left out for the first time. They stayed live."""
     warnings: list[BankWarningView]
     """Deviations from the request, and what may have been lost."""
+    removed: list[RemovedLineView]
+    """Only for a tidy run: the lines that went, at most 500. `lines_removed` in `metrics` counts them all."""
     prompt_version: str | None = None
     """The version of the prompt that was sent to the LLM."""
     usage: LlmUsage
@@ -3252,6 +3273,8 @@ class ListedSpace(Model):
     """Number of live notes that starts a consolidation. 0: it starts only by hand."""
     auto_paused: bool
     """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
+    tidy_paused: bool | None = False
+    """True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand alone. The pause ends when one has succeeded, or when a PATCH sets this field to false."""
     corrections: Literal["admin", "write"] | str
     """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | str | None = "auto"
@@ -3574,8 +3597,10 @@ class RunPlan(Model):
     """Ids of the notes that the answer left out for the first time. They stay live."""
     warnings: list[BankWarningView]
     """Deviations from the request, and what may have been lost."""
+    removed: list[RemovedLineView]
+    """Only for a tidy run: the lines that went, at most 500. `lines_removed` in `metrics` counts them all."""
     metrics: dict[str, Any]
-    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent."""
+    """The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, `notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, `synthesis_size` in bytes, and `duration_seconds`. `bank_length`: the characters of the bank after it. Of a tidy run also `bank_length_before`, `files_tidied`, `lines_removed`. A value that was not counted is absent."""
 
 
 class SearchAnswer(Model):
@@ -3660,6 +3685,8 @@ class SpaceInfo(Model):
     """Number of live notes that starts a consolidation. 0: it starts only by hand."""
     auto_paused: bool
     """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
+    tidy_paused: bool | None = False
+    """True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand alone. The pause ends when one has succeeded, or when a PATCH sets this field to false."""
     corrections: Literal["admin", "write"] | str
     """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | str | None = "auto"
@@ -3728,6 +3755,8 @@ class SpaceSummary(Model):
     """Number of live notes that starts a consolidation. 0: it starts only by hand."""
     auto_paused: bool
     """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
+    tidy_paused: bool | None = False
+    """True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand alone. The pause ends when one has succeeded, or when a PATCH sets this field to false."""
     corrections: Literal["admin", "write"] | str
     """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
     consolidation_mode: Literal["auto", "review"] | str | None = "auto"

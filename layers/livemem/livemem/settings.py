@@ -292,6 +292,10 @@ class Settings(BaseSettings):
         """The name under which Lambda knows the function of this folder (`backup`)."""
         return str(getattr(self, f"{function}_function_name"))
 
+    def has_offline_llm(self) -> bool:
+        """Whether the LLM is the offline one (local/offline_llm), which follows fixed rules."""
+        return self.llmaas_model == "offline-rules"
+
     def bootstrap_hash(self) -> str:
         """The SHA-256 of the bootstrap key in hex digits. That of no key, if there is none."""
         return self.admin_bootstrap_key_sha256 or _sha256(self.admin_bootstrap_key)

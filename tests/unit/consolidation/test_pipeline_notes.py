@@ -269,6 +269,7 @@ METRICS = {
     "bank_files_unchanged": 1,
     "edits_applied": 1,
     "warnings": 0,
+    "bank_length": 53,
     "llm_calls": 1,
     "llm_prompt_tokens": 100,
     "llm_completion_tokens": 20,

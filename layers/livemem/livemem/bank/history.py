@@ -10,7 +10,7 @@ from livemem.bank.citations import Citations
 from livemem.bank.synthesis import Synthesis
 from livemem.changes import diffs, records
 from livemem.changes.bank_warnings import BankWarning
-from livemem.changes.records import Record
+from livemem.changes.records import Record, RemovedLine
 from livemem.errors import InvalidRequest
 from livemem.llm.usage import Usage
 from livemem.notes import note as notes
@@ -53,6 +53,7 @@ class RecordDetail:
     uncited: list[str]
     left_out: list[str]
     warnings: list[BankWarning]
+    removed: list[RemovedLine]
     prompt_version: str | None
     usage: Usage
 
@@ -137,6 +138,7 @@ def detail(space_id: str, record: Record, *, undone: bool, held: Mapping[str, in
         uncited=record.uncited,
         left_out=record.left_out,
         warnings=record.warnings,
+        removed=record.removed,
         prompt_version=record.prompt_version,
         usage=record.usage,
     )

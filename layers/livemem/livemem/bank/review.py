@@ -46,13 +46,13 @@ def approve(process: Process, principal: Principal, space_id: str, run_id: str, 
             process, space_id, KIND, lambda head, own_id: _approved(process, principal, head, own_id, run, revision)
         )
     except _Changed:
-        raise _outdated(process, principal, space_id) from None
+        raise _outdated(process, principal, space_id, tidy=run.tidy) from None
     return history.detail(space_id, record, undone=False, held={one.note_id: record.number for one in record.notes})
 
 
 def refuse(process: Process, principal: Principal, space_id: str, run_id: str, reason: str | None) -> Run:
-    """Give the plan up: its notes stay live, and automatic consolidation pauses, as after an undo. A repeat returns the
-    refused run.
+    """Give the plan up: its notes stay live, and automatic consolidation pauses, as after an undo; after the refusal of
+    a tidy run automatic tidying alone. A repeat returns the refused run.
 
     Raises InvalidName, InvalidRequest or TooLarge (naming the field), NotFound, Forbidden, Conflict if none waits,
     Busy, PreconditionLost.
@@ -69,9 +69,10 @@ def refuse(process: Process, principal: Principal, space_id: str, run_id: str, r
         _check_waits(head.meta, run, None)
         now = clock.iso(process.clock())
         decision = Decision(status="refused", message=reason, by=principal.name, at=now)
-        # Else the same notes would start a run like the refused one.
+        # Else the same notes, or the same bank, would start a run like the refused one.
         reason_of_pause = f"the plan of the run {run.job_id} was refused"
-        reviews.decide(process, head, decision, auto_paused=True, pause_reason=reason_of_pause)
+        pause = {"tidy_paused": True} if run.tidy else {"auto_paused": True, "pause_reason": reason_of_pause}
+        reviews.decide(process, head, decision, **pause)
     finally:
         lease.quietly_release(process, held)
     return run_progress.view(process, space_id, run_id)
@@ -116,10 +117,10 @@ def _approved(process: Process, principal: Principal, head: Head, own_id: str, r
     )
 
 
-def _outdated(process: Process, principal: Principal, space_id: str) -> PlanOutdated:
+def _outdated(process: Process, principal: Principal, space_id: str, *, tidy: bool) -> PlanOutdated:
     """Queue the run that makes another plan. The returned error names the run."""
     head, run_id = heads.load(process, space_id), process.new_id()
-    order = RunOrder(trigger="api", requested_by=principal.name)
+    order = RunOrder(trigger="api", tidy=tidy, requested_by=principal.name)
     queue.enqueue(process, head, order, run_id=run_id)
     return PlanOutdated(
         f"Bank, rules or notes have changed since the plan was made, so nothing was committed. The run {run_id} makes "

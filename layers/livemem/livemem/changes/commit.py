@@ -16,7 +16,7 @@ from livemem.process import Process
 from livemem.spaces import head as heads
 from livemem.spaces import unreadable
 from livemem.spaces.head import Head, Meta
-from livemem.spaces.head_fields import Decision
+from livemem.spaces.head_fields import Decision, Tidied
 from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys, stored
 from livemem.store.objects import MARKDOWN, Object
@@ -105,8 +105,8 @@ def follows(meta: Meta, record: Record) -> bool:
 
 
 def needs_approval(meta: Meta, record: Record) -> bool:
-    """Whether a person has to approve the change first: a model made it of notes, and the space requires approval."""
-    return meta.consolidation_mode == "review" and record.folds() and not record.plan_of
+    """Whether a person has to approve the change first: a model drew it up, and the space requires approval."""
+    return meta.consolidation_mode == "review" and record.is_by_model() and not record.plan_of
 
 
 def _approval(record: Record) -> Decision:
@@ -271,6 +271,7 @@ def _totals(meta: Meta, record: Record) -> dict[str, object]:
         "committed_run": None,
         "total_notes_processed": meta.total_notes_processed + record.consolidations() * len(record.notes),
         "rules_changed_at": _rules_changed_at(meta, record),
+        "bank_length": _bank_length(meta, record),
         **_unfolded(meta, record),
     }
     if record.folds():
@@ -283,7 +284,24 @@ def _totals(meta: Meta, record: Record) -> dict[str, object]:
     if record.kind == "undo" and record.notes:
         # Without the pause the notes that came back would start the consolidation again that was undone.
         changes |= {"auto_paused": True, "pause_reason": f"change {record.undoes} was undone"}
+    if record.kind == "tidy":
+        changes |= _tidied(record)
+    if record.undoes_kind == "tidy":
+        changes["tidy_paused"] = True
     return changes
+
+
+def _bank_length(meta: Meta, record: Record) -> int | None:
+    """The characters of the bank after the change. A run has counted all files, every other change knows its own."""
+    counted = record.metrics.get("bank_length")
+    if isinstance(counted, int):
+        return counted
+    return None if meta.bank_length is None else max(meta.bank_length + record.growth(), 0)
+
+
+def _tidied(record: Record) -> dict[str, object]:
+    tidied = Tidied(run_id=record.run(), at=record.committed_at, chars=record.metrics["bank_length"])
+    return {"tidied": tidied, **({"tidy_paused": False} if record.trigger == "api" else {})}
 
 
 def _rules_changed_at(meta: Meta, record: Record) -> str | None:

@@ -24,7 +24,8 @@ def watching(head: Head, record: Record, now: datetime) -> LateWriteRepair | Non
     before = head.meta.late_write_repair
     touched = {path: Watched(number=record.number, gone=after is None) for path, after in record.written().items()}
     if record.kind == "consolidation":
-        # The repair only goes forwards: it brings back no earlier state.
+        # The repair only goes forwards: it brings back no earlier state. A tidy run may: without the line that the
+        # change before it added, a file is as it was.
         known = before.files if before else {}
         going_on = {path: touched.get(path, seen) for path, seen in known.items()}
         return before and before.model_copy(update={"files": going_on})

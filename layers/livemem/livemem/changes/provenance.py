@@ -1,6 +1,6 @@
 """The sources of the files that a change writes: derived from the change before, and kept in the record."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from livemem.changes import records
 from livemem.changes.records import Before, FileChange, Record
@@ -8,6 +8,7 @@ from livemem.changes.section_sources import MOST_LINKS, SectionPath, Sources, St
 from livemem.markdown import sections
 from livemem.markdown.blocks import SectionError
 from livemem.process import Process
+from livemem.text import text_tokens
 
 
 def with_sources(process: Process, space_id: str, record: Record) -> Record:
@@ -57,10 +58,13 @@ def after(state: State, record: Record, change: FileChange) -> State:
     and did not discard. It also rests on its notes from before, because an edit keeps text that still holds.
 
     A section that the change confirms, with its sub-sections, also rests on the notes of that edit.
+
+    A tidy run folds no notes, and moves text: what it wrote also rests on the notes of the sections whose words it has.
     """
     was = own_texts(change.before.content) if change.before else {}
     own = own_texts(change.after or "")
     earned, confirmed = _credits(record, change), _confirmed(change)
+    origins = _origins(was, own) if record.kind == "tidy" else {}
     found: State = {}
     room = MOST_LINKS
     for section, text in own.items():
@@ -77,8 +81,44 @@ def after(state: State, record: Record, change: FileChange) -> State:
             trace.sources |= dict.fromkeys(new[:room], record.number)
             trace.omitted += len(new[room:])
             room -= len(new[:room])
+        for origin in origins.get(section, ()):
+            room = _take_over(trace, state.get(origin, Trace()), room)
         found[section] = trace
     return found
+
+
+def _origins(was: Mapping[SectionPath, str], own: Mapping[SectionPath, str]) -> dict[SectionPath, list[SectionPath]]:
+    """For each section with words that it did not have: the other sections which have lost some of these words.
+
+    If none has, the text of a new section is in other words: it may come from each section that is gone.
+    """
+    before, after = _words(was), _words(own)
+    lost: dict[str, list[SectionPath]] = {}
+    for section, words in before.items():
+        for word in words - after.get(section, frozenset()):
+            lost.setdefault(word, []).append(section)
+    gone = [section for section in before if section not in own]
+    found: dict[SectionPath, list[SectionPath]] = {}
+    for section, words in after.items():
+        came = dict.fromkeys(
+            origin for word in words - before.get(section, frozenset()) for origin in lost.get(word, ())
+        )
+        found[section] = list(came) or (gone if words and section not in was else [])
+    return found
+
+
+def _words(texts: Mapping[SectionPath, str]) -> dict[SectionPath, frozenset[str]]:
+    return {section: text_tokens.read(text).words for section, text in texts.items()}
+
+
+def _take_over(trace: Trace, origin: Trace, room: int) -> int:
+    """Add the sources of another section, as many as there is room for. Returns the room that is left."""
+    new = [note_id for note_id in origin.sources if note_id not in trace.sources]
+    trace.sources |= {note_id: origin.sources[note_id] for note_id in new[:room]}
+    trace.omitted += origin.omitted + len(new[room:])
+    trace.corrections = sorted({*trace.corrections, *origin.corrections})
+    trace.by_hand_at = max(filter(None, (trace.by_hand_at, origin.by_hand_at)), default=None)
+    return room - len(new[:room])
 
 
 def _credits(record: Record, change: FileChange) -> Callable[[SectionPath], list[str]]:

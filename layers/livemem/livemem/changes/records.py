@@ -28,8 +28,9 @@ from livemem.store.stored_documents import Line, Moment, NoteId, Number, StoredD
 AT_ONCE = 16
 """Records read at once in a search for one that fits: each may hold a whole bank."""
 
-Kind = Literal["consolidation", "manual", "rules", "undo", "unreadable"]
-"""`unreadable`: replaces a record that was set aside because it could not be read (upkeep/repair.py)."""
+Kind = Literal["consolidation", "tidy", "manual", "rules", "undo", "unreadable"]
+"""`tidy`: a model shortened the bank, and no notes were folded. `unreadable`: replaces a record that was set aside
+because it could not be read (upkeep/repair.py)."""
 Action = Literal["created", "updated", "edited", "deleted"]
 
 
@@ -86,6 +87,13 @@ class FileChange(BaseModel, defer_build=True):
     """The notes on which its sections rest after the change. None where that is not known, and for a deleted file."""
 
 
+class RemovedLine(BaseModel, defer_build=True):
+    """A line that went in a tidy run: its words stand together in no line of the new bank."""
+
+    file: str
+    line: str
+
+
 class SynthesisChange(BaseModel, defer_build=True):
     """`_synthesis.md` with its front matter, before and after. None where there is none."""
 
@@ -117,6 +125,8 @@ class Record(StoredDocument):
     agent: Line | None = None
     """Set where only one agent's notes were folded."""
     undoes: Number | None = None
+    undoes_kind: Kind | None = None
+    """The kind of the change that it undoes. None: it is no undo, or an older version made it."""
     notes: list[NoteSource] = []
     files: list[FileChange] = []
     synthesis: SynthesisChange | None = None
@@ -133,6 +143,8 @@ class Record(StoredDocument):
     """The live notes that no prompt could hold."""
     warnings: list[BankWarning] = []
     """Parts of the change that differ from the order, and what it may have lost."""
+    removed: list[RemovedLine] = []
+    """Of a tidy run: what went, as far as it is listed (consolidation/removed_lines.py)."""
     usage: Usage = Usage()
     metrics: dict[str, Any] = {}
 
@@ -158,6 +170,15 @@ class Record(StoredDocument):
     def folds(self) -> bool:
         """Whether a model folded notes into the bank. False where garbage collection moved old notes here."""
         return self.kind == "consolidation" and self.model is not None
+
+    def is_by_model(self) -> bool:
+        """Whether a model drew it up, so that a person may have to approve it."""
+        return self.kind in ("consolidation", "tidy") and self.model is not None
+
+    def growth(self) -> int:
+        """By how many characters it changes the length of the bank."""
+        befores = (len(change.before.content) for change in self.files if change.before)
+        return sum(len(change.after or "") for change in self.files) - sum(befores)
 
     def consolidations(self) -> int:
         """By how much the change changes the number of consolidations in force."""

@@ -13,7 +13,8 @@ def undo(process: Process, author: str, space_id: str, number: int) -> Record:
     """Bring bank, synthesis and rules back to their state before change `number`, and make its notes live again.
 
     Only the newest change that is not undone can be undone, so repeated undo walks back step by step. Automatic
-    consolidation pauses. Raises NotFound, Conflict (with what to do instead), Busy, PreconditionLost.
+    consolidation pauses, after the undo of a tidy run automatic tidying alone. Raises NotFound, Conflict (with what to
+    do instead), Busy, PreconditionLost.
     """
     return direct.carry_out(
         process, space_id, "undo", lambda head, run_id: _undoing(process, author, head, run_id, number)
@@ -33,6 +34,7 @@ def _undoing(process: Process, author: str, head: Head, run_id: str, number: int
     return records.by_hand(head, run_id, "undo", author, process.clock()).model_copy(
         update={
             "undoes": number,
+            "undoes_kind": target.kind,
             "notes": target.notes,
             "files": files,
             "synthesis": _reverse_synthesis(process, space_id, target.synthesis),

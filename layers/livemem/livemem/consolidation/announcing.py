@@ -1,41 +1,49 @@
 """A worker records that it is about to ask the LLM, and with how many tokens. The record remains if the worker dies."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from livemem import clock as clocks
-from livemem.consolidation.collecting import Collected
 from livemem.errors import PreconditionLost, StillAtWork
 from livemem.jobs import run as runs
 from livemem.jobs.budget import Meter
 from livemem.jobs.run import Run
 from livemem.llm import window
+from livemem.llm.client import Messages
 from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.store.stored import Stored
 
-LATER = "The notes are live. They are folded on the next day, or as soon as more tokens are available."
+LATER = "All notes are live. The work is done on the next day, or as soon as more tokens are available."
 
 
-def reserve(process: Process, run: Run, collected: Collected, deadline: datetime) -> Meter:
+def reserve(process: Process, run: Run, first: Messages, deadline: datetime) -> Meter:
     """The meter of a run, with the first call reserved. Calls are counted when the run ends (spaces/usage_counts.py).
 
     Raises RunError.
     """
     meter = Meter(process, run.space_id, clocks.parse(run.created_at).date(), run.job_id, LATER)
     left = (deadline - process.clock()).total_seconds()
-    meter.before_call(window.size(collected.messages()), process.settings.llmaas_max_tokens, left)
+    meter.before_call(window.size(first), process.settings.llmaas_max_tokens, left)
     return meter
 
 
 def announce(
-    process: Process, saved: Stored[Run], collected: Collected, worker: str, *, base: int | None
+    process: Process,
+    saved: Stored[Run],
+    prompts: Sequence[Messages],
+    worker: str,
+    *,
+    base: int | None,
+    metrics: Mapping[str, Any],
 ) -> Stored[Run]:
     """Record that the run works, its worker and the tokens it asks with: 1 PUT. No other worker can then end it unseen.
 
     `base` is the number of the newest change, after which it may commit one; None for a dry run. Raises StillAtWork.
     """
     run = saved.value
-    asking = Usage(calls=1, estimated_tokens=window.size(collected.messages()))
+    asking = Usage(calls=len(prompts), estimated_tokens=sum(map(window.size, prompts)))
     try:
         return runs.change(
             process,
@@ -47,7 +55,7 @@ def announce(
             worker=worker,
             base=base,
             model=process.settings.llmaas_model,
-            metrics={"notes_processed": len(collected.notes), "notes_remaining": collected.remaining},
+            metrics=dict(metrics),
             asking=asking,
             usage=run.usage + run.asking,
         )

@@ -89,6 +89,10 @@ class Collected:
             bank_chars=self.bank_chars,
         )
 
+    def announced(self) -> dict[str, Any]:
+        """The metrics of a run that is about to ask."""
+        return {"notes_processed": len(self.notes), "notes_remaining": self.remaining}
+
     def metrics(self) -> dict[str, Any]:
         """The metrics about oversized notes; empty if there are none."""
         needs = self.oversized_notes.needs
@@ -136,7 +140,7 @@ def collect(process: Process, head: Head, run: Run, live: Sequence[Entry]) -> Co
     waiting = sum(contents.note_name(entry).note_id not in aside for entry in listed)
     if not run.by_hand() and waiting < head.meta.consolidation_threshold:
         raise NothingToDo("The space has fewer live notes than its threshold.")
-    empty = _surroundings(process, head, run)
+    empty = surroundings(process, head, run)
     fixed = empty.fixed()
     room = whole - fixed
     known = _still_too_large(head.meta.oversized_notes, listed, room)
@@ -181,7 +185,7 @@ def rules_changed_at(process: Process, head: Head, run: Run, rules: str) -> str 
     return clock.iso(process.clock()) if changed else head.meta.rules_changed_at
 
 
-def _surroundings(process: Process, head: Head, run: Run) -> Collected:
+def surroundings(process: Process, head: Head, run: Run) -> Collected:
     """The parts of a prompt other than notes. Raises RunError."""
     space_id = head.meta.space_id
     rules, synthesis = process.store.get_many([keys.rules(space_id), keys.synthesis(space_id)])

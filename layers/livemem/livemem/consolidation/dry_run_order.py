@@ -22,6 +22,10 @@ def order(process: Process, principal: Principal, space_id: str, wanted: RunOrde
     Raises as queue.order does; also InvalidRequest, TooLarge, NotFound for a change that there is not, and Conflict for
     one that is too long ago.
     """
+    if wanted.tidy:
+        for name in ("agent", "max_notes", "notes_of"):
+            if getattr(wanted, name) is not None:
+                raise InvalidRequest.of(name, "is about notes, and a tidy run folds none: leave `tidy` or this out")
     text = rules.chosen(wanted.rules, wanted.rules_template)
     if not wanted.dry_run:
         if text is not None:

@@ -1,12 +1,13 @@
 """The record of a model's checked answer, which is then committed."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from livemem import clock as clocks
 from livemem.bank import synthesis as syntheses
-from livemem.changes.records import Record, SynthesisChange
-from livemem.consolidation import checks, prompt, rules_files
+from livemem.changes.records import FileChange, Record, SynthesisChange
+from livemem.consolidation import checks, prompt, rules_files, sizes
 from livemem.consolidation.checks import Folded
 from livemem.consolidation.collecting import Collected
 from livemem.jobs.run import Run
@@ -46,6 +47,7 @@ def record(
         "bank_files_unchanged": outcome.unchanged,
         "edits_applied": outcome.edits_applied,
         "warnings": len(warnings),
+        "bank_length": _length(collected, outcome.files),
         "synthesis_size": len(text.encode()),
         **answered.used.to_metrics(),
         "duration_seconds": round((now - started).total_seconds(), 3),
@@ -76,3 +78,9 @@ def record(
         usage=answered.used,
         metrics=metrics,
     )
+
+
+def _length(collected: Collected, changed: Sequence[FileChange]) -> int:
+    """The characters of the bank after the changes."""
+    texts = {file.path: file.content for file in collected.bank}
+    return sum(sizes.lengths(texts | {change.path: change.after or "" for change in changed}).values())

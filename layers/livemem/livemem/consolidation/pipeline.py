@@ -1,11 +1,12 @@
-"""The consolidation of a space: notes become a bank, and nothing is lost on the way (docs/reliability.md).
+"""The consolidation of a space: notes become a bank, and nothing is lost on the way (docs/reliability.md). A tidy run
+shortens the bank in the same steps.
 
 The steps are those of the design: lease, recover, collect, budget, ask, plan and commit, apply, release. Before the
 commit only the run's own documents are written. After the commit nothing is asked or decided.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,7 @@ from livemem import clock as clocks
 from livemem.changes import commit, late_duplicates, late_write_repair, maintenance, proposals, recovery, reviews
 from livemem.changes.commit import CommitLost, LeaseLost, ModeChanged
 from livemem.changes.records import Record
-from livemem.consolidation import announcing, asking, collecting, outcome, rehearsal
+from livemem.consolidation import announcing, asking, collecting, outcome, rehearsal, tidying
 from livemem.consolidation.collecting import Collected, NothingToDo
 from livemem.errors import Busy, NotFound, PreconditionLost, RunError, StillAtWork, StoreUnavailable
 from livemem.jobs import budget, counter, lease, places
@@ -23,6 +24,7 @@ from livemem.jobs import run as runs
 from livemem.jobs.job import Failure
 from livemem.jobs.lease import Held, LeaseTaken
 from livemem.jobs.run import Result, Run
+from livemem.llm.client import Messages
 from livemem.process import Process
 from livemem.spaces import contents, usage_counts
 from livemem.spaces import head as heads
@@ -132,7 +134,7 @@ def _end(process: Process, space_id: str, saved: Stored[Run], held: Held, deadli
     changes: dict[str, Any]
     failed = None
     try:
-        return work.fold(), None
+        return work.carry_out(), None
     except NothingToDo as reason:
         result, changes = "nothing_to_do", {"message": str(reason), "metrics": reason.metrics}
     except LeaseLost:
@@ -157,9 +159,11 @@ class _Work:
     held: Held
     deadline: datetime
 
-    def fold(self) -> Run:
-        """Fold the notes and return the run as it ended. Raises NothingToDo, RunError, CommitLost, NotFound."""
-        process, run, started = self.process, self.saved.value, self.process.clock()
+    def carry_out(self) -> Run:
+        """Fold the notes, or tidy the bank, and return the run as it ended. Raises NothingToDo, RunError, CommitLost,
+        NotFound.
+        """
+        process, run = self.process, self.saved.value
         head = heads.load(process, self.space_id)
         if head.meta.uid != run.uid:
             raise NotFound("space", self.space_id)
@@ -179,16 +183,43 @@ class _Work:
             raise NothingToDo(waits.waiting())
         if not run.by_hand() and not head.meta.automatic():
             raise NothingToDo("Automatic consolidation is switched off or paused.")
+        return self._conclude(*(self._tidy(head) if run.tidy else self._fold(head)))
+
+    def _fold(self, head: Head) -> tuple[Head, Record]:
+        process, run, started = self.process, self.saved.value, self.process.clock()
         head, live = self._live(head)
         collected = collecting.collect(process, head, run, live)
         if not collected.notes:
             _remember_oversized(process, head, collected)
             raise collected.nothing()
-        meter = announcing.reserve(process, run, collected, self.deadline)
+        prompt = collected.messages()
+        meter = announcing.reserve(process, run, prompt, self.deadline)
         head = self._let_nothing_wait(head)
-        self.saved = announcing.announce(process, self.saved, collected, self.held.lease.worker, base=head.meta.changes)
+        self._announce(head, [prompt], collected.announced())
         answered = asking.ask(process, meter, collected, self.deadline)
-        return self._conclude(head, outcome.record(process, head, self.saved.value, collected, answered, started))
+        return head, outcome.record(process, head, self.saved.value, collected, answered, started)
+
+    def _tidy(self, head: Head) -> tuple[Head, Record]:
+        process, run, started = self.process, self.saved.value, self.process.clock()
+        bank = tidying.collect(process, head, run)
+        if bank.why_not:
+            tidying.remember(process, head, bank.length)
+            raise NothingToDo(bank.why_not)
+        before = self._let_nothing_wait(head)
+        head = tidying.claim(process, before, run, bank.length)
+        try:
+            prompts = bank.prompts()
+            meter = announcing.reserve(process, run, prompts[0], self.deadline)
+            self._announce(head, prompts, {})
+            return head, tidying.record(process, head, self.saved.value, bank, meter, self.deadline, started)
+        except RunError:
+            tidying.give_back(process, before, head)
+            raise
+
+    def _announce(self, head: Head, prompts: Sequence[Messages], metrics: Mapping[str, Any]) -> None:
+        worker = self.held.lease.worker
+        base = head.meta.changes
+        self.saved = announcing.announce(self.process, self.saved, prompts, worker, base=base, metrics=metrics)
 
     def _let_nothing_wait(self, head: Head) -> Head:
         """The head without the plan that waited for approval: this run replaces it. Raises CommitLost."""

@@ -2,9 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 
-TIDY_ABOVE = 1.25
-"""A bank that is longer than this many times the length that it should have is shortened by a tidy run."""
-
 
 def lengths(files: Mapping[str, str]) -> dict[str, int]:
     """Number of characters of each file of a bank, by path."""

@@ -21,6 +21,7 @@ class SpaceUpdate:
     owner: str | None = None
     threshold: int | None = None
     auto_paused: bool | None = None
+    tidy_paused: bool | None = None
     corrections: Corrections | None = None
     consolidation_mode: Mode | None = None
     capture_allowed: bool | None = None
@@ -65,6 +66,7 @@ def change(process: Process, principal: Principal, space_id: str, wanted: SpaceU
         owner=wanted.owner,
         threshold=wanted.threshold,
         auto_paused=wanted.auto_paused,
+        tidy_paused=wanted.tidy_paused,
         corrections=wanted.corrections,
         consolidation_mode=wanted.consolidation_mode,
         capture_allowed=wanted.capture_allowed,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from livemem.errors import Busy, LiveMemoryError
-from livemem.jobs import lease, places
+from livemem.jobs import lease, places, tidy_due
 from livemem.jobs import queue as queues
 from livemem.jobs.queue import RunOrder
 from livemem.jobs.run import Trigger
@@ -35,7 +35,8 @@ class Counted:
 
 
 def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Counted:
-    """Start a consolidation if the space has reached its threshold and no worker holds it.
+    """Start a consolidation if the space has reached its threshold and no worker holds it. Else start a tidy run if the
+    bank has grown too long.
 
     Below the threshold 1 GET and 1 LIST. A lease of kind `queued` makes many events start one run, and keeps the run's
     place for as long as its invocation can come.
@@ -45,9 +46,10 @@ def start_if_due(process: Process, space_id: str, trigger: Trigger) -> Counted:
         return Counted("unknown_space")
     if not head.meta.automatic():
         return Counted("not_automatic")
-    if not reached(process, head):
+    tidy = not reached(process, head)
+    if tidy and not tidy_due.is_due(process, head):
         return Counted("below_threshold")
-    return start(process, head, RunOrder(trigger=trigger))
+    return start(process, head, RunOrder(trigger=trigger, tidy=tidy))
 
 
 def start(process: Process, head: Head, wanted: RunOrder, *, by_hand: bool = False) -> Counted:

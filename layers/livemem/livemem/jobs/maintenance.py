@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from livemem import clock
-from livemem.jobs import budget, counter, run_retention
+from livemem.jobs import budget, counter, run_retention, tidy_due
 from livemem.jobs.maintainable import MORE_WORK, OLDEST, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.jobs.run import Run
 from livemem.process import Process
@@ -23,7 +23,8 @@ BUDGET = (
 def maintain(process: Process, space: Space) -> Mapping[str, float]:
     """Start a run that is due. On the daily look remove the documents of old runs."""
     done: dict[str, float] = {OLDEST: space.waiting_seconds()} if space.live else {}
-    if space.is_due():
+    tidy = not space.busy and tidy_due.is_due(process, space.head)
+    if space.is_due() or tidy:
         due_index.leave(process, space.space_id)
         outcome = counter.start_if_due(process, space.space_id, "sweep")
         done |= {MORE_WORK: 1, **({"started": 1} if outcome.result == "started" else {})}

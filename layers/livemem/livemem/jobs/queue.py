@@ -27,6 +27,7 @@ class RunOrder:
     agent: str | None = None
     max_notes: int | None = None
     dry_run: bool = False
+    tidy: bool = False
     requested_by: str | None = None
     replace: bool = False
     rules: str | None = None
@@ -66,6 +67,7 @@ def enqueue(process: Process, head: Head, wanted: RunOrder, *, run_id: str) -> R
         agent=wanted.agent,
         max_notes=wanted.max_notes,
         dry_run=wanted.dry_run,
+        tidy=wanted.tidy,
         replace=wanted.replace,
         rules=wanted.rules,
         notes_of=wanted.notes_of,

@@ -51,6 +51,8 @@ class Run(Job):
     agent: Line | None = None
     max_notes: Count | None = None
     dry_run: bool = False
+    tidy: bool = False
+    """Whether it shortens the bank. It folds no notes then."""
     replace: bool = False
     """Whether the run may replace a plan that waits for approval."""
     rules: str | None = None

@@ -183,6 +183,10 @@ def _meta(meta: Meta, record: Record, undoing: _Undoing, last: Record | None, na
         "folded_until": newest if meta.folded_until is None else min(newest, meta.folded_until),
         "undone": None if meta.undone is None else _undone(meta.undone, record.number, undoing.undone),
         "left_out": [],
+        # The next run counts it.
+        "bank_length": None,
+        "tidied": None,
+        "tidy_paused": False,
         "oversized_notes": OversizedNotes(),
         "auto_paused": False,
         "pause_reason": None,

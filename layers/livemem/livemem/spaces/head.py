@@ -15,7 +15,7 @@ from livemem import clock, limits
 from livemem.errors import Conflict, InvalidRequest, NotFound, PreconditionLost, SpaceBroken, SpaceTooNew
 from livemem.process import Process, Timer
 from livemem.spaces import unreadable
-from livemem.spaces.head_fields import Decision, Erasing, LateWriteRepair, Mode, ProvisioningState, Review
+from livemem.spaces.head_fields import Decision, Erasing, LateWriteRepair, Mode, ProvisioningState, Review, Tidied
 from livemem.spaces.oversized_notes import OversizedNotes
 from livemem.store import keys, stored
 from livemem.store.capability_check import require_conditional_writes
@@ -117,6 +117,11 @@ class Meta(Revised):
     """
     prompt_cut: bool = False
     """Whether the model read only a part of the last consolidation's prompt, by the provider's count of tokens."""
+    bank_length: Count | None = None
+    """Characters of the bank after the last change, as the last run counted them. None: no run of this version did."""
+    tidied: Tidied | None = None
+    tidy_paused: bool = False
+    """Whether tidy runs start by hand alone: the last one was undone or refused."""
     oversized_notes: OversizedNotes = OversizedNotes()
     left_out: list[str] = []
     """Ids of the live notes that the last run which saw them neither used nor discarded."""
@@ -345,6 +350,7 @@ def patch(
     owner: str | None = None,
     threshold: int | None = None,
     auto_paused: bool | None = None,
+    tidy_paused: bool | None = None,
     corrections: Corrections | None = None,
     consolidation_mode: Mode | None = None,
     capture_allowed: bool | None = None,
@@ -368,6 +374,7 @@ def patch(
     others = {
         "consolidation_threshold": threshold,
         "auto_paused": auto_paused,
+        "tidy_paused": tidy_paused,
         "corrections": corrections,
         "consolidation_mode": consolidation_mode,
         "capture_allowed": capture_allowed,

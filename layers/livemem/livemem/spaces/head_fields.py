@@ -11,6 +11,8 @@ Other packages do the work. These are fields alone. Why each is in the head:
   process. So the decision stays here until the run says it too.
 - `LateWriteRepair` (changes/late_write_repair.py): if a change restores an earlier state, as undo does, the condition
   of a late write holds once more. So such changes are watched until no earlier request can come any more.
+- `Tidied` (consolidation/tidying.py): a tidy run writes itself here before it asks the model. So there is at most one a
+  day that starts by itself, and none for a bank that the last one left as it is.
 """
 
 from typing import Literal
@@ -52,6 +54,14 @@ class ProvisioningState(BaseModel, defer_build=True):
     def ended(self) -> bool:
         """Whether it is complete, or was given up."""
         return self.finished_at is not None
+
+
+class Tidied(BaseModel, defer_build=True):
+    """The last tidy run. `chars`: the length of the bank in characters that it found, or left."""
+
+    run_id: Line
+    at: Moment
+    chars: Count
 
 
 class Erasing(BaseModel, defer_build=True):

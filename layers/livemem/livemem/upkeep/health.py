@@ -104,17 +104,13 @@ def _store_checks(process: Process) -> Checks:
 def _model_checks(settings: Settings) -> Checks:
     """What the settings alone say of the models."""
     return {
-        "llm": _name(settings.llmaas_api_url, offline=_is_offline_llm(settings)),
+        "llm": _name(settings.llmaas_api_url, offline=settings.has_offline_llm()),
         "embeddings": _name(settings.embeddings_api_url, offline=_are_offline_embeddings(settings)),
         # What finds memories that may say the same: without a model their letters do, which find fewer.
         "memories_compared_by": "vector" if settings.embeddings_api_url else "lexical",
         # Who decides that they do.
         "memory_merge": settings.memory_merge,
     }
-
-
-def _is_offline_llm(settings: Settings) -> bool:
-    return settings.llmaas_model == "offline-rules"
 
 
 def _are_offline_embeddings(settings: Settings) -> bool:
@@ -130,7 +126,7 @@ def _name(url: str | None, *, offline: bool) -> str:
 def _look_at_llm(settings: Settings) -> Checks:
     if not settings.llmaas_api_url:
         return {}
-    return _seen("llm", looks.look(llm.api(settings), settings.llmaas_model), offline=_is_offline_llm(settings))
+    return _seen("llm", looks.look(llm.api(settings), settings.llmaas_model), offline=settings.has_offline_llm())
 
 
 def _look_at_embeddings(settings: Settings) -> Checks:

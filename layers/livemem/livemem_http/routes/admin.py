@@ -146,7 +146,7 @@ def undo_consolidation(space_id: str, number: str) -> views.ChangeSummary:
     """Bring bank, synthesis and rules back to their state before a change, and make its notes live again. Only the
     newest change that is not undone yet can be undone, so repeated requests undo one change after the other. The
     undo is itself a change in the history. After the undo of a consolidation, no consolidation starts by itself
-    (`auto_paused`). To see the diffs, get the change.
+    (`auto_paused`); after that of a tidy run, no tidy run (`tidy_paused`). To see the diffs, get the change.
     """
     change = corrections.undo(process(), api.principal().name, space_id, history.check_number(number))
     return views.ChangeSummary.of(change)
@@ -170,8 +170,8 @@ def approve_plan(space_id: str, run_id: str, body: views.Approval) -> views.Chan
 )
 def refuse_plan(space_id: str, run_id: str, body: views.Refusal | None = None) -> views.RunView:
     """Refuse a plan. Its notes stay live. No consolidation starts by itself (`auto_paused`), because it would plan the
-    same notes again. Change the rules or correct the bank, then start a run. This needs the same permission as an
-    approval.
+    same notes again. After the refusal of a tidy run, only no tidy run does (`tidy_paused`). Change the rules or
+    correct the bank, then start a run. This needs the same permission as an approval.
     """
     reason = body.reason if body else None
     return views.RunView.of(review.refuse(process(), api.principal(), space_id, run_id, reason))

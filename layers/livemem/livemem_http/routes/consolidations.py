@@ -26,7 +26,8 @@ def start_consolidation(space_id: str, body: views.NewConsolidation | None = Non
     Without notes it ends with `nothing_to_do`. To fold only another agent's notes needs `admin`. While a plan waits
     for approval, the service refuses the run (`conflict`), except for a dry run or with `replace`. Between two runs
     of a space that are started by hand, at least ten seconds must pass (`cooldown`). A dry run can try other `rules`,
-    and with `notes_of` fold the notes of an earlier change again into the bank as it stood before.
+    and with `notes_of` fold the notes of an earlier change again into the bank as it stood before. With `tidy` the run
+    folds nothing, and shortens the bank to its `bank_chars`.
     """
     order = (body or views.NewConsolidation()).order(api.principal())
     run = dry_run_order.order(process(), api.principal(), space_id, order)

@@ -229,7 +229,8 @@ Metrics = Annotated[
     described(
         "The counts of the run: notes (`notes_processed`, `notes_remaining`, `notes_discarded`, "
         "`notes_uncited`), files (`bank_files_created`, ...), `warnings`, calls and tokens of the LLM, "
-        "`synthesis_size` in bytes, and `duration_seconds`. A value that was not counted is absent.",
+        "`synthesis_size` in bytes, and `duration_seconds`. `bank_length`: the characters of the bank after it. Of a "
+        "tidy run also `bank_length_before`, `files_tidied`, `lines_removed`. A value that was not counted is absent.",
         {"notes_processed": 1, "notes_remaining": 0, "bank_files_created": 1, "llm_calls": 1, "duration_seconds": 4.2},
     ),
 ]
@@ -246,6 +247,12 @@ AUTO_PAUSED = (
     "because it would take the same notes again. The pause ends when a consolidation that was started by hand has"
     " succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is "
     "reached."
+)
+
+
+TIDY_PAUSED = (
+    "True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand alone. The pause ends "
+    "when one has succeeded, or when a PATCH sets this field to false."
 )
 
 

@@ -25,7 +25,11 @@ class ChangeSummary(View):
 
     number: Number
     kind: Annotated[
-        str, described("`consolidation`, `manual` (a correction by hand), `rules` or `undo`.", "consolidation")
+        str,
+        described(
+            "`consolidation`, `tidy` (the bank was shortened), `manual` (a correction by hand), `rules` or `undo`.",
+            "consolidation",
+        ),
     ]
     trigger: Annotated[
         str,
@@ -118,6 +122,19 @@ class BankWarningView(View):
     word: Annotated[str | None, described("The word that it concerns, if it concerns one.")] = None
 
 
+class RemovedLineView(View):
+    """A line that went in a tidy run: no line of the bank holds its words together any more."""
+
+    file: Path
+    line: Annotated[str, described("The line, at most 500 characters of it.", "- The tunnel was closed on 3 May.")]
+
+
+Removed = Annotated[
+    list[RemovedLineView],
+    described(
+        "Only for a tidy run: the lines that went, at most 500. `lines_removed` in `metrics` counts them all.", []
+    ),
+]
 Warnings = Annotated[list[BankWarningView], described("Deviations from the request, and what may have been lost.", [])]
 
 
@@ -137,6 +154,7 @@ class ChangeDetail(ChangeSummary):
         list[str], described("Ids of the notes that the answer left out for the first time. They stayed live.", [])
     ]
     warnings: Warnings
+    removed: Removed
     prompt_version: Annotated[
         str | None, described("The version of the prompt that was sent to the LLM.", "9d3f0c1a2b4e")
     ] = None
@@ -161,5 +179,6 @@ def folding(detail: "RecordDetail") -> dict[str, Any]:
         "discarded": detail.discarded,
         "uncited": detail.uncited,
         "left_out": detail.left_out,
+        "removed": [RemovedLineView(**line.model_dump()) for line in detail.removed],
         "warnings": [BankWarningView(**warning.model_dump()) for warning in detail.warnings],
     }

@@ -14,7 +14,7 @@ from livemem_http.views.fields import (
     View,
     described,
 )
-from livemem_http.views.history import FileDiff, SynthesisBeforeAfter, Warnings, folding
+from livemem_http.views.history import FileDiff, Removed, SynthesisBeforeAfter, Warnings, folding
 from livemem_http.views.notes import NoteView
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class RunPlan(View):
         list[str], described("Ids of the notes that the answer left out for the first time. They stay live.", [])
     ]
     warnings: Warnings
+    removed: Removed
     metrics: Metrics
 
     @classmethod

@@ -46,6 +46,14 @@ class NewConsolidation(Body):
     dry_run: Annotated[
         bool, described("Asks the LLM and stores the plan in the run. Nothing else is written.", False)
     ] = False
+    tidy: Annotated[
+        bool,
+        described(
+            "Shortens the bank to its `bank_chars` instead: an LLM writes the files that are too long again. No note "
+            "is folded. Not together with `agent`, `max_notes` or `notes_of`.",
+            False,
+        ),
+    ] = False
     replace: Annotated[
         bool, described("Discards a plan that waits for approval. The new run makes another one.", False)
     ] = False
@@ -111,6 +119,9 @@ class RunView(View):
     agent: Annotated[str | None, described("The agent whose notes alone were requested. Left out: all notes.")] = None
     max_notes: Annotated[int | None, described("The maximum number of notes that was requested.")] = None
     dry_run: Annotated[bool, described("Whether the run only shows a plan.", False)] = False
+    tidy: Annotated[bool, described("Whether it is a tidy run, which shortens the bank and folds no notes.", False)] = (
+        False
+    )
     rules: Annotated[str | None, described("Only for a dry run of other rules: these rules. Lists leave them out.")] = (
         None
     )

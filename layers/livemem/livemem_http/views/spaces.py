@@ -17,6 +17,7 @@ from livemem_http.views.fields import (
     CORRECTIONS,
     LANGUAGE,
     REPOSITORY,
+    TIDY_PAUSED,
     TIMEZONE,
     BankChars,
     Body,
@@ -89,6 +90,7 @@ class SpaceChange(Body):
     owner: Owner | None = None
     consolidation_threshold: Threshold | None = None
     auto_paused: Annotated[bool | None, Field(description=AUTO_PAUSED)] = None
+    tidy_paused: Annotated[bool | None, Field(description=TIDY_PAUSED)] = None
     corrections: Annotated[Corrections | None, Field(description=CORRECTIONS)] = None
     consolidation_mode: Annotated[Mode | None, Field(description=CONSOLIDATION_MODE)] = None
     capture_allowed: Annotated[bool | None, Field(description=CAPTURE_ALLOWED)] = None
@@ -110,6 +112,7 @@ class SpaceChange(Body):
             self.owner,
             self.consolidation_threshold,
             self.auto_paused,
+            self.tidy_paused,
             self.corrections,
             self.consolidation_mode,
             self.capture_allowed,
@@ -216,6 +219,7 @@ class SpaceView(View):
         described("Number of live notes that starts a consolidation. 0: it starts only by hand.", 20),
     ]
     auto_paused: Annotated[bool, described(AUTO_PAUSED, False)]
+    tidy_paused: Annotated[bool, described(TIDY_PAUSED, False)] = False
     corrections: Annotated[Corrections, described(CORRECTIONS, "admin")]
     consolidation_mode: Annotated[Mode, described(CONSOLIDATION_MODE, "auto")] = "auto"
     capture_allowed: Annotated[bool, described(CAPTURE_ALLOWED, True)] = True

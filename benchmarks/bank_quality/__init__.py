@@ -1,1 +1,0 @@
-"""How good a bank a model keeps: a story of six weeks, folded in eight chapters, against a key written before."""

@@ -1,0 +1,259 @@
+"""A tidy run: a model writes those files of a bank shorter that are too long, in one call for each. No note is folded.
+
+A file whose answer can't be used, or is not shorter, stays as it is. All lines that went are in the record.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from livemem import clock as clocks
+from livemem.bank import files
+from livemem.bank.files import BankFile
+from livemem.changes.bank_warnings import BankWarning
+from livemem.changes.commit import CommitLost
+from livemem.changes.records import Before, FileChange, Record
+from livemem.consolidation import collecting, placeholders, removed_lines, sizes, tidy_prompt
+from livemem.consolidation.answer import Reason
+from livemem.consolidation.asking import APPLY_MARGIN
+from livemem.consolidation.collecting import Collected, NothingToDo
+from livemem.consolidation.planning import SHRINK_FACTOR
+from livemem.errors import LiveMemoryError, PreconditionLost
+from livemem.jobs import tidy_due
+from livemem.jobs.budget import Meter
+from livemem.jobs.run import Run
+from livemem.llm import contract as contracts
+from livemem.llm import window
+from livemem.llm.answering import OF_THE_QUESTION, Contract, NoAnswer, ask_model
+from livemem.llm.client import Messages
+from livemem.llm.contract import ContractError, Part
+from livemem.process import Process
+from livemem.settings import Settings
+from livemem.spaces import head as heads
+from livemem.spaces.head import Head
+from livemem.spaces.head_fields import Tidied
+
+FILES = 10
+"""Files that one run asks for, the longest first. A day later the next run asks for others."""
+SHORTEST = 60.0
+"""Seconds that must be left for one more file after the first."""
+SAID_CHARACTERS = 1_000
+"""Of the reasons in the message of a run that shortened nothing."""
+
+
+class ShorterFile(Part):
+    """The answer: the whole file, and why, if much went."""
+
+    content: Annotated[str, Field(min_length=1)]
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True)
+class LongBank:
+    """A bank that may be too long, and the questions to the model."""
+
+    files: list[BankFile]
+    rules: str
+    length: int
+    why_not: str | None
+    """Why the run has nothing to do."""
+    asked: list[tuple[BankFile, Messages]] = field(default_factory=list)
+    left: list[BankWarning] = field(default_factory=list)
+    """Warnings of files that are too long, and that the model is not asked for."""
+
+    def prompts(self) -> list[Messages]:
+        """The prompts of all calls. Raises NothingToDo if there is none."""
+        if not self.asked:
+            raise self.nothing(self.left)
+        return [messages for _, messages in self.asked]
+
+    def nothing(self, warnings: Sequence[BankWarning], **metrics: Any) -> NothingToDo:
+        """The error of a run that shortens nothing."""
+        said = " ".join(["No file was shortened.", *(warning.text for warning in warnings)])
+        return NothingToDo(said[:SAID_CHARACTERS], files_tidied=0, bank_length=self.length, **metrics)
+
+
+def collect(process: Process, head: Head, run: Run) -> LongBank:
+    """The bank, and the prompts for its long files: 1 LIST per 1,000 files, and 1 GET for each of them, the rules and
+    the synthesis.
+
+    Raises NothingToDo where no tidy run can work in the space, and RunError.
+    """
+    meta = head.meta
+    if cannot := tidy_due.cannot(process.settings, meta):
+        raise NothingToDo(cannot)
+    around = collecting.surroundings(process, head, run)
+    lengths = sizes.lengths({file.path: file.content for file in around.bank})
+    length = sum(lengths.values())
+    why_not = tidy_due.why_not(process, head, length, run.job_id)
+    if run.by_hand():
+        why_not = tidy_due.fits(meta, length) if length <= meta.bank_chars else None
+    bank = LongBank(around.bank, around.rules, length, why_not)
+    if not why_not:
+        _add_prompts(process.settings, bank, around, sizes.too_long(lengths, meta.bank_chars))
+    return bank
+
+
+def _add_prompts(settings: Settings, bank: LongBank, around: Collected, wanted: Mapping[str, int]) -> None:
+    """Add the prompts for the files that are `wanted` in so many characters, the longest first."""
+    outlines = tidy_prompt.outlines(bank.files)
+    long = sorted((file for file in bank.files if file.path in wanted), key=lambda file: -len(file.content))
+    for number, file in enumerate(long):
+        if len(bank.asked) == FILES:
+            text = f"{len(long) - number} more files are too long. One run takes {FILES}."
+            bank.left.append(BankWarning(kind="not_tidied", text=text))
+            return
+        prompt = tidy_prompt.build(around, file, outlines, wanted[file.path])
+        if window.size(prompt) + window.tokens(file.content) > settings.llmaas_context_tokens:
+            bank.left.append(_left(file, "it does not fit into the model's window with its answer"))
+        else:
+            bank.asked.append((file, prompt))
+
+
+def claim(process: Process, head: Head, run: Run, length: int) -> Head:
+    """Write into the head that the run tidies the bank, before it asks: 1 PUT. Raises CommitLost."""
+    tidied = Tidied(run_id=run.job_id, at=clocks.iso(head.seen_at or process.clock()), chars=length)
+    try:
+        return heads.swap(process, head, tidied=tidied, bank_length=length)
+    except PreconditionLost:
+        raise CommitLost("The space was changed by another process.") from None
+
+
+def give_back(process: Process, before: Head, claimed: Head) -> None:
+    """Take the claim back after a failure of the model, so that the run is tried again: 1 PUT. A lost swap is ignored.
+
+    A claim of an earlier worker of the run stays.
+    """
+    was, now = before.meta.tidied, claimed.meta.tidied
+    if was and now and was.run_id == now.run_id:
+        return
+    with suppress(LiveMemoryError):
+        heads.update(
+            process, claimed.meta.space_id, lambda meta: {"tidied": was} if meta.tidied == now else {}, known=claimed
+        )
+
+
+def remember(process: Process, head: Head, length: int) -> None:
+    """Write the counted length of the bank into the head, so that no run starts for another one. A lost swap is
+    ignored.
+    """
+    if head.meta.bank_length not in (None, length):
+        with suppress(PreconditionLost):
+            heads.swap(process, head, bank_length=length)
+
+
+def record(
+    process: Process, head: Head, run: Run, bank: LongBank, meter: Meter, deadline: datetime, started: datetime
+) -> Record:
+    """The record of the run, the next one after `head`. Raises NothingToDo where no file was shortened, and NoAnswer
+    where the model does not answer.
+    """
+    changes, warnings = _shortened(process, bank, meter, deadline - APPLY_MARGIN)
+    before = {change.path: change.before.content for change in changes if change.before}
+    after = {file.path: file.content for file in bank.files} | {change.path: change.after or "" for change in changes}
+    removed = removed_lines.removed(before, after.values())
+    length = sum(sizes.lengths(after).values())
+    now = process.clock()
+    used = {**meter.used.to_metrics(), "duration_seconds": round((now - started).total_seconds(), 3)}
+    if not changes:
+        raise bank.nothing(warnings, **used)
+    if length > tidy_due.TIDY_ABOVE * head.meta.bank_chars:
+        text = f"{tidy_due.fits(head.meta, length)} The rules and what still holds may leave no shorter one."
+        warnings.append(BankWarning(kind="length", text=text))
+    return Record(
+        number=head.meta.changes + 1,
+        run_id=run.job_id,
+        uid=head.meta.uid,
+        kind="tidy",
+        trigger=run.trigger,
+        started_at=clocks.iso_millis(started),
+        committed_at=clocks.iso(now),
+        model=process.settings.llmaas_model,
+        prompt_version=tidy_prompt.version(),
+        files=changes,
+        rules_changed_at=head.meta.rules_changed_at,
+        warnings=warnings,
+        removed=removed[: removed_lines.LISTED],
+        usage=meter.used,
+        metrics={
+            "notes_processed": 0,
+            "files_tidied": len(changes),
+            "lines_removed": len(removed),
+            "warnings": len(warnings),
+            "bank_length_before": bank.length,
+            "bank_length": length,
+            **used,
+        },
+    )
+
+
+def _shortened(
+    process: Process, bank: LongBank, meter: Meter, until: datetime
+) -> tuple[list[FileChange], list[BankWarning]]:
+    """The changed files, and warnings of all others that are too long. If the model fails later, its earlier answers
+    stand.
+    """
+    changes: list[FileChange] = []
+    warnings = [*bank.left]
+    for number, (file, messages) in enumerate(bank.asked):
+        cut = meter.used.prompts_cut
+        try:
+            shortest = SHORTEST if number else None
+            answer = ask_model(process, meter, messages, _contract(file, bank.rules), until, shortest=shortest).value
+        except NoAnswer as error:
+            if error.code not in OF_THE_QUESTION and not changes:
+                raise
+            warnings.append(_left(file, error.detail))
+            if error.code in OF_THE_QUESTION:
+                continue
+            if others := len(bank.asked) - number - 1:
+                warnings.append(BankWarning(kind="not_tidied", text=f"{others} more files were not asked for."))
+            break
+        if meter.used.prompts_cut > cut:
+            warnings.append(_left(file, "the model read only a part of the prompt"))
+        elif len(answer.content) >= len(file.content):
+            warnings.append(_left(file, "the answer is not shorter"))
+        else:
+            changes.append(_change(file, answer))
+            warnings += _shrunk(file, answer)
+    return changes, warnings
+
+
+def _contract(file: BankFile, rules: str) -> Contract[ShorterFile]:
+    def read(text: str) -> ShorterFile:
+        answer = contracts.parse(text, ShorterFile)
+        if not answer.content.strip():
+            raise ContractError("The content is empty.")
+        if problem := files.content_problem(answer.content):
+            raise ContractError(f"The content {problem}.")
+        placeholders.check("The content", [answer.content], [file.content, rules])
+        return answer.model_copy(update={"content": answer.content.rstrip("\n") + "\n"})
+
+    return Contract(ShorterFile, read)
+
+
+def _change(file: BankFile, answer: ShorterFile) -> FileChange:
+    return FileChange(
+        path=file.path,
+        action="updated",
+        before=Before(etag=file.etag, content=file.content, record=file.record),
+        after=answer.content,
+        reason=answer.reason,
+    )
+
+
+def _shrunk(file: BankFile, answer: ShorterFile) -> list[BankWarning]:
+    before, after = len(file.content), len(answer.content)
+    if after * SHRINK_FACTOR >= before or (answer.reason or "").strip():
+        return []
+    text = f"{file.path} has {after} of {before} characters left, and the answer does not say why."
+    return [BankWarning(kind="shrunk", text=text, file=file.path)]
+
+
+def _left(file: BankFile, why: str) -> BankWarning:
+    text = f"{file.path} ({len(file.content)} characters) was not shortened: {why.rstrip('.')}."
+    return BankWarning(kind="not_tidied", text=text, file=file.path)
