@@ -3,27 +3,25 @@
 import argparse
 import contextlib
 import json
-import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from local.config import LAYERS
 
 sys.path[:] = [*sys.path, *(folder for folder in LAYERS if folder not in sys.path)]
 
 from livemem.errors import NotConfigured  # noqa: E402 - the layer is no package of this interpreter
-from livemem.settings import Settings, settings  # noqa: E402
+from livemem.settings import Settings  # noqa: E402
 from local import terminal  # noqa: E402
-from local.offline_llm import chat  # noqa: E402
-from local.offline_llm import server as offline_llm  # noqa: E402
 from local.try_model import cases, trial_table  # noqa: E402
+from local.try_model.cases import Case  # noqa: E402
 from local.try_model.empty_store import empty_store  # noqa: E402
+from local.try_model.given_model import given_model  # noqa: E402
 from local.try_model.trial import CaseOutcome, Hopeless, Prices, Trial  # noqa: E402
 
 FAILED, USAGE, LATER = 1, 2, 6
 CODES = {FAILED: "failed", USAGE: "refused", LATER: "model_unusable"}
 """Exit codes, as those of the command line (client/live_memory/cli/exits.py)."""
-OFFLINE = "offline"
 
 
 def main() -> int:
@@ -41,16 +39,8 @@ def main() -> int:
     given = options.prompt_price, options.answer_price
     prices = Prices(given[0] or 0.0, given[1] or 0.0) if given != (None, None) else None
     try:
-        with _model() as configured, empty_store(configured) as store:
-            trial = Trial(configured, store, prices)
-            outcomes: list[CaseOutcome] = []
-            # A slow model may take an hour: what was measured until Ctrl-C is shown.
-            with contextlib.suppress(KeyboardInterrupt):
-                for case in wanted:
-                    outcomes.append(trial.run(case))
-                    if not options.json:
-                        passed = "passed" if outcomes[-1].passed else "not passed"
-                        print(f"{case.name} ({case.about}): {passed}", flush=True)
+        with given_model() as configured:
+            outcomes = run(configured, wanted, prices, silent=options.json)
     except NotConfigured as error:
         return _refuse(error.detail, USAGE, in_json=options.json)
     except Hopeless as error:
@@ -61,9 +51,23 @@ def main() -> int:
         told = {"model": configured.llmaas_model, "summary": trial_table.summary(outcomes)}
         print(json.dumps(told | {"cases": [one.document() for one in outcomes]}, ensure_ascii=False))
     else:
-        lines = [*trial_table.table(outcomes), "", *trial_table.sums(outcomes)]
-        print("\n".join(["", f"Model: {configured.llmaas_model}", "", *lines]))
+        print("\n".join(["", f"Model: {configured.llmaas_model}", "", *trial_table.whole(outcomes)]))
     return 0 if any(one.contract != "no" for one in outcomes) else FAILED
+
+
+def run(settings: Settings, wanted: Iterable[Case], prices: Prices | None, *, silent: bool) -> list[CaseOutcome]:
+    """Try the wanted cases, and say at the beginning and at the end of each which it is. Raises Hopeless."""
+    outcomes: list[CaseOutcome] = []
+    # A slow model may take an hour: what was measured until Ctrl-C is shown.
+    with empty_store(settings) as store, contextlib.suppress(KeyboardInterrupt):
+        trial = Trial(settings, store, prices)
+        for case in wanted:
+            if not silent:
+                print(f"{case.name} ({case.about}) ...", flush=True)
+            outcomes.append(trial.run(case))
+            if not silent:
+                print(f"{case.name}: {'passed' if outcomes[-1].passed else 'not passed'}", flush=True)
+    return outcomes
 
 
 def _refuse(why: str, status: int, *, in_json: bool) -> int:
@@ -71,24 +75,6 @@ def _refuse(why: str, status: int, *, in_json: bool) -> int:
     document = {"title": "Failed", "code": CODES[status], "detail": why}
     print(json.dumps(document, ensure_ascii=False) if in_json else why, file=sys.stderr)
     return status
-
-
-@contextlib.contextmanager
-def _model() -> Iterator[Settings]:
-    """The settings of the model. `LLMAAS_API_URL=offline` starts the offline LLM for as long as the block lasts."""
-    if os.environ.get("LLMAAS_API_URL") != OFFLINE:
-        found = settings()
-        if not found.llmaas_api_url:
-            raise NotConfigured("No model is configured: set LLMAAS_API_URL, or give --llm.")
-        yield found
-        return
-    server = offline_llm.bind()
-    server.start()
-    try:
-        os.environ |= {"LLMAAS_API_URL": offline_llm.base_url(server), "LLMAAS_MODEL": chat.MODEL}
-        yield settings()
-    finally:
-        server.stop()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,11 @@ _KEPT = {"first": "first try", "corrected": "corrected", "no": "NO"}
 HEADINGS = ("case", "contract", "cited", "value", "language", "tokens", "seconds")
 
 
+def whole(outcomes: Sequence[CaseOutcome]) -> list[str]:
+    """Lines of Markdown: the table, and the sums as sentences."""
+    return [*table(outcomes), "", *sums(outcomes)]
+
+
 def summary(outcomes: Sequence[CaseOutcome]) -> dict[str, Any]:
     """The sums over all cases."""
     priced = [one.dollars for one in outcomes if one.dollars is not None]
