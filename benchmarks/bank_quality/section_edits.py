@@ -28,11 +28,18 @@ def _by_sections(entry: dict[str, Any], change: FileChange | None) -> dict[str, 
     edits: Sequence[dict[str, Any]] = entry.get("edits", ())
     if not change or change.after is None:
         return entry
-    lines = {edit["heading"] for edit in edits if edit["op"] in OF_LINES}
-    kept = [edit for edit in edits if edit["heading"] not in lines]
-    for heading in dict.fromkeys(edit["heading"] for edit in edits if edit["heading"] in lines):
-        cited = sorted({number for edit in edits if edit["heading"] == heading for number in edit.get("notes", ())})
-        (section, *_) = sections.addressed(change.after, heading)
-        body = sections.section_text(change.after, section).partition("\n")[2].strip()
-        kept.append({"op": "replace_section", "heading": heading, "content": body, "notes": cited})
-    return {**entry, "edits": kept}
+    by_section: dict[str, list[dict[str, Any]]] = {}
+    for edit in edits:
+        # A section that is gone stays addressed as it was.
+        found = sections.addressed(change.after, edit["heading"])
+        by_section.setdefault(sections.joined(found[0].path) if found else edit["heading"], []).append(edit)
+    whole = []
+    for heading, there in by_section.items():
+        found = sections.addressed(change.after, heading)
+        if not found or not any(edit["op"] in OF_LINES for edit in there):
+            whole += there
+            continue
+        body = sections.section_text(change.after, found[0]).partition("\n")[2].strip()
+        cited = sorted({number for edit in there for number in edit.get("notes", ())})
+        whole.append({"op": "replace_section", "heading": there[0]["heading"], "content": body, "notes": cited})
+    return {**entry, "edits": whole}

@@ -56,6 +56,8 @@ def test_without_a_model_it_says_how_to_name_one_and_with_an_address_that_is_non
     assert (none.returncode, wrong.returncode) == (2, 6)
     assert "--llm URL" in none.stderr
     assert "Nothing listens at LLMAAS_API_URL" in wrong.stderr
+    # A case is named before its answer: a slow model takes minutes for one.
+    assert wrong.stdout == "first_bank (the first bank, by the standard rules) ...\n"
 
 
 @pytest.fixture
