@@ -1,8 +1,7 @@
-"""The pages of a search: each document that matches once, however large a page is."""
+"""The answer to a search is one list: each document that matches once, however many are asked for."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -10,80 +9,121 @@ from hypothesis import strategies as st
 
 from livemem.errors import InvalidRequest
 from livemem.recall import search
+from livemem.recall.found_copies import Above
 from livemem.recall.search_request import SKIP_MOST, SearchRequest
-from livemem.search import engine, shape, words
-from livemem.search.documents import Document, Reading
-from livemem.search.engine import Found, SpaceQuery
-from livemem.search.index import DocumentFilter, Index
+from livemem.search import words
+from livemem.search.documents import Document
 from tests.support.memories import store
-from tests.support.searching import run_indexer, searching_world
+from tests.support.searching import find, ids, run_indexer, searching_world
+from tests.support.talk import Talk, captures
 from tests.support.world import World
 
-FILLS = "summary"
-KINDS = ("note", FILLS)
-QUERY = words.parse("crane oil")
+WORDS = "crane oil pier gate ferry Kiel rust paint rope winch 7ab31fe v1.3.1".split()
+HELD = [
+    " ".join(WORDS[(start + step * place) % len(WORDS)] for place in range(size))
+    for start, step, size in product(range(0, 12, 2), (1, 5, 7), (2, 4, 9))
+]
 
 
-def copies(found: Sequence[Document]) -> dict[str, str]:
-    """Of documents with the same tag the first one by its id is the original."""
-    originals: dict[str, str] = {}
-    for one in sorted(found, key=lambda one: one.id):
-        originals.setdefault(one.tags[0], one.id)
-    return {one.id: originals[one.tags[0]] for one in found if originals[one.tags[0]] != one.id}
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("pages")
+@pytest.fixture(scope="module", params=["bm25", "hybrid"])
+def harbour(request) -> World:
+    """A space with a bank of long sections, folds, live notes, a conversation with summaries and notes captured from
+    it, and memories.
+    """
+    world = searching_world()[0] if request.param == "hybrid" else World()
+    world.create_space()
+    for number, text in enumerate(HELD):
+        world.note(f"{text.capitalize()} {number}.")
+        world.clock.move(60)
+        if number % 3 == 0:
+            store(world.process, f"The {text} of {WORDS[number % 12]} {number}.", subjects=[WORDS[number % 12]])
+    world.consolidate()
+    talked = Talk("windows", world, capture="notes", min_flush_chars=40, window_chars=500)
+    talked.llm.default = captures({"category": "decision", "content": "The crane of the pier needs oil.", "turns": [1]})
+    for number, text in enumerate(HELD[::2]):
+        talked.say(f"What of the {text}?", f"The {WORDS[number % 12]} {number} is there.")
+        world.note(f"New: {text} {number}.")
+    talked.update()
+    run_indexer(world)
+    kinds = {hit.document.kind for hit in find(world.process, "crane pier oil", scope="all", limit=100).hits}
+    assert kinds >= {"note", "bank", "turn", "summary", "memory"}
+    return world
 
 
 @given(
-    texts=st.lists(
-        st.tuples(st.sampled_from(KINDS), st.integers(1, 6), st.integers(0, 6), st.integers(0, 9)), max_size=40
-    ),
-    limit=st.integers(1, 6),
+    asked=st.lists(st.sampled_from([*WORDS, *(str(number) for number in range(0, 50, 9))]), min_size=1, max_size=4),
+    few=st.integers(1, 30),
+    more=st.integers(1, 40),
+    scope=st.sampled_from(["all", "live,bank,archive", "bank,archive,memories", "conversations"]),
 )
-def test_the_pages_of_an_answer_hold_each_document_once_and_no_copy(folder, texts, limit):
-    path = folder / "pages.sqlite"
-    path.unlink(missing_ok=True)
-    index = Index(path)
-    documents = [
-        Document(
-            f"d{place:02d}", kind, "crane " * cranes + "oil " * oils + "sea", "all", f"{place:03d}", tags=(f"t{tag}",)
-        )
-        for place, (kind, cranes, oils, tag) in enumerate(texts)
+def test_asked_for_more_the_first_hits_stay(harbour, asked, few, more, scope):
+    def first(limit: int) -> list[str]:
+        return ids(find(harbour.process, " ".join(asked), limit=limit, scope=scope))
+
+    assert first(few) == first(few + more)[:few]
+
+
+@given(asked=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3), limit=st.integers(1, 12))
+def test_the_pages_of_an_answer_are_one_list_that_holds_each_document_once(harbour, asked, limit):
+    pages = pages_of(harbour, " ".join(asked), limit, scope="all")
+    shown = [hit.document.id for one in pages for hit in one.hits]
+
+    assert len(set(shown)) == len(shown)
+    assert shown[:100] == ids(find(harbour.process, " ".join(asked), limit=100, scope="all"))
+    assert all(len(one.hits) == limit for one in pages[:-1])
+    # Only where turns are left can there be no room for a summary of them.
+    kinds = [hit.document.kind for one in pages for hit in one.hits]
+    assert "summary" not in kinds[: len(kinds) - kinds.count("summary")]
+
+
+def documents(*told: tuple[str, str, str]) -> list[Document]:
+    return [
+        Document(f"{kind}{place}", kind, text, "all", str(place), source={"conversation_id": "C", **_of(source)})
+        for place, (kind, text, source) in enumerate(told)
     ]
-    index.update([Reading(f"demo/live/{one.id}.md", "1", (one,)) for one in documents])
-    whole = shape.shape(index)
 
-    def page(skip: int) -> Found:
-        question = SpaceQuery(QUERY, DocumentFilter(), limit, fill=(FILLS,), copies=copies, skip=skip)
-        return engine.search(index, whole, None, question)
 
-    pages = [page(0)]
-    while pages[-1].after is not None:
-        pages.append(page(pages[-1].after))
-    shown = [hit.document for one in pages for hit in one.hits]
+def _of(source: str) -> dict[str, str]:
+    return {"turn_index": source} if source.isdigit() else {"covers": source} if source else {}
 
-    assert len({one.id for one in shown}) == len(shown)
-    assert {one.matching for one in pages} == {len(documents)}
-    # No more is left out than what another one says.
-    assert {one.tags for one in shown} == {one.tags for one in documents}
-    assert all(len(one.hits) <= limit for one in pages)
-    # No copy comes on the page of its original, or on a later one.
-    originals: dict[str, str] = {one.tags[0]: one.id for one in reversed(documents)}
-    told: set[str] = set()
-    for one in pages:
-        here = {hit.document.id for hit in one.hits}
-        told |= {tag for tag, name in originals.items() if name in here}
-        assert [hit.document.id for hit in one.hits if hit.document.tags[0] in told] == [
-            hit.document.id for hit in one.hits if hit.document.id in originals.values()
-        ]
-    kinds = [one.kind for one in shown]
-    if len(set(kinds)) > 1 and FILLS in kinds[:limit]:
-        # What fills comes in the first page only where the others leave room.
-        assert kinds.count("note") < limit
-    index.close()
+
+@pytest.mark.parametrize(
+    ("above", "below", "original"),
+    [
+        (("bank", "- Oil is low.\n- The crane is red.", ""), ("archive", "The crane  is red.", ""), True),
+        # What stands behind a note takes nothing from it.
+        (("archive", "The crane is red.", ""), ("bank", "- Oil is low.\n- The crane is red.", ""), True),
+        (("archive", "The crane is red.", ""), ("bank", "- The crane needs oil.\n- The crane is red.", ""), False),
+        (("archive", "The crane is red.", ""), ("bank", "- The crane is blue.", ""), False),
+        (("turn", "It is red.", "4"), ("note", "The crane is red.", "3-5"), True),
+        (("turn", "It is red.", "4"), ("summary", "The crane is red.", "4-4"), True),
+        (("turn", "It is red.", "4"), ("summary", "The crane is red.", "3-5"), False),
+        (("note", "The crane is red.", "3-5"), ("turn", "It is red.", "4"), False),
+        (("turn", "It is red.", "2"), ("archive", "The crane is red.", "3-5"), False),
+    ],
+)
+def test_a_copy_gives_way_only_to_what_stands_above_it(above, below, original):
+    first, second = documents(above, below)
+    seen = Above(words.parse("which colour has the crane"))
+    assert seen.original(first) is None
+    seen.add(first)
+
+    assert seen.original(second) == (first.id if original else None)
+
+
+def test_a_note_is_found_though_a_section_far_behind_it_holds_its_words():
+    world = World()
+    world.create_space()
+    world.note("Build 7ab31fe went to staging.")
+    for number in range(60):
+        world.note(f"Ferry {number} carried {number * 3} cars of Kiel to the long pier in the harbour and came back.")
+    world.consolidate()
+    for number in range(12):
+        world.note(f"Staging {number} is a build.")
+
+    for limit in (1, 5, 10, 20, 50):
+        found = find(world.process, "7ab31fe staging", scope="all", limit=limit)
+        assert "7ab31fe" in found.hits[0].document.text, limit
 
 
 def pages_of(world: World, query: str, limit: int, **asked) -> list[search.SpaceHits]:

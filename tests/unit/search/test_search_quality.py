@@ -12,7 +12,7 @@ import pytest
 
 from livemem.search import engine, shape, words
 from livemem.search.documents import Document, Reading
-from livemem.search.engine import Meaning, SpaceQuery
+from livemem.search.engine import Matches, Meaning, SpaceQuery
 from livemem.search.index import DocumentFilter, Index
 from livemem.search.vectors import Pool
 from local.offline_llm.encoder import Encoder
@@ -41,8 +41,8 @@ class Found:
     def place(self, pair: Pair, *, by_meaning: bool) -> int:
         vector = self.questions[PAIRS.index(pair)]
         meaning = Meaning(vector, self.pool, self.rows) if by_meaning else None
-        question = SpaceQuery(words.parse(pair.query), DocumentFilter(), 50)
-        hits = engine.search(self.index, self.shape, meaning, question).hits
+        question = SpaceQuery(words.parse(pair.query), DocumentFilter())
+        hits = Matches(self.index, self.shape, meaning, question).first(50)
         ids = [hit.document.id for hit in hits]
         return ids.index(pair.note) if pair.note in ids else 99
 
@@ -94,11 +94,12 @@ def test_what_may_not_be_found_changes_nothing_though_it_is_not_compared(found: 
     day = DocumentFilter(since="2026-02-20T14:07:00Z", until="2026-02-20T14:09:00Z")
     pair = PAIRS[0]
     meaning = Meaning(found.questions[0], found.pool, found.rows)
+    question = SpaceQuery(words.parse(pair.query), day)
 
-    few = engine.search(found.index, found.shape, meaning, SpaceQuery(words.parse(pair.query), day, 5)).hits
+    few = Matches(found.index, found.shape, meaning, question).first(5)
     compare = engine._cosines
     monkeypatch.setattr(engine, "_cosines", lambda whole, meaning, _: compare(whole, meaning, None))
-    all_of_them = engine.search(found.index, found.shape, meaning, SpaceQuery(words.parse(pair.query), day, 5)).hits
+    all_of_them = Matches(found.index, found.shape, meaning, question).first(5)
 
     assert [(hit.document.id, hit.score) for hit in few] == [
         (hit.document.id, pytest.approx(hit.score, abs=1e-4)) for hit in all_of_them

@@ -8,14 +8,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
+from livemem.recall.found_copies import holds
 from livemem.search import words
 from livemem.search.engine import Hit
 from livemem.search.words import Query
 
 
 def current_first(hits: Sequence[Hit], query: Query) -> list[Hit]:
-    """The hits, each consolidated note behind the best section or live note that holds all its words of the query. That
-    one moves up directly before the note. Its part `current` is what it gains.
+    """The hits, each consolidated note behind the section that holds it word for word, else behind the best section or
+    live note that holds all its words of the query. That one moves up directly before the note. Its part `current` is
+    what it gains.
     """
     if not any(hit.document.kind == ARCHIVE for hit in hits):
         return list(hits)
@@ -27,7 +29,9 @@ def current_first(hits: Sequence[Hit], query: Query) -> list[Hit]:
     for hit in hits:
         own = held[hit.document.id]
         if hit.document.kind == ARCHIVE and own:
-            best = next((one for one in current if held[one.document.id] >= own), None)
+            holding = [one for one in current if held[one.document.id] >= own]
+            sections = [one for one in holding if holds(one.document, hit.document)]
+            best = next(iter(sections or holding), None)
             if best and best.document.id not in placed and best.score < hit.score:
                 placed.add(best.document.id)
                 parts = {**best.parts, "current": hit.score - best.score}

@@ -1,37 +1,84 @@
-"""Found documents that say again what another found document says: they would take the place of others.
+"""Found documents that say again what a found document above them says: they would take the place of others.
 
-Pure functions. They know the kinds of documents, which the engine does not.
+Pure functions of documents. They know their kinds, which the engine does not.
 """
-
-from collections.abc import Iterator, Sequence
 
 from livemem.recall import conversation_documents
 from livemem.recall.conversation_documents import SUMMARY, TURN
 from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
+from livemem.search import words
 from livemem.search.documents import Document
+from livemem.search.words import Query
 
 
-def copies(found: Sequence[Document]) -> dict[str, str]:
-    """The ids of the copies among them, each with that of its original: a consolidated note whose words stand in a
-    section, a note that was captured from a turn, and the summary of one turn.
-    """
-    turns = {(one.source["conversation_id"], int(one.source["turn_index"])): one for one in found if one.kind == TURN}
-    sections = [(_plain(one.text), one) for one in found if one.kind == BANK]
+class Above:
+    """The documents of an answer so far, from the best one on."""
 
-    def originals(document: Document) -> Iterator[Document]:
+    def __init__(self, query: Query) -> None:
+        """There is none yet."""
+        self._sought = frozenset(query.words)
+        self._turns: dict[tuple[str, int], str] = {}
+        self._sections: list[tuple[str, str]] = []
+        self._notes: list[tuple[str, str]] = []
+
+    def add(self, document: Document) -> None:
+        """The next one."""
+        if document.kind == TURN:
+            name = document.source["conversation_id"], int(document.source["turn_index"])
+            self._turns.setdefault(name, document.id)
+        elif document.kind == BANK:
+            self._sections.append((_plain(document.text), document.id))
+        elif document.kind == ARCHIVE:
+            self._notes.append((_plain(document.text), document.id))
+
+    def original(self, document: Document) -> str | None:
+        """The id of the document above that this one repeats, None if it repeats none.
+
+        These repeat: a consolidated note the section with its words, and such a section the note; a note that was
+        captured from a turn, and the summary of one turn, that turn.
+        """
+        if document.kind == BANK:
+            return self._note_of(document)
         if document.kind == ARCHIVE:
-            words = _plain(document.text)
-            yield from (section for text, section in sections if words in text)
-        if not turns or document.kind not in (SUMMARY, LIVE, ARCHIVE):
-            return
+            plain = _plain(document.text)
+            section = next((name for text, name in self._sections if plain in text), None)
+            return section or self._turn_of(document)
+        return self._turn_of(document) if document.kind in (SUMMARY, LIVE) else None
+
+    def _note_of(self, section: Document) -> str | None:
+        """The best note above whose words are all that the section says to the question: each of its lines with a word
+        of the question stands in such a note. A section has other lines, which may answer too.
+        """
+        whole = _plain(section.text)
+        within = [(plain, name) for plain, name in self._notes if plain in whole]
+        if not within:
+            return None
+        lines = [line.lstrip("-*+ ") for line in section.text.splitlines()]
+        asked = [_plain(line) for line in lines if not self._sought.isdisjoint(words.terms(line))]
+        told = all(any(line in plain or plain in line for plain, _ in within) for line in asked)
+        return within[0][1] if asked and told else None
+
+    def _turn_of(self, document: Document) -> str | None:
         ends = conversation_documents.ends(document.source, "covers")
         if not ends or (document.kind == SUMMARY and ends[0] != ends[1]):
-            return
+            return None
         conversation = document.source["conversation_id"]
-        yield from (one for (name, index), one in turns.items() if name == conversation and ends[0] <= index <= ends[1])
+        if ends[1] - ends[0] < len(self._turns):
+            numbers = range(ends[0], ends[1] + 1)
+            return next((name for one in numbers if (name := self._turns.get((conversation, one)))), None)
+        return next(
+            (
+                name
+                for (said_in, one), name in self._turns.items()
+                if said_in == conversation and ends[0] <= one <= ends[1]
+            ),
+            None,
+        )
 
-    said = ((one.id, next(originals(one), None)) for one in found)
-    return {name: original.id for name, original in said if original}
+
+def holds(section: Document, note: Document) -> bool:
+    """Whether a note stands word for word in a section."""
+    return section.kind == BANK and _plain(note.text) in _plain(section.text)
 
 
 def _plain(text: str) -> str:

@@ -29,15 +29,13 @@ from livemem.llm import embeddings
 from livemem.llm.embeddings import EmbeddingError
 from livemem.process import Process, Timer
 from livemem.recall import conversation_documents, memory_documents, reading_ids, room_documents
+from livemem.recall.chosen_hits import HitList
 from livemem.recall.conversation_documents import Looks
 from livemem.recall.document_sources import sources, uncounted
-from livemem.recall.folded_hits import current_first
-from livemem.recall.found_copies import copies
-from livemem.recall.relevance import LOOKED_AT
 from livemem.recall.search_request import SearchRequest
 from livemem.search import engine, evidence, words
 from livemem.search import view as views
-from livemem.search.engine import Found, Hit, Meaning, SpaceQuery, WhyNot
+from livemem.search.engine import Hit, Matches, Meaning, SpaceQuery, WhyNot
 from livemem.search.evidence import Baseline, QuestionTerms, Statement, respelled
 from livemem.search.index import DocumentFilter
 from livemem.search.segments import Segments
@@ -345,13 +343,14 @@ def answering(
         answers = []
         for one in questions:
             compared = None if one.aside else meaning
-            question = _question(view, space_id, one, as_of)
             whole = view.apart(one.aside) if one.aside else view.shape()
-            found, below_floor = _above_floor(view, whole, compared, question, one)
+            matches = Matches(view.index, whole, compared, _question(view, space_id, one, as_of))
+            answer = _answer(view, whole, compared, matches, one)
+            hits, behind = answer.page(one.skip, one.limit)
             answers.append(
                 SpaceHits(
                     space_id,
-                    found.hits,
+                    [matches.excerpt(hit) for hit in hits] if one.excerpts else hits,
                     "bm25" if vector.values is None or one.aside else "hybrid",
                     left,
                     len(view.shape().documents),
@@ -359,11 +358,11 @@ def answering(
                     as_of,
                     vector.failure,
                     there,
-                    below_floor,
-                    _why_not(view, whole, compared, question, one, found.hits) if one.why_not else None,
+                    answer.below_floor,
+                    _why_not(view, whole, matches, answer, one, hits) if one.why_not else None,
                     view.left,
-                    found.matching,
-                    found.after,
+                    len(hits) if behind is None and not one.skip else matches.count,
+                    behind,
                 )
             )
         behind = (view.snapshot or 0) < meta.changes or uncounted(view) > view.said + conversation_documents.GROWN
@@ -373,46 +372,13 @@ def answering(
         yield view, answers
 
 
-def _above_floor(
-    view: SearchView, whole: IndexShape, meaning: Meaning | None, question: SpaceQuery, asked: SearchRequest
-) -> tuple[Found, bool]:
-    """The hits that the floor of the request keeps, and whether it keeps none of some."""
+def _answer(
+    view: SearchView, whole: IndexShape, meaning: Meaning | None, matches: Matches, asked: SearchRequest
+) -> HitList:
+    def answering(memories: Sequence[Hit]) -> Collection[str]:
+        return _answering(view, whole, meaning, asked.text, memories)
 
-    def ranked(skip: int, limit: int, *, excerpts: bool = question.excerpts) -> Found:
-        wanted = replace(question, skip=skip, limit=limit, excerpts=excerpts)
-        found = engine.search(view.index, whole, meaning, wanted)
-        return replace(found, hits=current_first(found.hits, asked.query))
-
-    def answer(memories: Sequence[Hit]) -> Collection[str]:
-        return _answering(view, whole, meaning, asked.text, memories) if memories else ()
-
-    found, floor = ranked(asked.skip, asked.limit), asked.floor
-    if floor is None or not found.hits:
-        return found, False
-    if asked.skip:
-        # What answers is judged beside all that is better.
-        passed = {
-            hit.document.id for hit in floor.kept(ranked(0, asked.skip + asked.limit, excerpts=False).hits, answer)
-        }
-        hits = [hit for hit in found.hits if hit.document.id in passed]
-    else:
-        hits = floor.kept(found.hits, answer)
-    if not asked.skip and len(hits) < len(found.hits) and asked.limit < LOOKED_AT:
-        # What is found must not depend on how much is asked for.
-        found = ranked(0, LOOKED_AT)
-        hits = floor.kept(found.hits, answer)
-        if len(hits) > asked.limit:
-            end = sorted(hit.rank for hit in hits)[asked.limit]
-            hits = [hit for hit in hits if hit.rank < end]
-            found = replace(found, after=end)
-    if not asked.skip and not hits:
-        return Found([], 0), True
-    last = max(found.hits, key=lambda hit: hit.rank)
-    if all(hit.document.kind == memory_documents.MEMORY for hit in found.hits) and last not in hits:
-        # Of memories alone the answer ends where they no longer answer.
-        found = replace(found, after=None)
-    total = len(hits) if found.after is None and not asked.skip else found.matching
-    return replace(found, hits=hits, matching=total), False
+    return HitList(matches, asked.query, asked.floor, answering)
 
 
 def _answering(
@@ -440,25 +406,20 @@ def _answering(
 
 
 def _why_not(
-    view: SearchView,
-    whole: IndexShape,
-    meaning: Meaning | None,
-    question: SpaceQuery,
-    asked: SearchRequest,
-    hits: Sequence[Hit],
+    view: SearchView, whole: IndexShape, matches: Matches, answer: HitList, asked: SearchRequest, hits: Sequence[Hit]
 ) -> WhyNot:
     """Why the document that the request asks for is not among the hits. No request."""
     names = reading_ids.document_ids(view.index, whole, asked.why_not) or [asked.why_not]
     for place, hit in enumerate(hits):
         if hit.document.id in names:
             return WhyNot(hit.document.id, "found", rank=place + 1)
-    told = engine.why_not(view.index, whole, meaning, question, names[0])
-    if told.reason != "rank" or told.rank is None:
+    told = matches.why_not(names[0])
+    if told.reason != "rank":
         return told
-    # Where hits are missing, the floor has taken them from among those that were looked at.
-    reach = asked.limit if len(hits) == asked.limit else max(asked.limit, LOOKED_AT)
-    below = asked.floor is not None and (not hits or told.rank <= reach)
-    return replace(told, reason="below_floor") if below else told
+    answer.read_on()
+    if told.id in answer.copies:
+        return replace(told, reason="copy", copy_of=answer.copies[told.id], behind=())
+    return replace(told, reason="below_floor") if answer.below_floor or told.id in answer.unfit else told
 
 
 def _follow(
@@ -483,19 +444,15 @@ def _follow(
 
 def _question(view: SearchView, space_id: str, asked: SearchRequest, moment: str) -> SpaceQuery:
     wanted = _filter(view, space_id, asked)
-    # A summary says again what its turns say. Beside them it would take the place of another one.
+    # A summary says again what its turns say.
     fill = (conversation_documents.SUMMARY,) if asked.has_turns else ()
     return SpaceQuery(
         asked.query,
         wanted,
-        asked.limit,
         asked.recency,
         asked.least,
-        asked.excerpts,
         fill=fill,
-        skip=asked.skip,
         moment=moment,
-        copies=copies,
     )
 
 

@@ -1,8 +1,8 @@
-"""One search in one view. It collects the words' places and the vectors' cosines, ranks, and returns the best
-documents.
+"""One search in one view. It collects the words' places and the vectors' cosines, ranks, and gives the documents that
+match, the best first.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,8 +21,6 @@ from livemem.search.words import Query
 
 MOST_WORDS = 64
 """Of a query that rank: a pasted log is a question too, and each word costs a look into the index."""
-LOOKED_THROUGH = 16
-"""So many times the limit is looked through for documents that are no copies."""
 MOST_COMPLETIONS = 200
 """Words of the index that a prefix stands for."""
 
@@ -37,20 +35,13 @@ class SpaceQuery:
 
     query: Query
     filter: DocumentFilter
-    limit: int
     recency: float = 0.0
     least: float | None = None
     """The least relevance of a hit. It does not apply to a document without relevance."""
-    excerpts: bool = True
-    """Whether hits come with a snippet; else it is empty."""
     fill: tuple[str, ...] = ()
-    """Kinds whose documents are found only where others leave room within the limit."""
-    copies: Callable[[Sequence[Document]], Mapping[str, str]] | None = None
-    """The ids of found documents that say again what another one says, each with that one's. They are left out."""
+    """Kinds whose documents come behind all others, so that they only fill what these leave."""
     moment: str | None = None
     """Documents that expired by then are not found (documents.Document.expires). None: expired ones are found too."""
-    skip: int = 0
-    """So many of the best are left out: those of earlier pages."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +61,7 @@ class Meaning:
 @dataclass(frozen=True)
 class Hit:
     """A document that was found. `snippet` is a range of characters of its text; `highlights` are ranges within it.
+    `Matches.excerpt` gives them, and `confirmed_at`.
 
     `parts` holds the amount that each part added to the score. `relevance` is the cosine of the question with the
     nearest passage, None where there is no vector to compare with. `confirmed_at`: when an object last confirmed the
@@ -78,24 +70,11 @@ class Hit:
 
     document: Document
     score: float
-    snippet: tuple[int, int]
-    highlights: Sequence[tuple[int, int]]
+    snippet: tuple[int, int] = (0, 0)
+    highlights: Sequence[tuple[int, int]] = ()
     parts: Mapping[str, float] = field(default_factory=dict)
     relevance: float | None = None
     confirmed_at: str | None = None
-    rank: int = 0
-    """Its place among all that match, from 0. Those that only fill stand behind all others."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """A page of hits. `matching`: the number of documents that match, with copies. `after`: the rank at which the next
-    page begins (`skip`), None if there is none.
-    """
-
-    hits: list[Hit]
-    matching: int
-    after: int | None = None
 
 
 BEFORE = 3
@@ -109,7 +88,8 @@ class WhyNot:
 
     `unknown`: the view has no such document. `no_words`: it has no word to look for. `scope`: the question is about
     other kinds or other groups. `filtered`: a filter, a phrase, an excluded word or its expiry leaves it out.
-    `no_match`: it shares nothing with the question, or less than `least`. `copy`: it says again what `copy_of` says.
+    `no_match`: it shares nothing with the question, or less than `least`. `copy`: it says again what `copy_of` says,
+    which stands before it.
     `below_floor`: the hits or it did not pass a floor. `rank`: others stand before it.
     """
 
@@ -134,78 +114,99 @@ class _Ranked:
     cosines: NDArray[np.float32] | None
 
 
-def why_not(index: Index, whole: IndexShape, meaning: Meaning | None, question: SpaceQuery, name: str) -> WhyNot:
-    """Why a document is not among the hits of `search` with the same arguments. `below_floor` is not told here."""
-    number = index.number(name)
-    if number is None:
-        return WhyNot(name, "unknown")
-    document = index.document(number)
-    places = whole.documents_at([number])
-    if not len(places):
-        return WhyNot(name, "no_words" if document.aside == WORDLESS else "scope")
-    place = int(places[0])
-    wanted = question.filter
-    if wanted.kinds is not None and document.kind not in wanted.kinds:
-        return WhyNot(name, "scope")
-    if wanted.groups is not None and document.group not in wanted.groups:
-        return WhyNot(name, "scope")
-    candidates = _candidates(index, whole, question)
-    if candidates is not None and not candidates[place]:
-        return WhyNot(name, "filtered")
-    ranked = _rank(index, whole, meaning, question, candidates)
-    if not ranked.matched[place]:
-        return WhyNot(name, "no_match")
-    order = _ordered(ranked, len(ranked.matched))
-    rank = order.index(place) + 1
-    if question.copies:
-        among = {*order[: question.limit * 2], place}
-        copies = question.copies([index.document(int(whole.documents[one])) for one in sorted(among)])
-        if name in copies:
-            return WhyNot(name, "copy", rank, copy_of=copies[name])
-    before = order[max(0, rank - 1 - BEFORE) : rank - 1]
-    return WhyNot(name, "rank", rank, [index.document(int(whole.documents[one])).id for one in before])
+class Matches:
+    """The documents of a view that match a question, the best first, those that only fill behind all others. Each is
+    read when it is first asked for.
 
-
-def search(index: Index, whole: IndexShape, meaning: Meaning | None, question: SpaceQuery) -> Found:
-    """The best documents of the view for a question, the best one first; at most `limit`, from `skip` on.
-
-    Without `meaning` by words alone. While the view stays the same, the pages hold each document once.
+    Without `meaning` by words alone.
     """
-    if not len(whole.documents):
-        return Found([], 0)
-    candidates = _candidates(index, whole, question)
-    if candidates is not None and not candidates.any():
-        return Found([], 0)
-    query, ranked = question.query, _rank(index, whole, meaning, question, candidates)
-    documents: dict[int, Document] = {}
-    best, after = _chosen(index, whole, question, ranked, documents)
-    shown = np.zeros(len(whole.documents), dtype=np.bool_)
-    shown[list(best)] = True
-    near = relevance(whole, meaning, shown) if meaning else np.full(len(shown), np.nan, dtype=np.float32)
-    held = _held(whole, ranked.instances)
-    hits = []
-    for place, rank in best.items():
-        document = documents[place]
-        start, end = 0, 0
-        if question.excerpts:
-            within = _best_passage(whole, place, held, ranked.cosines)
-            start, end = passages.snippet(document.text, query, within=passages.split(document.text)[within])
-        hits.append(
-            Hit(
-                document,
-                float(ranked.scores[place]),
-                (start, end),
-                words.marks(document.text[start:end], query),
-                {name: float(values[place]) for name, values in ranked.parts.items()},
-                None if np.isnan(near[place]) else float(near[place]),
-                index.confirmed_at(document),
-                rank,
-            )
+
+    def __init__(self, index: Index, whole: IndexShape, meaning: Meaning | None, question: SpaceQuery) -> None:
+        """All documents are ranked."""
+        self._index, self._whole, self._meaning, self._question = index, whole, meaning, question
+        count = len(whole.documents)
+        candidates = _candidates(index, whole, question) if count else None
+        self._admitted = np.ones(count, dtype=np.bool_) if candidates is None else candidates
+        self._ranked = _rank(index, whole, meaning, question, candidates) if self._admitted.any() else None
+        self.count = int(self._ranked.matched.sum()) if self._ranked else 0
+        """How many match."""
+        self._left_out = np.zeros(count, dtype=np.bool_)
+        self._order: list[int] = []
+        self._hits: list[Hit] = []
+
+    def first(self, number: int) -> list[Hit]:
+        """The first `number` of them, fewer if there are no more."""
+        some = self._places(number)[len(self._hits) :]
+        if some:
+            shown = np.zeros(len(self._whole.documents), dtype=np.bool_)
+            shown[some] = True
+            near = relevance(self._whole, self._meaning, shown) if self._meaning else None
+            self._hits += [self._hit(place, None if near is None else float(near[place])) for place in some]
+        return self._hits[:number]
+
+    def leave_out(self, kinds: Collection[str]) -> None:
+        """Leave out those of some kinds that were not read yet."""
+        self._left_out |= self._whole.of_kinds(kinds)
+        del self._order[len(self._hits) :]
+
+    def excerpt(self, hit: Hit) -> Hit:
+        """One of the hits, with what of it is shown."""
+        document, query = hit.document, self._question.query
+        number = self._index.number(document.id)
+        assert number is not None
+        (place,) = self._whole.documents_at([number])
+        within = _best_passage(self._whole, int(place), self._held, self._ranked.cosines if self._ranked else None)
+        start, end = passages.snippet(document.text, query, within=passages.split(document.text)[within])
+        highlights = words.marks(document.text[start:end], query)
+        confirmed_at = self._index.confirmed_at(document)
+        return replace(hit, snippet=(start, end), highlights=highlights, confirmed_at=confirmed_at)
+
+    def why_not(self, name: str) -> WhyNot:
+        """Why a document is not among the first hits. `rank` if it matches: the caller knows what it leaves out."""
+        number = self._index.number(name)
+        if number is None:
+            return WhyNot(name, "unknown")
+        document, wanted = self._index.document(number), self._question.filter
+        places = self._whole.documents_at([number])
+        if not len(places):
+            return WhyNot(name, "no_words" if document.aside == WORDLESS else "scope")
+        place = int(places[0])
+        if wanted.kinds is not None and document.kind not in wanted.kinds:
+            return WhyNot(name, "scope")
+        if wanted.groups is not None and document.group not in wanted.groups:
+            return WhyNot(name, "scope")
+        if not self._admitted[place]:
+            return WhyNot(name, "filtered")
+        if not self._ranked or not self._ranked.matched[place]:
+            return WhyNot(name, "no_match")
+        order = _ordered(self._ranked, self._ranked.matched, self.count)
+        rank = order.index(place) + 1
+        before = order[max(0, rank - 1 - BEFORE) : rank - 1]
+        behind = [self._index.document(int(self._whole.documents[one])).id for one in before]
+        return WhyNot(name, "rank", rank, behind)
+
+    @cached_property
+    def _held(self) -> NDArray[np.int64]:
+        return _held(self._whole, self._ranked.instances if self._ranked else ())
+
+    def _places(self, number: int) -> list[int]:
+        """The places of the first `number`, from those that were ordered before on."""
+        if self._ranked and len(self._order) < number:
+            wanted = self._ranked.matched & ~self._left_out
+            wanted[self._order] = False
+            # Twice as many as before, because each look compares all that are left.
+            self._order += _ordered(self._ranked, wanted, max(number, 2 * len(self._order)) - len(self._order))
+        return self._order[:number]
+
+    def _hit(self, place: int, near: float | None) -> Hit:
+        ranked = self._ranked
+        assert ranked
+        return Hit(
+            self._index.document(int(self._whole.documents[place])),
+            float(ranked.scores[place]),
+            parts={name: float(values[place]) for name, values in ranked.parts.items()},
+            relevance=None if near is None or np.isnan(near) else near,
         )
-    if ranked.filling is not None:
-        # Those that fill are hits like the others.
-        hits.sort(key=lambda hit: -hit.score)
-    return Found(hits, int(ranked.matched.sum()), after)
 
 
 def _rank(
@@ -340,40 +341,12 @@ def _candidates(index: Index, whole: IndexShape, question: SpaceQuery) -> NDArra
     return allowed
 
 
-def _chosen(
-    index: Index, whole: IndexShape, question: SpaceQuery, ranked: _Ranked, documents: dict[int, Document]
-) -> tuple[dict[int, int], int | None]:
-    """The places of the hits, the best first, each with its rank, and the rank at which the next page begins.
-    `documents` gets them.
-    """
-    end = question.skip + question.limit
-    reach, most = end, end * (LOOKED_THROUGH if question.copies else 1)
-    while True:
-        # Some may be copies: more are looked at then.
-        reach = min(reach * 2, most)
-        order = _ordered(ranked, reach)
-        for place in order:
-            documents[place] = documents.get(place) or index.document(int(whole.documents[place]))
-        copied = question.copies([documents[place] for place in order]) if question.copies else {}
-        kept = {
-            place: rank
-            for rank, place in enumerate(order)
-            if rank >= question.skip and documents[place].id not in copied
-        }
-        if len(kept) >= question.limit or len(order) < reach or reach == most:
-            break
-    best = dict(list(kept.items())[: question.limit])
-    if len(kept) > len(best):
-        return best, list(best.values())[-1] + 1
-    return best, len(order) if len(order) < int(ranked.matched.sum()) else None
-
-
-def _ordered(ranked: _Ranked, most: int) -> list[int]:
-    """The places of the best that match; those that only fill behind all others."""
-    fills = ranked.filling if ranked.filling is not None else np.zeros(len(ranked.matched), dtype=np.bool_)
-    best = _best(ranked.scores, np.flatnonzero(ranked.matched & ~fills), most)
+def _ordered(ranked: _Ranked, wanted: NDArray[np.bool_], most: int) -> list[int]:
+    """The places of the best of those that are wanted; those that only fill behind all others."""
+    fills = ranked.filling if ranked.filling is not None else np.zeros(len(wanted), dtype=np.bool_)
+    best = _best(ranked.scores, np.flatnonzero(wanted & ~fills), most)
     left = most - len(best)
-    more = _best(ranked.scores, np.flatnonzero(ranked.matched & fills), left) if left else best[:0]
+    more = _best(ranked.scores, np.flatnonzero(wanted & fills), left) if left else best[:0]
     return [*map(int, best), *map(int, more)]
 
 

@@ -1,0 +1,109 @@
+"""The documents that answer a search, of all that match: in which order, and without what repeats another one.
+
+Each decision about a document depends on those before it, and on the first `WINDOW`, which are always looked at
+together. So the answer is one list however many of it are asked for: more results never change the first ones.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain, islice
+from typing import NamedTuple
+
+from livemem.recall.folded_hits import current_first
+from livemem.recall.found_copies import Above
+from livemem.recall.memory_documents import MEMORY
+from livemem.recall.relevance import LOOKED_AT, RelevanceFloor
+from livemem.search.engine import Hit, Matches
+from livemem.search.words import Query
+
+WINDOW = 25
+"""The best documents, which may change places. All others keep their rank."""
+MOST = 2_000
+"""So many of those that match are looked through for an answer."""
+
+
+class Chosen(NamedTuple):
+    """A hit, and its place in the order of all that match, from 0."""
+
+    place: int
+    hit: Hit
+
+
+class HitList:
+    """The hits that answer a question, read as far as they are asked for.
+
+    `answering` gives the ids of those memories that answer the question, of some that are judged together. Without a
+    `floor` all do.
+    """
+
+    def __init__(
+        self,
+        matches: Matches,
+        query: Query,
+        floor: RelevanceFloor | None,
+        answering: Callable[[Sequence[Hit]], Collection[str]],
+    ) -> None:
+        """The first are read."""
+        self.copies: dict[str, str] = {}
+        """The ids of those that were left out as copies so far, each with that of what it repeats."""
+        self.unfit: set[str] = set()
+        """The ids of the memories that were left out so far because they don't answer."""
+        self._matches, self._query, self._floor, self._answering = matches, query, floor, answering
+        some = self._no_copies()
+        looked_at = list(islice(some, LOOKED_AT))
+        self.below_floor = not self._passes([one.hit for one in looked_at])
+        """Whether documents match, and none of the first passes the floor. Then there is no hit."""
+        self._rest = iter(()) if self.below_floor else chain(looked_at, some)
+
+    def page(self, skip: int, limit: int) -> tuple[list[Hit], int | None]:
+        """The next `limit` hits whose place is at least `skip`, and the place of the one behind them, None if there is
+        none.
+        """
+        some = (one for one in self._fit() if one.place >= skip)
+        hits = [one.hit for one in islice(some, limit)]
+        behind = next(some, None)
+        return hits, behind.place if behind else None
+
+    def read_on(self) -> None:
+        """Read all hits, so that `copies` and `unfit` are complete."""
+        for _ in self._fit():
+            pass
+
+    def _passes(self, first: Sequence[Hit]) -> bool:
+        if self._floor is None or not first:
+            return True
+        return bool(self._floor.kept(first, lambda some: {hit.document.id for hit in some} - self.unfit))
+
+    def _fit(self) -> Iterator[Chosen]:
+        return (one for one in self._rest if one.hit.document.id not in self.unfit)
+
+    def _no_copies(self) -> Iterator[Chosen]:
+        above = Above(self._query)
+        best: Sequence[Hit] = ()
+        for begin in range(0, MOST, WINDOW):
+            hits = self._matches.first(begin + WINDOW)[begin:]
+            if begin == 0:
+                best = hits = [*current_first(hits[:LOOKED_AT], self._query), *hits[LOOKED_AT:]]
+            self._judge(best, hits)
+            for place, hit in enumerate(hits, begin):
+                original = above.original(hit.document)
+                if original:
+                    self.copies[hit.document.id] = original
+                else:
+                    above.add(hit.document)
+                    yield Chosen(place, hit)
+            if len(hits) < WINDOW:
+                return
+
+    def _judge(self, best: Sequence[Hit], hits: Sequence[Hit]) -> None:
+        """Tell which memories among the hits don't answer, beside the best ones. Where none does, none behind them is
+        looked at.
+        """
+        memories = [hit for hit in hits if hit.document.kind == MEMORY]
+        if self._floor is None or not memories:
+            return
+        beside = [] if hits is best else [hit for hit in best if hit.document.kind == MEMORY]
+        fit = self._answering([*beside, *memories])
+        some = {hit.document.id for hit in memories}
+        self.unfit |= some.difference(fit)
+        if some.isdisjoint(fit):
+            self._matches.leave_out((MEMORY,))
