@@ -317,21 +317,21 @@ def wait(look: Callable[[], Any], good: set[Any], going_on: set[Any]) -> None:
 
 
 class InstantLlm(threading.Thread):
-    """Answers each prompt at once with what puts all notes into one file."""
+    """Answers each prompt at once: with what puts all notes into one file, or as `answer` does."""
 
-    def __init__(self) -> None:
+    def __init__(self, answer: Callable[[dict[str, Any]], str] = append_everything) -> None:
         super().__init__(daemon=True)
         import http.server  # noqa: PLC0415 - of this part alone
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                answer = json.dumps(completion(append_everything(read_prompt(asked["messages"])))).encode()
+                told = json.dumps(completion(_answered(asked["messages"], answer))).encode()
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(answer)))
+                self.send_header("Content-Length", str(len(told)))
                 self.end_headers()
-                self.wfile.write(answer)
+                self.wfile.write(told)
 
             def log_message(self, *_: Any) -> None:
                 return
@@ -341,6 +341,14 @@ class InstantLlm(threading.Thread):
 
     def run(self) -> None:
         self._server.serve_forever()
+
+
+def _answered(messages: Any, answer: Callable[[dict[str, Any]], str]) -> str:
+    try:
+        return answer(read_prompt(messages))
+    except ValueError:
+        # It asks for something else than a consolidation, such as a summary.
+        return "{}"
 
 
 @contextlib.contextmanager
