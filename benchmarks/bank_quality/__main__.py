@@ -33,7 +33,7 @@ ANSWERS = Path(__file__).with_name("answers.jsonl")
 
 
 def main() -> int:
-    """Play the story and print what the bank holds. 0: it was measured. 1: a chapter was not folded."""
+    """Play the story and print what the bank holds. 0: it was measured. 1: a chapter was not finished."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--llm", metavar="URL", help="an OpenAI-compatible API; its key: LLMAAS_API_KEY. offline: the offline LLM"
@@ -67,7 +67,7 @@ def played(asked: argparse.Namespace, model: RecordedModel, settings: Mapping[st
         if asked.bank:
             write_bank(asked.bank / str(fold.chapter), fold)
         if fold.failed:
-            print(f"Chapter {fold.chapter} was not folded. {fold.failed}", file=sys.stderr)
+            print(f"Chapter {fold.chapter} is not finished. {fold.failed}", file=sys.stderr)
             # A model that breaks the contract may fold these notes with the next ones.
             if fold.code not in OF_THE_QUESTION:
                 break

@@ -36,7 +36,9 @@ WAITS = timedelta(minutes=30)
 
 @dataclass(frozen=True)
 class Fold:
-    """What one chapter left. `code` and `failed`: the error of its run, if there was one. `records`: its changes."""
+    """What one chapter left. `code` and `failed`: the error of its fold, or of a model that is down. `records`: its
+    changes.
+    """
 
     chapter: int
     notes: int
@@ -112,12 +114,12 @@ class Play:
             print(f"Chapter {chapter} of {chapters}: {len(rows)} notes, to {rows[-1]['at'][:10]}", flush=True)
             self.model.begin(f"fold {chapter}", [row["content"] for row in rows], list(world.bank(SPACE)))
             ended = world.consolidate(SPACE)
-            failed = "" if ended.state == "ok" else str(ended.error.detail if ended.error else ended.message)
-            code = ended.error.code if ended.error else ""
             if world.queued:
                 print(f"Chapter {chapter} of {chapters}: what follows the fold", flush=True)
             self.model.begin(f"fold {chapter}", [], list(world.bank(SPACE)), tidies=True)
             world.settle()
+            error = self.model.down or ended.error
+            code, failed = (error.code, error.detail) if error else ("", "")
             made = records.names(world.process, SPACE, since=number)
             number += len(made)
             yield Fold(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from livemem.llm import window
+from livemem.llm.answering import OF_THE_QUESTION
 from livemem.llm.client import Ask, LlmError, Messages, Reply
 
 Kind = Literal["first", "correction", "tidy", "tidy correction"]
@@ -43,6 +44,8 @@ class RecordedModel:
     used: dict[Kind, Tokens] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
     """Questions to which there was no answer."""
+    down: LlmError | None = None
+    """The failure after which no other question is answered either."""
     calls: list[tuple[str, Messages, str]] = field(default_factory=list)
     """Each call: its place, its messages, its answer."""
     _answers: dict[str, str] = field(default_factory=dict)
@@ -93,7 +96,11 @@ class RecordedModel:
         if not self.ask:
             self.unknown.append(place)
             raise LlmError(NOT_RECORDED, f"No answer is recorded for {place}.")
-        text = self.ask(messages, max_tokens, self.seconds, schema).text
+        try:
+            text = self.ask(messages, max_tokens, self.seconds, schema).text
+        except LlmError as error:
+            self.down = error if error.code not in OF_THE_QUESTION else None
+            raise
         self._answers[place] = text
         if self.record:
             with self.record.open("a", encoding="utf-8") as file:

@@ -148,7 +148,32 @@ def test_an_edit_of_a_line_is_compared_with_its_whole_section():
 
 
 def test_the_space_of_the_story_has_the_wanted_length():
-    play = Play(RecordedModel([], simple), bank_chars=2_000)
+    play = Play(RecordedModel([], simple), bank_chars=100_000)
     next(iter(play.folds(1)))
 
-    assert '"bank_chars": 2000' in play.world.text(f"{SPACE}/_meta.json")
+    assert '"bank_chars": 100000' in play.world.text(f"{SPACE}/_meta.json")
+
+
+def test_a_play_stops_at_a_tidy_run_without_an_answer_and_is_continued_with_it(tmp_path: Path):
+    asked: list[str] = []
+
+    def shortens(messages, max_tokens, timeout, schema=None) -> Reply:
+        if "uncited" in schema["properties"] or "bank_files" in schema["properties"]:
+            return simple(messages, max_tokens, timeout, schema)
+        asked.append(messages[1]["content"])
+        if len(asked) == 1:
+            raise LlmError("llm_timeout", "No answer came in time.")
+        return Reply(json.dumps({"content": "# Log\n\n## Log\n\n- Short.\n", "reason": "a test"}))
+
+    record = tmp_path / "answers.jsonl"
+
+    def fold() -> Fold:
+        return next(iter(Play(RecordedModel([], shortens, record), bank_chars=2_000).folds(1)))
+
+    stopped, finished = fold(), fold()
+
+    assert (stopped.code, stopped.size) == ("llm_timeout", stopped.before_tidying)
+    assert (finished.code, finished.bank["log.md"]) == ("", "# Log\n\n## Log\n\n- Short.\n")
+    assert finished.before_tidying == stopped.size > finished.size
+    assert [record.kind for record in finished.records] == ["consolidation", "tidy"]
+    assert '"place": "fold 1, tidy \\"log.md\\", ' in record.read_text().splitlines()[1]
