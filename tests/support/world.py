@@ -80,6 +80,17 @@ class HandClock:
 Answerer = Callable[[dict[str, Any]], str]
 
 
+def is_tidy(schema: dict[str, Any] | None) -> bool:
+    """Whether a tidy run asks."""
+    return set((schema or {}).get("properties", {})) == {"content", "reason"}
+
+
+def tidied(messages: Messages, by: Callable[[str], str] | None = None) -> str:
+    """The answer to a tidy run. `by` None: every second item stays."""
+    content = (by or fewer_lines)(file_to_tidy(messages)["content"])
+    return json.dumps({"content": content, "reason": "half of it is over"})
+
+
 def file_to_tidy(messages: Messages) -> dict[str, str]:
     """The file that a tidy run asks for."""
     lines = messages[1]["content"].split("\n")
@@ -124,9 +135,8 @@ class ScriptedLlm:
             return Reply(verdicts(messages, self.judge), {"prompt_tokens": 100, "completion_tokens": 20})
         if self.ends is not None and "uncited" in (schema or {}).get("properties", {}):
             return Reply(self.ends, {"prompt_tokens": 100, "completion_tokens": 20})
-        if set((schema or {}).get("properties", {})) == {"content", "reason"} and not self.queue:
-            answer = {"content": self.tidier(file_to_tidy(messages)["content"]), "reason": "half of it is over"}
-            return Reply(json.dumps(answer), {"prompt_tokens": 100, "completion_tokens": 20})
+        if is_tidy(schema) and not self.queue:
+            return Reply(tidied(messages, self.tidier), {"prompt_tokens": 100, "completion_tokens": 20})
         item = self.queue.popleft() if self.queue else (self.default or usual(schema))
         if isinstance(item, LlmError):
             raise item

@@ -46,6 +46,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 REPEATED = "LLM repeated"
 LONG_AGO = 1_500
 """Seconds after which nothing that was interrupted is waited for any more."""
+SHORT = 20
+"""Characters that a bank should have which is too long. No user can set so few."""
 STALL = 200
 """Seconds for which a worker stands still in vain: longer than a lease lives that is not renewed."""
 
@@ -237,6 +239,10 @@ def hear(scene: BankScene, process: Process, until: datetime) -> None:
     scene.world.count(SPACE, process)
 
 
+def order_tidy(scene: BankScene, process: Process, until: datetime) -> None:
+    queues.order(process, EVERYONE, SPACE, RunOrder(trigger="api", tidy=True))
+
+
 def work_off(scene: BankScene, process: Process, until: datetime) -> None:
     """Work off the newest run that is queued, if there is one."""
     if scene.world.queued:
@@ -302,6 +308,7 @@ RUN = Action("run", run, works=True, seconds=WORK_SECONDS)
 QUEUED_RUN = Action("queued run", work_off, works=True, seconds=WORK_SECONDS)
 ORDERED_RUN = Action("run by hand", then(order, work_off), works=True, seconds=WORK_SECONDS)
 COUNTED_RUN = Action("automatic run", then(hear, work_off), works=True, seconds=WORK_SECONDS)
+TIDY = Action("tidy run by hand", then(order_tidy, work_off), works=True, seconds=WORK_SECONDS)
 REPLACE = Action("plan in place of another", then(replace_plan, work_off), works=True, seconds=WORK_SECONDS)
 UNDO = Action("undo", undo)
 """Of the newest change."""
@@ -360,6 +367,56 @@ def ordered(scene: BankScene) -> None:
     due(scene)
     scene.world.order(SPACE)
     scene.take_run()
+
+
+def limit(scene: BankScene) -> None:
+    """From now on the bank should be shorter than any is here."""
+    heads.update(scene.world.process, SPACE, lambda _: {"bank_chars": SHORT})
+
+
+def too_long(scene: BankScene) -> None:
+    """A space with a bank that is too long, of which no run of the space has seen that."""
+    folded(scene)
+    limit(scene)
+
+
+def due_for_tidying(scene: BankScene) -> None:
+    """A run is queued whose bank will be too long."""
+    too_long(scene)
+    scene.write()
+    scene.world.count(SPACE)
+    scene.take_run()
+
+
+def queued_tidy(scene: BankScene) -> None:
+    """A tidy run is queued that starts by itself."""
+    due_for_tidying(scene)
+    scene.world.work(scene.run)
+    scene.take_run()
+
+
+def ordered_tidy(scene: BankScene) -> None:
+    too_long(scene)
+    scene.world.order(SPACE, tidy=True)
+    scene.take_run()
+
+
+def tidy_for_review(scene: BankScene) -> None:
+    queued_tidy(scene)
+    REVIEW.work(scene, scene.world.process, scene.world.clock())
+
+
+def planned_tidy(scene: BankScene) -> None:
+    tidy_for_review(scene)
+    scene.world.work(scene.run)
+    plan = scene.world.plan(SPACE)
+    assert plan
+    scene.revision = plan.revision
+
+
+def tidied(scene: BankScene) -> None:
+    ordered_tidy(scene)
+    scene.world.work(scene.run)
 
 
 def reviewed(scene: BankScene) -> None:

@@ -53,6 +53,7 @@ from tests.simulation.kinds.bank import (
     STALL,
     SWEEP,
     SWEEP_ALL,
+    TIDY,
     UNDO,
     BankScene,
     after,
@@ -63,7 +64,7 @@ from tests.support.actors import Actor, take_turn
 from tests.support.audit import records_of
 from tests.support.faults import LATER
 from tests.support.rest import uid_of
-from tests.support.world import EVERYONE, Invocation, append_everything, read_prompt, several_files
+from tests.support.world import EVERYONE, Invocation, append_everything, is_tidy, read_prompt, several_files, tidied
 
 AHEAD = 300
 FEW_TOKENS, HUGE = 8_000, "x" * 30_000
@@ -211,6 +212,13 @@ ACTIONS = (
     case("sweep of a space at rest", _waits, SWEEP, marks=False),
     case("daily sweep of a threshold that no event noticed", bank.due, SWEEP_ALL, unheard=True),
     case("some notes unfolded", _unfolded(("one", HUGE, "two", "three"), 3, _citing_all_but_the_last), RUN),
+    case("consolidation, then a long bank", bank.due_for_tidying, RUN),
+    case("tidy run", bank.queued_tidy, RUN),
+    case("tidy run by hand", bank.ordered_tidy, RUN),
+    case("plan of a tidy run", bank.tidy_for_review, RUN),
+    case("approval of a tidy run", bank.planned_tidy, APPROVE),
+    case("refusal of a tidy run", bank.planned_tidy, REFUSE),
+    case("undo of a tidy run", bank.tidied, _undo_of(2)),
     case("no note to fold", _unfolded((HUGE, f"{HUGE}y"), 2), RUN),
 )
 
@@ -327,6 +335,14 @@ PAIRS = (
     Pair(BY_HAND, QUEUED_RUN, (late, lost), bank.due, name="order & run"),
     Pair(COUNT, RUN, CROSSED, bank.ordered),
     Pair(RUN, COUNT, CROSSED, bank.ordered),
+    Pair(RUN, RUN, (*CROSSED, together), bank.queued_tidy, name="twin tidy runs"),
+    Pair(RUN, SWEEP, (late, cut, failing), bank.queued_tidy, name="tidy run & sweep"),
+    Pair(RUN, TIDY, (cut,), bank.queued_tidy, gap=STALL, name="stalled tidy run & another"),
+    Pair(RUN, ORDERED_RUN, (cut,), bank.queued_tidy, gap=STALL, name="stalled tidy run & run by hand"),
+    Pair(RUN, EDIT, (late, cut), bank.queued_tidy, gap=STALL, name="stalled tidy run & correction"),
+    Pair(RUN, UNDO, ALL, bank.ordered_tidy, name="tidy run & undo"),
+    Pair(UNDO, TIDY, (late, lost), bank.tidied, name="undo & tidy run"),
+    Pair(RUN, DELETE, (late, cut), bank.queued_tidy, name="tidy run & deletion"),
     Pair(
         RUN, CREATE, (overtaken,), bank.queued, _delete_and_wait, EARLIEST - RUN.seconds + 30,
         "run over a deletion & creation, at the earliest",
@@ -366,6 +382,8 @@ class BankHistory(History):
         self.fails = 0
         if not self.calm and self.scene.space and chance(self.choices, 25):
             bank.REVIEW.work(self.scene, self.world.process, self.world.clock())
+        if not self.calm and self.scene.space and chance(self.choices, 40):
+            bank.limit(self.scene)
         self.write()
 
     def steps(self) -> list[Step]:
@@ -448,9 +466,10 @@ class BankHistory(History):
             partial(queues.order, principal=EVERYONE, space_id=SPACE, wanted=RunOrder("api", dry_run=dry))
             for dry in (False, True)
         )
+        tidy = partial(queues.order, principal=EVERYONE, space_id=SPACE, wanted=RunOrder("api", tidy=True))
         on, off = (SpaceUpdate(threshold=threshold, auto_paused=False) for threshold in (self.scene.size, 0))
         changes = [partial(space_change.change, principal=EVERYONE, space_id=SPACE, wanted=one) for one in (on, off)]
-        self._one_of(by_hand, by_hand, by_hand, dry, *changes)
+        self._one_of(by_hand, by_hand, by_hand, dry, tidy, *changes)
 
     def decide(self) -> None:
         """Somebody decides on the plan that waits, or on whether plans wait."""
@@ -502,6 +521,8 @@ class BankHistory(History):
             if self.fails:
                 self.fails -= 1
                 raise LlmError("llm_unavailable", "The LLM does not answer.")
+            if is_tidy(schema):
+                return Reply(tidied(messages), {})
             prompt = read_prompt(messages)
             # What was committed before this process began and still is must not be asked for again.
             still = before & bank.committed(self.world)
