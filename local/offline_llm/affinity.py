@@ -3,21 +3,10 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
-from local.offline_llm.words import all_stems, fold, stem
+from local.offline_llm.words import all_stems, stem, unaccented
 
 # Order and spelling of docs/bucket.md.
 CATEGORIES = ("observation", "decision", "todo", "insight", "question", "progress", "issue")
-
-# Headings for files whose rules list no sections.
-CATEGORY_HEADINGS: Mapping[str, str] = {
-    "progress": "Progress",
-    "todo": "To do",
-    "question": "Open questions",
-    "issue": "Known issues",
-    "decision": "Decisions",
-    "observation": "Observations",
-    "insight": "Insights",
-}
 
 # Not a category of notes: progress that is reported as begun ("Started ..."), for sections such as "Current focus".
 CURRENT = "current"
@@ -52,13 +41,14 @@ _KEYWORDS: Mapping[str, str] = {
     "observation": """
         observation:5 observations:5 observed:5 finding:4 fact:4 measurement:4 behaviour:3 behavior:3 note:3
         notes:3 tech:2 technical:2 context:2 environment:3 constraint:3 tool:2 stack:3 learned:2 log:2 misc:2
-        general:2 diary:2 constats:5 mesures:4 comportement:3 environnement:3 outils:2 technique:2 contexte:2
-        appris:2 beobachtungen:5""",
+        general:2 diary:2 everything:4 else:4 divers:4 constats:5 mesures:4 comportement:3 environnement:3
+        outils:2 technique:2 contexte:2 appris:2 beobachtungen:5""",
     "insight": """
         insight:5 insights:5 finding:4 lesson:5 lessons:5 learned:5 learning:5 takeaway:5 conclusion:4 retrospective:4
         understanding:3 pattern:2 principle:3 why:2 enseignements:5 leçons:5 appris:5 apprises:5 erkenntnisse:5""",
     CURRENT: """
-        focus:5 current:4 currently:4 ongoing:5 doing:4 wip:5 underway:5 actuel:4 actuellement:4 cours:4 aktuell:4""",
+        focus:5 current:4 currently:4 ongoing:5 doing:4 wip:5 underway:5 actuel:4 actuellement:4 cours:4
+        moment:4 aktuell:4""",
 }
 
 
@@ -70,8 +60,9 @@ def _weights() -> Mapping[str, Mapping[str, float]]:
         row = table.setdefault(category, {})
         for pair in text.split():
             word, weight = pair.split(":")
-            key = stem(fold(word))
-            row[key] = max(row.get(key, 0.0), float(weight))
+            for french in (False, True):
+                key = stem(unaccented(word), french=french)
+                row[key] = max(row.get(key, 0.0), float(weight))
     return table
 
 
@@ -95,5 +86,7 @@ def open_kinds(heading: str, description: str = "") -> frozenset[str]:
     if strongest > OPEN_KIND_WEIGHT:
         # "Open questions" and "Open tasks" share a word that says only that things wait.
         return frozenset(kind for kind in kinds if by_heading[kind] > OPEN_KIND_WEIGHT)
+    if kinds == {"todo", "question"}:
+        kinds |= {"issue"}  # "Still open"
     by_description = affinities(description)
     return frozenset(kinds | {kind for kind in OPEN_KINDS if by_description[kind] > OPEN_KIND_WEIGHT})

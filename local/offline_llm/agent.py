@@ -12,7 +12,7 @@ from typing import Any
 
 from local.offline_llm import sentences
 from local.offline_llm.prompt import text_of
-from local.offline_llm.words import content_stems
+from local.offline_llm.words import content_stems, is_french
 
 QUESTION = "# The question of the user (JSON string)"
 RESPOND = "respond"
@@ -24,15 +24,6 @@ LONGEST = 300
 """Characters of a sentence, after which it ends with a clause."""
 
 _NAME = re.compile(r"\b[A-ZÀ-ÖØ-Þ][\w-]+")
-_FRENCH = re.compile(
-    r"[àâçéèêëîïôûùœ]|\b(le|la|les|des|est|une?|dans|que|qui|quoi|pour|pas|sur|avec|tu|te|toi|je|où|quand|dit|"
-    r"souviens|retiens|oublie|bonjour|quel(?:le)?s?)\b",
-    re.IGNORECASE,
-)
-_ENGLISH = re.compile(
-    r"\b(the|is|are|was|were|what|who|where|when|why|how|do|does|did|you|your|of|and|that|remember|forget|in|to|i)\b",
-    re.IGNORECASE,
-)
 _ASKS = re.compile(r"\?\s*$|\b(do|can|did) you remember\b|\bte souviens-tu\b|\btu te souviens\b", re.IGNORECASE)
 _ORDERS = r"(?:^|[.!?,;:]\s*|\n\s*|\b(?:please|and|et|s['’]il (?:te|vous) pla[iî]t)\s+)"
 """Where an order begins: elsewhere the same word tells something."""
@@ -97,7 +88,7 @@ class _State:
 
     @property
     def french(self) -> bool:
-        return len(_FRENCH.findall(self.question)) > len(_ENGLISH.findall(self.question))
+        return is_french(self.question)
 
     def of(self, name: str) -> Mapping[str, Any] | None:
         """The result of the first call of a tool. None if there was none."""

@@ -14,11 +14,17 @@ from local.offline_llm.affinity import CURRENT
 from local.offline_llm.entries import Note, clean_text
 from local.offline_llm.words import label_stems, normalise, stems
 
+# The French words with their endings: "corrigé", "corrigées".
+_FAIT = r"faite?s?|terminée?s?|finie?s?|achevée?s?|livrée?s?|réalisée?s?|déployée?s?|réglée?s?"
+_RESOLU = r"corrigée?s?|résolue?s?|réglée?s?|réparée?s?"
 _CLOSING_WORDS = {
-    "todo": r"done|finished|completed|implemented|resolved|closed|fixed|shipped|delivered|erledigt|fait|terminé",
-    "issue": r"done|fixed|solved|resolved|repaired|cured|gone|closed|no longer|works? again|behoben|corrigé|résolu",
-    CURRENT: r"done|finished|completed|implemented|shipped|delivered|works now|erledigt|fait|terminé",
-    "question": r"answer|answers|answered|resolved|settled|decided|clarified|solved|closed|beantwortet|répondu",
+    "todo": "done|finished|completed|implemented|resolved|closed|fixed|shipped|delivered|erledigt"
+    rf"|{_FAIT}|corrigée?s?",
+    "issue": "done|fixed|solved|resolved|repaired|cured|gone|closed|no longer|works? again|behoben"
+    rf"|{_RESOLU}|disparue?s?|(?:ne |n['’])[^.;:]{{1,60}} plus|(?:marche|fonctionne)(?:nt)? (?:à|de) nouveau",
+    CURRENT: rf"done|finished|completed|implemented|shipped|delivered|works now|erledigt|{_FAIT}",
+    "question": "answer|answers|answered|resolved|settled|decided|clarified|solved|closed|beantwortet"
+    rf"|réponse|répondue?s?|tranchée?s?|décidée?s?|clarifiée?s?|{_RESOLU}",
 }
 # Which categories may close what; a todo closes only when it opens with the closing word ("Done: ...").
 _CLOSERS = {
@@ -29,24 +35,27 @@ _CLOSERS = {
 }
 _NEGATION = re.compile(
     r"\b(?:not|never|nothing|half|partly|almost|nearly|hardly|isn't|wasn't|aren't|yet to be|to be|until|unless|once"
-    r"|when|if|must be|should be|cannot be|nicht|noch nicht|pas encore)\s+(?:yet\s+|been\s+|fully\s+|all\s+)?$",
+    r"|when|if|must be|should be|cannot be|nicht|noch nicht|pas|jamais|presque|rien|quand|si|sera|seront"
+    r"|doit être|doivent être)"
+    r"\s+(?:(?:yet|been|fully|all|encore|été|entièrement)\s+){0,2}$",
     re.IGNORECASE,
 )
-_SETTLED_TAGS = frozenset({"solved", "fixed", "resolved", "settled", "closed", "behoben", "résolu"})
-_SETTLED = re.compile(r"\b(?:now|therefore)\b", re.IGNORECASE)
+_SETTLED_TAGS = frozenset({"solved", "fixed", "resolved", "settled", "closed", "behoben", "résolu", "corrigé", "réglé"})
+_SETTLED = re.compile(r"\b(?:now|therefore|désormais|maintenant|donc)\b", re.IGNORECASE)
 # Something is left, wherever the note says so; and a "now" that tells of a new problem.
 _UNSETTLED = re.compile(
     r"\b(?:still|until|would (?:cure|fix|solve|help|work)|remain(?:s|ing)?|not (?:yet|fixed|solved)|unsolved"
-    r"|noch|immer)\b",
+    r"|noch|immer|encore|toujours|restent?)\b",
     re.IGNORECASE,
 )
 _FAILING = re.compile(
-    r"\b(?:fail(?:s|ing)?|crash(?:es)?|los(?:es?|ing)|hangs?|breaks?|broken|drops?|wrong|impossible|cannot|can't|blocked)\b",
+    r"\b(?:fail(?:s|ing)?|crash(?:es)?|los(?:es?|ing)|hangs?|breaks?|broken|drops?|wrong|impossible|cannot|can't|blocked"
+    r"|échoue|plante|perd|bloquée?s?|cassée?s?|perdue?s?)\b",
     re.IGNORECASE,
 )
 # "Fixed in 4f2a9c1": a sentence that says of the ones before it that the problem is over.
 _BARE = re.compile(
-    r"(?<=[.!?;])\s+(?:fixed|solved|resolved|repaired|behoben|corrigé|résolu)\s+(?:in|by|with|since|at|on|durch|mit|dans|par|avec)\b",
+    r"(?<=[.!?;])\s+(?:fixed|solved|resolved|repaired|behoben|corrigée?|résolue?|réglée?)\s+(?:in|by|with|since|at|on|durch|mit|dans|par|avec)\b",
     re.IGNORECASE,
 )
 _SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n+")
@@ -164,7 +173,8 @@ def _claims(note: Note, kind: str, text: str) -> list[tuple[frozenset[str], floa
 
 def _opening(kind: str) -> re.Pattern[str]:
     return re.compile(
-        rf"^\W*(?:\[x\]\s*)?(?:{_CLOSING_WORDS[kind]})\b(?:\s+(?:is|now|to|of|the)\b)?\s*[:,.!–—-]?\s*", re.IGNORECASE
+        rf"^\W*(?:\[x\]\s*)?(?:c['’]est\s+)?(?:(?:problème|question|tâche)\s+)?(?:{_CLOSING_WORDS[kind]})\b(?:\s+(?:is|now|to|of|the)\b)?\s*[:,.!–—-]?\s*",
+        re.IGNORECASE,
     )
 
 

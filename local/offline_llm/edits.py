@@ -6,17 +6,19 @@ file is sent only when it is new, or where its headings cannot be told apart or 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
-from local.offline_llm.affinity import CATEGORY_HEADINGS
 from local.offline_llm.layout import FileSpec, Section
 from local.offline_llm.outline import NOTHING_HERE, Item, Outline, heal, read_outline
+from local.offline_llm.texts import ENGLISH, FRENCH
 from local.offline_llm.words import all_stems
 
 Path = tuple[Section, ...]
 Edit = dict[str, Any]
 
 _DEEPEST = 6  # Markdown's last heading level
+_LINES_MOST = 20  # lines of one section that are edited one by one
 
 
 @dataclass(frozen=True)
@@ -195,26 +197,42 @@ def _rewrite(
 
 
 def _sections(outline: Outline, found: Mapping[int, list[Bullet]], removals: Iterable[Removal]) -> list[Edit]:
-    """Replace the sections that items leave, outer ones first, then append to the others."""
-    addresses = outline.addresses
-    replaced: dict[int, list[Removal]] = {index: [] for index in found if outline.is_blank(index) and addresses[index]}
+    """The edits of the sections that items leave or come to, outer ones first."""
+    leaving: dict[int, list[Removal]] = {}
     for removal in removals:
-        if addresses[removal.heading] is not None:
-            replaced.setdefault(removal.heading, []).append(removal)
-    edits = []
-    for index, leaving in sorted(replaced.items()):
-        bullets = found.get(index, [])
-        content = outline.body(index, [removal.item.lines for removal in leaving], _lines(bullets))
-        notes = [*(removal.note for removal in leaving), *_notes(bullets)]
-        # Of a day only those parts stand that have something to say.
-        gone = content == NOTHING_HERE and _is_part_of_day(outline, index)
-        op = "delete_section" if gone else "replace_section"
-        edits.append(_edit(op, addresses[index], "" if gone else content, notes))
-    return edits + [
-        _edit("append_to_section", addresses[index], "\n".join(_lines(bullets)), _notes(bullets))
-        for index, bullets in sorted(found.items())
-        if index not in replaced and addresses[index] is not None
+        leaving.setdefault(removal.heading, []).append(removal)
+    return [
+        edit
+        for index in sorted({*found, *leaving})
+        if outline.addresses[index] is not None
+        for edit in _section(outline, index, leaving.get(index, []), found.get(index, []))
     ]
+
+
+def _section(outline: Outline, index: int, leaving: Sequence[Removal], bullets: Sequence[Bullet]) -> list[Edit]:
+    """The edits of one section: of its lines where they can be named, else of the whole."""
+    address = outline.addresses[index]
+    old = [removal.item.lines for removal in leaving]
+    notes = [*(removal.note for removal in leaving), *_notes(bullets)]
+    content = outline.body(index, old, _lines(bullets))
+    if old and not content and _is_part_of_day(outline, index):
+        # Of a day only those parts stand that have something to say.
+        return [_edit("delete_section", address, "", notes)]
+    if outline.is_blank(index):
+        old = [(NOTHING_HERE,)]
+    if len(old) > _LINES_MOST or not all(len(lines) == 1 and outline.names(index, lines[0]) for lines in old):
+        return [_edit("replace_section", address, content, notes)]
+    edits = []
+    rest = list(bullets)
+    for lines, removal in zip_longest(old, leaving):
+        # What takes the place of a line of the same section stands there.
+        new = next((bullet for bullet in rest if removal is None or removal.note in bullet.notes), None)
+        if new:
+            rest.remove(new)
+            edits.append(_edit("replace_line", address, "\n".join(new.lines), new.notes) | {"line": lines[0]})
+        else:
+            edits.append(_edit("remove_line", address, "", [removal.note]) | {"line": lines[0]})
+    return edits + ([_edit("append_to_section", address, "\n".join(_lines(rest)), _notes(rest))] if rest else [])
 
 
 def _is_part_of_day(outline: Outline, index: int) -> bool:
@@ -264,7 +282,7 @@ def _order(section: Section, spec: FileSpec) -> tuple[int, int]:
 
 def _known(spec: FileSpec) -> tuple[Section, ...]:
     """The sections that the rules name for a file, or those by category where they name none."""
-    return spec.sections or tuple(Section(2, heading) for heading in CATEGORY_HEADINGS.values())
+    return spec.sections or tuple(Section(2, heading) for one in (ENGLISH, FRENCH) for heading in one.headings.values())
 
 
 def _present(outline: Outline, parent: int | None, spec: FileSpec) -> list[tuple[tuple[int, int], int, str]]:

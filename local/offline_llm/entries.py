@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from local.offline_llm.markdown import block_parser
+from local.offline_llm.texts import ENGLISH, FRENCH, Texts
 from local.offline_llm.words import normalise
 
 _LINE_ENDS = re.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -24,17 +25,14 @@ _TICKS = re.compile(r"`+")
 _DEEP = re.compile(r"^(?:\s*(?:[>+*-]|\d{1,9}[.)])){10}")
 _DEEPEST = 16  # levels of tokens, two for each list; the service refuses a file with lists 20 deep
 _MOMENT = re.compile(r"^\d{4}-\d{2}-\d{2}(?:$|[T ]\d{2}:\d{2})")
-_STAMP = re.compile(r" ?\((?:\d{4}-\d{2}-\d{2}|undated)(?:[,;] [^()\n]{1,240})?\)(?=[.]?$)", re.MULTILINE)
-_LABEL = re.compile(r"^\*\*(?P<kind>Todo|Question|Issue|Current):\*\*\s+")
+_LANGUAGES = (ENGLISH, FRENCH)
+_UNDATED = "|".join(texts.undated for texts in _LANGUAGES)
+_STAMP = re.compile(rf" ?\((?:\d{{4}}-\d{{2}}-\d{{2}}|{_UNDATED})(?:[,;] [^()\n]{{1,240}})?\)(?=[.]?$)", re.MULTILINE)
+_KINDS = {label: kind for texts in _LANGUAGES for kind, label in texts.labels.items()}
+_LABEL = re.compile(rf"^\*\*(?P<label>{'|'.join(_KINDS)})\*\*\s+")
 _MARKER = re.compile(r"^(?P<marker>\s*(?:[-+*]|\d{1,9}[.)])\s+)(?:\[[ xX]\]\s+)?")
-_CLOSED_LABELS = {
-    "todo": "Closes the todo",
-    "question": "Answers the question",
-    "issue": "Settles the issue",
-    "current": "Finishes",
-    "statement": "Replaces",
-}
-_CLOSED_LINE = re.compile(r"^(?:Closes(?: the todo)?|Answers the question|Settles the issue|Finishes|Replaces): ")
+_CLOSED = "|".join(label for texts in _LANGUAGES for label in texts.closed.values())
+_CLOSED_LINE = re.compile(rf"^(?:{_CLOSED}): ")
 
 
 @dataclass(frozen=True)
@@ -47,15 +45,17 @@ class Note:
     category: str
     tags: tuple[str, ...]
     content: str
+    said_at: str = ""
+    author: str = ""
 
     @property
     def moment(self) -> str:
         """When it was, as ISO 8601, "" if unknown.
 
-        A tag that is a date or a time goes before the timestamp: it is how a note that was recorded elsewhere and
-        posted later tells its true time.
+        Before the timestamp goes the time at which it was said, or a tag that is a date or a time: so a note that was
+        recorded elsewhere and posted later tells its true time.
         """
-        return next((text for text in (*self.tags, self.timestamp) if _MOMENT.match(text)), "")
+        return next((text for text in (self.said_at, *self.tags, self.timestamp) if _MOMENT.match(text)), "")
 
     @property
     def day(self) -> str:
@@ -80,14 +80,14 @@ def clean_text(content: str) -> str:
     return _CONTROLS.sub("", text).strip()
 
 
-def stamp(note: Note, extra: str = "") -> str:
+def stamp(note: Note, extra: str = "", texts: Texts = ENGLISH) -> str:
     """Date and author in brackets, as they stand at the end of an entry."""
-    agent = " ".join(re.sub(r"[()\n]", " ", clean_text(note.agent)).split())[:80]
-    parts = [note.day or "undated", agent] if agent else [note.day or "undated"]
+    who = " ".join(re.sub(r"[()\n]", " ", clean_text(note.author or note.agent)).split())[:80]
+    parts = [note.day or texts.undated, who] if who else [note.day or texts.undated]
     return f"({', '.join(parts)}{'; ' + extra if extra else ''})"
 
 
-def write_entry(note: Note, closed: Sequence[Closed] = ()) -> tuple[str, ...]:
+def write_entry(note: Note, closed: Sequence[Closed] = (), texts: Texts = ENGLISH) -> tuple[str, ...]:
     """The lines of a note's bullet, with the entries that it closes below it.
 
     The result is always exactly one list item: where escaping cannot make sure of that, the text goes into a fence.
@@ -96,21 +96,21 @@ def write_entry(note: Note, closed: Sequence[Closed] = ()) -> tuple[str, ...]:
     # Where the note says all that the closed entry said, only its date and author are news.
     said = normalise(text) if closed else ""
     repeated = [entry for entry in closed if len(entry.source) == 1 and own_text(entry.source) in said]
-    stamped = stamp(note, "; ".join(_origin(entry) for entry in repeated))
-    lead, rest = _lead_and_rest(_escape_blocks(text), note)
+    stamped = stamp(note, "; ".join(_origin(entry, texts) for entry in repeated), texts)
+    lead, rest = _lead_and_rest(_escape_blocks(text), _lead(note, texts))
     lines = _bullet(lead, stamped, rest)
     if not _PLAIN_LINES.fullmatch(text) and not _is_one_item(lines):
         fence = "`" * max([3, *(len(run) + 1 for run in re.findall(r"`{3,}", text))])
-        lines = _bullet(_lead(note), stamped, [fence, *text.split("\n"), fence])
+        lines = _bullet(_lead(note, texts), stamped, [fence, *text.split("\n"), fence])
     for entry in closed:
         if entry not in repeated:
-            lines += _quote_closed(entry)
+            lines += _quote_closed(entry, texts)
     return tuple(lines)
 
 
-def label_entry(lines: tuple[str, ...], kind: str) -> tuple[str, ...]:
+def label_entry(lines: tuple[str, ...], kind: str, texts: Texts) -> tuple[str, ...]:
     """The bullet with its kind in front, for sections that mix kinds."""
-    return (f"- **{kind.capitalize()}:** {lines[0].removeprefix('- ')}", *lines[1:])
+    return (f"- **{texts.labels[kind]}** {lines[0].removeprefix('- ')}", *lines[1:])
 
 
 def own_text(item: Iterable[str]) -> str:
@@ -148,7 +148,7 @@ def without_closed(item: Sequence[str]) -> tuple[str, ...]:
 def labelled_kind(item: Iterable[str]) -> str:
     """The kind that an entry's label names, "" if it has none."""
     found = _LABEL.match(_MARKER.sub("", next(iter(item), ""), count=1))
-    return found["kind"].lower() if found else ""
+    return _KINDS[found["label"]] if found else ""
 
 
 def _bullet(lead: str, stamped: str, rest: list[str]) -> list[str]:
@@ -160,10 +160,10 @@ def _bullet(lead: str, stamped: str, rest: list[str]) -> list[str]:
     return lines
 
 
-def _lead_and_rest(lines: list[str], note: Note) -> tuple[str, list[str]]:
+def _lead_and_rest(lines: list[str], lead: str) -> tuple[str, list[str]]:
     """The first paragraph and what follows it; a note that begins with a list, a quote or code gets a lead."""
     if lines and _BLOCK_START.match(lines[0]):
-        return _lead(note), lines
+        return lead, lines
     end = next(
         (at for at, line in enumerate(lines) if not line.strip() or (at and _BLOCK_START.match(line))), len(lines)
     )
@@ -173,8 +173,8 @@ def _lead_and_rest(lines: list[str], note: Note) -> tuple[str, list[str]]:
     return "\n".join(line.strip() for line in lines[:end]), rest
 
 
-def _lead(note: Note) -> str:
-    return f"A note of category {re.sub('[^a-z]', '', note.category)[:20] or 'unknown'}:"
+def _lead(note: Note, texts: Texts) -> str:
+    return texts.note_of.format(category=re.sub("[^a-z]", "", note.category)[:20] or texts.unknown)
 
 
 def _escape_blocks(text: str) -> list[str]:
@@ -257,20 +257,20 @@ def _is_one_item(lines: list[str]) -> bool:
     return outer == outline and items == 3 and shallow and not html and not own & {"heading_open", "hr"}
 
 
-def _origin(entry: Closed) -> str:
+def _origin(entry: Closed, texts: Texts) -> str:
     """What a closed entry was, with its date and author: "todo of 2026-11-21, lead"."""
     found = _STAMP.search(entry.source[0])
-    return f"{entry.kind or 'open'} of {found.group().strip(' ()')}" if found else f"was {entry.kind or 'open'}"
+    kind = texts.kinds.get(entry.kind, entry.kind)
+    return texts.of.format(kind=kind, stamp=found.group().strip(" ()")) if found else texts.was.format(kind=kind)
 
 
-def _quote_closed(entry: Closed) -> list[str]:
+def _quote_closed(entry: Closed, texts: Texts) -> list[str]:
     """A closed entry as a nested bullet that says what it was."""
     marker = _MARKER.match(entry.source[0])
     width = len(marker["marker"]) if marker else 0
     first = entry.source[0][marker.end() if marker else 0 :].strip()
-    label = _CLOSED_LABELS.get(entry.kind, "Closes")
     rest = [_dedent(line, width) for line in entry.source[1:]]
-    return [f"  - {label}: {first}", *(f"    {line}" if line.strip() else "" for line in rest)]
+    return [f"  - {texts.closed[entry.kind]}: {first}", *(f"    {line}" if line.strip() else "" for line in rest)]
 
 
 def _dedent(line: str, width: int) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from local.offline_llm import topics
 from local.offline_llm.affinity import CATEGORIES, CURRENT, OPEN_KINDS, affinities, open_kinds
 from local.offline_llm.entries import Note
 from local.offline_llm.layout import FileSpec, Leaf
@@ -27,16 +28,21 @@ _FOREIGN = -2.0
 _FOREIGN_OPEN = -4.0
 _QUANTITY = re.compile(r"\d\s?(?:µs|ms|s|min|h|[kMG]i?B|%|tokens?|requests?)(?![\w])")
 _BEGUN = re.compile(
-    r"\b(?:started|begun|began|working on|under way|underway|in progress|ongoing|in arbeit|en cours)\b", re.IGNORECASE
+    r"\b(?:started|begun|began|working on|under way|underway|in progress|ongoing|in arbeit|en cours|en train d\w+"
+    r"|commencée?s?|démarrée?s?|entamée?s?)\b",
+    re.IGNORECASE,
 )
-_DONE = re.compile(r"\b(?:done|finished|completed|works|fixed|resolved|implemented)\b", re.IGNORECASE)
+_DONE = re.compile(
+    r"\b(?:done|finished|completed|works|fixed|resolved|implemented|terminée?s?|finie?s?|livrée?s?|résolue?s?)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
 class Shelf:
     """A place for notes: a section, or a whole file without sections, with what draws notes to it.
 
-    `named` has the categories that it is named after.
+    `named` has the categories that it is named after. `topic` is the subject that it is for (topics.py), "" for any.
 
     `day` is the prefix that a note's date must have ("" = any), for files that are made per day or month.
     """
@@ -48,6 +54,7 @@ class Shelf:
     words: Mapping[str, float]
     kinds: frozenset[str]
     named: frozenset[str]
+    topic: str
 
 
 def list_shelves(files: Sequence[tuple[FileSpec, str]]) -> list[Shelf]:
@@ -61,7 +68,10 @@ def list_shelves(files: Sequence[tuple[FileSpec, str]]) -> list[Shelf]:
             description = spec.description if leaf is None else leaf.description
             texts = (heading, description, f"{spec.name.removesuffix('.md')} {spec.title}", spec.description)
             kinds = open_kinds(heading, description)
-            shelves.append(Shelf(spec, leaf, day, _affinity(texts, kinds), _words(texts), kinds, _named(heading)))
+            topic = topics.of_heading(heading)
+            drawn = dict.fromkeys((*CATEGORIES, CURRENT), _FOREIGN) if topic else _affinity(texts, kinds)
+            named = frozenset() if topic else _named(heading)
+            shelves.append(Shelf(spec, leaf, day, drawn, _words(texts), frozenset() if topic else kinds, named, topic))
     return shelves
 
 
@@ -105,7 +115,10 @@ def choose_shelf(note: Note, category: str, shelves: Sequence[Shelf], rarity: Ma
     if _QUANTITY.search(note.content):
         text |= {stem("measured")}
     fitting = [shelf for shelf in shelves if note.day.startswith(shelf.day)] or list(shelves)
-    if category == "decision":
+    about = topics.of_note(note.content) if category in _FLOATING else []
+    if for_topic := [shelf for shelf in fitting if shelf.topic in about]:
+        fitting = for_topic
+    elif category == "decision":
         # Who asks for a section of decisions looks for them there.
         fitting = [shelf for shelf in fitting if category in shelf.named] or fitting
 
@@ -143,6 +156,9 @@ def _affinity(texts: Sequence[str], kinds: frozenset[str]) -> dict[str, float]:
             keeps_off = kinds or "decision" in named
             total += _FOREIGN_OPEN if keeps_off else (_FOREIGN if named else 0.0)
         totals[category] = total
+    if CURRENT in kinds:
+        # "What is being done now": what is finished goes elsewhere.
+        totals["progress"] = min(totals["progress"], 1.0)
     return totals
 
 

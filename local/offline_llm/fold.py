@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from local.offline_llm.affinity import CATEGORY_HEADINGS, CURRENT, OPEN_KINDS, affinities, open_kinds
+from local.offline_llm.affinity import CURRENT, OPEN_KINDS, affinities, open_kinds
 from local.offline_llm.closing import OpenEntry, Waiting, find_closed, is_done_todo, is_settled_issue, open_entry
 from local.offline_llm.correcting import STATEMENT, find_corrected, statement
 from local.offline_llm.edits import Bullet, FileChange, Path, Removal, write_change
@@ -30,6 +30,7 @@ from local.offline_llm.orders import gives_orders
 from local.offline_llm.outline import Item, Outline, read_outline
 from local.offline_llm.rules import read_layout
 from local.offline_llm.synthesis import write_synthesis
+from local.offline_llm.texts import Texts, of_rules
 from local.offline_llm.words import all_stems
 
 MAX_FILES = 100  # what the service takes in one answer
@@ -62,6 +63,7 @@ class _Draft:
     note: Note
     category: str  # what it is filed as
     shelf: Shelf
+    texts: Texts
     plain: tuple[str, ...]  # its bullet as long as it closes nothing
     closed: list[Closed] = field(default_factory=list)
     notes: list[int] = field(default_factory=list)
@@ -69,14 +71,16 @@ class _Draft:
     @property
     def lines(self) -> tuple[str, ...]:
         """Its bullet, labelled where its section holds several kinds of open entries."""
-        lines = write_entry(self.note, self.closed) if self.closed else self.plain
-        return label_entry(lines, self.category) if self.category in OPEN_KINDS and len(self.shelf.kinds) > 1 else lines
+        lines = write_entry(self.note, self.closed, self.texts) if self.closed else self.plain
+        mixed = self.category in OPEN_KINDS and len(self.shelf.kinds) > 1
+        return label_entry(lines, self.category, self.texts) if mixed else lines
 
 
 @dataclass
 class _Desk:
     """What filing the notes has come to so far."""
 
+    texts: Texts
     waiting: Waiting
     statements: Waiting  # what stands until a note replaces it
     known: dict[str, _Known]  # by the text of an entry
@@ -97,7 +101,9 @@ def fold(rules: str, bank: Mapping[str, str], notes: Sequence[Note]) -> dict[str
     files = _as_named(for_days(read_layout(rules), (note.day for note in notes)), bank)
     shelves = list_shelves(files)
     outlines = {name: read_outline(text) for name, text in bank.items()}
-    desk = _Desk(_open_entries(outlines, shelves), _statements(outlines, shelves), _known_texts(outlines))
+    desk = _Desk(
+        of_rules(rules), _open_entries(outlines, shelves), _statements(outlines, shelves), _known_texts(outlines)
+    )
     rarity = word_rarity(shelves)
     for note in notes:
         _file_note(note, desk, shelves, rarity)
@@ -118,7 +124,7 @@ def fold(rules: str, bank: Mapping[str, str], notes: Sequence[Note]) -> dict[str
         entries = [entry for entry in entries if entry.get("edits") or entry.get("notes")]
     return {
         "bank_files": entries,
-        "synthesis": write_synthesis(notes, desk.waiting.entries),
+        "synthesis": write_synthesis(notes, desk.waiting.entries, desk.texts),
         "discarded": desk.discarded,
     }
 
@@ -136,7 +142,7 @@ def _as_named(files: Sequence[tuple[FileSpec, str]], bank: Mapping[str, str]) ->
 def _file_note(note: Note, desk: _Desk, shelves: Sequence[Shelf], rarity: Mapping[str, float]) -> None:
     """Confirm what the note repeats, close what it closes, and choose its place."""
     closed = find_closed(note, desk.waiting)
-    lines = write_entry(note)
+    lines = write_entry(note, (), desk.texts)
     text = own_text(lines)
     if not clean_text(note.content):
         desk.discarded.append({"note": note.number, "reason": "Empty: it holds no text."})
@@ -157,7 +163,7 @@ def _file_note(note: Note, desk: _Desk, shelves: Sequence[Shelf], rarity: Mappin
     # What corrects a statement stands in its place. A decision stands with the decisions.
     stood = corrected.place.shelf if corrected and isinstance(corrected.place, _Stored | _Draft) else None
     shelf = stood if stood and stood.leaf and note.category != "decision" else shelf
-    draft = _Draft(note, category, shelf, lines, notes=[note.number])
+    draft = _Draft(note, category, shelf, desk.texts, lines, notes=[note.number])
     for entry, kind in closed:
         desk.waiting.remove(entry)
         _take_place(entry, kind, draft, desk)
@@ -205,7 +211,7 @@ def _is_of_a_day(shelf: Shelf) -> bool:
 def _path(draft: _Draft) -> Path:
     """The headings that a draft goes under, with its date where the rules ask for one section per day."""
     if draft.shelf.leaf is None:
-        return (Section(2, CATEGORY_HEADINGS.get(draft.category, CATEGORY_HEADINGS["progress"])),)
+        return (Section(2, draft.texts.headings.get(draft.category, draft.texts.headings["progress"])),)
     day = draft.note.day or "Undated"
     return tuple(Section(s.level, day, s.description, day=True) if s.day else s for s in draft.shelf.leaf.path)
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from local.offline_llm.markdown import block_parser
 
 NOTHING_HERE = "*Nothing open.*"
+"""Stands in sections of earlier banks, and goes when there is something."""
 _PATH_SEPARATOR = " > "
 
 
@@ -106,11 +107,16 @@ class Outline:
         heading = self.headings[index]
         return "\n".join(self.lines[heading.body : heading.own_end]).strip() == NOTHING_HERE
 
+    def names(self, index: int, line: str) -> bool:
+        """Whether one line alone of a heading's section, sub-sections included, says this."""
+        heading = self.headings[index]
+        said = " ".join(line.split())
+        return sum(" ".join(other.split()) == said for other in self.lines[heading.body : heading.end]) == 1
+
     def body(self, index: int, without: Iterable[tuple[str, ...]] = (), plus: Sequence[str] = ()) -> str:
         """The text below a heading with its sub-sections, without some items (given by their lines).
 
-        The lines `plus` are added to its own text, in front of the sub-sections. Own text that becomes empty is
-        replaced by NOTHING_HERE, which goes when there is something again: the contract knows no empty content.
+        The lines `plus` are added to its own text, in front of the sub-sections.
         """
         heading = self.headings[index]
         gone: set[int] = set()
@@ -127,8 +133,6 @@ class Outline:
             own = []
         if plus and own and not any(kept[-1] in item.span for item in heading.items):
             own.append("")
-        if not own and not plus:
-            own = [NOTHING_HERE]
         return "\n".join([*own, *plus, "", *self.lines[heading.own_end : heading.end]]).strip("\n")
 
 

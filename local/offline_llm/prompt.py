@@ -1,7 +1,8 @@
 """The request of a consolidation, read from the chat messages that the service sends to any model.
 
 The user message holds, each on a line of its own, four JSON values: rules (a string), the previous synthesis (a string
-or null), the bank files and the live notes (arrays of objects). All other lines are prose for a language model.
+or null), the bank files (an array of objects) and the live notes (an array of arrays). All other lines are prose for a
+language model.
 """
 
 import json
@@ -90,7 +91,8 @@ def _note(note: object) -> Note:
     number, timestamp, agent, category, content, more, *_ = fields
     if type(number) is not int or not isinstance(content, str):
         raise PromptError("Each note must be an array: a number, time, agent, category, and its text.")
-    tags = more.get("tags") if isinstance(more, dict) else None
+    more = more if isinstance(more, dict) else {}
+    tags = more.get("tags")
     return Note(
         number=number,
         timestamp=_string(timestamp),
@@ -98,6 +100,8 @@ def _note(note: object) -> Note:
         category=_string(category),
         tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
         content=content,
+        said_at=_string(more.get("said_at")),
+        author=_string(more.get("author")),
     )
 
 

@@ -88,6 +88,12 @@ def read_layout(rules: str) -> list[FileSpec]:
         for block in blocks:
             for name, sentence in _mentions(block.text).items():
                 _add_description(drafts.setdefault(name, _Draft(name)), sentence)
+        if len(drafts) == 1:
+            # All headings are of the only file.
+            (draft,) = drafts.values()
+            for block in blocks:
+                if _HEADING_SPAN.search(block.text):
+                    _describe(draft, block, 0)
     if not drafts:
         drafts[DEFAULT_FILE] = _Draft(DEFAULT_FILE, by_day=bool(_BY_DAY.search(rules)))
     return [_finish(draft) for draft in drafts.values()]
@@ -224,14 +230,11 @@ def _finish(draft: _Draft) -> FileSpec:
     if len(top) == 1 and ordered[0] is top[0] and not top[0].day:
         title = ordered.pop(0).text
     if draft.by_day and not is_per_day(draft.name) and not any(section.day for section in ordered):
-        ordered = [Section(2, DAY, day=True), *(_deeper(section) for section in ordered)]
+        down = 3 - min((section.level for section in ordered), default=3)
+        ordered = [Section(2, DAY, day=True), *(replace(section, level=section.level + down) for section in ordered)]
     return FileSpec(
         draft.name, title or title_of(draft.name), " ".join(draft.description[:2]), tuple(_levels_in_steps(ordered))
     )
-
-
-def _deeper(section: Section) -> Section:
-    return Section(max(3, min(section.level + 1, 6)), section.text, section.description)
 
 
 def _levels_in_steps(sections: list[Section]) -> list[Section]:

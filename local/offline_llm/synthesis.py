@@ -7,54 +7,56 @@ from local.offline_llm import sentences
 from local.offline_llm.affinity import CATEGORIES, OPEN_KINDS
 from local.offline_llm.closing import OpenEntry
 from local.offline_llm.entries import Note, clean_text
+from local.offline_llm.texts import Texts
 
-MADE_BY = "Made by the offline rules (model `offline-rules`), not by a language model."
 MAX_BYTES = 1_500
 _MAX_LINE = 150
 _MAX_SENTENCE = 300
 _LATEST = 4
-_PLURALS = {"todo": "todos", "progress": "progress", "insight": "insights"}
-_OPEN_TITLES = {"todo": "Open todos", "question": "Open questions", "issue": "Open issues", "current": "Under way"}
 
 
-def write_synthesis(notes: Sequence[Note], waiting: Sequence[OpenEntry]) -> str:
+def write_synthesis(notes: Sequence[Note], waiting: Sequence[OpenEntry], texts: Texts) -> str:
     """Markdown of at most 1,500 bytes: period, authors, counts, the latest decisions and results, what stays open.
 
     `waiting` are the open entries of the bank as it will be, oldest first.
     """
-    lines = [f"{_head(notes)} {MADE_BY}"]
-    for title, category in (("Latest decisions", "decision"), ("Latest progress", "progress")):
-        texts = [clean_text(note.content) for note in reversed(notes) if note.category == category]
-        lines += _list(title, texts, None)
+    lines = [f"{_head(notes, texts)} {texts.made_by}"]
+    for title, category in ((texts.decisions, "decision"), (texts.progress, "progress")):
+        said = [clean_text(note.content) for note in reversed(notes) if note.category == category]
+        lines += _list(title, said, "", 0)
     for kind in OPEN_KINDS:
-        texts = [entry.text for entry in waiting if kind in entry.kinds and (len(entry.kinds) == 1 or kind == "todo")]
-        lines += _list(_OPEN_TITLES[kind], texts[::-1], len(texts))
+        open_ones = [
+            entry.text for entry in waiting if kind in entry.kinds and (len(entry.kinds) == 1 or kind == "todo")
+        ]
+        lines += _list(texts.open[kind], open_ones[::-1], texts.newest, len(open_ones))
     return _fit(lines)
 
 
-def _head(notes: Sequence[Note]) -> str:
+def _head(notes: Sequence[Note], texts: Texts) -> str:
     days = sorted(note.day for note in notes if note.day)
-    period = f"{days[0]} to {days[-1]}" if days and days[0] != days[-1] else (days[0] if days else "undated")
-    agents = [
-        name
-        for name, _ in Counter(clean_text(" ".join(note.agent.split())) for note in notes if note.agent).most_common(6)
-    ]
+    period = texts.period.format(first=days[0], last=days[-1]) if len(set(days)) > 1 else "".join(days[:1])
+    authors = (clean_text(" ".join((note.author or note.agent).split())) for note in notes)
+    named = [name[:64] for name, _ in Counter(name for name in authors if name).most_common(6)]
     counts = Counter(note.category for note in notes)
     kinds = [
-        f"{counts[category]} {_PLURALS.get(category, category + 's') if counts[category] > 1 else category}"
+        f"{counts[category]} {texts.counts[category][counts[category] > 1]}"
         for category in CATEGORIES
         if counts[category]
     ]
-    who = f" by {', '.join(agent[:64] for agent in agents)}" if agents else ""
-    return f"{period}: {len(notes)} notes{who} ({', '.join(kinds)})."
+    return texts.head.format(
+        period=period or texts.undated,
+        count=len(notes),
+        who=texts.by.format(who=", ".join(named)) if named else "",
+        kinds=", ".join(kinds),
+    )
 
 
-def _list(title: str, texts: Sequence[str], total: int | None) -> list[str]:
-    """The first of the texts that can be told in whole sentences."""
-    shown = [short for text in texts if (short := _short(text))][:_LATEST]
+def _list(title: str, said: Sequence[str], newest: str, total: int) -> list[str]:
+    """The first of the texts that can be told in whole sentences. `newest` says how many there are in `total`."""
+    shown = [short for text in said if (short := _short(text))][:_LATEST]
     if not shown:
         return []
-    count = f" ({len(shown)} newest of {total})" if total is not None and total > len(shown) else ""
+    count = newest.format(shown=len(shown), total=total) if total > len(shown) else ""
     return ["", f"**{title}{count}**", "", *(f"- {text}" for text in shown)]
 
 

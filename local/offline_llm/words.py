@@ -1,4 +1,4 @@
-"""The words of a text, reduced so that "pinned" meets "pins": light English stemming, no dictionary."""
+"""The words of a text, reduced so that "pinned" meets "pins": light English and French stemming, no dictionary."""
 
 import re
 import unicodedata
@@ -10,6 +10,24 @@ _TO_DO = re.compile(r"\bto[ -]do\b", re.IGNORECASE)
 
 # Up to eight words in front of a colon.
 _LABEL = re.compile(r"^(?:the\s+|our\s+)?([^\W_]+(?:[ -][^\W_]+){0,7}):\s", re.IGNORECASE)
+
+_FRENCH = re.compile(
+    r"[àâçéèêëîïôûùœ]|\b(le|la|les|des|est|une?|dans|que|qui|quoi|pour|pas|sur|avec|tu|te|toi|je|où|quand|dit|"
+    r"souviens|retiens|oublie|bonjour|quel(?:le)?s?)\b",
+    re.IGNORECASE,
+)
+_ENGLISH = re.compile(
+    r"\b(the|is|are|was|were|what|who|where|when|why|how|do|does|did|you|your|of|and|that|remember|forget|in|to|i)\b",
+    re.IGNORECASE,
+)
+READ = 20_000
+"""Characters of a text that are read for its language."""
+
+
+def is_french(text: str) -> bool:
+    """Whether the text is in French rather than in English."""
+    return len(_FRENCH.findall(text[:READ])) > len(_ENGLISH.findall(text[:READ]))
+
 
 # Words that say nothing about the subject. Category words such as "done" and "todo" are among them: they decide by
 # affinity and by closing phrases, so as common words they would count twice.
@@ -25,11 +43,13 @@ _STOPWORDS = """
     als auch auf aus bei das dass dem den der die ein eine einer es ist mit nach nicht oder sich sind und von
     vor wie wird zu zum zur belong belongs behind every everything place places stay stays turn turned keep
     keeps kept make makes made takes taken give gives given go goes come comes get gets put puts really rather
-    right different kind ways work works working new old first second last next
+    right different kind ways work works working new old first second last next a ont été être avons nous on nos
+    notre cette cet plus fait faite terminé terminée fini finie commencé démarré
+    question problème tâche quel quelle quels quelles comment combien quand où
 """
 
 
-def fold(text: str) -> str:
+def unaccented(text: str) -> str:
     """The text in small letters without accents: "Décisions" is spelled "decisions" as often."""
     if text.isascii():
         return text.lower()
@@ -38,12 +58,19 @@ def fold(text: str) -> str:
 
 
 @lru_cache(maxsize=50_000)
-def stem(word: str) -> str:
-    """The stem of one lower-case word: without plural, -ing, -ed and a final e. Short words stay as they are."""
-    if len(word) > 4 and word.endswith("ies"):
+def stem(word: str, *, french: bool = False) -> str:
+    """The stem of one lower-case word: without plural, -ing, -ed and a final e. Short words stay as they are.
+
+    A French one is without -er and -ée, so that "tester" meets "testées".
+    """
+    if len(word) > 4 and word.endswith("ies") and not french:
         word = word[:-3] + "y"
     elif len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         word = word[:-1]
+    if french:
+        ending = next((suffix for suffix in ("er", "ee") if len(word) > 5 and word.endswith(suffix)), "")
+        word = word.removesuffix(ending)
+        return word[:-1] if len(word) > 3 and word[-1] == "e" else word
     for suffix in ("ing", "ed"):
         if len(word) > len(suffix) + 2 and word.endswith(suffix):
             word = word[: -len(suffix)]
@@ -56,12 +83,14 @@ def stem(word: str) -> str:
 def all_stems(text: str) -> frozenset[str]:
     """The stems of every word of a text, common words included."""
     spaced = _CAMEL.sub(" ", _TO_DO.sub("todo", text))
-    return frozenset(stem(word) for word in _WORD.findall(fold(spaced)))
+    french = is_french(text)
+    return frozenset(stem(word, french=french) for word in _WORD.findall(unaccented(spaced)))
 
 
 def word_stems(text: str) -> tuple[str, ...]:
     """The stems of every word of a text, in order."""
-    return tuple(stem(word) for word in _WORD.findall(fold(text)))
+    french = is_french(text)
+    return tuple(stem(word, french=french) for word in _WORD.findall(unaccented(text)))
 
 
 def label_stems(text: str) -> tuple[str, ...]:
@@ -72,7 +101,8 @@ def label_stems(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _stop_stems() -> frozenset[str]:
-    return frozenset(stem(word) for word in fold(_STOPWORDS).split())
+    words = unaccented(_STOPWORDS).split()
+    return frozenset(stem(word, french=french) for word in words for french in (False, True))
 
 
 def stems(text: str) -> frozenset[str]:

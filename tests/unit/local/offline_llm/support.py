@@ -20,6 +20,8 @@ STANDARD = template("standard")
 JOURNAL = template("journal")
 RESEARCH = template("research")
 SUPPORT = template("support")
+FRENCH = template("standard-fr")
+FRENCH_JOURNAL = template("journal-fr")
 
 # Pieces that would break a Markdown file if a note's text were put into it as it is.
 _HOSTILE = st.sampled_from(

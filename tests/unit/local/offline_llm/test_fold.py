@@ -1,11 +1,16 @@
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from local.offline_llm.entries import Note
 from local.offline_llm.fold import fold
+from local.offline_llm.prompt import read_request
 from tests.support.cases import each
 from tests.unit.local.offline_llm.support import (
+    FRENCH,
+    FRENCH_JOURNAL,
     JOURNAL,
     RESEARCH,
     STANDARD,
@@ -86,6 +91,59 @@ def test_a_note_finds_its_place_in_the_templates_for_other_work(
 ) -> None:
     bank = bank_of(rules, notes((category, content)))
     assert content in section(bank[filename], heading)
+
+
+@each(
+    ("category", "content", "filename", "heading"),
+    [
+        ("observation", "Contact at Acme: Julie Martin, julie@acme.example.", "projectbrief.md", "## People"),
+        ("observation", "Dana is responsible for the invoices.", "projectbrief.md", "## People"),
+        ("decision", "We never deploy on Fridays.", "projectbrief.md", "## Ways of working"),
+        ("observation", "The weekly summary is due each Monday.", "projectbrief.md", "## Ways of working"),
+        ("decision", "The release of 2.1 moves to 12 May.", "activeContext.md", "## Dates"),
+        ("observation", "Dana is on call until Friday.", "activeContext.md", "## Dates"),
+        ("progress", "The weekly report is sent.", "progress.md", "## Milestones"),
+        ("decision", "The client contacts the store every day.", "systemPatterns.md", "## Decisions"),
+    ],
+)
+def test_people_ways_of_working_and_dates_have_their_places(
+    category: str, content: str, filename: str, heading: str
+) -> None:
+    assert content in section(bank_of(STANDARD, notes((category, content)))[filename], heading)
+
+
+@each(
+    ("category", "content", "filename", "heading"),
+    [
+        ("todo", "Écrire le test de charge.", "contexteActif.md", "## Prochaines étapes"),
+        ("question", "Quelle région pour la sauvegarde ?", "contexteActif.md", "## Questions ouvertes"),
+        ("issue", "Le service perd sa connexion la nuit.", "avancement.md", "## Problèmes connus"),
+        ("progress", "L'import lit 500 notes en parallèle.", "avancement.md", "## Jalons"),
+        ("progress", "Nous avons commencé la recherche.", "contexteActif.md", "## En cours"),
+        ("insight", "De petits pas trouvent les erreurs plus tôt.", "avancement.md", "## Leçons apprises"),
+        ("decision", "Nous prenons SQLite, c'est plus simple.", "systeme.md", "## Décisions"),
+        ("observation", "La lecture d'une page prend 12 ms.", "technique.md", "## Mesures"),
+        ("observation", "Pas de déploiement le vendredi.", "projet.md", "## Façons de travailler"),
+        ("observation", "Julie Martin est le contact chez Acme.", "projet.md", "## Personnes"),
+        ("observation", "Gel des livraisons jusqu'au 31 décembre.", "contexteActif.md", "## Dates"),
+    ],
+)
+def test_a_note_finds_its_place_in_french_rules(category: str, content: str, filename: str, heading: str) -> None:
+    assert content in section(bank_of(FRENCH, notes((category, content)))[filename], heading)
+
+
+def test_what_was_said_elsewhere_has_the_day_and_the_author_of_then() -> None:
+    note = replace(make_note(1, "issue", "It hangs."), said_at="2026-02-03 09:15", author="Léa")
+    bank = fold_into({}, STANDARD, [note])
+    assert section(bank["progress.md"], "## Known issues") == "- It hangs. (2026-02-03, Léa)"
+    assert "## 2026-02-03" in fold_into({}, JOURNAL, [note])["journal.md"]
+
+
+def test_a_note_of_the_prompt_has_when_it_was_said_and_by_whom() -> None:
+    rows = [[1, "2026-11-21 10:00", "bot", "issue", "It hangs.", {"said_at": "2026-02-03 09:15", "author": "Léa"}]]
+    lines = [json.dumps(value) for value in (STANDARD, None, [], rows)]
+    (note,) = read_request([{"role": "user", "content": "\n".join(lines)}]).notes
+    assert (note.day, note.author) == ("2026-02-03", "Léa")
 
 
 def test_the_first_consolidation_creates_all_files_of_the_rules_even_without_notes_for_them() -> None:
@@ -238,11 +296,107 @@ def test_an_open_todo_stays_open_unless_a_note_says_that_it_is_done(closing: tup
     )
 
 
-def test_a_section_whose_last_entry_leaves_says_so_until_there_is_another() -> None:
+def test_a_section_whose_last_entry_leaves_keeps_its_heading_and_takes_the_next_one() -> None:
     bank = bank_of(STANDARD, notes(("todo", "Run the checks.")), notes(("progress", "Done: run the checks.")))
-    assert section(bank["activeContext.md"], "## Next steps") == "*Nothing open.*"
+    assert section(bank["activeContext.md"], "## Next steps") == ""
     after = fold_into(bank, STANDARD, notes(("todo", "Sleep.")))
     assert section(after["activeContext.md"], "## Next steps") == "- Sleep. (2026-11-21, core-dev)"
+
+
+def test_one_line_that_leaves_or_is_replaced_is_edited_alone() -> None:
+    bank = bank_of(
+        STANDARD,
+        notes(("todo", "Pin the packages with hashes."), ("todo", "Write the guide."), ("todo", "Sleep.")),
+        notes(("observation", "The page of the store takes 12 ms."), ("observation", "The fixtures need no sockets.")),
+    )
+    done = ("progress", "Done: pin the packages with hashes.")
+    changed = ("observation", "From today on the page of the store takes 3 ms.")
+    answer = fold(STANDARD, bank, notes(done, changed))
+    edits = {edit["heading"]: edit for file in answer["bank_files"] for edit in file["edits"]}
+    assert [(heading, edit["op"], edit.get("line", "")) for heading, edit in edits.items()] == [
+        ("## Measurements", "replace_line", "- The page of the store takes 12 ms. (2026-11-21, core-dev)"),
+        ("## Next steps", "remove_line", "- Pin the packages with hashes. (2026-11-21, core-dev)"),
+        ("## Milestones", "append_to_section", ""),
+    ]
+    after = apply_answer(bank, answer)
+    assert section(after["techContext.md"], "## Measurements") == (
+        "- From today on the page of the store takes 3 ms. (2026-11-21, core-dev)\n"
+        "  - Replaces: The page of the store takes 12 ms. (2026-11-21, core-dev)"
+    )
+
+
+def test_an_entry_of_several_lines_or_one_that_stands_twice_leaves_by_its_section() -> None:
+    long = "* Pin the packages\n  with hashes\n* Sleep"
+    twice = "- Pin the packages with hashes\n\n### Later\n\n- Pin the packages with hashes"
+    for tasks in (long, twice):
+        bank = {"activeContext.md": f"# Active context\n\n## Next steps\n\n{tasks}\n"}
+        answer = fold(STANDARD, bank, notes(("progress", "Done: pin the packages with hashes")))
+        edits = [edit["op"] for file in answer["bank_files"] for edit in file.get("edits", [])]
+        assert "replace_section" in edits
+        assert "remove_line" not in edits
+        apply_answer(bank, answer)
+
+
+def test_the_word_of_earlier_banks_that_nothing_is_open_goes_when_there_is_something() -> None:
+    bank = {"activeContext.md": "# Active context\n\n## Next steps\n\n*Nothing open.*\n\n## Own\n\nText.\n"}
+    answer = fold(STANDARD, bank, notes(("todo", "Sleep.")))
+    (edit,) = [edit for file in answer["bank_files"] for edit in file.get("edits", [])]
+    assert edit["op"] == "replace_line"
+    assert section(apply_answer(bank, answer)["activeContext.md"], "## Next steps") == "- Sleep. (2026-11-21, core-dev)"
+
+
+@each(
+    ("opened", "closing"),
+    [
+        (
+            ("todo", "Épingler les paquets avec leurs empreintes."),
+            ("progress", "Fait : paquets épinglés avec leurs empreintes."),
+        ),
+        (("todo", "Épingler les paquets."), ("progress", "L'équipe a terminé : les paquets sont épinglés.")),
+        (
+            ("question", "Quelle région pour la sauvegarde ?"),
+            ("decision", "Réponse : la région de sauvegarde est Paris."),
+        ),
+        (("issue", "Le service coupe sa connexion."), ("progress", "Corrigé : coupe de connexion du service.")),
+        (("issue", "Le service perd sa connexion."), ("observation", "Le service ne perd plus sa connexion.")),
+        (("issue", "La page plante au démarrage."), ("progress", "Problème résolu : la page plante au démarrage.")),
+        (("progress", "Nous avons commencé la recherche."), ("progress", "La recherche est terminée.")),
+    ],
+)
+def test_an_open_entry_is_closed_in_french_too(opened: tuple[str, str], closing: tuple[str, str]) -> None:
+    bank = bank_of(FRENCH, notes(opened), notes(closing))
+    text = "\n".join(bank.values())
+    assert f"\n- {opened[1]}" not in text
+    assert closing[1] in text
+
+
+@each(
+    "closing",
+    [
+        ("progress", "La connexion du service n'est pas encore corrigée."),
+        ("progress", "La connexion du service sera bientôt corrigée, quand nous aurons le temps."),
+        ("observation", "Le service perd toujours sa connexion."),
+        ("insight", "Fait divers : le service change."),
+    ],
+)
+def test_an_issue_stays_open_in_french_unless_a_note_says_that_it_is_over(closing: tuple[str, str]) -> None:
+    issue = "Le service perd sa connexion."
+    bank = bank_of(FRENCH, notes(("issue", issue)), notes(closing))
+    assert f"- {issue}" in section(bank["avancement.md"], "## Problèmes connus")
+
+
+def test_what_the_rules_themselves_write_is_in_the_language_of_the_space() -> None:
+    first = notes(("todo", "Épingler les paquets."), ("issue", "Le service perd sa connexion."), day="2026-11-20")
+    bank = bank_of(FRENCH_JOURNAL, first)
+    assert "- **Tâche :** Épingler les paquets. (2026-11-20, core-dev)" in bank["journal.md"]
+    answer = fold(FRENCH_JOURNAL, bank, notes(("progress", "Fait : paquets épinglés.")))
+    after = apply_answer(bank, answer)["journal.md"]
+    assert section(after, "# Journal > ## 2026-11-21 > ### Fait") == (
+        "- Fait : paquets épinglés. (2026-11-21, core-dev)\n"
+        "  - Clôt la tâche : **Tâche :** Épingler les paquets. (2026-11-20, core-dev)"
+    )
+    assert answer["synthesis"].startswith("2026-11-21 : 1 notes de core-dev (1 avancement). Fait par des règles fixes")
+    assert "**Problèmes ouverts**" in answer["synthesis"]
 
 
 def test_the_open_part_of_a_day_goes_with_its_last_entry() -> None:

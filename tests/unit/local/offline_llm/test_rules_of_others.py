@@ -1,0 +1,75 @@
+"""Rules in the words of people: English, French, German and odd ones, in `rules/`. Each note finds its place."""
+
+from pathlib import Path
+
+from livemem.markdown import sections
+from tests.support.cases import each
+from tests.unit.local.offline_llm.support import fold_into, make_note
+
+RULES = Path(__file__).parent / "rules"
+CATEGORIES = ("todo", "question", "issue", "progress", "decision", "observation", "insight")
+# The file and the heading for each of these categories; a file alone if it has no sections.
+PLACES = {
+    "french_bold": """
+        etat.md#Reste à faire | questions.md#Sans réponse | etat.md#Problèmes connus | memoire.md#Terminé
+        | memoire.md#Choix | memoire.md#Constats | memoire.md#Leçons""",
+    "french_table": """
+        suivi.md#Tâches | suivi.md#Questions ouvertes | suivi.md#Problèmes connus | suivi.md#Avancement
+        | savoir.md#Décisions | savoir.md#Observations | savoir.md#Enseignements""",
+    "french_files": """
+        a-faire.md | questions.md#Questions ouvertes | problemes.md#Problèmes connus | acquis.md#Avancement
+        | decisions.md | constats.md | acquis.md#Enseignements""",
+    "french_plain_letters": """
+        projet.md#A faire | projet.md#Questions | projet.md#Problemes connus | projet.md#Fait
+        | notes.md#Decisions prises | notes.md#Constats et mesures | notes.md#Lecons""",
+    "french_people": """
+        equipe.md#Reste à faire | equipe.md#Questions en suspens | equipe.md#Anomalies | equipe.md#Livré
+        | equipe.md#Décisions | equipe.md#Bon à savoir | equipe.md#Bon à savoir""",
+    "other_words": """
+        board.md#Backlog | board.md#Unknowns | board.md#Bugs and hazards | knowledge.md#Delivered
+        | knowledge.md#Agreements | knowledge.md#Facts | knowledge.md#Takeaways""",
+    "skeleton": """
+        handbook.md#Later | handbook.md#Ask somebody | handbook.md#Trouble | handbook.md#State of the work
+        | handbook.md#Log of choices | handbook.md#Everything else | handbook.md#Wisdom""",
+    "signs": """
+        STATUS.md#📌 TODO | STATUS.md#❓ QUESTIONS | STATUS.md#🐞 BUGS | STATUS.md#✅ DONE
+        | KNOWLEDGE.md#⚖️ DECISIONS | KNOWLEDGE.md#🔭 OBSERVATIONS | KNOWLEDGE.md#💡 LESSONS""",
+    "numbered": """
+        06-open.md#To do | 06-open.md#Open questions | 06-open.md#Known issues | 05-log/2026-11.md#Progress
+        | 05-log/2026-11.md#Decisions | 05-log/2026-11.md#Observations | 05-log/2026-11.md#Insights""",
+    "german": """
+        stand.md#Nächste Schritte | stand.md#Offene Fragen | stand.md#Bekannte Probleme | stand.md#Erledigt
+        | wissen.md#Entscheidungen | wissen.md#Beobachtungen | wissen.md#Erkenntnisse""",
+    "sentence": """
+        team/log.md#Still open | team/log.md#Still open | team/log.md#Still open | team/log.md#Done
+        | team/log.md#Decided | team/log.md#Seen and learned | team/log.md#Seen and learned""",
+    "nothing": """
+        notes.md#To do | notes.md#Open questions | notes.md#Known issues | notes.md#Progress
+        | notes.md#Decisions | notes.md#Observations | notes.md#Insights""",
+}
+
+
+def place(bank: dict[str, str], text: str) -> str:
+    """The file and the heading under which a text stands."""
+    (found,) = [
+        (name, part.path[-1].lstrip("# "), part.level)
+        for name, content in bank.items()
+        for part in sections.list_sections(content)
+        if text in sections.own_text(content, part)
+    ]
+    return f"{found[0]}#{found[1]}" if found[2] > 1 else found[0]
+
+
+@each("name", list(PLACES))
+def test_notes_of_each_category_find_their_places_in_rules_of_any_words(name: str) -> None:
+    rules = (RULES / f"{name}.md").read_text("utf-8")
+    contents = ("Alpha.", "Beta?", "Gamma.", "Delta.", "Epsilon.", "Zeta.", "Eta.")
+    notes = [make_note(number, *pair) for number, pair in enumerate(zip(CATEGORIES, contents, strict=True), 1)]
+
+    bank = fold_into({}, rules, notes)
+
+    assert [place(bank, content) for content in contents] == [one.strip() for one in PLACES[name].split("|")]
+
+
+def test_all_rules_of_the_folder_are_among_them() -> None:
+    assert {path.stem for path in RULES.iterdir()} == set(PLACES)
