@@ -3621,7 +3621,7 @@ class SearchAnswer(Model):
     failed_spaces: list[FailedSpaceView] | None = None
     """The spaces that could not be searched. `items` has none of their documents. Only for a search in several spaces."""
     total: int
-    """Number of documents that match, on all pages. With `hybrid` each document that passes the filters matches, the less the further behind. Of these the pages leave out copies of others, and memories that do not answer the query."""
+    """Number of documents that match, on all pages. With `hybrid` each document that passes the filters matches, the less the further behind. Of these the pages leave out copies of others, and what does not answer the query: memories, and documents that share nothing with it and fit worse than the average."""
     next_cursor: str | None = None
     """Send this value as `cursor` to get the next page. Left out: this is the last page. No page begins after the first 2,000 documents. Only for a search in one space."""
     next_spaces: str | None = None

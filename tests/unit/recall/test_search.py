@@ -846,6 +846,39 @@ def test_a_search_ends_where_memories_no_longer_answer_and_notes_stay():
     assert "The crane of staging needs oil." in texts(find(world.process, "port of staging", scope="all"))
 
 
+@pytest.mark.parametrize("by_meaning", [False, True])
+@pytest.mark.parametrize("text", ["The good one is well.", "It is all right now.", "Nous y sommes tous.", "OK, go on!"])
+def test_a_note_or_a_memory_of_small_words_is_found_by_them(text, by_meaning):
+    world = searching_world()[0] if by_meaning else World()
+    world.create_space()
+    world.note(text)
+    world.note("The crane needs oil.")
+    store(world.process, text)
+    run_indexer(world)
+
+    kinds = [hit.document.kind for hit in find(world.process, text, scope="all").hits if hit.document.text == text]
+    assert sorted(kinds) == ["memory", "note"]
+    world.consolidate()
+    assert text in texts(find(world.process, text, scope="archive"))
+    assert not find(world.process, "blorf quintazzle vrenk", scope="all").hits
+
+
+def test_a_note_that_shares_nothing_and_fits_worse_than_the_average_is_no_answer_however_few_there_are():
+    world, _ = searching_world()
+    world.create_space()
+    for text in ("We ship on Friday.", "The kitchen is red."):
+        world.note(text)
+    run_indexer(world)
+
+    found = find(world.process, "Friday")
+    assert (texts(found), found.total) == (["We ship on Friday."], 1)
+    assert texts(find(world.process, "Friday", limit=1)) == ["We ship on Friday."]
+    # What is near in meaning shares no word.
+    world.note("The automobile is red.")
+    world.note("An auto came.")
+    assert {*texts(find(world.process, "car"))} == {"The automobile is red.", "An auto came."}
+
+
 def test_a_search_tells_why_a_document_was_not_found():
     world, _ = garage()
     run_indexer(world)
@@ -866,12 +899,13 @@ def test_a_search_tells_why_a_document_was_not_found():
         return told.why_not
 
     assert why("automobile oil", oil).reason == "found"
-    ranked = why("automobile oil", bread, limit=1)
+    ranked = why("automobile oil oven", bread, limit=1)
     assert (ranked.reason, ranked.rank >= 2, oil in ranked.behind) == ("rank", True, True)
     assert why("automobile oil", "nobody").reason == "unknown"
     # By the ids that `read` takes too.
     assert why("automobile oil", f"notes/{oil}").reason == "found"
-    assert why("automobile oil", f"notes/{bread}", limit=1) == ranked
+    assert why("automobile oil oven", f"notes/{bread}", limit=1) == ranked
+    assert why("automobile oil", bread).reason == "below_floor"
     assert why("automobile oil", "notes/20260101T120000_eva_todo_00000000").reason == "unknown"
     assert why("automobile oil", small).reason == "no_words"
     assert why("automobile oil", bread, scope="bank").reason == "scope"

@@ -46,7 +46,7 @@ class HitList:
         self.copies: dict[str, str] = {}
         """The ids of those that were left out as copies so far, each with that of what it repeats."""
         self.unfit: set[str] = set()
-        """The ids of the memories that were left out so far because they don't answer."""
+        """The ids of those that were left out so far because they don't answer."""
         self._matches, self._query, self._floor, self._answering = matches, query, floor, answering
         some = self._no_copies()
         looked_at = list(islice(some, LOOKED_AT))
@@ -74,7 +74,12 @@ class HitList:
         return bool(self._floor.kept(first, lambda some: {hit.document.id for hit in some} - self.unfit))
 
     def _fit(self) -> Iterator[Chosen]:
-        return (one for one in self._rest if one.hit.document.id not in self.unfit)
+        return (one for one in self._rest if not self._is_unfit(one.hit))
+
+    def _is_unfit(self, hit: Hit) -> bool:
+        if self._floor and hit.document.kind != MEMORY and self._floor.is_no_answer(hit):
+            self.unfit.add(hit.document.id)
+        return hit.document.id in self.unfit
 
     def _no_copies(self) -> Iterator[Chosen]:
         above = Above(self._query)

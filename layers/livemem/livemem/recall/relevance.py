@@ -105,6 +105,13 @@ class RelevanceFloor:
         """
         return self._of_that_day(hit) or self.admits(text_of(hit.document), hit.relevance)
 
+    def is_no_answer(self, hit: Hit) -> bool:
+        """Whether a hit is no answer however few there are: it fits worse than the average document, shares no word
+        with the message, and is not near in meaning.
+        """
+        near = hit.relevance is not None and hit.relevance >= LIKELY
+        return not (hit.score >= 0 or near or self._of_that_day(hit) or self._shared(text_of(hit.document)))
+
     def _by_words(self, hit: Hit) -> bool:
         """Whether nothing but its words speaks for a hit that passes."""
         return hit.relevance is None and hit.document.kind != MEMORY and not self._of_that_day(hit)

@@ -8,6 +8,8 @@ from livemem.text.speakers import all_said_by, said_by
 
 PERSON = "person"
 """The role of a note that says whose words it holds."""
+SPOKEN = {"turn", "message"}
+"""The kinds of documents that were said: in a conversation, in a room."""
 TOOLS, QUESTIONS, WORDLESS = "tools", "questions", "wordless"
 """Names of documents that are aside: calls of tools, questions to the memory with their answers, texts without a word
 to look for. Nobody finds the last. Documents that are aside have no part in the ranking of all others.

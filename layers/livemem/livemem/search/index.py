@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from livemem.search import database, passages, words
 from livemem.search.database import Unusable
-from livemem.search.documents import WORDLESS, Document, Reading
+from livemem.search.documents import SPOKEN, WORDLESS, Document, Reading
 from livemem.search.traits import traits
 from livemem.store import vector_file
 
@@ -196,7 +196,7 @@ class Index:
             "category": document.category,
             "source": json.dumps(dict(document.source), ensure_ascii=False),
             "expires": document.expires,
-            "aside": document.aside or ("" if _says_something(document) else WORDLESS),
+            "aside": document.aside or ("" if _can_be_sought(document) else WORDLESS),
             "asks": found.asks,
             "tells": found.tells,
             "holds": found.holds,
@@ -375,8 +375,10 @@ class Index:
         self._db.execute("VACUUM INTO ?", (str(path),))
 
 
-def _says_something(document: Document) -> bool:
-    return words.says_something(document.text) or words.says_something(document.title)
+def _can_be_sought(document: Document) -> bool:
+    """Whether it has a word to look for. Small talk in a conversation has none, but the writer of a note means it."""
+    has_words = words.says_something if document.kind in SPOKEN else words.has_words
+    return has_words(document.text) or has_words(document.title)
 
 
 def embedded(title: str, text: str) -> str:

@@ -10,14 +10,12 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from livemem.search import ranking
-from livemem.search.documents import PERSON
+from livemem.search.documents import PERSON, SPOKEN
 from livemem.search.index import Columns, Index, Passages
 from livemem.search.ranking import Corpus, Instances
 
 Numbers = NDArray[np.int64]
 
-SPOKEN = {"turn", "message"}
-"""The kinds of documents that were said: in a conversation, in a room."""
 DERIVED = {"summary"}
 """The kinds of documents that say again what others say. Only the others count for the rarity of words, and for the
 lens through which vectors are compared.

@@ -237,10 +237,18 @@ def small_talk_terms() -> frozenset[str]:
     return frozenset(terms(_SMALL_TALK))
 
 
+def has_words(text: str) -> bool:
+    """Whether a text has words, and not only smileys."""
+    return bool(_alphanumeric(text))
+
+
+def _alphanumeric(text: str) -> list[str]:
+    return [term for term in terms(text) if any(map(str.isalnum, term))]
+
+
 def says_something(text: str) -> bool:
     """Whether a text has words, and not only those of small talk, alone or among stop words ("ok, do it")."""
-    said = [term for term in terms(text) if any(map(str.isalnum, term))]
-    talk = small_talk_terms()
+    said, talk = _alphanumeric(text), small_talk_terms()
     return bool(said) and (talk.isdisjoint(said) or any(term not in talk | stop_terms() for term in said))
 
 

@@ -359,8 +359,8 @@ class SearchAnswer(Ranked):
         int,
         described(
             "Number of documents that match, on all pages. With `hybrid` each document that passes the filters "
-            "matches, the less the further behind. Of these the pages leave out copies of others, and memories that "
-            "do not answer the query.",
+            "matches, the less the further behind. Of these the pages leave out copies of others, and what does not "
+            "answer the query: memories, and documents that share nothing with it and fit worse than the average.",
             42,
         ),
     ]
