@@ -43,6 +43,8 @@ def metrics(counted: dict[str, Any]) -> str:
         "notes_remaining": "notes left",
         "notes_oversized": "oversized",
         "notes_left_out": "left out",
+        "files_tidied": "files shortened",
+        "lines_removed": "lines removed",
         "warnings": "warnings",
         "llm_calls": "calls of the LLM",
         "duration_seconds": "s",
@@ -80,9 +82,13 @@ def plan(found: dict[str, Any]) -> Styled:
     if synthesis:
         after = synthesis.get("after") if isinstance(synthesis, dict) else synthesis
         lines += [("synthesis", "bold"), (str(after or ""), "")]
-    return [*(lines or [("The plan changes nothing.", "")]), *warnings(found)]
+    return [*(lines or [("The plan changes nothing.", "")]), *losses(found)]
 
 
-def warnings(found: dict[str, Any]) -> Styled:
-    """The warnings of a change, or of its plan."""
-    return [(f"Warning: {texts.one_line(warning['text'])}", "yellow") for warning in found.get("warnings") or []]
+def losses(found: dict[str, Any]) -> Styled:
+    """What a change, or its plan, has removed of a bank that was too long, and its warnings."""
+    removed = found.get("removed") or []
+    lines: Styled = [("lines that no file holds any more", "bold")] if removed else []
+    lines += [(f"{texts.one_line(one['file'])}: {texts.one_line(one['line'])}", "red") for one in removed]
+    warnings = found.get("warnings") or []
+    return lines + [(f"Warning: {texts.one_line(one['text'])}", "yellow") for one in warnings]

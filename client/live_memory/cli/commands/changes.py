@@ -28,6 +28,9 @@ def consolidate(
     replace: Annotated[
         bool, typer.Option("--replace", help="Discard the plan that waits for approval, and make another.")
     ] = False,
+    tidy: Annotated[
+        bool, typer.Option("--tidy", help="Shorten the files that make the bank too long. No notes are folded.")
+    ] = False,
     rules: Annotated[
         str | None, typer.Option("--rules", help="Try the rules of this file; `-` reads stdin. Nothing is changed.")
     ] = None,
@@ -47,6 +50,7 @@ def consolidate(
             "max_notes": max_notes,
             "dry_run": dry_run or None,
             "replace": replace or None,
+            "tidy": tidy or None,
             "rules": reading.file(rules, "The rules") if rules else None,
             "notes_of": notes_of,
         }
@@ -141,7 +145,7 @@ def _diff(session: Session, found: dict[str, Any], *, with_notes: bool) -> None:
     lines = [line for change in found["changes"] for line in showing.diff(change["diff"])]
     if not lines:
         session.out.say("The change changed no file.")
-    lines += showing.warnings(found)
+    lines += showing.losses(found)
     if lines:
         session.out.lines(lines)
 

@@ -66,6 +66,8 @@ def _space(out: Output, found: dict[str, Any]) -> None:
         ["repository", found.get("repository")],
         ["live notes", f"{live['notes_count']} ({texts.size(live['total_size'])})"],
         ["bank", f"{texts.count(bank['files_count'], 'file')} ({texts.size(bank['total_size'])})"],
+        ["length of the bank", _length(found)],
+        ["last tidy run", texts.moment((found.get("tidied") or {}).get("at"))],
         ["changes", found["changes"]],
         ["last consolidation", texts.moment(found.get("last_consolidation"))],
         ["threshold", found["consolidation_threshold"]],
@@ -75,6 +77,15 @@ def _space(out: Output, found: dict[str, Any]) -> None:
         ["next consolidation", texts.next_run((found.get("waiting") or {}).get("next_run"))],
     ]
     out.table(["", ""], rows)
+
+
+def _length(found: dict[str, Any]) -> str | None:
+    """Characters of the bank beside those that it should have. None: it may have any number."""
+    wanted, length = found.get("bank_chars"), found.get("bank_length")
+    if not wanted:
+        return None
+    paused = ", tidy runs are paused (--resume-tidy)" if found.get("tidy_paused") else ""
+    return f"{'not counted yet' if length is None else f'{length:,}'} of {wanted:,} characters{paused}"
 
 
 @app.command("create")
@@ -119,6 +130,9 @@ def change_space(
     paused: Annotated[
         bool | None, typer.Option("--pause/--resume", help="Whether consolidations start by themselves.")
     ] = None,
+    tidy_paused: Annotated[
+        bool | None, typer.Option("--pause-tidy/--resume-tidy", help="Whether tidy runs start by themselves.")
+    ] = None,
     corrections: Annotated[
         Literal["admin", "write"] | None, typer.Option(help="The permission needed to correct the bank by hand.")
     ] = None,
@@ -133,6 +147,7 @@ def change_space(
         "owner": owner,
         "consolidation_threshold": threshold,
         "auto_paused": paused,
+        "tidy_paused": tidy_paused,
         "corrections": corrections,
         "consolidation_mode": mode,
         "timezone": timezone,

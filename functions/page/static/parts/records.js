@@ -17,6 +17,8 @@ export const goes = (run) => run.status === 'queued' || run.status === 'running'
 
 export const RunBadge = ({ run }) => html`<${Badge} tone=${TONES[run.status] ?? ''}>${has(`run.${run.status}`) ? t(`run.${run.status}`) : run.status}</${Badge}>`;
 
+export const nameOf = (run) => t(`run.${run.dry_run ? 'dry' : 'one'}${run.tidy ? '.tidy' : ''}`);
+
 /** A run in progress: which of its steps are done, and which one it is in. */
 export function Steps({ run }) {
   const present = run.status === 'queued' ? 0 : Math.max(1, STEPS.indexOf(run.step ?? 'collecting'));
@@ -44,7 +46,7 @@ export function RunNumbers({ run }) {
 
 export function RunRow({ run }) {
   return html`<div class="row">
-    <a class="grow" href=${href('run', { space: run.space_id, run: run.run_id })}>${run.dry_run ? t('run.dry') : t('run.one')} <${Time} at=${run.queued_at} /></a>
+    <a class="grow" href=${href('run', { space: run.space_id, run: run.run_id })}>${nameOf(run)} <${Time} at=${run.queued_at} /></a>
     <span class="quiet">${has(`trigger.${run.trigger}`) ? t(`trigger.${run.trigger}`) : run.trigger}</span>
     <${RunNumbers} run=${run} /><${RunBadge} run=${run} />
   </div>${run.error && html`<p class="quiet">${run.error.code}: <${Words} text=${run.error.detail ?? ''} /></p>`}`;
@@ -109,6 +111,12 @@ function NotesIn({ notes, discarded, uncited, leftOut }) {
     ${notes.length > shown.length && html`<button class="more" onClick=${() => setAll(true)}>${t('more')} (${notes.length - shown.length})</button>`}</div>`;
 }
 
+/** The lines that went when the bank was shortened, by file. */
+function Removed({ lines }) {
+  return html`<${Panel} title=${t('plan.removed', { n: lines.length })}>${[...new Set(lines.map((one) => one.file))].map((file) => html`<details key=${file} open>
+    <summary>${file}</summary><ul class="rows tight">${lines.filter((one) => one.file === file).map((one) => html`<li><${Words} text=${one.line} /></li>`)}</ul></details>`)}</${Panel}>`;
+}
+
 const FEW = 5;
 
 /** What a change did otherwise than asked for, or may have lost, by kind. Plans of before hold sentences alone. */
@@ -128,6 +136,7 @@ export function PlanBody({ plan }) {
   const synthesis = typeof plan.synthesis === 'string' ? { after: plan.synthesis } : plan.synthesis;
   return html`
     ${plan.warnings?.length > 0 && html`<${Warnings} warnings=${plan.warnings} />`}
+    ${plan.removed?.length > 0 && html`<${Removed} lines=${plan.removed} />`}
     ${plan.changes.length > 0 ? html`<${FileDiffs} changes=${plan.changes} />` : html`<p class="quiet">${t('plan.no.files')}</p>`}
     ${(synthesis?.after ?? '') !== (synthesis?.before ?? '') && html`<${Diff} before=${synthesis.before ?? ''} after=${synthesis.after ?? ''} title=${t('bank.synthesis')} />`}
     ${notes.length > 0 && html`<${Panel} title=${t('plan.notes', { n: notes.length })}><${NotesIn} notes=${notes} discarded=${plan.discarded} uncited=${plan.uncited} leftOut=${plan.left_out} /></${Panel}>`}`;

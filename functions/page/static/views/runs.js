@@ -6,15 +6,15 @@ import { canCorrect } from '../core/session.js';
 import { has, number, t } from '../core/texts.js';
 import { Answer, Copy, Empty, Facts, Heading, Panel, ProblemNote, Time, Words } from '../parts/basic.js';
 import { confirm } from '../parts/dialog.js';
-import { goes, PlanBody, RunBadge, RunNumbers, RunProblem, Steps } from '../parts/records.js';
+import { goes, nameOf, PlanBody, RunBadge, RunNumbers, RunProblem, Steps } from '../parts/records.js';
 import { toast } from '../parts/toast.js';
 import { html } from '../vendor/preact.js';
 
 /** A run that has ended, and waits for nobody, stays as it is. */
 const paceOf = (run) => (!run || goes(run) ? 800 : run.status === 'awaiting_approval' && 10_000);
 
-/** What is left live, or was set aside, with its number. */
-const LEFT = ['notes_remaining', 'notes_oversized', 'notes_left_out', 'notes_uncited', 'notes_discarded'];
+/** What is left live, was set aside or removed, with its number. */
+const LEFT = ['notes_remaining', 'notes_oversized', 'notes_left_out', 'notes_uncited', 'notes_discarded', 'files_tidied', 'lines_removed', 'warnings'];
 
 function Ended({ space, run }) {
   const metrics = run.metrics ?? {};
@@ -34,7 +34,7 @@ function Ended({ space, run }) {
 export function Run({ params: { space, run: id } }) {
   const live = useLive(at('spaces', space, 'runs', id), { every: paceOf });
   return html`<${Answer} live=${live} lines=${6}>${(run) => html`
-    <${Heading} title=${run.dry_run ? t('run.dry') : t('run.one')} above=${html`<a href=${href('space', { space })}>${space}</a>`}><${RunBadge} run=${run} /></${Heading}>
+    <${Heading} title=${nameOf(run)} above=${html`<a href=${href('space', { space })}>${space}</a>`}><${RunBadge} run=${run} /></${Heading}>
     ${run.dry_run && html`<p class="lead">${t('run.dry.what')}</p>`}
     <${RunProblem} run=${run} />
     <${Panel}>${goes(run) && html`<${Steps} run=${run} />`}<p><${RunNumbers} run=${run} /></p><${Ended} space=${space} run=${run} />

@@ -22,7 +22,7 @@ function Form({ space, refresh }) {
   const admin = may('admin');
   const [form, setForm] = useState({
     description: space.description, consolidation_threshold: space.consolidation_threshold, bank_chars: space.bank_chars, timezone: space.timezone ?? '', language: space.language ?? '',
-    consolidation_mode: space.consolidation_mode ?? 'auto', corrections: space.corrections, capture_allowed: space.capture_allowed ?? true, auto_paused: space.auto_paused,
+    consolidation_mode: space.consolidation_mode ?? 'auto', corrections: space.corrections, capture_allowed: space.capture_allowed ?? true, auto_paused: space.auto_paused, tidy_paused: space.tidy_paused ?? false,
   });
   const set = (name) => (value) => setForm({ ...form, [name]: value });
   const [save, saving] = useAction(async () => {
@@ -44,6 +44,7 @@ function Form({ space, refresh }) {
     <${Field} label=${t('settings.timezone')} value=${form.timezone} onChange=${set('timezone')} error=${error('timezone')} placeholder="Europe/Paris" hint=${t('settings.timezone.hint')} />
     <${Field} label=${t('settings.language')} value=${form.language} onChange=${set('language')} error=${error('language')} placeholder="fr" hint=${t('settings.language.hint')} />
     <${Tick} label=${t('settings.paused')} checked=${form.auto_paused} onChange=${set('auto_paused')} />
+    <${Tick} label=${t('settings.paused.tidy')} checked=${form.tidy_paused} onChange=${set('tidy_paused')} />
     ${admin && html`<${Field} label=${t('new.mode')} value=${form.consolidation_mode} onChange=${set('consolidation_mode')} options=${[['auto', t('mode.auto')], ['review', t('mode.review')]]} />
       <${Field} label=${t('settings.corrections')} value=${form.corrections} onChange=${set('corrections')} options=${[['admin', t('settings.corrections.admin')], ['write', t('settings.corrections.write')]]} />
       <${Tick} label=${t('settings.capture')} checked=${form.capture_allowed} onChange=${set('capture_allowed')} />`}

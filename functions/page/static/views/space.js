@@ -179,10 +179,31 @@ function LastRun({ run }) {
   </${Panel}>`;
 }
 
-function Files({ space }) {
+/** The length of the bank beside the one that it should have, and the runs that shorten it. */
+function Length({ space, run, refresh }) {
+  const { bank_chars: wanted, bank_length: length, tidied, tidy_paused: paused } = space;
+  const [start, starting] = useAction(async (body) => {
+    const { run_id: id } = await post(at('spaces', space.space_id, 'consolidations'), { tidy: true, ...body });
+    go('run', { space: space.space_id, run: id });
+  });
+  const [resume, resuming] = useAction(async () => {
+    await patch(at('spaces', space.space_id), { tidy_paused: false });
+    refresh();
+  });
+  return html`<p class="quiet">${length === undefined ? t('length.unknown', { wanted }) : t('length.of', { n: length, wanted })} ${tidied && html`${t('length.tidied')} <${Time} at=${tidied.at} />`}</p>
+    ${paused && html`<p class="quiet">${t('length.paused')}</p>`}
+    <${ProblemNote} problem=${starting.problem ?? resuming.problem} />
+    ${may('write') && !goes(run ?? {}) && html`<div class="actions">
+      ${paused && html`<button onClick=${resume} disabled=${resuming.busy}>${t('due.resume')}</button>`}
+      ${!space.pending_plan && !(length <= wanted) && html`<button onClick=${() => start({})} disabled=${starting.busy}>${t('length.shorten')}</button>`}
+      ${!(length <= wanted) && html`<button onClick=${() => start({ dry_run: true })} disabled=${starting.busy}>${t('due.dry')}</button>`}
+    </div>`}`;
+}
+
+function Files({ space, run, refresh }) {
   return html`<${Panel} title=${t('nav.bank')} side=${bytes(space.bank.total_size)}>
     <ul class="rows tight">${space.bank.files.map((file) => html`<li key=${file.path} class="row"><a class="grow" href=${href('file', { space: space.space_id, rest: file.path })}>${file.path}</a><span class="quiet"><${Time} at=${file.last_modified} form="short" /></span></li>`)}</ul>
-    ${space.bank.files.length === 0 && html`<p class="quiet">${t('bank.none')}</p>`}
+    ${space.bank.files.length === 0 ? html`<p class="quiet">${t('bank.none')}</p>` : space.bank_chars > 0 && html`<${Length} space=${space} run=${run} refresh=${refresh} />`}
   </${Panel}>`;
 }
 
@@ -205,7 +226,7 @@ function SpaceSide({ space, refresh }) {
     ${shown && html`<${LastRun} run=${shown} />`}
     ${changes.data?.items.length > 0 && html`<${Panel} title=${t('changes.last')} side=${html`<a href=${href('history', { space: id })}>${t('changes.all')}</a>`}>
       <ul class="rows tight">${changes.data.items.map((change) => html`<li key=${change.number}><${ChangeLine} space=${id} change=${change} /></li>`)}</ul></${Panel}>`}
-    <${Files} space=${space} />
+    <${Files} space=${space} run=${shown} refresh=${refresh} />
     ${space.consolidation_mode === 'review' && html`<p class="quiet"><${Badge}>${t('mode.review')}</${Badge}></p>`}
   </aside>`;
 }
