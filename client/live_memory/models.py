@@ -1865,61 +1865,6 @@ class SpaceChange(Model):
     """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`). null takes it away."""
 
 
-class SpaceChanged(Model):
-    """The space after a change."""
-
-    space_id: str
-    """The id of the space."""
-    description: str
-    """The purpose of the space."""
-    owner: str | None = None
-    """The responsible person or team, if one was given."""
-    created_at: AwareDatetime
-    """The time of creation, UTC."""
-    last_consolidation: AwareDatetime | None = None
-    """The time when the last consolidation was committed, UTC."""
-    consolidation_count: int
-    """Number of consolidations that were not undone."""
-    total_notes_processed: int
-    """Number of notes that these consolidations folded."""
-    version: int
-    """The version of the contract with other programs that read the bucket: 1."""
-    rev: int
-    """The revision of `_meta.json`. It grows with each write."""
-    uid: str
-    """A ULID that distinguishes the space from a deleted space with the same id."""
-    consolidation_threshold: int
-    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
-    auto_paused: bool
-    """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
-    tidy_paused: bool | None = False
-    """True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand alone. The pause ends when one has succeeded, or when a PATCH sets this field to false."""
-    corrections: Literal["admin", "write"] | str
-    """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
-    consolidation_mode: Literal["auto", "review"] | str | None = "auto"
-    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
-    capture_allowed: bool | None = True
-    """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
-    bank_chars: int | None = 0
-    """Number of characters that the bank should have. 0: any."""
-    pending_plan: PendingPlan | None = None
-    """The plan that waits for approval. No other plan is made while it waits."""
-    repository: str | None = None
-    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
-    language: str | None = None
-    """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
-    timezone: str | None = None
-    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
-    changes: int
-    """The number of the newest change in the history: consolidation, correction, rules or undo."""
-    rules_changed_at: str | None = None
-    """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
-    committed_run: str | None = None
-    """The run whose change is committed and still being applied. Usually left out."""
-    started_run: str | None = None
-    """The run that was started at once, because the change made a consolidation due."""
-
-
 class SpaceGarbage(Model):
     """The garbage that was found in a space. Unless it was a dry run, it was also removed or consolidated."""
 
@@ -1971,59 +1916,6 @@ class SpaceRetention(Model):
     """The ids of backups whose manifest can't be read. They are left for you to decide."""
     more: bool
     """True if there was not enough time for this space. Send the request again."""
-
-
-class SpaceView(Model):
-    """A space: its `_meta.json` without the internal fields of a deletion."""
-
-    space_id: str
-    """The id of the space."""
-    description: str
-    """The purpose of the space."""
-    owner: str | None = None
-    """The responsible person or team, if one was given."""
-    created_at: AwareDatetime
-    """The time of creation, UTC."""
-    last_consolidation: AwareDatetime | None = None
-    """The time when the last consolidation was committed, UTC."""
-    consolidation_count: int
-    """Number of consolidations that were not undone."""
-    total_notes_processed: int
-    """Number of notes that these consolidations folded."""
-    version: int
-    """The version of the contract with other programs that read the bucket: 1."""
-    rev: int
-    """The revision of `_meta.json`. It grows with each write."""
-    uid: str
-    """A ULID that distinguishes the space from a deleted space with the same id."""
-    consolidation_threshold: int
-    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
-    auto_paused: bool
-    """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
-    tidy_paused: bool | None = False
-    """True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand alone. The pause ends when one has succeeded, or when a PATCH sets this field to false."""
-    corrections: Literal["admin", "write"] | str
-    """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
-    consolidation_mode: Literal["auto", "review"] | str | None = "auto"
-    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
-    capture_allowed: bool | None = True
-    """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
-    bank_chars: int | None = 0
-    """Number of characters that the bank should have. 0: any."""
-    pending_plan: PendingPlan | None = None
-    """The plan that waits for approval. No other plan is made while it waits."""
-    repository: str | None = None
-    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
-    language: str | None = None
-    """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
-    timezone: str | None = None
-    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
-    changes: int
-    """The number of the newest change in the history: consolidation, correction, rules or undo."""
-    rules_changed_at: str | None = None
-    """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
-    committed_run: str | None = None
-    """The run whose change is committed and still being applied. Usually left out."""
 
 
 class StaleItemView(Model):
@@ -2185,6 +2077,17 @@ class TalkHitView(Model):
     """Only for a summary: the first and the last turn that it covers."""
     source: dict[str, str]
     """`href`: the path for a GET request that returns the whole document."""
+
+
+class TidiedView(Model):
+    """The last tidy run."""
+
+    run_id: str
+    """The id of the run, a ULID."""
+    at: AwareDatetime
+    """The time of its change, or of its start if it changed nothing, UTC."""
+    chars: int
+    """Number of characters of the bank that it found, or left."""
 
 
 class TokenChange(Model):
@@ -3283,6 +3186,10 @@ class ListedSpace(Model):
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
     bank_chars: int | None = 0
     """Number of characters that the bank should have. 0: any."""
+    bank_length: int | None = None
+    """Number of characters of the bank after the newest change. Left out until a run has counted them."""
+    tidied: TidiedView | None = None
+    """The last tidy run. Left out if there was none."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval. No other plan is made while it waits."""
     repository: str | None = None
@@ -3658,6 +3565,65 @@ class ServiceUsage(Model):
     """The spaces with the highest usage, at most 100, the highest first."""
 
 
+class SpaceChanged(Model):
+    """The space after a change."""
+
+    space_id: str
+    """The id of the space."""
+    description: str
+    """The purpose of the space."""
+    owner: str | None = None
+    """The responsible person or team, if one was given."""
+    created_at: AwareDatetime
+    """The time of creation, UTC."""
+    last_consolidation: AwareDatetime | None = None
+    """The time when the last consolidation was committed, UTC."""
+    consolidation_count: int
+    """Number of consolidations that were not undone."""
+    total_notes_processed: int
+    """Number of notes that these consolidations folded."""
+    version: int
+    """The version of the contract with other programs that read the bucket: 1."""
+    rev: int
+    """The revision of `_meta.json`. It grows with each write."""
+    uid: str
+    """A ULID that distinguishes the space from a deleted space with the same id."""
+    consolidation_threshold: int
+    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
+    auto_paused: bool
+    """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
+    tidy_paused: bool | None = False
+    """True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand alone. The pause ends when one has succeeded, or when a PATCH sets this field to false."""
+    corrections: Literal["admin", "write"] | str
+    """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
+    consolidation_mode: Literal["auto", "review"] | str | None = "auto"
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
+    capture_allowed: bool | None = True
+    """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
+    bank_chars: int | None = 0
+    """Number of characters that the bank should have. 0: any."""
+    bank_length: int | None = None
+    """Number of characters of the bank after the newest change. Left out until a run has counted them."""
+    tidied: TidiedView | None = None
+    """The last tidy run. Left out if there was none."""
+    pending_plan: PendingPlan | None = None
+    """The plan that waits for approval. No other plan is made while it waits."""
+    repository: str | None = None
+    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
+    language: str | None = None
+    """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
+    timezone: str | None = None
+    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
+    changes: int
+    """The number of the newest change in the history: consolidation, correction, rules or undo."""
+    rules_changed_at: str | None = None
+    """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
+    committed_run: str | None = None
+    """The run whose change is committed and still being applied. Usually left out."""
+    started_run: str | None = None
+    """The run that was started at once, because the change made a consolidation due."""
+
+
 class SpaceInfo(Model):
     """A space, and the size of its content."""
 
@@ -3695,6 +3661,10 @@ class SpaceInfo(Model):
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
     bank_chars: int | None = 0
     """Number of characters that the bank should have. 0: any."""
+    bank_length: int | None = None
+    """Number of characters of the bank after the newest change. Left out until a run has counted them."""
+    tidied: TidiedView | None = None
+    """The last tidy run. Left out if there was none."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval. No other plan is made while it waits."""
     repository: str | None = None
@@ -3765,6 +3735,10 @@ class SpaceSummary(Model):
     """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
     bank_chars: int | None = 0
     """Number of characters that the bank should have. 0: any."""
+    bank_length: int | None = None
+    """Number of characters of the bank after the newest change. Left out until a run has counted them."""
+    tidied: TidiedView | None = None
+    """The last tidy run. Left out if there was none."""
     pending_plan: PendingPlan | None = None
     """The plan that waits for approval. No other plan is made while it waits."""
     repository: str | None = None
@@ -3789,6 +3763,63 @@ class SpaceSummary(Model):
     """The notes that no consolidation has folded yet. Absent with `at`."""
     at: PastMoment | None = None
     """The change whose state is shown. Only with `at`."""
+
+
+class SpaceView(Model):
+    """A space: its `_meta.json` without the internal fields of a deletion."""
+
+    space_id: str
+    """The id of the space."""
+    description: str
+    """The purpose of the space."""
+    owner: str | None = None
+    """The responsible person or team, if one was given."""
+    created_at: AwareDatetime
+    """The time of creation, UTC."""
+    last_consolidation: AwareDatetime | None = None
+    """The time when the last consolidation was committed, UTC."""
+    consolidation_count: int
+    """Number of consolidations that were not undone."""
+    total_notes_processed: int
+    """Number of notes that these consolidations folded."""
+    version: int
+    """The version of the contract with other programs that read the bucket: 1."""
+    rev: int
+    """The revision of `_meta.json`. It grows with each write."""
+    uid: str
+    """A ULID that distinguishes the space from a deleted space with the same id."""
+    consolidation_threshold: int
+    """Number of live notes that starts a consolidation. 0: it starts only by hand."""
+    auto_paused: bool
+    """True after the undo of a consolidation or the refusal of a plan. No consolidation then starts by itself, because it would take the same notes again. The pause ends when a consolidation that was started by hand has succeeded, or when a PATCH sets this field to false. That PATCH starts a run at once if the threshold is reached."""
+    tidy_paused: bool | None = False
+    """True after the undo of a tidy run or the refusal of its plan: tidy runs then start by hand alone. The pause ends when one has succeeded, or when a PATCH sets this field to false."""
+    corrections: Literal["admin", "write"] | str
+    """The permission required to edit sections of the bank, and to approve or refuse a plan. Only an admin changes it."""
+    consolidation_mode: Literal["auto", "review"] | str | None = "auto"
+    """`auto`: a consolidation is committed as soon as it is made. `review`: its plan waits until somebody approves it, and no other plan is made in the meantime. Only an admin changes it."""
+    capture_allowed: bool | None = True
+    """Whether notes may be captured from conversations. If it is false, new conversations get `capture` `off`, and no notes are captured from existing ones. Only an admin changes it."""
+    bank_chars: int | None = 0
+    """Number of characters that the bank should have. 0: any."""
+    bank_length: int | None = None
+    """Number of characters of the bank after the newest change. Left out until a run has counted them."""
+    tidied: TidiedView | None = None
+    """The last tidy run. Left out if there was none."""
+    pending_plan: PendingPlan | None = None
+    """The plan that waits for approval. No other plan is made while it waits."""
+    repository: str | None = None
+    """What the space is the memory of. The first client of a repository sets it. It can't be replaced by another one, so that clients see which repository a space belongs to."""
+    language: str | None = None
+    """The language of the bank, as a tag (RFC 5646). Left out: the language of the rules."""
+    timezone: str | None = None
+    """The time zone of the space's digest times. Left out: the service's time zone (`DEFAULT_TIMEZONE`)."""
+    changes: int
+    """The number of the newest change in the history: consolidation, correction, rules or undo."""
+    rules_changed_at: str | None = None
+    """The time when the rules were changed, UTC. Left out once a consolidation has used them."""
+    committed_run: str | None = None
+    """The run whose change is committed and still being applied. Usually left out."""
 
 
 class SplitView(Model):

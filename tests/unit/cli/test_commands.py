@@ -332,6 +332,39 @@ def test_the_warnings_of_a_change_and_of_a_plan_are_shown_and_the_history_counts
     assert desk.say("history").out.count("1 warning") == 1
 
 
+def test_a_tidy_run_is_started_and_tried_and_shows_the_lines_that_would_go(desk: CliHarness):
+    plan = {"changes": [], "sources": [], "removed": [{"file": "a.md", "line": "- The tunnel is closed."}]}
+    desk.answers = {"start_consolidation": run("queued"), "get_run": run("ok", plan=plan)}
+
+    said = desk.say("consolidate", "--tidy", "--dry-run")
+
+    assert desk.asked[0][1] == {"space_id": "demo", "dry_run": True, "tidy": True}
+    assert "a.md: - The tunnel is closed." in said.out
+
+
+def test_a_space_shows_the_length_of_its_bank_beside_the_one_that_it_should_have(desk: CliHarness):
+    tidied = {"run_id": "1", "at": "2026-02-20T14:05:00Z", "chars": 9_000}
+    counted = {**SPACE, "bank_chars": 10_000, "bank_length": 12_600, "tidied": tidied, "tidy_paused": True}
+    desk.answers = {"get_space": [counted, {**SPACE, "bank_chars": 10_000}, {**SPACE, "bank_chars": 0}]}
+
+    shown = [re.sub(r"\s+", " ", desk.say("space", "show", "demo").out) for _ in range(3)]
+
+    assert "12,600 of 10,000 characters, tidy runs are paused (--resume-tidy)" in shown[0]
+    assert "last tidy run 2026-02-20 14:05:00" in shown[0]
+    assert "not counted yet of 10,000 characters" in shown[1]
+    assert "characters" not in shown[2]
+
+
+def test_a_space_gets_a_length_and_its_tidy_runs_go_on(desk: CliHarness):
+    desk.answers = {"create_space": SPACE, "patch_space": SPACE}
+
+    assert desk.say("space", "create", "demo", "--bank-chars", "0").code == 0
+    assert desk.say("space", "set", "demo", "--bank-chars", "2000", "--resume-tidy").code == 0
+
+    assert [asked[1].get("bank_chars") for asked in desk.asked] == [0, 2_000]
+    assert desk.asked[1][1]["tidy_paused"] is False
+
+
 def test_rules_and_earlier_notes_are_tried_in_a_dry_run_without_being_told_to(desk: CliHarness, tmp_path: Path):
     rules = tmp_path / "rules.md"
     rules.write_text("Keep two logs.")

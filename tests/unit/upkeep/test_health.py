@@ -13,6 +13,7 @@ from livemem.llm import client, last_call
 from livemem.llm.client import LlmError
 from livemem.settings import Settings
 from livemem.spaces import head as heads
+from livemem.spaces.head_fields import Tidied
 from livemem.store import keys, timing
 from livemem.store.objects import Store
 from livemem.upkeep import health
@@ -410,6 +411,49 @@ def test_a_pause_is_shown_and_degrades_nothing(llm_server: LlmServer):
     assert (found.status, problems(found)) == ("ok", [("demo", "auto_paused")])
     assert found.problems[0].detail.startswith("Automatic consolidation is paused: change 1 was undone. ")
     assert "`livemem space set demo --resume`" in found.problems[0].detail
+
+
+def lengths(world: World, **fields: Any) -> None:
+    tidied = Tidied(run_id=world.process.new_id(), at="2026-02-20T14:00:00Z", chars=fields.pop("tidied"))
+    heads.update(world.process, "demo", lambda _: {"bank_chars": 2_000, "tidied": tidied, **fields})
+
+
+def test_a_bank_that_no_tidy_run_could_shorten_enough_is_shown_and_degrades_nothing(llm_server: LlmServer):
+    world = healthy()
+    lengths(world, tidied=2_501, bank_length=3_000)
+
+    found = look(world, llm_server)
+
+    assert (found.status, problems(found)) == ("ok", [("demo", "bank_too_long")])
+    assert found.problems[0].detail.startswith("The bank has 3,000 characters and should have 2,000, and a tidy run ")
+    assert "`livemem space set demo --bank-chars N`" in found.problems[0].detail
+
+
+@each(
+    "fields",
+    [
+        {"tidied": 2_500, "bank_length": 9_000},
+        {"tidied": 9_000, "bank_length": 2_500},
+        {"tidied": 9_000, "bank_length": None},
+        {"tidied": 9_000, "bank_length": 9_000, "bank_chars": 0},
+        {"tidied": 9_000, "bank_length": 9_000, "bank_chars": 0, "tidy_paused": True},
+    ],
+)
+def test_a_bank_that_can_be_tidied_again_or_may_have_any_length_is_no_problem(llm_server: LlmServer, fields):
+    world = healthy()
+    lengths(world, **fields)
+
+    assert problems(look(world, llm_server)) == []
+
+
+def test_a_pause_of_tidy_runs_is_shown_and_says_how_it_ends(llm_server: LlmServer):
+    world = healthy()
+    lengths(world, tidied=9_000, bank_length=9_000, tidy_paused=True)
+
+    found = look(world, llm_server)
+
+    assert (found.status, problems(found)) == ("ok", [("demo", "tidy_paused")])
+    assert "`livemem space set demo --resume-tidy`" in found.problems[0].detail
 
 
 def test_a_space_whose_head_can_not_be_read_degrades_and_does_not_hide_the_others(llm_server: LlmServer):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from livemem.jobs import tidy_due
 from livemem.jobs.lease import Lease
 from livemem.jobs.maintainable import MORE_WORK, DocumentKind, HealthProblem, Maintainable, Space
 from livemem.process import Process
@@ -18,6 +19,15 @@ PAUSED = (
     "Automatic consolidation is paused: {0}. A consolidation started by hand (`livemem consolidate -s {1}`) ends the "
     "pause when it succeeds; `livemem space set {1} --resume` ends it at once."
 )
+TIDY_PAUSED = (
+    "Tidy runs are paused, since one was undone or refused: the bank is no longer shortened by itself. A tidy run that "
+    "is started by hand (`livemem consolidate --tidy -s {0}`) ends the pause when it succeeds; `livemem space set {0} "
+    "--resume-tidy` ends it at once."
+)
+TOO_LONG = (
+    "The bank has {0:,} characters and should have {1:,}, and a tidy run could not shorten it enough. Give it a larger "
+    "length (`livemem space set {2} --bank-chars N`), or let the rules ask for less."
+)
 
 
 def maintain(_: Process, space: Space) -> Mapping[str, float]:
@@ -26,14 +36,28 @@ def maintain(_: Process, space: Space) -> Mapping[str, float]:
 
 
 def problems(_: Process, space: Space) -> list[HealthProblem]:
-    """A prompt that the provider cut; and a pause, which is somebody's decision: it is shown, but nothing is wrong."""
+    """A prompt that the provider cut; a bank that stays too long; and pauses, which are somebody's decision: they are
+    shown, but nothing is wrong.
+    """
     found = []
     if space.head.meta.prompt_cut:
         found.append(HealthProblem(space.space_id, "prompt_cut", PROMPT_CUT))
     if space.head.meta.auto_paused:
         why = space.head.meta.pause_reason or "a change was undone or a plan refused"
         found.append(HealthProblem(space.space_id, "auto_paused", PAUSED.format(why, space.space_id), wrong=False))
-    return found
+    return [*found, *_of_the_length(space)]
+
+
+def _of_the_length(space: Space) -> list[HealthProblem]:
+    meta, space_id = space.head.meta, space.space_id
+    if meta.bank_chars and meta.tidy_paused:
+        return [HealthProblem(space_id, "tidy_paused", TIDY_PAUSED.format(space_id), wrong=False)]
+    # A run at work has said already what it found, and has not shortened it yet.
+    left = None if space.busy else meta.tidied and min(meta.tidied.chars, meta.bank_length or 0)
+    if not left or left <= tidy_due.TIDY_ABOVE * meta.bank_chars or not meta.bank_chars:
+        return []
+    detail = TOO_LONG.format(meta.bank_length, meta.bank_chars, space_id)
+    return [HealthProblem(space_id, "bank_too_long", detail, wrong=False)]
 
 
 def kind(name: str) -> DocumentKind | None:

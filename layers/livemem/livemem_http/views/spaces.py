@@ -194,6 +194,16 @@ class WaitingView(View):
         return cls.model_validate(waiting, from_attributes=True)
 
 
+class TidiedView(View):
+    """The last tidy run."""
+
+    run_id: RunId
+    at: Annotated[
+        Moment, described("The time of its change, or of its start if it changed nothing, UTC.", "2026-02-20T14:05:00Z")
+    ]
+    chars: Annotated[int, described("Number of characters of the bank that it found, or left.", 9_800)]
+
+
 class SpaceView(View):
     """A space: its `_meta.json` without the internal fields of a deletion."""
 
@@ -224,6 +234,13 @@ class SpaceView(View):
     consolidation_mode: Annotated[Mode, described(CONSOLIDATION_MODE, "auto")] = "auto"
     capture_allowed: Annotated[bool, described(CAPTURE_ALLOWED, True)] = True
     bank_chars: Annotated[int, described("Number of characters that the bank should have. 0: any.", 10_000)] = 0
+    bank_length: Annotated[
+        int | None,
+        described(
+            "Number of characters of the bank after the newest change. Left out until a run has counted them.", 9_800
+        ),
+    ] = None
+    tidied: Annotated[TidiedView | None, described("The last tidy run. Left out if there was none.")] = None
     pending_plan: Annotated[
         PendingPlan | None, described("The plan that waits for approval. No other plan is made while it waits.")
     ] = None
@@ -244,9 +261,13 @@ class SpaceView(View):
 
     @classmethod
     def of(cls, meta: Meta) -> "SpaceView":
-        waits = meta.pending_plan
-        known = {name: getattr(meta, name) for name in cls.model_fields if name != "pending_plan"}
-        return cls(**known, pending_plan=PendingPlan.of(waits) if waits else None)
+        waits, tidied = meta.pending_plan, meta.tidied
+        known = {name: getattr(meta, name) for name in cls.model_fields if name not in ("pending_plan", "tidied")}
+        return cls(
+            **known,
+            pending_plan=PendingPlan.of(waits) if waits else None,
+            tidied=TidiedView(**tidied.model_dump()) if tidied else None,
+        )
 
 
 class SpaceChanged(SpaceView):

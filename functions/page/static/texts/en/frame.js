@@ -182,6 +182,7 @@ export default {
   'remedy.configuration': 'Correct the variables that are named, and start the service again.',
   'remedy.object_unreadable': 'Put a good version of the object back into the bucket, or set it aside with “livemem repair”.',
   'remedy.plan_awaiting_approval': 'Open the space and approve or refuse the plan.',
+  'remedy.bank_too_long': 'Give the space a larger length in its settings, or let its rules ask for less.',
   'remedy.token_budget_exhausted': 'It goes on with the next day, or with a larger budget.',
   'remedy.oversized_notes': 'These notes are larger than the model’s window. Give the model a larger window, or leave them live.',
 };

@@ -182,6 +182,7 @@ export default {
   'remedy.configuration': 'Corrigez les variables nommées, et redémarrez le service.',
   'remedy.object_unreadable': 'Remettez une bonne version de l’objet dans le bucket, ou mettez-le de côté avec « livemem repair ».',
   'remedy.plan_awaiting_approval': 'Ouvrez l’espace et approuvez ou refusez le plan.',
+  'remedy.bank_too_long': 'Donnez à l’espace une plus grande longueur dans ses réglages, ou des règles qui demandent moins.',
   'remedy.token_budget_exhausted': 'Cela continue le jour suivant, ou avec un budget plus grand.',
   'remedy.oversized_notes': 'Ces notes dépassent la fenêtre du modèle. Donnez au modèle une fenêtre plus grande, ou laissez-les.',
 };
