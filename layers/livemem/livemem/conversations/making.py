@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Literal, TypeVar
 
 from livemem import clock
-from livemem.conversations import answer, capture, log, names, prompt, user_signals
+from livemem.conversations import answer, block_context, capture, log, names, prompt, user_signals
 from livemem.conversations import conversation as conversations
 from livemem.conversations.answer import CapturingAnswer, Source, SummaryAnswer, tidy
 from livemem.conversations.boundaries import BlockBoundary
@@ -71,6 +71,8 @@ class Material:
     """Numbers of the turns that were erased."""
     overlaps: bool | None = False
     """Whether the prompt also shows the turn before the first."""
+    since: int | None = None
+    """The first turn whose words the prompt may show by the summary of the block before. None where it shows none."""
     written_by: Sequence[str] = ()
     written_for: Sequence[tuple[str, str]] = ()
     _turns: Sequence[tuple[Turn, str, str]] = ()
@@ -196,6 +198,7 @@ def material_of_group(
         files=(),
         erased=sorted(_erased_in(children)),
         overlaps=children[0].overlaps,
+        since=children[0].since,
         written_by=_first(token for child in children for token in child.written_by or ()),
         written_for=_first(one for child in children for one in child.written_for),
         _children=children,
@@ -285,6 +288,8 @@ def make(
     """Make a summary and store it: 1 or 2 calls of the LLM, 2 GETs, 1 PUT. With signals about one user 1 GET and 1 PUT
     more. Raises Vanished.
 
+    1 GET more where the block before has a summary that this process has not read.
+
     Where an `earlier` version has one of the same input: 2 GETs and 1 PUT instead. Where a block is its own summary:
     1 GET, 1 PUT. The first summary of a block in the version that counts also captures notes (capture.append).
     """
@@ -349,6 +354,7 @@ def _summary(
         redo=redo,
         erased=list(material.erased),
         overlaps=material.overlaps,
+        since=material.since,
         written_by=list(material.written_by),
         written_for=list(material.written_for),
         asked=material.asked,
@@ -370,6 +376,7 @@ def _make(
 ) -> Made:
     """Ask the model for the summary and store it, after the notes that its block names. `meter` counts the tokens."""
     at, level, number = layers.at, material.level, material.number
+    material = _with_context(process, layers, material)
     target = at.parameters.target(material.chars)
     kind = CapturingAnswer if captures else SummaryAnswer
     wanted = answer.wanted(material.text, target, at.parameters, kind)
@@ -390,6 +397,21 @@ def _make(
     _name_signals(process, at, material, summary, name)
     _store(process, at, summary, name)
     return Made(level, number, name)
+
+
+def _with_context(process: Process, layers: Layers, material: Material) -> Material:
+    """The material of a block with the summary of the block before, where there is one to show (block_context.find)."""
+    shown = block_context.find(process, layers, material.number, material.written_by) if material.level == 1 else None
+    if not shown:
+        return material
+    since = shown.first_shown
+    gone = [index for index in layers.at.conversation.erased_turns if since <= index < material.covers.turns[0]]
+    return replace(
+        material,
+        since=since,
+        erased=sorted({*material.erased, *gone}),
+        _before="\n".join(filter(None, (block_context.excerpt(shown), material._before))),
+    )
 
 
 def _name_signals(process: Process, at: At, material: Material, summary: Summary, name: str) -> None:

@@ -88,6 +88,8 @@ class Summary(StoredDocument):
     """Numbers of the turns in its source that were erased already."""
     overlaps: bool | None = None
     """Whether the prompt showed the turn before the first. None in documents that do not record it."""
+    since: TurnIndex | None = None
+    """The first turn whose words the prompt may have shown by the summary of the block before. None: it showed none."""
     written_by: Annotated[list[Line], Field(max_length=WRITERS)] | None = None
     """The tokens that wrote its turns, also the turn before the first. None in documents that do not record it."""
     written_for: Annotated[list[tuple[Line, str]], Field(max_length=WRITERS)] = []
@@ -106,8 +108,13 @@ class Summary(StoredDocument):
 
     def says_of(self, index: int) -> bool:
         """Whether it may hold words of a turn: the turn is in its source, and was not erased yet."""
-        first, last = self.covers.turns
-        return first - (self.overlaps is not False) <= index <= last and index not in self.erased
+        return self.first_shown <= index <= self.covers.turns[1] and index not in self.erased
+
+    @property
+    def first_shown(self) -> int:
+        """The first turn of which it may hold words."""
+        first = self.covers.turns[0] - (self.overlaps is not False)
+        return min(first, self.since or first)
 
 
 @dataclass

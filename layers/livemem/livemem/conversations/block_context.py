@@ -1,0 +1,43 @@
+"""The context of a block in its prompt: the beginning of the summary of the block before, and the text just before.
+
+The summary is shown where it is stored when the block's wave of calls begins. So a wave waits for no other one, and of
+an import, whose blocks are summarised some at once, the first block of each wave has it. Neither the name of the
+block's summary nor the ids of its notes depend on it: a retry that is shown more makes the same objects.
+"""
+
+from collections.abc import Sequence
+
+from livemem.conversations import names
+from livemem.conversations.summaries import Layers, Summary, load
+from livemem.errors import LiveMemoryError
+from livemem.process import Process
+
+CHARACTERS = 300
+"""Of the summary of the block before."""
+CHAIN = 8
+"""A block may repeat words of the summary that it was shown, and so may the next one. Every eighth block is shown none, so
+the erasure of a turn makes at most so many summaries again."""
+
+
+def find(process: Process, layers: Layers, number: int, tokens: Sequence[str]) -> Summary | None:
+    """The summary of the block before `number`: 1 GET, none where this process has read it. None where it is missing or
+    can't be read, may hold an erased turn, or where others than the `tokens` that wrote the block wrote its turns: their
+    words must not become notes and signals of these.
+    """
+    there = names.current(layers.names[1].get(number - 1, ()))
+    if not there or number % CHAIN == 1:
+        return None
+    try:
+        (found,) = load(process, layers, 1, {number - 1: there})
+    except LiveMemoryError:
+        return None
+    own = found.written_by is not None and set(found.written_by) <= set(tokens)
+    return found if own and not any(map(found.says_of, layers.at.conversation.erased_turns)) else None
+
+
+def excerpt(summary: Summary) -> str:
+    """The beginning of a summary; of a block that is its own summary the end, which came just before."""
+    text = summary.summary
+    if len(text) <= CHARACTERS:
+        return text
+    return f"…{text[1 - CHARACTERS:]}" if summary.verbatim else f"{text[: CHARACTERS - 1]}…"
