@@ -709,6 +709,8 @@ class AsyncSearchGroup(Group):
         max_results: int | None = None,
         min_score: float | None = None,
         include_turns: bool | None = None,
+        topic: str | None = None,
+        entity: str | None = None,
     ) -> models.TalkAnswer:
         """As `SearchGroup.conversation`."""
         return await self._invoke("search_conversation", locals())
@@ -724,6 +726,8 @@ class AsyncSearchGroup(Group):
         max_results: int | None = None,
         min_score: float | None = None,
         include_turns: bool | None = None,
+        topic: str | None = None,
+        entity: str | None = None,
     ) -> models.TalkAnswer:
         """As `SearchGroup.conversations`."""
         return await self._invoke("search_conversations", locals())
@@ -776,6 +780,8 @@ class AsyncSearchGroup(Group):
         author: str | None = None,
         category: Literal["observation", "decision", "todo", "insight", "question", "progress", "issue"] | None = None,
         tag: str | None = None,
+        topic: str | None = None,
+        entity: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         recency: float | None = None,
@@ -797,6 +803,8 @@ class AsyncSearchGroup(Group):
         author: str | None = None,
         category: Literal["observation", "decision", "todo", "insight", "question", "progress", "issue"] | None = None,
         tag: str | None = None,
+        topic: str | None = None,
+        entity: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         recency: float | None = None,

@@ -1610,6 +1610,8 @@ class SearchGroup(Group):
         max_results: int | None = None,
         min_score: float | None = None,
         include_turns: bool | None = None,
+        topic: str | None = None,
+        entity: str | None = None,
     ) -> models.TalkAnswer:
         """Search a conversation.
 
@@ -1625,6 +1627,8 @@ class SearchGroup(Group):
             min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
                 without a vector.
             include_turns: Whether to search turns. False: only summaries.
+            topic: Only summaries that name this topic, as a summary spells it, in any case.
+            entity: Only summaries that name this person, organisation, artifact, place or time, in any case.
         """
         return self._invoke("search_conversation", locals())
 
@@ -1639,6 +1643,8 @@ class SearchGroup(Group):
         max_results: int | None = None,
         min_score: float | None = None,
         include_turns: bool | None = None,
+        topic: str | None = None,
+        entity: str | None = None,
     ) -> models.TalkAnswer:
         """Search conversations.
 
@@ -1656,6 +1662,8 @@ class SearchGroup(Group):
             min_score: Only results with at least this `relevance`, 0 to 1. The limit does not apply to results
                 without a vector.
             include_turns: Whether to search turns. False: only summaries.
+            topic: Only summaries that name this topic, as a summary spells it, in any case.
+            entity: Only summaries that name this person, organisation, artifact, place or time, in any case.
         """
         return self._invoke("search_conversations", locals())
 
@@ -1760,6 +1768,8 @@ class SearchGroup(Group):
         author: str | None = None,
         category: Literal["observation", "decision", "todo", "insight", "question", "progress", "issue"] | None = None,
         tag: str | None = None,
+        topic: str | None = None,
+        entity: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         recency: float | None = None,
@@ -1787,6 +1797,8 @@ class SearchGroup(Group):
             author: Only documents of this author: a person or an agent, as hits name it.
             category: Only notes of this category.
             tag: Only notes with this tag.
+            topic: Only summaries that name this topic, as a summary spells it, in any case.
+            entity: Only summaries that name this person, organisation, artifact, place or time, in any case.
             since: Only documents of this time or later, ISO 8601, by default UTC.
             until: Only documents of this time or earlier, ISO 8601, by default UTC.
             recency: Advantage of the newest document over the oldest, in standard deviations of the score. 0: time
@@ -1808,6 +1820,8 @@ class SearchGroup(Group):
         author: str | None = None,
         category: Literal["observation", "decision", "todo", "insight", "question", "progress", "issue"] | None = None,
         tag: str | None = None,
+        topic: str | None = None,
+        entity: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         recency: float | None = None,
@@ -1834,6 +1848,8 @@ class SearchGroup(Group):
             author: Only documents of this author: a person or an agent, as hits name it.
             category: Only notes of this category.
             tag: Only notes with this tag.
+            topic: Only summaries that name this topic, as a summary spells it, in any case.
+            entity: Only summaries that name this person, organisation, artifact, place or time, in any case.
             since: Only documents of this time or later, ISO 8601, by default UTC.
             until: Only documents of this time or earlier, ISO 8601, by default UTC.
             recency: Advantage of the newest document over the oldest, in standard deviations of the score. 0: time

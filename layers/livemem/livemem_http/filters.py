@@ -17,6 +17,20 @@ OfSpeaker = Annotated[
 ]
 OfCategory = Annotated[views.Category | None, Query(description="Only notes of this category.", examples=["decision"])]
 Tagged = Annotated[str | None, Query(description="Only notes with this tag.", examples=["storage"])]
+OfTopic = Annotated[
+    str | None,
+    Query(
+        description="Only summaries that name this topic, as a summary spells it, in any case.",
+        examples=["timetable import"],
+    ),
+]
+OfEntity = Annotated[
+    str | None,
+    Query(
+        description="Only summaries that name this person, organisation, artifact, place or time, in any case.",
+        examples=["Ines"],
+    ),
+]
 Since = Annotated[
     views.Moment | None,
     Query(

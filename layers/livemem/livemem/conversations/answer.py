@@ -86,9 +86,9 @@ def tidy(items: Collection[str]) -> list[str]:
     return list(dict.fromkeys(item for item in cut if item))[:ITEMS]
 
 
-def entities(found: SummaryAnswer) -> Entities:
-    """The entities of an answer, as they are stored."""
-    return Entities(**{name: tidy(getattr(found.entities, name)) for name in ENTITIES})
+def entities(named: Collection[Entities]) -> Entities:
+    """The entities of an answer, and of the summaries that it covers, as they are stored: those of the answer first."""
+    return Entities(**{kind: tidy([name for one in named for name in getattr(one, kind)]) for kind in ENTITIES})
 
 
 def wanted(source: Source, target: int, parameters: Parameters, kind: type[A]) -> Contract[A]:

@@ -15,14 +15,16 @@ from livemem.process import Process
 CHARACTERS = 300
 """Of the summary of the block before."""
 CHAIN = 8
-"""A block may repeat words of the summary that it was shown, and so may the next one. Every eighth block is shown none, so
-the erasure of a turn makes at most so many summaries again."""
+"""A summary may repeat words of the one that it was shown, and so may the next. Every eighth block is shown none. So
+the erasure of a turn makes at most so many summaries again.
+"""
 
 
 def find(process: Process, layers: Layers, number: int, tokens: Sequence[str]) -> Summary | None:
-    """The summary of the block before `number`: 1 GET, none where this process has read it. None where it is missing or
-    can't be read, may hold an erased turn, or where others than the `tokens` that wrote the block wrote its turns: their
-    words must not become notes and signals of these.
+    """The summary of the block before `number`: 1 GET, none where this process has read it.
+
+    None where it is missing or can't be read, where it may hold an erased turn, and where others than the `tokens` of
+    the block wrote its turns: their words must not become notes and signals of these.
     """
     there = names.current(layers.names[1].get(number - 1, ()))
     if not there or number % CHAIN == 1:
@@ -40,4 +42,4 @@ def excerpt(summary: Summary) -> str:
     text = summary.summary
     if len(text) <= CHARACTERS:
         return text
-    return f"…{text[1 - CHARACTERS:]}" if summary.verbatim else f"{text[: CHARACTERS - 1]}…"
+    return f"…{text[1 - CHARACTERS :]}" if summary.verbatim else f"{text[: CHARACTERS - 1]}…"

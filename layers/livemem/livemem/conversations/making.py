@@ -93,9 +93,21 @@ class Material:
         """The turns of a block, none for a group."""
         return [turn for turn, *_ in self._turns]
 
+    @property
+    def below(self) -> Sequence[Summary]:
+        """The summaries of a group, none for a block."""
+        return self._children
+
     def speaker(self) -> str | None:
         """The only user who speaks in a block. None where that is not one user, and for a group."""
         return user_signals.speaker(self.turns)
+
+    def behind(self, shown: Summary, erased: Sequence[int]) -> "Material":
+        """The same block, whose prompt also shows the summary of the block before. `erased`: all turns that are."""
+        since = shown.first_shown
+        gone = [index for index in erased if since <= index < self.covers.turns[0]]
+        before = "\n".join(filter(None, (block_context.excerpt(shown), self._before)))
+        return replace(self, since=since, erased=sorted({*self.erased, *gone}), _before=before)
 
     def messages(self, target: int, *, captures: bool) -> Messages:
         """The prompt. `captures`: it also asks for the notes of the block."""
@@ -343,7 +355,7 @@ def _summary(
         key_findings=found.key_findings,
         files_mentioned=answer.tidy([*found.files_mentioned, *material.files]),
         topics=found.topics,
-        entities=answer.entities(found),
+        entities=answer.entities([found.entities, *(child.entities for child in material.below)]),
         signals=found.signals,
         tools_used=list(material.tools),
         chars=len(found.summary),
@@ -376,7 +388,9 @@ def _make(
 ) -> Made:
     """Ask the model for the summary and store it, after the notes that its block names. `meter` counts the tokens."""
     at, level, number = layers.at, material.level, material.number
-    material = _with_context(process, layers, material)
+    shown = block_context.find(process, layers, number, material.written_by) if level == 1 else None
+    if shown:
+        material = material.behind(shown, at.conversation.erased_turns)
     target = at.parameters.target(material.chars)
     kind = CapturingAnswer if captures else SummaryAnswer
     wanted = answer.wanted(material.text, target, at.parameters, kind)
@@ -397,21 +411,6 @@ def _make(
     _name_signals(process, at, material, summary, name)
     _store(process, at, summary, name)
     return Made(level, number, name)
-
-
-def _with_context(process: Process, layers: Layers, material: Material) -> Material:
-    """The material of a block with the summary of the block before, where there is one to show (block_context.find)."""
-    shown = block_context.find(process, layers, material.number, material.written_by) if material.level == 1 else None
-    if not shown:
-        return material
-    since = shown.first_shown
-    gone = [index for index in layers.at.conversation.erased_turns if since <= index < material.covers.turns[0]]
-    return replace(
-        material,
-        since=since,
-        erased=sorted({*material.erased, *gone}),
-        _before="\n".join(filter(None, (block_context.excerpt(shown), material._before))),
-    )
 
 
 def _name_signals(process: Process, at: At, material: Material, summary: Summary, name: str) -> None:

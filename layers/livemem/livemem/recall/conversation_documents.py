@@ -10,13 +10,13 @@ from typing import Any, Generic, TypeVar
 from livemem import clock
 from livemem.conversations import conversation as conversations
 from livemem.conversations import names
-from livemem.conversations.summaries import Summary
+from livemem.conversations.summaries import ENTITIES, Summary
 from livemem.conversations.summary_versions import FIRST, SummaryVersions
 from livemem.conversations.turn import ToolCall, Turn
 from livemem.errors import ConversationBroken
 from livemem.process import Process
 from livemem.search import view as views
-from livemem.search.documents import QUESTIONS, TOOLS, WORDLESS, Document, Reading, storable
+from livemem.search.documents import QUESTIONS, TOOLS, WORDLESS, Document, Reading, folded, storable
 from livemem.search.view import NEWEST, DocumentSource, SearchView, Tail
 from livemem.store import conversation_keys as keys
 from livemem.store.conversation_keys import SummaryKey
@@ -417,10 +417,16 @@ def _json(value: Any) -> str:
 
 def _of_summary(key: SummaryKey, summary: Summary) -> Document:
     children = {"children": _range(summary.children)} if summary.children else {}
+    text = "\n".join([summary.summary, *summary.key_findings])
+    entities = [name for kind in ENTITIES for name in getattr(summary.entities, kind)]
+    # Words of names that the text has would count twice.
+    unsaid = [name for name in dict.fromkeys([*summary.topics, *entities]) if folded(name) not in folded(text)]
     return Document(
         id=f"{key.conversation_id}/l{key.level}/{key.number}",
         kind=SUMMARY,
-        text=storable("\n".join([summary.summary, *summary.key_findings])),
+        text=storable("\n".join([text, ", ".join(unsaid)]).rstrip("\n")),
+        topics=tuple(map(folded, summary.topics)),
+        entities=tuple(map(folded, entities)),
         group=group(key.conversation_id, key.level),
         position=f"{key.number:09d}",
         time=clock.iso(clock.parse(summary.created_at)),

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from livemem import clock as clocks
+from livemem.conversations import answer
 from livemem.errors import InvalidRequest
 from livemem.notes import pages
 from livemem.recall import chosen_hits, conversation_documents, memory_documents, room_documents
 from livemem.recall.document_sources import ARCHIVE, BANK, LIVE
 from livemem.recall.relevance import RelevanceFloor
 from livemem.search import words
-from livemem.search.documents import QUESTIONS, TOOLS, storable
+from livemem.search.documents import QUESTIONS, TOOLS, folded, storable
 from livemem.search.index import DocumentFilter
 from livemem.search.words import Query
 from livemem.store import conversation_keys, room_keys
@@ -87,8 +88,12 @@ class SearchRequest:
         until: str | None = None,
         recency: float = 0.0,
         conversation_id: str | None = None,
+        topic: str | None = None,
+        entity: str | None = None,
     ) -> "SearchRequest":
-        """The request's texts. Raises InvalidRequest or InvalidName, naming the field."""
+        """The request's texts. Summaries alone have a `topic` or an `entity`. Raises InvalidRequest or InvalidName,
+        naming the field.
+        """
         some = None if conversation_id is None else (conversation_keys.check_conversation_id(conversation_id),)
         if len(text) > QUERY_CHARACTERS:
             raise InvalidRequest.of("q", f"must have at most {QUERY_CHARACTERS} characters")
@@ -99,9 +104,11 @@ class SearchRequest:
         checked = pages.NotesFilter.of(category=category, agent=None, tag=tag, since=since, until=until)
         if author is not None:
             check_speaker("author", author)
+        named = {"topic": _named("topic", topic), "entity": _named("entity", entity)}
+        of_talk = some is not None or any(named.values())
         aside = scope if scope in ASIDE else ""
         wanted = OF_CONVERSATION if aside else scope
-        kinds = _kinds(wanted or (DEFAULT if some is None else OF_CONVERSATION))
+        kinds = _kinds(wanted or (OF_CONVERSATION if of_talk else DEFAULT))
         alone = some is not None and kinds is not None and conversation_documents.KINDS.issuperset(kinds)
         moments = {"since": checked.since, "until": checked.until}
         return cls(
@@ -114,6 +121,7 @@ class SearchRequest:
                 category,
                 tag,
                 groups=None if some is None else conversation_documents.groups(some),
+                **named,
                 **{name: clocks.iso(moment) if moment else None for name, moment in moments.items()},
             ),
             limit,
@@ -122,7 +130,9 @@ class SearchRequest:
             some if alone else None,
             aside=aside,
             floor=RelevanceFloor.of_search(
-                text, query, filtered=any(one is not None for one in (author, category, tag, since, until))
+                text,
+                query,
+                filtered=any(one is not None for one in (author, category, tag, since, until, topic, entity)),
             ),
         )
 
@@ -135,6 +145,8 @@ class SearchRequest:
         max_results: int = RESULTS_DEFAULT,
         min_score: float | None = None,
         include_turns: bool = True,
+        topic: str | None = None,
+        entity: str | None = None,
     ) -> "SearchRequest":
         """A search in conversations, which `within` names later. Raises InvalidRequest."""
         if not 1 <= max_results <= RESULTS_MOST:
@@ -143,7 +155,7 @@ class SearchRequest:
         wanted = tuple(level for level in _levels(levels) if level or include_turns)
         if not wanted:
             raise InvalidRequest.of("include_turns", "can't be false if `levels` is only 0: nothing would be searched")
-        found = cls.of(text, scope=OF_CONVERSATION, limit=max_results)
+        found = cls.of(text, scope=OF_CONVERSATION, limit=max_results, topic=topic, entity=entity)
         return replace(found, levels=wanted, least=min_score)
 
     @classmethod
@@ -242,6 +254,16 @@ class SearchRequest:
 def _in_room(asked: SearchRequest, room: str) -> SearchRequest:
     # Of a room there is nothing else.
     return replace(asked, filter=replace(asked.filter, kinds=None, groups=(room_documents.group(room),)), room=room)
+
+
+def _named(field: str, name: str | None) -> str | None:
+    """A topic or an entity as it is compared; None for no such filter. Raises InvalidRequest."""
+    if name is None:
+        return None
+    wanted = folded(name)
+    if not wanted or len(name) > answer.ITEM_CHARACTERS:
+        raise InvalidRequest.of(field, f"must have 1 to {answer.ITEM_CHARACTERS} characters")
+    return wanted
 
 
 def _check_share(min_score: float | None) -> None:

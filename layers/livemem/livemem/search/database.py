@@ -43,6 +43,11 @@ CREATE TABLE confirmed(
 ) WITHOUT ROWID;
 CREATE TABLE tags(n INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY(tag, n)) WITHOUT ROWID;
 CREATE INDEX tags_of ON tags(n);
+-- Topics and entities of summaries.
+CREATE TABLE names(
+    n INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY(kind, name, n)
+) WITHOUT ROWID;
+CREATE INDEX names_of ON names(n);
 CREATE TABLE passages(
     p INTEGER PRIMARY KEY, n INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, length INTEGER NOT NULL,
     hash BLOB NOT NULL

@@ -34,6 +34,9 @@ class DocumentFilter:
     author: str | None = None
     category: str | None = None
     tag: str | None = None
+    topic: str | None = None
+    entity: str | None = None
+    """Of summaries, both as documents.folded gives them."""
     since: str | None = None
     until: str | None = None
     memory_kind: str | None = None
@@ -224,8 +227,11 @@ class Index:
             names = ", ".join(f"{name} = ?" for name in values)
             self._db.execute(f"UPDATE documents SET {names} WHERE n = ?", (*values.values(), number))  # noqa: S608
             self._db.execute("DELETE FROM tags WHERE n = ?", (number,))
+            self._db.execute("DELETE FROM names WHERE n = ?", (number,))
         self.touched.add(number)
         self._db.executemany("INSERT OR IGNORE INTO tags VALUES(?, ?)", [(number, tag) for tag in document.tags])
+        names_of = [("topic", name) for name in document.topics] + [("entity", name) for name in document.entities]
+        self._db.executemany("INSERT OR IGNORE INTO names VALUES(?, ?, ?)", [(number, *one) for one in names_of])
 
     def _add_words(self, number: int, document: Document) -> None:
         heading = words.terms(document.title)
@@ -243,7 +249,7 @@ class Index:
     def _remove(self, number: int) -> None:
         self.touched.add(number)
         self._db.execute("DELETE FROM words WHERE rowid IN (SELECT p FROM passages WHERE n = ?)", (number,))
-        for table in ("passages", "tags", "texts", "documents"):
+        for table in ("passages", "tags", "names", "texts", "documents"):
             self._db.execute(f"DELETE FROM {table} WHERE n = ?", (number,))  # noqa: S608
 
     def _name_vectors_anew(self) -> None:
@@ -312,6 +318,8 @@ class Index:
             "author = ?": wanted.author,
             "category = ?": wanted.category,
             "n IN (SELECT n FROM tags WHERE tag = ?)": wanted.tag,
+            "n IN (SELECT n FROM names WHERE kind = 'topic' AND name = ?)": wanted.topic,
+            "n IN (SELECT n FROM names WHERE kind = 'entity' AND name = ?)": wanted.entity,
             "time >= ?": wanted.since,
             "time <= ? AND time <> ''": wanted.until,
             "json_extract(source, '$.kind') = ?": wanted.memory_kind,

@@ -15,7 +15,7 @@ from livemem.recall.start import StartRequest
 from livemem.store import cursors
 from livemem_http.api import Api
 from livemem_http.environment import process
-from livemem_http.filters import OfCategory, OfSpeaker, Since, Tagged, Until
+from livemem_http.filters import OfCategory, OfEntity, OfSpeaker, OfTopic, Since, Tagged, Until
 from livemem_http.paging import Cursor
 from livemem_http.past import TOO_FAR_BACK, At
 from livemem_http.views.read import ReadView, read_as_markdown
@@ -370,6 +370,8 @@ def search_space(
     author: OfSpeaker = None,
     category: OfCategory = None,
     tag: Tagged = None,
+    topic: OfTopic = None,
+    entity: OfEntity = None,
     since: Since = None,
     until: Until = None,
     recency: Recency = 0.0,
@@ -383,7 +385,7 @@ def search_space(
     Only notes and memories have a category or tags (the subjects of a memory). Sections and summaries have no
     author.
     """
-    wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
+    wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id, topic, entity)
     wanted = wanted.asking_why_not(why_not).from_rank(cursors.decode_number(cursor))
     return SearchAnswer.of(search.search(process(), space_id, wanted), explain=explain, floor=wanted.floor)
 
@@ -405,6 +407,8 @@ def search_spaces(
     author: OfSpeaker = None,
     category: OfCategory = None,
     tag: Tagged = None,
+    topic: OfTopic = None,
+    entity: OfEntity = None,
     since: Since = None,
     until: Until = None,
     recency: Recency = 0.0,
@@ -416,7 +420,7 @@ def search_spaces(
     Scores of different spaces can't be compared. A space that can't be searched now is named in `failed_spaces`, and
     the others still return hits. With `next_spaces` there are further spaces that were not searched.
     """
-    wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id)
+    wanted = _wanted(q, scope, limit, author, category, tag, since, until, recency, conversation_id, topic, entity)
     found = search.several(process(), api.principal(), spaces, wanted, cursors.decode_name(cursor))
     return SearchAnswer.of_several(found, limit, explain=explain, floor=wanted.floor)
 
@@ -437,10 +441,18 @@ def search_conversation(
     max_results: Results = search_request.RESULTS_DEFAULT,
     min_score: Least = None,
     include_turns: WithTurns = True,
+    topic: OfTopic = None,
+    entity: OfEntity = None,
 ) -> TalkAnswer:
     """The turns and summaries of a conversation that match a query, the best match first."""
     wanted = SearchRequest.of_talk(
-        q, levels=levels, max_results=max_results, min_score=min_score, include_turns=include_turns
+        q,
+        levels=levels,
+        max_results=max_results,
+        min_score=min_score,
+        include_turns=include_turns,
+        topic=topic,
+        entity=entity,
     )
     return TalkAnswer.of(search.in_conversation(process(), space_id, conversation_id, wanted))
 
@@ -462,12 +474,20 @@ def search_conversations(
     max_results: Results = search_request.RESULTS_DEFAULT,
     min_score: Least = None,
     include_turns: WithTurns = True,
+    topic: OfTopic = None,
+    entity: OfEntity = None,
 ) -> TalkAnswer:
     """The turns and summaries that match a query in all conversations of a folder, or of the space, the best match
     first.
     """
     wanted = SearchRequest.of_talk(
-        q, levels=levels, max_results=max_results, min_score=min_score, include_turns=include_turns
+        q,
+        levels=levels,
+        max_results=max_results,
+        min_score=min_score,
+        include_turns=include_turns,
+        topic=topic,
+        entity=entity,
     )
     return TalkAnswer.of(search.in_conversations(process(), space_id, wanted, cwd=cwd, host=host))
 
@@ -567,6 +587,8 @@ def _wanted(
     until: str | None,
     recency: float,
     conversation_id: str | None,
+    topic: str | None,
+    entity: str | None,
 ) -> SearchRequest:
     return SearchRequest.of(
         q,
@@ -579,4 +601,6 @@ def _wanted(
         until=until,
         recency=recency,
         conversation_id=conversation_id,
+        topic=topic,
+        entity=entity,
     )
