@@ -215,6 +215,20 @@ def test_what_a_person_said_comes_before_what_a_model_answered():
     assert best(found.rank("alpha")) == 1
 
 
+@given(st.integers(1, 60), st.integers(1, 3), st.integers(0, 2))
+def test_what_is_said_is_neither_better_nor_worse_than_a_note_for_being_said(notes, said, answered):
+    """A trait of a few messages does not count the more the more notes lie beside them."""
+    texts = ["alpha"] * notes + ["I beta"] * said + ["gamma"] * answered
+    told = [False] * notes + [True] * (said + answered)
+    roles = [NO_ROLE] * notes + [USER] * said + [ASSISTANT] * answered
+    parts = Held(texts, list(range(len(texts))), roles=roles, told=told).rank("alpha").parts
+    for name in ("role", "tells"):
+        found = parts.get(name, np.zeros(len(texts)))
+        assert np.ptp(found) <= ranking.WEIGHTS[name] / 0.5 + 1e-3
+        whole = found[notes:]
+        assert np.allclose(found[:notes], whole.mean(), atol=1e-3)
+
+
 def test_the_named_author_comes_first():
     held = Held(["alpha", "alpha"])
     assert best(held.rank("alpha", named=flags(False, True))) == 1
@@ -322,6 +336,14 @@ def test_the_order_of_groups_changes_no_score(order):
     one = Held(texts, [0, 1, 2, 3]).rank("alpha beta").scores
     other = Held([texts[at] for at in order], [0, 1, 2, 3]).rank("alpha beta").scores
     assert other == pytest.approx(one[list(order)], abs=1e-4)
+
+
+def test_a_note_with_the_words_of_a_question_stands_before_a_message_without_them():
+    notes = ["flag", *(f"beta{number}" for number in range(60))]
+    texts = [*notes, "I call Yann on Friday", "Noted"]
+    roles = [NO_ROLE] * len(notes) + [USER, ASSISTANT]
+    held = Held(texts, [*range(len(notes)), 99, 99], roles=roles, told=[False] * len(notes) + [True, True])
+    assert best(held.rank("switch on a feature flag", [0.3] + [0.1] * 60 + [0.3, 0.1])) == 0
 
 
 def test_what_few_documents_have_in_common_does_not_outweigh_the_rest_in_a_large_space():

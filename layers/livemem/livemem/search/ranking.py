@@ -58,6 +58,12 @@ POOL = 500
 """So many documents, the best by words and as many by cosines, determine the spread of a part if there are more."""
 HIGHEST = np.float32(7)
 """Standard deviations that a part may have at most, so that a trait of one document does not decide everything."""
+TRAITS = ("role", "tells", "asks")
+"""Parts that only what is said in a talk has or lacks."""
+LEAST_OF_TRAITS = 0.5
+"""The least spread by which they are divided, that of a trait of every second text. Divided by its own, a trait would
+count the more the rarer it is.
+"""
 SOUGHT = np.float32(3)
 """The same for `sought`. Where a single document holds a number, "how many" still asks for the right one."""
 
@@ -211,7 +217,7 @@ def rank(
     found, asked = _lexical(documents, query, instances)
     held = found["cover"] > 0
     trust = meaning = 1.0
-    found |= _priors(documents, query, named)
+    found |= _priors(documents, query, named, allowed)
     matched = held | (found["near"] >= 1) if query.dates else held
     if named is not None:
         matched = matched | named
@@ -235,7 +241,7 @@ def rank(
         weight = recency if name == "recency" else weights.get(name, 0.0) * share
         highest = SOUGHT if name == "sought" else HIGHEST
         # What is left of short texts is little, and stays little.
-        least = _deviation(found["cover"], pool) if name == "lead" else 0.0
+        least = _deviation(found["cover"], pool) if name == "lead" else LEAST_OF_TRAITS if name in TRAITS else 0.0
         if weight and (part := _standard(values, pool, highest, least)).any():
             parts[name] = np.float32(weight) * part
     scores = np.sum(list(parts.values()), axis=0, dtype=np.float64) if parts else np.zeros(count)
@@ -282,13 +288,14 @@ def _lexical(documents: Corpus, query: Query, instances: Sequence[Instances]) ->
     return found, asked
 
 
-def _priors(documents: Corpus, query: Query, named: Flags | None) -> dict[str, Floats]:
+def _priors(documents: Corpus, query: Query, named: Flags | None, allowed: Flags) -> dict[str, Floats]:
     """The parts that come from the document itself: its author, its time and its form."""
+    with_role = documents.roles != NO_ROLE
     found = {
-        "role": (documents.roles == (ASSISTANT if query.asks_model else USER)).astype(np.float32),
-        "tells": documents.tells.astype(np.float32),
+        "role": _trait(documents.roles == (ASSISTANT if query.asks_model else USER), with_role, allowed),
+        "tells": _trait(documents.tells, documents.told, allowed),
         # A person's questions to a model tell of that person; among others a question is no answer.
-        "asks": (documents.asks & (documents.roles == NO_ROLE)).astype(np.float32),
+        "asks": _trait(documents.asks & ~with_role, documents.told & ~with_role, allowed),
     }
     if named is not None:
         found["author"] = named.astype(np.float32)
@@ -299,6 +306,16 @@ def _priors(documents: Corpus, query: Query, named: Flags | None) -> dict[str, F
     if query.dates:
         found |= _dated(documents, query.dates[:DATES])
     return found
+
+
+def _trait(there: Flags, possible: Flags, allowed: Flags) -> Floats:
+    """Whether a document has a trait; where it can neither have it nor lack it, the mean of those that can.
+
+    So a note is no worse than what was said, beside which it may be found.
+    """
+    among = there[possible & allowed]
+    neutral = among.mean(dtype=np.float64) if len(among) else 0.0
+    return np.where(possible, there, np.float32(neutral)).astype(np.float32)
 
 
 def _pairs(documents: Corpus, instances: Sequence[Instances]) -> Floats:
