@@ -93,7 +93,7 @@ def _answer(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _consolidate(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     read = read_request(messages)
-    return fold(read.rules, read.bank, read.notes)
+    return fold(read.rules, read.bank, read.notes, read.language)
 
 
 def _summarise(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

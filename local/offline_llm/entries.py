@@ -45,17 +45,16 @@ class Note:
     category: str
     tags: tuple[str, ...]
     content: str
-    said_at: str = ""
     author: str = ""
 
     @property
     def moment(self) -> str:
         """When it was, as ISO 8601, "" if unknown.
 
-        Before the timestamp goes the time at which it was said, or a tag that is a date or a time: so a note that was
-        recorded elsewhere and posted later tells its true time.
+        A tag that is a date or a time goes before the timestamp: it is how a note that was recorded elsewhere and
+        posted later tells its true time.
         """
-        return next((text for text in (self.said_at, *self.tags, self.timestamp) if _MOMENT.match(text)), "")
+        return next((text for text in (*self.tags, self.timestamp) if _MOMENT.match(text)), "")
 
     @property
     def day(self) -> str:

@@ -30,7 +30,7 @@ from local.offline_llm.orders import gives_orders
 from local.offline_llm.outline import Item, Outline, read_outline
 from local.offline_llm.rules import read_layout
 from local.offline_llm.synthesis import write_synthesis
-from local.offline_llm.texts import Texts, of_rules
+from local.offline_llm.texts import Texts, of_language
 from local.offline_llm.words import all_stems
 
 MAX_FILES = 100  # what the service takes in one answer
@@ -90,8 +90,8 @@ class _Desk:
     discarded: list[dict[str, Any]] = field(default_factory=list)
 
 
-def fold(rules: str, bank: Mapping[str, str], notes: Sequence[Note]) -> dict[str, Any]:
-    """The answer for these rules, bank files (name to text) and notes.
+def fold(rules: str, bank: Mapping[str, str], notes: Sequence[Note], language: str = "") -> dict[str, Any]:
+    """The answer for these rules, bank files (name to text) and notes. `language` "": that of the rules.
 
     Every note is cited by an edit or discarded with a reason. Text of the bank stays as it is, but for open entries
     that a note closes and statements that it replaces: these move below the entry of that note.
@@ -102,7 +102,10 @@ def fold(rules: str, bank: Mapping[str, str], notes: Sequence[Note]) -> dict[str
     shelves = list_shelves(files)
     outlines = {name: read_outline(text) for name, text in bank.items()}
     desk = _Desk(
-        of_rules(rules), _open_entries(outlines, shelves), _statements(outlines, shelves), _known_texts(outlines)
+        of_language(language, rules),
+        _open_entries(outlines, shelves),
+        _statements(outlines, shelves),
+        _known_texts(outlines),
     )
     rarity = word_rarity(shelves)
     for note in notes:

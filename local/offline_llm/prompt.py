@@ -6,11 +6,14 @@ language model.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from local.offline_llm.entries import Note
+
+_LANGUAGE = re.compile(r'^Write bank and synthesis in the language "([\w-]+)"\.$', re.MULTILINE)
 
 
 class PromptError(ValueError):
@@ -19,11 +22,12 @@ class PromptError(ValueError):
 
 @dataclass(frozen=True)
 class Request:
-    """The notes to fold, the rules, and the bank into which they go."""
+    """The notes to fold, the rules, and the bank into which they go. `language`: the tag that the prompt names."""
 
     rules: str
     bank: Mapping[str, str]
     notes: Sequence[Note]
+    language: str = ""
 
 
 def read_request(messages: Sequence[Mapping[str, Any]]) -> Request:
@@ -66,7 +70,10 @@ def _read_text(text: str) -> Request:
         )
     if not isinstance(bank, list) or not isinstance(notes, list):
         raise PromptError("The third JSON value must be the bank files, the fourth the notes (arrays).")
-    return Request(rules, dict(_bank_file(file) for file in bank), [_note(note) for note in notes])
+    language = _LANGUAGE.search(text)
+    return Request(
+        rules, dict(_bank_file(file) for file in bank), [_note(note) for note in notes], language[1] if language else ""
+    )
 
 
 def _json_value(line: str) -> list[Any]:
@@ -100,7 +107,6 @@ def _note(note: object) -> Note:
         category=_string(category),
         tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
         content=content,
-        said_at=_string(more.get("said_at")),
         author=_string(more.get("author")),
     )
 

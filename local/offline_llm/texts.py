@@ -123,6 +123,7 @@ FRENCH = Texts(
 )
 
 
-def of_rules(rules: str) -> Texts:
-    """The words for a bank with these rules."""
-    return FRENCH if is_french(rules) else ENGLISH
+def of_language(tag: str, rules: str) -> Texts:
+    """The words in the language of a tag, such as `fr-CA`. "": in that of the rules. English for all others."""
+    french = tag.lower().partition("-")[0] == "fr" if tag else is_french(rules)
+    return FRENCH if french else ENGLISH

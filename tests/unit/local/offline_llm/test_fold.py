@@ -1,9 +1,9 @@
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
+from local.offline_llm.chat import complete_chat
 from local.offline_llm.entries import Note
 from local.offline_llm.fold import fold
 from local.offline_llm.prompt import read_request
@@ -132,18 +132,20 @@ def test_a_note_finds_its_place_in_french_rules(category: str, content: str, fil
     assert content in section(bank_of(FRENCH, notes((category, content)))[filename], heading)
 
 
-def test_what_was_said_elsewhere_has_the_day_and_the_author_of_then() -> None:
-    note = replace(make_note(1, "issue", "It hangs."), said_at="2026-02-03 09:15", author="Léa")
-    bank = fold_into({}, STANDARD, [note])
+def test_an_entry_has_the_day_on_which_it_was_said_and_who_said_it() -> None:
+    row = [1, "2026-02-03 09:15", "bot", "issue", "It hangs.", {"author": "Léa"}]
+    lines = [json.dumps(value) for value in (STANDARD, None, [], [row])]
+    said = read_request([{"role": "user", "content": "\n".join(lines)}]).notes
+    bank = fold_into({}, STANDARD, said)
     assert section(bank["progress.md"], "## Known issues") == "- It hangs. (2026-02-03, Léa)"
-    assert "## 2026-02-03" in fold_into({}, JOURNAL, [note])["journal.md"]
+    assert "## 2026-02-03" in fold_into({}, JOURNAL, said)["journal.md"]
 
 
-def test_a_note_of_the_prompt_has_when_it_was_said_and_by_whom() -> None:
-    rows = [[1, "2026-11-21 10:00", "bot", "issue", "It hangs.", {"said_at": "2026-02-03 09:15", "author": "Léa"}]]
-    lines = [json.dumps(value) for value in (STANDARD, None, [], rows)]
-    (note,) = read_request([{"role": "user", "content": "\n".join(lines)}]).notes
-    assert (note.day, note.author) == ("2026-02-03", "Léa")
+def test_the_language_of_the_prompt_goes_before_that_of_the_rules() -> None:
+    lines = [json.dumps(value) for value in (STANDARD, None, [], [[1, "2026-02-03 09:15", "ann", "issue", "X."]])]
+    lines.insert(1, 'Write bank and synthesis in the language "fr-CA".')
+    body = {"model": "m", "messages": [{"role": "user", "content": "\n".join(lines)}]}
+    assert "Problèmes ouverts" in complete_chat(body, "id", 0)["choices"][0]["message"]["content"]
 
 
 def test_the_first_consolidation_creates_all_files_of_the_rules_even_without_notes_for_them() -> None:
