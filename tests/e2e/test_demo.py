@@ -29,7 +29,7 @@ ben$ livemem diff 2
 ben$ livemem bank webhook.md --sources
   ## Findings
 ben$ livemem read
-  Change 4 has undone change 3; 0 notes live again.
+  Change 4 has undone change 3.
 webhook.md is byte for byte what it was after change 2.
 2 consolidations: 2 calls of the LLM,
 All 8 notes are in exactly one of 2 records.

@@ -80,7 +80,7 @@ def test_a_new_space_has_the_documented_objects_and_costs_a_get_and_four_puts():
         "review": None,
         "consolidation_mode": "auto",
         "bank_chars": 10_000,
-        "bank_length": None,
+        "bank_length": 0,
         "tidied": None,
         "tidy_paused": False,
         "capture_allowed": True,

@@ -155,6 +155,6 @@ def undo(ctx: typer.Context, number: Number, yes: Yes = False, space: Space = No
     with opened(ctx, json=json, space=space) as session:
         session.confirm(f"Undo change {number} of {session.space}?", yes=yes)
         found = session.here("undo_consolidation", number=number)
-        back = texts.count(found["notes_count"], "note")
-        told = f"Change {found['number']} has undone change {number}; {back} live again."
+        back = f"; {texts.count(found['notes_count'], 'note')} live again" if found["notes_count"] else ""
+        told = f"Change {found['number']} has undone change {number}{back}."
         session.out.result(found, lambda: session.out.text(told))

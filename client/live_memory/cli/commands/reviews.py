@@ -113,5 +113,8 @@ def refuse(
         run = _chosen(session, run_id)
         session.confirm(f"Refuse the plan of the run {run}?", yes=yes)
         found = session.here("refuse_plan", run_id=run, reason=reason)
-        session.out.result(found, lambda: session.out.text(f"The plan of {run} is refused. Its notes are live."))
-        session.out.say("Change the rules or correct the bank, then: livemem consolidate.")
+        live = "" if found.get("tidy") else " Its notes are live."
+        session.out.result(found, lambda: session.out.text(f"The plan of {run} is refused.{live}"))
+        session.out.say(
+            f"Change the rules or correct the bank, then: livemem consolidate{' --tidy' if found.get('tidy') else ''}."
+        )

@@ -119,7 +119,7 @@ def provision(process: Process, head: Head, folder: Folder) -> Provisioned:
     }
     for path, text in folder.texts.items():
         objects[keys.bank_file(space_id, path)] = (text.encode(), record.metadata())
-    bank_chars = process.settings.bank_chars
+    bank_chars, length = process.settings.bank_chars, sum(map(len, folder.texts.values()))
     process.store.map(lambda item: restore.write(process, item[0], *item[1]), list(objects.items()))
     meta = Meta(
         space_id=space_id,
@@ -129,7 +129,8 @@ def provision(process: Process, head: Head, folder: Folder) -> Provisioned:
         uid=head.meta.uid,
         consolidation_threshold=process.settings.consolidation_threshold,
         # A longer bank is somebody's work. It is not shortened unless somebody asks for that.
-        bank_chars=bank_chars if sum(map(len, folder.texts.values())) <= bank_chars else 0,
+        bank_chars=bank_chars if length <= bank_chars else 0,
+        bank_length=length,
         changes=record.number,
         last_run=record.run_id,
         folded_until="",

@@ -88,6 +88,7 @@ def _create(process: Process, principal: Principal, space_id: str, wanted: Space
         consolidation_mode=wanted.consolidation_mode,
         repository=repository,
         bank_chars=bank_chars,
+        bank_length=0,
         undone=[],
         folded_until="",
     )
