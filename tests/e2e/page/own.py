@@ -1,15 +1,20 @@
 """A service of a test's own: it can be ended and started again, and its LLM can be told to refuse."""
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from local.front.httpd import Request, Response, Server, answer_json
 from local.offline_llm.server import MAX_BODY_BYTES, OfflineLlm
 from tests.e2e.stack import Stack, free_ports, started
+from tests.support.world import tidied
+
+TIDIED = b"# The file (JSON object"
+"""In the question of a tidy run alone."""
 
 
 class Model:
-    """The offline LLM, which refuses every call while `refuses` is set."""
+    """The offline LLM, which refuses every call while `refuses` is set. Its tidy runs take every second item away."""
 
     def __init__(self) -> None:
         self.refuses = False
@@ -27,6 +32,9 @@ class Model:
     def _answer(self, request: Request) -> Response:
         if self.refuses:
             return answer_json(400, {"error": {"message": "no"}})
+        if TIDIED in request.body:
+            message = {"role": "assistant", "content": tidied(json.loads(request.body)["messages"])}
+            return answer_json(200, {"choices": [{"message": message, "finish_reason": "stop"}]})
         return self._offline.answer(request)
 
 
@@ -45,7 +53,7 @@ class Own:
         (self.data / "endpoints.json").unlink(missing_ok=True)
         self.variables.setdefault("PORT", str(free_ports(1)))
         llm = {"LLMAAS_API_URL": self.model.url, "LLMAAS_MODEL": "offline-rules"}
-        self.stack = Stack(self.data, **llm, **self.variables)
+        self.stack = Stack(self.data, **(llm | self.variables))
         running = started(self.data, self.stack.process)
         self.url, self.token = running.url, running.token
 
