@@ -166,6 +166,8 @@ def check_alive(world: World, space_id: str) -> Audit:
         world.order(space_id, replace=True)
         world.settle()
     world.approve(space_id)
+    # The bank may be too long now.
+    world.settle()
     folded = {
         source.note_id for record in standing(records_of(world.inner.objects, space_id)) for source in record.notes
     }
