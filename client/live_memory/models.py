@@ -1459,7 +1459,7 @@ class RemovedLineView(Model):
     file: str
     """The path of the file below the bank."""
     line: str
-    """The line, at most 500 characters of it."""
+    """The line."""
 
 
 class RestingSectionView(Model):

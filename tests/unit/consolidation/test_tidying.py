@@ -245,14 +245,15 @@ def test_a_file_that_does_not_fit_the_window_is_left_and_the_others_are_tidied()
     assert "window" in warnings[0].text
 
 
-def test_one_line_of_100_kb_is_shortened_and_listed_in_part():
+def test_one_line_of_100_kb_is_shortened_and_counted():
     world = long_space()
     world.store.put("demo/bank/line.md", ("word " * 20_000 + "end").encode())
     world.llm.queue.extend([answers("# Line\n\nword\n", reason="repeats"), answers("# Log\n", reason="over")])
 
     assert world.consolidate(tidy=True).state == "ok"
-    (line,) = [one.line for one in last(world).removed if one.file == "line.md"]
-    assert len(line) == 500
+    record = last(world)
+    assert {one.file for one in record.removed} == {"log.md"}
+    assert record.metrics["lines_removed"] == len(record.removed) + 1
 
 
 def test_of_two_hundred_long_files_a_run_takes_the_ten_longest():

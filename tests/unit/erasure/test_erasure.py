@@ -633,3 +633,17 @@ def test_notes_are_wanted_by_their_ids_and_times():
     ]
 
     assert covering == [False, True, False]
+
+
+def test_nothing_of_a_note_stays_in_the_record_of_the_tidy_run_that_took_its_line_out(world: World):
+    long = f"{SECRET}, " + "and each of them has a name of its own, " * 20 + "so she says"
+    noted = note(world, long)
+    note(world, OTHERS)
+    world.consolidate()
+    heads.update(world.process, "demo", lambda _: {"bank_chars": 20})
+    world.consolidate(tidy=True)
+    assert long in records_of(world.inner.objects, "demo")[-1].removed[0].line
+
+    erase(world, noted)
+
+    assert [*left_of(world, SECRET)] == []

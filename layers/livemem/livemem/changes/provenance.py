@@ -103,7 +103,7 @@ def _origins(was: Mapping[SectionPath, str], own: Mapping[SectionPath, str]) -> 
         came = dict.fromkeys(
             origin for word in words - before.get(section, frozenset()) for origin in lost.get(word, ())
         )
-        found[section] = list(came) or (gone if words and section not in was else [])
+        found[section] = list(came) or (gone if own[section].strip() and section not in was else [])
     return found
 
 

@@ -1,15 +1,15 @@
 """The lines that went when a bank was shortened. Pure."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from livemem.changes.records import RemovedLine
 from livemem.text import text_tokens
 
 LISTED = 500
 """Lines that a record lists. Any others are only counted."""
-SHOWN_CHARACTERS = 500
-"""Of a line that is listed."""
+LISTED_CHARACTERS = 100_000
+"""Of all of them together. Each is whole, or not listed: an erasure finds no part of a line."""
 _WORD = re.compile(r"\w+")
 
 
@@ -25,20 +25,31 @@ def removed(before: Mapping[str, str], after: Iterable[str]) -> list[RemovedLine
             places.setdefault(word, set()).add(number)
     stand = set(lines)
     return [
-        RemovedLine(file=path, line=line[:SHOWN_CHARACTERS])
+        RemovedLine(file=path, line=line)
         for path, text in before.items()
         for line in map(str.strip, text.splitlines())
         if line not in stand and _is_gone(_words(line), places)
     ]
 
 
+def listed(lines: Sequence[RemovedLine]) -> list[RemovedLine]:
+    """Those that a record lists."""
+    found: list[RemovedLine] = []
+    left = LISTED_CHARACTERS
+    for line in lines:
+        if len(found) < LISTED and len(line.line) <= left:
+            found.append(line)
+            left -= len(line.line)
+    return found
+
+
 def _is_gone(words: set[str], places: Mapping[str, set[int]]) -> bool:
     if not words:
         return False
-    rarest_first = sorted((places.get(word, set()) for word in words), key=len)
+    telling = {word for word in words if not text_tokens.is_common(word)} or words
+    rarest_first = sorted((places.get(word, set()) for word in telling), key=len)
     return not set.intersection(*rarest_first)
 
 
 def _words(line: str) -> set[str]:
-    every = {text_tokens.folded(word) for word in _WORD.findall(line)}
-    return {word for word in every if not text_tokens.is_common(word)} or every
+    return {text_tokens.folded(word) for word in _WORD.findall(line)}

@@ -177,7 +177,7 @@ def record(
         files=changes,
         rules_changed_at=head.meta.rules_changed_at,
         warnings=warnings,
-        removed=removed[: removed_lines.LISTED],
+        removed=removed_lines.listed(removed),
         usage=meter.used,
         metrics={
             "notes_processed": 0,

@@ -126,7 +126,7 @@ class RemovedLineView(View):
     """A line that went in a tidy run: no line of the bank holds its words together any more."""
 
     file: Path
-    line: Annotated[str, described("The line, at most 500 characters of it.", "- The tunnel was closed on 3 May.")]
+    line: Annotated[str, described("The line.", "- The tunnel was closed on 3 May.")]
 
 
 Removed = Annotated[
