@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from livemem.changes import provenance
 from livemem.changes.records import Before, FileChange, Record
-from livemem.changes.section_sources import PREAMBLE, State, Trace
+from livemem.changes.section_sources import PREAMBLE, State, Trace, own_texts
 
 CRANE, FERRY, TEAM = (f"20260220T14000{number}_ann_progress_0000000{number}" for number in range(3))
 BEFORE = """# Log
@@ -81,7 +81,7 @@ def test_a_consolidation_moves_no_notes():
 @given(st.lists(st.sampled_from(BEFORE.splitlines()), max_size=14))
 def test_every_sentence_rests_on_the_notes_that_it_rested_on(lines: list[str]):
     found = state_after("\n".join(lines) + "\n")
-    own = provenance.own_texts("\n".join(lines) + "\n")
+    own = own_texts("\n".join(lines) + "\n")
 
     for path, text in own.items():
         for sentence, note in (("crane K4", CRANE), ("to Kiel", FERRY), ("looks after", TEAM)):
