@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from livemem.consolidation import space_change
+from livemem.consolidation.space_change import SpaceUpdate
 from livemem.jobs import counter, tidy_due
 from livemem.llm.client import LlmError
 from livemem.spaces import head as heads
@@ -15,7 +17,7 @@ from livemem.spaces import lifecycle
 from livemem.store import keys
 from tests.support.counting import Killed
 from tests.support.faults import LATER
-from tests.support.world import World
+from tests.support.world import EVERYONE, World
 
 LENGTH, NOTES = 2_000, 10
 DAY = 86_400
@@ -164,6 +166,19 @@ def test_no_run_starts_by_itself_where_it_should_not(hold: Callable[[World], Non
     world.work(queued)
     assert world.view(queued["job_id"]).state == "nothing_to_do"
     assert not world.llm.prompts
+
+
+def test_the_end_of_the_pause_starts_a_run_that_is_due():
+    world = automatic_space()
+    tidy_paused(world)
+    world.settle()
+    assert tidied(world) == []
+
+    changed = space_change.change(world.process, EVERYONE, "demo", SpaceUpdate(tidy_paused=False))
+
+    assert changed.started_run == world.queued[0]["job_id"]
+    world.settle()
+    assert tidied(world) == [2]
 
 
 def test_the_sweep_starts_the_run_that_a_dead_worker_did_not():

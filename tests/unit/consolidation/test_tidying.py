@@ -11,7 +11,7 @@ from livemem.changes.records import Record
 from livemem.consolidation import dry_run_order
 from livemem.errors import InvalidRequest
 from livemem.jobs.queue import RunOrder
-from livemem.llm.client import LlmError
+from livemem.llm.client import LlmError, Reply
 from livemem.spaces import head as heads
 from tests.support.world import EVERYONE, World, fewer_lines, file_to_tidy
 
@@ -216,6 +216,40 @@ def test_a_model_that_is_down_ends_the_run_with_an_error_and_the_next_run_tries_
     assert (run.state, run.error.code) == ("error", "llm_unreachable")
     assert heads.load(world.process, "demo").meta.tidied is None
     assert world.consolidate(tidy=True).state == "ok"
+
+
+def test_a_file_of_which_the_model_read_only_a_part_stays_as_it_is():
+    world = long_space()
+    before = world.bank()
+    cut = Reply(answers("# Log\n", reason="over"), {"prompt_tokens": 100, "completion_tokens": 20}, cut=True)
+    world.process = world.with_parts(ask=lambda *_: cut)
+
+    run = world.consolidate(tidy=True)
+
+    assert (run.state, world.bank()) == ("nothing_to_do", before)
+    assert "read only a part" in (run.message or "")
+
+
+def test_a_file_that_takes_too_long_does_not_keep_the_others_away():
+    world = long_space()
+    two_files(world)
+    world.llm.queue.append(LlmError("llm_timeout", "Too slow."))
+
+    run = world.consolidate(tidy=True)
+
+    assert (run.state, run.metrics["files_tidied"]) == ("ok", 1)
+    assert [(one.kind, one.file) for one in last(world).warnings] == [("not_tidied", "other.md"), ("length", None)]
+
+
+def test_a_failure_that_may_have_cost_something_is_not_tried_again_before_the_bank_has_grown():
+    world = long_space()
+    world.llm.queue.append(LlmError("llm_timeout", "Too slow."))
+
+    run = world.consolidate(tidy=True)
+
+    assert (run.state, run.error.code) == ("error", "llm_timeout")
+    meta = heads.load(world.process, "demo").meta
+    assert (meta.tidied.run_id, meta.tidied.chars) == (run.job_id, meta.bank_length)
 
 
 def two_files(world: World) -> None:

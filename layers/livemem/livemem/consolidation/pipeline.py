@@ -25,6 +25,7 @@ from livemem.jobs.job import Failure
 from livemem.jobs.lease import Held, LeaseTaken
 from livemem.jobs.run import Result, Run
 from livemem.llm.client import Messages
+from livemem.llm.usage import Usage
 from livemem.process import Process
 from livemem.spaces import contents, usage_counts
 from livemem.spaces import head as heads
@@ -212,8 +213,9 @@ class _Work:
             meter = announcing.reserve(process, run, prompts[0], self.deadline)
             self._announce(head, prompts, {})
             return head, tidying.record(process, head, self.saved.value, bank, meter, self.deadline, started)
-        except RunError:
-            tidying.give_back(process, before, head)
+        except RunError as error:
+            if not Usage.of(asking.metrics_of(error)).tokens:
+                tidying.give_back(process, before, head)
             raise
 
     def _announce(self, head: Head, prompts: Sequence[Messages], metrics: Mapping[str, Any]) -> None:

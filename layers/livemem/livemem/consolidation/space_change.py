@@ -54,7 +54,8 @@ def change(process: Process, principal: Principal, space_id: str, wanted: SpaceU
         raise Forbidden("Changing `capture_allowed` needs the permission 'admin'.")
     if wanted.repository is None and "admin" not in principal.permissions:
         raise Forbidden("Taking `repository` away needs the permission 'admin'.")
-    about_runs = any(one is not None for one in (wanted.threshold, wanted.auto_paused, wanted.consolidation_mode))
+    settings = (wanted.threshold, wanted.auto_paused, wanted.tidy_paused, wanted.consolidation_mode)
+    about_runs = any(one is not None for one in settings)
     if about_runs:
         # Also if no run may start any more: the sweep then sees that no note waits.
         heads.load_recent(process, space_id)

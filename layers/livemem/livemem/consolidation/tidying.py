@@ -124,9 +124,8 @@ def claim(process: Process, head: Head, run: Run, length: int) -> Head:
 
 
 def give_back(process: Process, before: Head, claimed: Head) -> None:
-    """Take the claim back after a failure of the model, so that the run is tried again: 1 PUT. A lost swap is ignored.
-
-    A claim of an earlier worker of the run stays.
+    """Take the claim back after a failure that cost nothing, so that the run is tried again: 1 PUT. A lost swap is
+    ignored. A claim of an earlier worker of the run stays.
     """
     was, now = before.meta.tidied, claimed.meta.tidied
     if was and now and was.run_id == now.run_id:
@@ -199,16 +198,19 @@ def _shortened(
     """
     changes: list[FileChange] = []
     warnings = [*bank.left]
+    failure: NoAnswer | None = None
     for number, (file, messages) in enumerate(bank.asked):
         cut = meter.used.prompts_cut
         try:
             shortest = SHORTEST if number else None
             answer = ask_model(process, meter, messages, _contract(file, bank.rules), until, shortest=shortest).value
         except NoAnswer as error:
-            if error.code not in OF_THE_QUESTION and not changes:
-                raise
             warnings.append(_left(file, error.detail))
             if error.code in OF_THE_QUESTION:
+                continue
+            failure = error
+            # It may be this file that takes too long.
+            if error.code == "llm_timeout":
                 continue
             if others := len(bank.asked) - number - 1:
                 warnings.append(BankWarning(kind="not_tidied", text=f"{others} more files were not asked for."))
@@ -220,6 +222,8 @@ def _shortened(
         else:
             changes.append(_change(file, answer))
             warnings += _shrunk(file, answer)
+    if failure and not changes:
+        raise failure
     return changes, warnings
 
 
