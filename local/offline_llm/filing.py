@@ -152,7 +152,7 @@ def _affinity(texts: Sequence[str], kinds: frozenset[str]) -> dict[str, float]:
         total = sum(part[category] * weight for part, weight in zip(by_part, _FOR_CATEGORY, strict=True))
         ceiling = _FLOATING.get(category, total)
         total = min(total, ceiling) + _BEYOND * max(0.0, total - ceiling)
-        if by_part[0][category] < 2 and category not in kinds:
+        if by_part[0][category] < (3 if "decision" in named else 2) and category not in kinds:
             keeps_off = kinds or "decision" in named
             total += _FOREIGN_OPEN if keeps_off else (_FOREIGN if named else 0.0)
         totals[category] = total

@@ -7,8 +7,9 @@ list after "sections:".
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from local.offline_llm.blocks import Block, read_blocks
 from local.offline_llm.layout import FileSpec, Section, is_per_day, title_of
@@ -16,7 +17,7 @@ from local.offline_llm.layout import FileSpec, Section, is_per_day, title_of
 DEFAULT_FILE = "notes.md"
 DAY = "YYYY-MM-DD"
 
-_FILE_NAME = re.compile(r"(?<![\w/:.<>*{}-])[A-Za-z0-9][A-Za-z0-9._/-]*\.md\b(?![\w/-])")
+_FILE_NAME = re.compile(r"(?<![\w/:.<>{}-])(?<!(?<!\*)\*)[A-Za-z0-9][A-Za-z0-9._/-]*\.md\b(?![\w/-])")
 _PREFIX = re.compile(r"^(?:\./|bank/|memory[_-]?bank/|\d+\.memory_bank/)+", re.IGNORECASE)
 # A file name that opens its line, with any decoration before it.
 _LEADING_NAME = re.compile(
@@ -27,6 +28,10 @@ _EXCEPT = re.compile(r"\b(?:except|other than|besides|apart from|unlike|instead 
 # Behind a name: "README.md must not be touched".
 _NOT_THIS = re.compile(r"^\W*(?:must|should|may|shall|can|is|are|does|darf|ist)\s*(?:not|never|nicht)\b", re.IGNORECASE)
 _HEADING_SPAN = re.compile(r"`\s*(?P<marks>#{1,6})\s(?P<text>[^`\n]+)`")
+# "It has ## Done, ## Open and ## Next.": at least two of them.
+_INLINE_HEADING = re.compile(
+    r"(?<![\w#`])(?P<marks>#{2,6}) (?P<text>[^#`\n,;.:()]+?)(?=\s*(?:[,;.:()]|\b(?:and|et|und)\s+#|$))"
+)
 _HEADING_LINE = re.compile(r"^\s{0,3}(?P<marks>#{1,6})\s(?P<text>.+)$")
 _BOLD_LEAD = re.compile(r"^(?:\*\*|__)(?P<text>[^*_\n]{1,80}?):?(?:\*\*|__)(?P<rest>.*)$", re.DOTALL)
 _PLAIN_LEAD = re.compile(r"^(?P<text>[^:.\n]{1,60}?)\s*(?::\s|\s[-–—]\s|\s*—)(?P<rest>.*)$", re.DOTALL)
@@ -79,7 +84,7 @@ def read_layout(rules: str) -> list[FileSpec]:
     Without any file name in the rules: one `notes.md` whose entries are grouped by category.
     """
     # A comment is for programs: the mark of what is loaded first.
-    blocks = read_blocks(_COMMENT.sub("", rules))
+    blocks = [piece for block in read_blocks(_COMMENT.sub("", rules)) for piece in _pieces(block)]
     drafts: dict[str, _Draft] = {}
     for names, strength_base, block in _scoped(blocks):
         for name in names:
@@ -94,9 +99,24 @@ def read_layout(rules: str) -> list[FileSpec]:
             for block in blocks:
                 if _HEADING_SPAN.search(block.text):
                     _describe(draft, block, 0)
+            draft.propose(_SUBHEADING, _bare_headings(blocks))
     if not drafts:
         drafts[DEFAULT_FILE] = _Draft(DEFAULT_FILE, by_day=bool(_BY_DAY.search(rules)))
     return [_finish(draft) for draft in drafts.values()]
+
+
+def _pieces(block: Block) -> list[Block]:
+    """The block, or each of its lines if several begin with the name of a file."""
+    lines = block.text.split("\n")
+    if block.kind == "text" and sum(bool(_LEADING_NAME.match(line)) for line in lines) > 1:
+        return [replace(block, text=line) for line in lines]
+    return [block]
+
+
+def _bare_headings(blocks: Sequence[Block]) -> list[Section]:
+    """The last headings of the rules with nothing below them, at least two: a skeleton rather than chapters."""
+    bare = list(takewhile(lambda block: block.kind == "heading", reversed(blocks)))[::-1]
+    return [_section(max(2, block.level), block.text, "") for block in bare] if len(bare) > 1 else []
 
 
 def _scoped(blocks: list[Block]) -> Iterator[tuple[list[str], int, Block]]:
@@ -149,7 +169,8 @@ def _describe(draft: _Draft, block: Block, base: int) -> None:
     if block.kind == "fence":
         draft.propose(_EXACT, _fence_sections(text))
         return
-    if spans := list(_HEADING_SPAN.finditer(text)):
+    inline = list(_INLINE_HEADING.finditer(text)) if block.kind in ("text", "item") else []
+    if spans := list(_HEADING_SPAN.finditer(text)) or (inline if len(inline) > 1 else []):
         ends = [span.start() for span in spans[1:]] + [len(text)]
         draft.propose(
             _EXACT,

@@ -16,8 +16,9 @@ _DAY = rf"(?:\d{{4}}-\d\d-\d\d|\d{{1,2}}\.? {_MONTHS}|{_MONTHS} \d{{1,2}})"
 _HEADINGS: Mapping[str, str] = {
     "people": r"people|persons|contacts?|who is who|owners|roles|stakeholders|personnes|qui (?:est qui|fait quoi)"
     r"|interlocuteurs|ansprechpartner\w*|kontakte",
-    "working": r"ways? of working|how (?:we|the team) works?|working (?:agreements|rules)|team rules|habits|rituals"
-    r"|facons? de travailler|comment (?:on|nous|l.equipe) travaill\w+|habitudes|arbeitsweise\w*",
+    "working": r"ways? of working|how (?:we|the team) works?|working (?:agreements|rules)|(?:team|house) rules"
+    r"|rules of the house|habits|rituals|facons? de travailler|comment (?:on|nous|l.equipe) travaill\w+|habitudes"
+    r"|arbeitsweise\w*",
     "dates": r"dates|calendar|schedule|deadlines|on call|calendrier|echeances|planning|astreintes|fristen|kalender",
 }
 _NOTES: Mapping[str, str] = {

@@ -25,6 +25,18 @@ PLACES = {
     "french_people": """
         equipe.md#Reste à faire | equipe.md#Questions en suspens | equipe.md#Anomalies | equipe.md#Livré
         | equipe.md#Décisions | equipe.md#Bon à savoir | equipe.md#Bon à savoir""",
+    "french_numbered": """
+        etat.md#À faire | questions.md#Questions ouvertes | etat.md#Problèmes connus | faits.md#Avancement
+        | decisions.md | faits.md#Constats | faits.md#Enseignements""",
+    "french_inline": """
+        suivi.md#À faire | suivi.md#Questions ouvertes | suivi.md#Problèmes connus | suivi.md#Fait
+        | memoire.md#Décisions | memoire.md#Constats | suivi.md#Fait""",
+    "french_sayings": """
+        memo.md#Ce qu'il faut faire | memo.md#Ce qu'on ne sait pas | memo.md#Ce qui coince | memo.md#Ce qui est fait
+        | memo.md#Ce qu'on a décidé | memo.md#Ce qu'on a vu | memo.md#Ce qu'on a compris""",
+    "french_bare": """
+        memoire.md#Tâches | memoire.md#Questions | memoire.md#Problèmes | memoire.md#Résultats
+        | memoire.md#Décisions | memoire.md#Notes | memoire.md#Résultats""",
     "other_words": """
         board.md#Backlog | board.md#Unknowns | board.md#Bugs and hazards | knowledge.md#Delivered
         | knowledge.md#Agreements | knowledge.md#Facts | knowledge.md#Takeaways""",
